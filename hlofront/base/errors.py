@@ -1,0 +1,515 @@
+"""Every exception hlofront raises of its own, and the text of each.
+
+    HlofrontError
+    |- JAXTypeError (TypeError)
+    |  |- ConcretizationTypeError            a traced array's value was asked for
+    |  |  `- TracerBoolConversionError           by `if`, `while`, `and`, `bool()`
+    |  |- TracerArrayConversionError             by NumPy
+    |  |- TracerIntegerConversionError           by indexing a list, `range()`
+    |  |- UnexpectedTracerError              a traced array outlived its function
+    |  `- KeyReuseError                      a random key was used twice
+    |- JAXIndexError (IndexError)
+    |  `- NonConcreteBooleanIndexError       a traced mask would make a shape unknown
+    |- JaxprTypeError (TypeError)            a jaxpr breaks the type rules
+    |- TypePromotionError (ValueError)       two dtypes have no common dtype
+    |- InconclusiveDimensionOperation        a symbolic size does not settle a question
+    |- ShardingTypeError                     shardings in types do not fit each other
+    |- TracerLeakError                       a traced array leaked, and leaks are looked for
+    |- VerificationError (ValueError)        a lowering rule made an invalid module
+    |- NoRuleError (NotImplementedError)     a primitive has no rule for a transformation
+    `- NoEngineError (RuntimeError)          an operation met no engine to run it
+    JaxRuntimeError (RuntimeError)           XLA or a device failed; jaxlib's own class
+
+A wrong shape or dtype is a plain TypeError or ValueError, whose text shape_mismatch(),
+dtype_mismatch() and add_operands() make.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import source
+from hlofront.bridge import state
+
+JaxRuntimeError = state.JaxRuntimeError
+
+
+class HlofrontError(Exception):
+    """The root of hlofront's own exceptions."""
+
+
+# ---- named by JAX ----------------------------------------------------------------------------
+
+
+class JAXTypeError(HlofrontError, TypeError):
+    """A value of a kind that the operation cannot take."""
+
+
+class JAXIndexError(HlofrontError, IndexError):
+    """An index of a kind that the operation cannot take."""
+
+
+class ConcretizationTypeError(JAXTypeError):
+    """The value of a traced array was asked for, and tracing knows only its shape and dtype."""
+
+    def __init__(self, tracer: Any, context: str = ""):
+        headline = (
+            "Abstract tracer value encountered where concrete value is expected: "
+            f"traced array with shape {_aval_text(tracer)}."
+        )
+        fix = f"compute with jnp functions, which take traced arrays; or, {_STATIC}"
+        super().__init__(_concretization_message(headline, tracer, context, fix))
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced array was used as a condition of Python: `if`, `while`, `and`, `assert`."""
+
+    def __init__(self, tracer: Any):
+        headline = f"Attempted boolean conversion of traced array with shape {_aval_text(tracer)}."
+        fix = f"{_instead_of_condition()}; or, {_STATIC}"
+        HlofrontError.__init__(self, _concretization_message(headline, tracer, "", fix))
+
+
+class TracerArrayConversionError(JAXTypeError):
+    """A traced array was handed to NumPy, which needs its values."""
+
+    def __init__(self, tracer: Any):
+        headline = (
+            "The numpy.ndarray conversion method __array__() was called on traced array with "
+            f"shape {_aval_text(tracer)}."
+        )
+        fix = (
+            "use the jnp function in place of the np one; or, to run NumPy itself on the values "
+            "when they are known, wrap it in hlofront.pure_callback."
+        )
+        super().__init__(_concretization_message(headline, tracer, "", fix))
+
+
+class TracerIntegerConversionError(JAXTypeError):
+    """A traced array was used where Python needs an integer: a list's index, `range()`."""
+
+    def __init__(self, tracer: Any):
+        headline = (
+            f"The __index__() method was called on traced array with shape {_aval_text(tracer)}."
+        )
+        fix = (
+            "index an array instead of a list, as in jnp.array(items)[i]; use lax.fori_loop "
+            f"instead of `range`; or, {_STATIC}"
+        )
+        super().__init__(_concretization_message(headline, tracer, "", fix))
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
+    """An array was indexed with a traced mask, so that the result's shape is not known."""
+
+    def __init__(self, tracer: Any):
+        headline = f"Array boolean indices must be concrete; got {_aval_text(tracer)}."
+        context = (
+            "The result would have as many elements as the mask has True ones, and shapes must be "
+            "known while tracing."
+        )
+        fix = (
+            "keep the shape, as in jnp.where(mask, x, 0); or give the number of elements, as in "
+            "x[jnp.nonzero(mask, size=n)]. Assigning by mask works: x = x.at[mask].set(v)."
+        )
+        super().__init__(_concretization_message(headline, tracer, context, fix))
+
+
+class UnexpectedTracerError(JAXTypeError):
+    """A traced array was used after the function that it stood in had returned."""
+
+    def __init__(self, msg: str):
+        super().__init__(msg)
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key was used a second time, which would give the same numbers again."""
+
+    def __init__(self, message: str):
+        super().__init__(message)
+
+
+class JaxprTypeError(HlofrontError, TypeError):
+    """A jaxpr breaks the type rules, as core.check_jaxpr found."""
+
+
+class InconclusiveDimensionOperation(HlofrontError):
+    """A question about a symbolic size whose answer depends on the size."""
+
+
+class TypePromotionError(HlofrontError, ValueError):
+    """Two dtypes that have no common dtype under the promotion rules in force."""
+
+
+class ShardingTypeError(HlofrontError):
+    """Operands whose explicit shardings do not fit each other."""
+
+
+# ---- ours ------------------------------------------------------------------------------------
+
+
+class TracerLeakError(HlofrontError):
+    """A traced array is still referred to after its function, while leaks are checked for."""
+
+
+class VerificationError(HlofrontError, ValueError):
+    """A module that breaks MLIR's rules: caught here, since XLA would end the process."""
+
+
+class NoRuleError(HlofrontError, NotImplementedError):
+    """A primitive has no rule for what a transformation asks of it."""
+
+
+class NoEngineError(HlofrontError, RuntimeError):
+    """An operation on concrete values, and nothing is plugged in that could run it."""
+
+
+def missing_rule(primitive: str, table: str, home: str = "") -> NoRuleError:
+    """The error for a rule that a table lacks.
+
+    Args:
+      primitive: the primitive's name.
+      table: the table's name, which is its decorator's: "jvp", "transpose", "batch", "lower".
+      home: the file that defines the primitive, if known.
+    """
+    where = f" in {home}" if home else " where the primitive is defined"
+    return NoRuleError(
+        f"primitive {primitive!r} has no {table} rule: add @{table}({primitive}_p){where}"
+    )
+
+
+# ---- the texts of concretization errors ------------------------------------------------------
+
+_STATIC = (
+    "if it depends on an argument that steers Python and takes few values, mark that one with "
+    "static_argnums of jit."
+)
+
+
+def _concretization_message(headline: str, tracer: Any, context: str, fix: str) -> str:
+    site = source.call_site()
+    here = f"  at {source.place_and_line(site.frame)}" if site is not None else ""
+    # Asked of the type: an attribute that is missing from a tracer may raise other errors.
+    describe = getattr(type(tracer), "_origin_message", None)
+    origin = describe(tracer) if describe is not None else ""
+    return _screen([headline, here, context, origin, _fix(fix)])
+
+
+_INSTEAD_OF = {
+    "if": "use jnp.where(condition, x, y), or lax.cond to run one branch only, instead of `if`",
+    "while": "use lax.while_loop instead of `while`",
+    "assert": "use checkify.check instead of `assert`",
+    "and": "use &, |, ~ instead of `and`, `or`, `not`",
+}
+
+
+def _instead_of_condition() -> str:
+    """What to write instead, for the statements that stand on the user's line."""
+    site = source.call_site()
+    line = source.line_text(site.frame) if site is not None else ""
+    words = set(line.replace("(", " ").replace(")", " ").replace("elif", "if").split())
+    if words & {"or", "not"}:
+        words.add("and")
+    found = [advice for word, advice in _INSTEAD_OF.items() if word in words]
+    return "; ".join(found or _INSTEAD_OF.values())
+
+
+# ---- how a value became a tracer -------------------------------------------------------------
+#
+# Tracers describe themselves with these. What errors ask of a tracer, all of it optional:
+#   aval                 shape and dtype, with str_short()
+#   _origin_message()    depends_on_arguments(...) or made_by_operations(...)
+#   _origin_traceback    the C++ traceback of the operation that made it, or None
+#   _origin_argument     "argument x['a'] of loss" where it is one, or ""
+
+
+def traced_function(function: Any, purpose: str) -> str:
+    """What is being traced and why, as in "f at model.py:12 for jit"."""
+    return f"{source.describe_callable(function)} for {purpose}"
+
+
+def depends_on_arguments(traced: str, arguments: Sequence[str]) -> str:
+    """Why a value is traced: it was computed from these arguments, given as in "x['a']"."""
+    shown = ", ".join(arguments[:5]) + (", ..." if len(arguments) > 5 else "")
+    which = f"the value of the argument{'s' * (len(arguments) > 1)} {shown}"
+    return (
+        f"The error occurred while tracing the function {traced}.\n"
+        f"This concrete value was not available in Python because it depends on {which}."
+    )
+
+
+def made_by_operations(traced: str, operations: Sequence[tuple[str, Any]]) -> str:
+    """Why a value is traced that no argument went into: these operations made it.
+
+    Args:
+      traced: see `traced_function`.
+      operations: names of primitives, and their C++ tracebacks or None; the latest last.
+    """
+    lines = [f"The error occurred while tracing the function {traced}."]
+    places = [f"  {name} {_made_at(traceback)}".rstrip() for name, traceback in operations]
+    if places:
+        lines.append("This value became a tracer due to operations on these lines:")
+        lines += places[-5:]
+    return "\n".join(lines)
+
+
+def _made_at(traceback: Any) -> str:
+    frame = source.user_frame(traceback)
+    return f"at {source.place_and_line(frame)}" if frame is not None else ""
+
+
+def leaked_tracer(tracer: Any, traced: str = "", made_at: Any = None) -> UnexpectedTracerError:
+    """The error for a tracer that is used after its function has returned.
+
+    Args:
+      tracer: the tracer.
+      traced: what was being traced when it was made, see `traced_function`.
+      made_at: the C++ traceback of the operation that made it; by default the tracer's own.
+    """
+    made_at = made_at or _asked(tracer, "_origin_traceback")
+    place = _made_at(made_at)
+    argument = _asked(tracer, "_origin_argument")
+    parts = [
+        f"Encountered an unexpected tracer: a traced array of type {_aval_text(tracer)} was used "
+        "after the function that it stood in had returned, so it has no value.",
+        f"The function being traced when the value leaked was {traced}." if traced else "",
+        f"The value is {argument}." if argument else f"The value was made {place}" if place else "",
+        _fix(
+            "return the value from the function instead of storing it in a global variable, an "
+            "object or a list that outlives it; hlofront.checking_leaks() finds where it is kept."
+        ),
+    ]
+    return UnexpectedTracerError(_screen(parts))
+
+
+# ---- operands that do not fit ----------------------------------------------------------------
+
+_Operand = tuple[str | None, str, str]  # expression, aval, where it is from
+
+
+def shape_mismatch(
+    operation: str, operands: Sequence[Any], why: str = "", fix: str = "", kind: type = TypeError
+) -> Any:
+    """An exception, to be raised, about operands whose shapes do not fit.
+
+    Args:
+      operation: the operation's name, as the user knows it.
+      operands: arrays, tracers, scalars, or avals where a rule has nothing else. Whoever holds the
+        operands behind the avals passes the exception to `add_operands`.
+      why: what is wrong, to read on from the operation's name.
+      fix: what to do about it.
+      kind: the exception's class, with a constructor that takes a message.
+    """
+    shapes = " and ".join(str(getattr(operand, "shape", ())) for operand in operands[:6])
+    why = why or f"got operands of different shapes: {shapes}"
+    fix = fix or "reshape or broadcast one operand so that the shapes fit."
+    return _operand_error(kind(f"{operation} {_sentence(why)}"), operation, operands, fix)
+
+
+def dtype_mismatch(
+    operation: str,
+    operands: Sequence[Any],
+    fix: str = "",
+    numpy_name: str = "",
+    kind: type = TypeError,
+) -> Any:
+    """An exception, to be raised, about operands whose dtypes differ and must not.
+
+    Args:
+      operation: the operation's name, as the user knows it: "lax.add".
+      operands: see `shape_mismatch`.
+      fix: what to do about it; by default, to convert one.
+      numpy_name: the function that promotes dtypes by itself, if there is one: "jnp.add".
+      kind: see `shape_mismatch`.
+    """
+    dtypes = ", ".join(_dtype_name(operand) for operand in operands[:6])
+    if not fix:
+        fix = "convert one operand, as in x.astype(y.dtype)."
+        if numpy_name:
+            fix = f"use {numpy_name}, which promotes dtypes automatically; or {fix}"
+    headline = f"{operation} requires arguments to have the same dtypes, got {dtypes}."
+    return _operand_error(kind(headline), operation, operands, fix)
+
+
+def add_operands(error: Any, operation: str, operands: Sequence[Any], fix: str = "") -> Any:
+    """Show the operands of the operation that failed in the text of an exception, and return it.
+
+    For whoever calls a rule that knows only avals: when the rule raises, this says what the user
+    wrote for each operand, its shape and dtype, and the line that made it. A second call, from
+    further out, changes nothing; operands that are avals leave room for one who knows more.
+    """
+    if isinstance(error, HlofrontError) or len(error.args) != 1 or type(error.args[0]) is not str:
+        return error
+    return _operand_error(error, operation, operands, fix)
+
+
+def _operand_error(error: Any, operation: str, operands: Sequence[Any], fix: str) -> Any:
+    known = error.__dict__.get("_about_operands")
+    if known is not None:
+        headline, fix, is_final = known
+        if is_final:
+            return error
+    else:
+        headline = error.args[0]
+    is_final = not all(_is_aval(operand) for operand in operands)
+    error._about_operands = (headline, fix, is_final)
+    table = argument_table(operation, operands) if operands else ""
+    error.args = (_screen([headline, table, _fix(fix) if fix else ""]),)
+    return error
+
+
+def argument_table(operation: str, operands: Sequence[Any]) -> str:
+    """The operation as the user wrote it, and a line for each operand, aligned.
+
+    Args:
+      operation: the operation's name, for where the user's expression is not at hand.
+      operands: each an array, tracer, scalar or aval; or (expression or None, text of the aval,
+        C++ traceback or None) of one.
+    """
+    site = source.call_site()
+    rows = _rows(operands, site)
+    lines = [f"  {label} : {aval}".rstrip() for label, aval, _ in rows]
+    heading = ""
+    if site is not None:
+        heading = "  " + source.shortened(source.expression_text(site.frame) or operation, 50)
+    width = max(map(len, [heading, *lines]))
+    if site is not None:
+        heading = f"{heading:{width}}   at {source.place(site.frame)}"
+    lines = [f"{line:{width}}   {row[2]}".rstrip() for line, row in zip(lines, rows, strict=True)]
+    if len(operands) > len(rows):
+        lines.append(f"  ... and {len(operands) - len(rows)} more")
+    return "\n".join([heading, *lines] if heading else lines)
+
+
+_MOST_OPERANDS = 8
+
+
+def _rows(operands: Sequence[Any], site: Any) -> list[tuple[str, str, str]]:
+    written = _written_for(operands, site)
+    rows = []
+    for index, operand in enumerate(operands[:_MOST_OPERANDS]):
+        if type(operand) is tuple:
+            expression, aval, traceback = operand
+            rows.append((expression or f"operand {index}", aval, _from(traceback)))
+            continue
+        origin = _asked(operand, "_origin_argument") or _from(_asked(operand, "_origin_traceback"))
+        label = f"operand {index}"
+        if written[index] is not None:
+            label = written[index].text
+            if not origin and written[index].name is not None:
+                origin = site.binding(written[index].name)
+        rows.append((label, _operand_text(operand), origin))
+    width = max((len(label) for label, _, _ in rows), default=0)
+    return [(f"{source.shortened(label, 30):{min(width, 30)}}", *row) for label, *row in rows]
+
+
+def _from(traceback: Any) -> str:
+    frame = source.user_frame(traceback)
+    return f"from {source.place_and_line(frame)}" if frame is not None else ""
+
+
+def _written_for(operands: Sequence[Any], site: Any) -> list[Any]:
+    """What the user wrote for each operand, or None: better no name than a wrong one."""
+    found: list[Any] = [None] * len(operands)
+    written = site.operands() if site is not None else None
+    if written is None:
+        return found
+    for index, operand in enumerate(operands):
+        for one in written:
+            if one.value is operand:
+                found[index] = one
+                break
+    # What an operation was handed may be a conversion of what the user wrote. Then the order
+    # tells, if there are as many and each could be the other's.
+    by_position = [one for one in written if not one.by_keyword and _may_be_operand(one.value)]
+    if len(by_position) == len(operands) and all(
+        known is None or known is one for known, one in zip(found, by_position, strict=True)
+    ):
+        for index, one in enumerate(by_position):
+            if found[index] is None and _could_be(one.value, operands[index]):
+                found[index] = one
+    return found
+
+
+def _may_be_operand(value: Any) -> bool:
+    return value is source.UNKNOWN or _is_scalar(value) or hasattr(type(value), "shape")
+
+
+def _could_be(value: Any, operand: Any) -> bool:
+    if value is source.UNKNOWN:
+        return True
+    return getattr(value, "shape", ()) == getattr(operand, "shape", ())
+
+
+def _is_scalar(value: Any) -> bool:
+    return type(value) in (bool, int, float, complex)
+
+
+def _is_aval(value: Any) -> bool:
+    return hasattr(type(value), "str_short")
+
+
+def _asked(value: Any, name: str) -> Any:
+    # Asked of the type first: of a tracer, an attribute that is missing may raise other errors.
+    return getattr(value, name, None) if hasattr(type(value), name) else None
+
+
+def _aval_text(value: Any, short: bool = False) -> str:
+    """ "float32[3]", or for short "f32[3]", of an array, tracer, aval or scalar."""
+    aval = value if _is_aval(value) else _asked(value, "aval")
+    if aval is not None and _is_aval(aval):
+        return aval.str_short(short_dtypes=short)
+    if _is_scalar(value):
+        return f"Python {type(value).__name__}"
+    shape, dtype = _asked(value, "shape"), _asked(value, "dtype")
+    if shape is None or dtype is None:
+        return value if type(value) is str else f"a value of type {type(value).__name__}"
+    name = _short_dtype(str(dtype)) if short else str(dtype)
+    return f"{name}[{','.join(map(str, shape))}]"
+
+
+def _operand_text(value: Any) -> str:
+    text = _aval_text(value, short=True)
+    aval = value if _is_aval(value) else _asked(value, "aval")
+    if getattr(aval, "weak_type", False):
+        return f"{text} (weak)"
+    return f"{text} (NumPy)" if isinstance(value, np.ndarray | np.generic) else text
+
+
+def _dtype_name(value: Any) -> str:
+    dtype = getattr(value, "dtype", None)
+    return type(value).__name__ if dtype is None else str(dtype)
+
+
+_SHORT_DTYPE = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "complex": "c"}
+
+
+def _short_dtype(name: str) -> str:
+    for kind, short in _SHORT_DTYPE.items():
+        if name.startswith(kind):
+            return short + name.removeprefix(kind)
+    return name
+
+
+# ---- layout ----------------------------------------------------------------------------------
+
+_WIDTH = 96
+_MOST_LINES = 20  # With a traceback of a few entries, a message then fits on one screen.
+
+
+def _fix(text: str) -> str:
+    return textwrap.fill(f"Fix: {text}", _WIDTH, initial_indent="  ", subsequent_indent=" " * 7)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", ":")) else text + "."
+
+
+def _screen(parts: Sequence[str]) -> str:
+    lines = "\n".join(part for part in parts if part).split("\n")
+    if len(lines) > _MOST_LINES:
+        left_out = len(lines) - _MOST_LINES + 1
+        lines[_MOST_LINES - 6 : -5] = [f"  ... ({left_out} lines left out)"]
+    return "\n".join(lines)

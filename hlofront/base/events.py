@@ -1,0 +1,194 @@
+"""What happens inside, told to those who listen: events to their listeners, and a log."""
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hlofront.base.config import options
+
+# ---- events ----------------------------------------------------------------------------------
+#
+# An event has a name such as "/jax/core/compile/jaxpr_trace_duration" and metadata, which listeners
+# get as keyword arguments. Each kind's listeners are a tuple that is replaced as a whole, so that
+# recording takes no lock.
+
+Listener = Callable[..., None]
+
+
+class _Kind:
+    """One kind of event and its listeners."""
+
+    __slots__ = ("listeners", "name")
+
+    def __init__(self, name: str):
+        self.name = name
+        self.listeners: tuple[Listener, ...] = ()
+
+    def register(self, callback: Listener) -> None:
+        with _lock:
+            self.listeners = (*self.listeners, callback)
+
+    def unregister(self, callback: Listener) -> None:
+        with _lock:
+            if callback not in self.listeners:
+                raise ValueError(
+                    f"{callback!r} does not listen to {self.name}, so it cannot be unregistered: "
+                    "give the same function that was registered, and once for each time"
+                )
+            remaining = list(self.listeners)
+            remaining.remove(callback)
+            self.listeners = tuple(remaining)
+
+
+_lock = threading.Lock()
+_events = _Kind("events")
+_durations = _Kind("durations")
+_time_spans = _Kind("time spans")
+_scalars = _Kind("scalars")
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Tell listeners that something happened."""
+    for listener in _events.listeners:
+        listener(event, **kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
+    """Tell listeners that something took `duration` seconds."""
+    for listener in _durations.listeners:
+        listener(event, duration, **kwargs)
+
+
+def record_event_time_span(
+    event: str, start_time: float, end_time: float, **kwargs: str | int
+) -> None:
+    """Tell listeners that something went on between two times, in seconds since the epoch."""
+    for listener in _time_spans.listeners:
+        listener(event, start_time, end_time, **kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
+    """Tell listeners a number."""
+    for listener in _scalars.listeners:
+        listener(event, value, **kwargs)
+
+
+def register_event_listener(callback: Listener) -> None:
+    """Have `callback(event, **metadata)` called at each event, in the thread where it happens."""
+    _events.register(callback)
+
+
+def register_event_duration_secs_listener(callback: Listener) -> None:
+    """Have `callback(event, seconds, **metadata)` called at each duration."""
+    _durations.register(callback)
+
+
+def register_event_time_span_listener(callback: Listener) -> None:
+    """Have `callback(event, start, end, **metadata)` called at each time span."""
+    _time_spans.register(callback)
+
+
+def register_scalar_listener(callback: Listener) -> None:
+    """Have `callback(event, value, **metadata)` called at each number."""
+    _scalars.register(callback)
+
+
+def unregister_event_listener(callback: Listener) -> None:
+    """End one `register_event_listener`; ValueError if there is none."""
+    _events.unregister(callback)
+
+
+def unregister_event_duration_listener(callback: Listener) -> None:
+    """End one `register_event_duration_secs_listener`; ValueError if there is none."""
+    _durations.unregister(callback)
+
+
+def unregister_event_time_span_listener(callback: Listener) -> None:
+    """End one `register_event_time_span_listener`; ValueError if there is none."""
+    _time_spans.unregister(callback)
+
+
+def unregister_scalar_listener(callback: Listener) -> None:
+    """End one `register_scalar_listener`; ValueError if there is none."""
+    _scalars.unregister(callback)
+
+
+def clear_event_listeners() -> None:
+    """Forget every listener of every kind."""
+    with _lock:
+        for kind in (_events, _durations, _time_spans, _scalars):
+            kind.listeners = ()
+
+
+class timed:
+    """Record how long a block took, and from when to when, if it ends well.
+
+    Tracing, lowering and compiling are "/jax/core/compile/" followed by "jaxpr_trace_duration",
+    "jaxpr_to_mlir_module_duration" and "backend_compile_duration", each with `fun_name`.
+    """
+
+    __slots__ = ("event", "metadata", "seconds", "started", "started_at")
+
+    def __init__(self, event: str, **metadata: str | int):
+        self.event = event
+        self.metadata = metadata
+        self.seconds = 0.0
+
+    def __enter__(self) -> "timed":
+        self.started_at = time.time()
+        record_scalar(self.event, self.started_at, **self.metadata)
+        self.started = time.perf_counter()
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        self.seconds = time.perf_counter() - self.started
+        if kind is None:
+            record_event_duration_secs(self.event, self.seconds, **self.metadata)
+            end = self.started_at + self.seconds
+            record_event_time_span(self.event, self.started_at, end, **self.metadata)
+
+
+# ---- the log ---------------------------------------------------------------------------------
+#
+# Modules log to logging.getLogger(__name__), below this one.
+
+logger = logging.getLogger("hlofront")
+
+_handler = logging.StreamHandler(sys.stderr)
+_handler.setFormatter(
+    logging.Formatter("{levelname}:{asctime}:{name}:{lineno}: {message}", style="{")
+)
+_level = options["jax_logging_level"]
+_debug_modules = options["jax_debug_log_modules"]
+_debugged: list[logging.Logger] = []
+
+
+def _set_level(level: str | None, local: bool) -> None:
+    if not local:
+        logger.setLevel(level or logging.NOTSET)
+        _write_log(level not in (None, "NOTSET") or bool(_debugged))
+
+
+def _set_debug_modules(modules: str, local: bool) -> None:
+    if local:
+        return
+    for log in _debugged:
+        log.setLevel(logging.NOTSET)
+    _debugged[:] = [logging.getLogger(name.strip()) for name in modules.split(",") if name.strip()]
+    for log in _debugged:
+        log.setLevel(logging.DEBUG)
+    _write_log(bool(_debugged) or _level.value not in (None, "NOTSET"))
+
+
+def _write_log(wanted: bool) -> None:
+    """Write our log to stderr, unless the program has said where logs go."""
+    logger.removeHandler(_handler)
+    if wanted and not logger.hasHandlers():
+        logger.addHandler(_handler)
+
+
+_level.watch(_set_level)
+_debug_modules.watch(_set_debug_modules)

@@ -1,0 +1,352 @@
+"""What an option is: its kind, its values per process and thread, and `config`, which has all."""
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+from hlofront.bridge import state
+
+unset = state.unset
+
+
+# ---- kinds of values ---------------------------------------------------------------------------
+
+
+class Refused(ValueError):
+    """A kind's verdict on a value that it does not take; Option says which option it was."""
+
+
+class Kind:
+    """What values an option takes: how one is checked, and how one is read from text."""
+
+    __slots__ = ("check", "parse", "wanted")
+
+    def __init__(self, wanted: str, check: Callable[[Any], Any], parse: Callable[[str], Any]):
+        self.wanted = wanted
+        self.check = check
+        self.parse = parse
+
+
+_TRUE = ("1", "true", "t", "yes", "y", "on")
+_FALSE = ("0", "false", "f", "no", "n", "off")
+
+
+def _check_bool(value):
+    # Not by its truth: "False" would be true. NumPy's bools equal 0 or 1 as well.
+    if value not in (0, 1):
+        raise Refused
+    return bool(value)
+
+
+def _parse_bool(text):
+    text = text.lower()
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise Refused
+
+
+def _check_int(value):
+    if not isinstance(value, int):
+        raise Refused
+    return int(value)
+
+
+def _check_float(value):
+    if not isinstance(value, int | float):
+        raise Refused
+    return float(value)
+
+
+def _check_text(value):
+    if not isinstance(value, str):
+        raise Refused
+    return value
+
+
+def _check_settings(value):
+    if not isinstance(value, str | dict):
+        raise Refused
+    return value
+
+
+def _check_device(value):
+    if not isinstance(value, str) and not hasattr(value, "platform"):
+        raise Refused
+    return value
+
+
+BOOL = Kind("True or False", _check_bool, _parse_bool)
+INT = Kind("an integer", _check_int, int)
+FLOAT = Kind("a number", _check_float, float)
+TEXT = Kind("a string", _check_text, str)
+SETTINGS = Kind("a string of name:value pairs or a dict", _check_settings, str)
+DEVICE = Kind("a device, such as devices()[0], or a platform such as 'cpu'", _check_device, str)
+
+
+def choice(*choices: str) -> Kind:
+    """The kind of an option that takes one of these words."""
+
+    def check(value):
+        if not isinstance(value, str) or value not in choices:
+            raise Refused
+        return choices[choices.index(value)]
+
+    return Kind("one of " + ", ".join(map(repr, choices)), check, check)
+
+
+def optional(kind: Kind) -> Kind:
+    """The kind of an option that also takes None, for "not set"."""
+
+    def check(value):
+        return None if value is None else kind.check(value)
+
+    return Kind(f"{kind.wanted}, or None", check, kind.parse)
+
+
+# ---- options -----------------------------------------------------------------------------------
+
+options: dict[str, "Option"] = {}
+
+
+class Option:
+    """One option: its value for the process, and for a block of code within one thread.
+
+    `option.value` reads it. `with option(True):` sets it for this thread until the block ends;
+    as a decorator, `@option(True)`, for the calls of a function.
+    """
+
+    __slots__ = ("affects_trace", "cell", "default", "doc", "environment", "kind", "name", "_hooks")
+
+    def __init__(self, name, default, kind, doc, affects_trace, cell=None):
+        self.name: str = name
+        self.default: Any = default
+        self.kind: Kind = kind
+        self.doc: str = doc
+        self.affects_trace: bool = affects_trace
+        self.environment: str = name.upper()
+        self._hooks: tuple[Callable[[Any, bool], None], ...] = ()
+        # A cell of C++ holds a value for the process and one per thread, and reads quickly.
+        self.cell = cell or state.Config(
+            name, default, include_in_jit_key=False, include_in_trace_context=False
+        )
+
+    @property
+    def value(self) -> Any:
+        """The value that holds here: this thread's, else the process's."""
+        return self.cell.value
+
+    def check(self, value: Any) -> Any:
+        """The value as this option keeps it; ValueError if it is not one."""
+        try:
+            return self.kind.check(value)
+        except Refused:
+            # JAX lets most options be set to None; here that brings the default back.
+            if value is None and self.kind in (BOOL, INT, FLOAT, TEXT):
+                return self.default
+            raise ValueError(
+                f"option {self.name} takes {self.kind.wanted}, and was given {value!r} "
+                f"of type {type(value).__name__}. It {self.doc}."
+            ) from None
+
+    def set(self, value: Any) -> None:
+        """Set it for the process. Threads inside a `with option(...)` keep theirs."""
+        value = self.check(value)
+        for hook in self._hooks:
+            hook(value, False)
+        self.cell.set_global(value)
+        if self.affects_trace and self.cell.name not in _OWN_CELLS:
+            _fold_process(self, value)
+
+    def set_local(self, value: Any) -> Any:
+        """Set it for this thread, `unset` to end that; returns what was set (or `unset`)."""
+        if value is not unset:
+            value = self.check(value)
+        for hook in self._hooks:
+            hook(value, True)
+        if self.affects_trace and self.cell.name not in _OWN_CELLS:
+            _fold_thread(self.name, value)
+        return self.cell.swap_local(value)
+
+    def watch(self, hook: Callable[[Any, bool], None]) -> None:
+        """Call `hook(value, local)` before each change, and now if the process has set it.
+
+        `local` says whether the change is this thread's alone; then the value may be `unset`.
+        A hook may refuse the value by raising.
+        """
+        if self.cell.get_global() != self.default:
+            hook(self.cell.get_global(), False)
+        self._hooks = (*self._hooks, hook)
+
+    def __call__(self, new_val: Any = unset) -> "Override":
+        if new_val is unset:
+            if self.kind is not BOOL:
+                raise TypeError(
+                    f"{self.name} as a context manager needs its new value: {self.kind.wanted}"
+                )
+            new_val = True
+        return Override(self, self.check(new_val))
+
+    def __bool__(self):
+        raise TypeError(f"the truth of the option {self.name} itself is meaningless: read .value")
+
+    def __repr__(self):
+        return f"<option {self.name} = {self.value!r}>"
+
+
+class Override:
+    """An option's other value for a block of code, or for the calls of a function."""
+
+    __slots__ = ("_option", "_previous", "_value")
+
+    def __init__(self, option: Option, value: Any):
+        self._option = option
+        self._value = value
+        self._previous: list[Any] = []
+
+    def __enter__(self) -> None:
+        self._previous.append(self._option.set_local(self._value))
+
+    def __exit__(self, *exception: object) -> None:
+        self._option.set_local(self._previous.pop())
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        option, value = self._option, self._value
+
+        @functools.wraps(function)
+        def overridden(*args: Any, **kwargs: Any) -> Any:
+            # Its own Override per call: calls may overlap in several threads.
+            with Override(option, value):
+                return function(*args, **kwargs)
+
+        return overridden
+
+
+# The C++ jit key holds every option that changes what is traced or compiled. Two have a cell of
+# their own there; the others share two cells, each a sorted tuple of (name, value): those that the
+# process has set away from their defaults, and those that this thread has set.
+_OWN_CELLS = {"enable_x64": state.enable_x64, "disable_jit": state.disable_jit}
+
+
+def _fold_process(option, value):
+    entries = dict(state.process_options.get_global())
+    if value == option.default:
+        entries.pop(option.name, None)
+    else:
+        entries[option.name] = value
+    state.process_options.set_global(tuple(sorted(entries.items(), key=_first)))
+
+
+def _fold_thread(name, value):
+    entries = dict(state.thread_options.value)
+    if value is unset:
+        entries.pop(name, None)
+    else:
+        entries[name] = value
+    state.thread_options.set_local(tuple(sorted(entries.items(), key=_first)) or unset)
+
+
+def _first(pair):
+    return pair[0]
+
+
+def add_option(
+    name: str, default: Any, kind: Kind, doc: str, affects_trace: bool = False
+) -> Option:
+    """Add an option to the table and give it the value of its environment variable, if set.
+
+    Args:
+      name: the flag, `jax_...` or `hlofront_...`; in capitals, its environment variable.
+      default: its value when nothing sets it.
+      kind: BOOL, INT, FLOAT, TEXT, choice(...), optional(...).
+      doc: what it does, to follow the word "It".
+      affects_trace: whether a traced or compiled program depends on it; jit then keeps one
+        program per value, and values must be hashable.
+
+    Raises:
+      ValueError: if there is such an option, or the environment variable is no value of it.
+    """
+    if name in options:
+        raise ValueError(f"there is already an option {name}")
+    option = Option(name, default, kind, doc, affects_trace, _OWN_CELLS.get(name[4:]))
+    cell = option.cell
+    text = os.environ.get(option.environment)
+    if text is not None:
+        try:
+            option.set(kind.parse(text))
+        except ValueError:
+            raise ValueError(
+                f"environment variable {option.environment} takes {kind.wanted}, and is {text!r}"
+            ) from None
+    options[name] = option
+    setattr(Config, name, property(lambda self: cell.value))
+    return option
+
+
+# ---- the config object -------------------------------------------------------------------------
+
+
+class Config:
+    """All options by their flags: `config.jax_enable_x64`, `config.update(flag, value)`."""
+
+    __slots__ = ()
+
+    def update(self, name: str, value: Any) -> None:
+        """Set an option for the process.
+
+        Raises:
+          AttributeError: if there is no such option.
+          ValueError: if the option does not take this value.
+        """
+        _option(name).set(value)
+
+    def read(self, name: str) -> Any:
+        """The value of an option here: this thread's, else the process's."""
+        return _option(name).value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The value of every option here, by flag."""
+        return {name: option.value for name, option in options.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        raise _no_option(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"set an option with config.update({name!r}, {value!r})")
+
+    def __dir__(self):
+        return [*object.__dir__(self), *options]
+
+    def __repr__(self):
+        changed = [
+            f"{name}={option.value!r}"
+            for name, option in options.items()
+            if option.value != option.default
+        ]
+        return f"<config of {len(options)} options; changed: {', '.join(changed) or 'none'}>"
+
+
+def _option(name):
+    try:
+        return options[name]
+    except (KeyError, TypeError):
+        raise _no_option(name) from None
+
+
+def _no_option(name):
+    import difflib
+
+    candidates = [name, f"jax_{name}", f"hlofront_{name}"] if isinstance(name, str) else []
+    near = [
+        match
+        for candidate in candidates
+        for match in difflib.get_close_matches(candidate, options, n=1, cutoff=0.75)
+    ]
+    hint = f": did you mean {near[0]}?" if near else "; config.values has them all"
+    return AttributeError(f"Unrecognized config option: {name}{hint}")
+
+
+config = Config()

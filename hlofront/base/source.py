@@ -1,0 +1,443 @@
+"""The user's source lines: which of them we were called from, and what they say."""
+
+import ast
+import functools
+import linecache
+import os
+import sys
+import types
+from typing import Any, NamedTuple
+
+from hlofront.bridge import fast_parts, state
+
+# The stack as it is now, as a C++ object: 0.1 to 0.7 us.
+current = fast_parts.get_traceback
+
+Traceback = fast_parts.Traceback
+
+
+# ---- whose frames ----------------------------------------------------------------------------
+
+_standard_library = os.path.dirname(functools.__file__)
+_excluded = [
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+    os.path.dirname(os.path.abspath(state.extension.__file__)) + os.sep,
+    os.path.join(_standard_library, "importlib") + os.sep,
+    os.path.join(_standard_library, "contextlib.py"),
+    os.path.join(_standard_library, "functools.py"),
+    "<frozen ",
+]
+_is_user_file: dict[str, bool] = {}
+
+
+def register_exclusion(path: str) -> None:
+    """Take no frame of a file whose name begins with `path` for the user's.
+
+    For libraries on top of hlofront, whose users want to see their own lines.
+    """
+    _excluded.append(path)
+    _is_user_file.clear()
+
+
+def is_user_file(name: str) -> bool:
+    """Whether code of this file is the user's: not hlofront's, jaxlib's or a wrapper's."""
+    found = _is_user_file.get(name)
+    if found is None:
+        found = _is_user_file[name] = not name.startswith(tuple(_excluded))
+    return found
+
+
+class Frame:
+    """One entry of a stack: a place in the source.
+
+    Lines count from 1. Columns count from 0, in bytes of UTF-8; they are None where the code was
+    compiled without them.
+    """
+
+    __slots__ = ("_span", "code", "instruction")
+
+    def __init__(self, code: types.CodeType, instruction: int):
+        self.code = code
+        self.instruction = instruction
+        self._span = None
+
+    def _located(self):
+        if self._span is None:
+            self._span = Traceback.code_addr2location(self.code, self.instruction)
+        return self._span
+
+    @property
+    def file(self) -> str:
+        return self.code.co_filename
+
+    @property
+    def function(self) -> str:
+        return self.code.co_name
+
+    @property
+    def line(self) -> int:
+        return self._located()[0]
+
+    @property
+    def column(self) -> int | None:
+        return self._known(1)
+
+    @property
+    def end_line(self) -> int | None:
+        return self._known(2)
+
+    @property
+    def end_column(self) -> int | None:
+        return self._known(3)
+
+    def _known(self, part: int) -> int | None:
+        number = self._located()[part]
+        return number if number >= 0 and self._span[3] >= 0 else None
+
+    def __repr__(self):
+        return f"Frame({_summary(self)})"
+
+
+def user_frames(traceback: Any, limit: int | None = None) -> list[Frame]:
+    """The user's frames of a C++ traceback, innermost first; at most `limit` of them."""
+    frames: list[Frame] = []
+    if traceback is None:
+        return frames
+    for code, instruction in zip(*traceback.raw_frames(), strict=True):
+        if is_user_file(code.co_filename):
+            frames.append(Frame(code, instruction))
+            if len(frames) == limit:
+                break
+    return frames
+
+
+def user_frame(traceback: Any) -> Frame | None:
+    """The user's innermost frame of a C++ traceback, if any."""
+    frames = user_frames(traceback, 1)
+    return frames[0] if frames else None
+
+
+# ---- as text ---------------------------------------------------------------------------------
+
+
+def summarize(traceback: Any, frame_count: int = 1) -> str:
+    """The user's innermost frames as "file.py:12:4 (f)", one a line; "unknown" if none."""
+    frames = user_frames(traceback, frame_count)
+    return "\n".join(map(_summary, frames)) if frames else "unknown"
+
+
+def _summary(frame: Frame) -> str:
+    column = "" if frame.column is None else f":{frame.column}"
+    return f"{frame.file}:{frame.line}{column} ({frame.function})"
+
+
+def place_and_line(frame: Frame) -> str:
+    """Where a frame is and what stands there, as in "model.py:12 in loss:  y = x * 2"."""
+    text = line_text(frame)
+    return f"{place(frame)}:  {shortened(text)}" if text else place(frame)
+
+
+def shortened(text: str, width: int = 60) -> str:
+    """Text on one line of at most `width` characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def place(frame: Frame) -> str:
+    """Where a frame is, as in "model.py:12 in loss"."""
+    inside = "" if frame.function == "<module>" else f" in {frame.function}"
+    return f"{shown_path(frame.file)}:{frame.line}{inside}"
+
+
+def shown_path(path: str) -> str:
+    """A file's name for people: relative where it lies below the working directory."""
+    try:
+        here = os.path.join(os.getcwd(), "")
+    except FileNotFoundError:  # The working directory was removed.
+        return path
+    return path.removeprefix(here)
+
+
+def describe_callable(function: Any) -> str:
+    """A function's name and place, as in "loss at model.py:12"."""
+    name = getattr(function, "__name__", None)
+    for _ in range(100):  # Chains are short; a cyclic one ends here.
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, types.MethodType):
+            function = function.__func__
+        elif callable(getattr(function, "__wrapped__", None)):
+            function = function.__wrapped__
+        else:
+            break
+        name = name or getattr(function, "__name__", None)
+    code = getattr(function, "__code__", None)
+    if code is None and callable(function):
+        code = getattr(type(function).__call__, "__code__", None)
+    name = str(name or type(function).__name__)
+    if not isinstance(code, types.CodeType):
+        return name
+    return f"{name} at {shown_path(code.co_filename)}:{code.co_firstlineno}"
+
+
+def line_text(frame: Frame) -> str:
+    """The source line that a frame is at, stripped; "" where the source is not at hand."""
+    return _line(frame.file, frame.line)
+
+
+def expression_text(frame: Frame) -> str:
+    """Just the expression that a frame is at, on one line: the `x @ w` of `y = f(x @ w)`.
+
+    "" where the source, or the columns, are not at hand.
+    """
+    if frame.column is None:
+        return ""
+    lines = [line.encode() for line in _lines(frame.file)[frame.line - 1 : frame.end_line]]
+    if not lines or len(lines) != frame.end_line - frame.line + 1:
+        return ""
+    lines[-1] = lines[-1][: frame.end_column]
+    lines[0] = lines[0][frame.column :]
+    # A file that has changed since may be cut in the middle of a character.
+    return b" ".join(line.strip() for line in lines).decode(errors="replace")
+
+
+def _line(file: str, number: int) -> str:
+    return "".join(_lines(file)[number - 1 : number]).strip()
+
+
+def _lines(file: str) -> list[str]:
+    linecache.checkcache(file)
+    return linecache.getlines(file)
+
+
+# ---- who is calling now ----------------------------------------------------------------------
+
+
+class Operand(NamedTuple):
+    """An operand as the user wrote it, and its value where that is known without running code."""
+
+    text: str
+    value: Any
+    name: str | None  # where the text is a plain name
+    by_keyword: bool
+
+
+class CallSite:
+    """The user's innermost frame, now: it holds values, so keep it no longer than needed."""
+
+    __slots__ = ("_frame", "frame")
+
+    def __init__(self, live: types.FrameType):
+        self._frame = live
+        self.frame = Frame(live.f_code, live.f_lasti)
+
+    def operands(self) -> list[Operand] | None:
+        """The operands of the operator or call that runs here, in the order they are written.
+
+        None where the source is not at hand, or does not tell: `f(*args)`.
+        """
+        text = expression_text(self.frame)
+        nodes = _operand_nodes(text)
+        if nodes is None:
+            return None
+        return [
+            Operand(
+                ast.get_source_segment(text, node) or "",
+                _known_value(node, self._frame),
+                node.id if isinstance(node, ast.Name) else None,
+                by_keyword,
+            )
+            for node, by_keyword in nodes
+        ]
+
+    def binding(self, name: str) -> str:
+        """Where the user's function got the value of a name, for people; "" if not found.
+
+        "argument x of loss", or "from model.py:8 in loss:  x = jnp.ones(3)". The source is read,
+        not run: where several lines assign the name, all of them are given.
+        """
+        found = _binding(_tree(self.frame.file), self.frame, name)
+        if found is None:
+            return ""
+        function, is_argument, lines = found
+        if is_argument:
+            again = f", set again at line {_listed(lines)}" if lines else ""
+            return f"argument {name} of {function}{again}"
+        inside = f" in {function}" if function else ""
+        text = f":  {shortened(_line(self.frame.file, lines[0]))}" if len(lines) == 1 else ""
+        return f"from {shown_path(self.frame.file)}:{_listed(lines)}{inside}{text}"
+
+
+def _listed(lines: list[int]) -> str:
+    return " or ".join(map(str, lines[:4])) + (" or ..." if len(lines) > 4 else "")
+
+
+def call_site() -> CallSite | None:
+    """The user's innermost frame that is running now, if any."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return CallSite(frame)
+        frame = frame.f_back
+    return None
+
+
+UNKNOWN: Any = object()
+
+
+def _parsed(text: str) -> ast.AST | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None  # The file has changed since it was imported, or is no Python: a notebook.
+
+
+def _operand_nodes(text: str) -> list[tuple[ast.expr, bool]] | None:
+    tree = _parsed(text)
+    if tree is None or len(tree.body) != 1:
+        return None
+    node = tree.body[0]
+    node = node.value if isinstance(node, ast.Expr) else node
+    by_keyword: list[ast.expr] = []
+    match node:
+        case ast.BinOp():
+            found = [node.left, node.right]
+        case ast.AugAssign():
+            found = [node.target, node.value]
+        case ast.Compare():
+            found = [node.left, *node.comparators]
+        case ast.UnaryOp():
+            found = [node.operand]
+        case ast.Subscript():
+            found = [node.value, node.slice]
+        case ast.Call():
+            found = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            for argument in node.args:
+                is_sequence = isinstance(argument, ast.List | ast.Tuple)
+                found += argument.elts if is_sequence else [argument]
+            by_keyword = [keyword.value for keyword in node.keywords]
+        case _:
+            return None
+    if any(isinstance(operand, ast.Starred) for operand in found):
+        return None
+    return [(operand, False) for operand in found] + [(operand, True) for operand in by_keyword]
+
+
+def _known_value(node: ast.expr, frame: types.FrameType) -> Any:
+    """The value of a name, constant, item or plain attribute, without running the user's code."""
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.Name():
+            for scope in (frame.f_locals, frame.f_globals):
+                if type(scope) in (dict, _Locals) and node.id in scope:
+                    return scope[node.id]
+        case ast.Attribute():
+            return _attributes(_known_value(node.value, frame)).get(node.attr, UNKNOWN)
+        case ast.Subscript(slice=ast.Constant(value=key)):
+            holder = _known_value(node.value, frame)
+            if type(holder) is dict and type(key) in (str, int):
+                return holder.get(key, UNKNOWN)
+            if type(holder) in (list, tuple) and type(key) is int and key < len(holder):
+                return holder[key]
+    return UNKNOWN
+
+
+# What a function's f_locals is: a dictionary, and from Python 3.13 on a view of the frame.
+_Locals = (lambda: type(sys._getframe().f_locals))()
+
+
+def _attributes(holder: Any) -> dict[str, Any]:
+    try:
+        attributes = object.__getattribute__(holder, "__dict__")
+    except AttributeError:
+        return {}
+    return attributes if type(attributes) is dict else {}
+
+
+# ---- where a name was bound ------------------------------------------------------------------
+
+_trees: dict[str, tuple[list[str], ast.Module | None]] = {}
+_MOST_TREES = 16
+
+
+def _tree(file: str) -> ast.Module | None:
+    lines = _lines(file)
+    # linecache hands out the same list until the file changes.
+    found = _trees.get(file)
+    if found is None or found[0] is not lines:
+        if len(_trees) >= _MOST_TREES:
+            _trees.clear()
+        found = _trees[file] = (lines, _parsed("".join(lines)))
+    return found[1]
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def _enclosing_scopes(tree: ast.Module, line: int, column: int) -> list[ast.AST]:
+    """The functions, comprehensions and module around a place, outermost first."""
+    scopes: list[ast.AST] = [tree]
+    below = list(ast.iter_child_nodes(tree))
+    while below:
+        node = below.pop()
+        if not hasattr(node, "lineno"):  # `arguments`, `withitem` and the like hold nodes that do.
+            below.extend(ast.iter_child_nodes(node))
+            continue
+        if not (node.lineno, 0) <= (line, column) < (node.end_lineno + 1, 0):
+            continue
+        if isinstance(node, _Function | _Comprehension) and _holds(node, line, column):
+            scopes.append(node)
+        below.extend(ast.iter_child_nodes(node))
+    return scopes
+
+
+def _holds(scope: Any, line: int, column: int) -> bool:
+    # Decorators and default values belong to the scope outside, hence the body alone.
+    body = getattr(scope, "body", scope)
+    first, last = (body[0], body[-1]) if isinstance(body, list) else (body, body)
+    start, end = (first.lineno, first.col_offset), (last.end_lineno, last.end_col_offset)
+    return start <= (line, column) < end
+
+
+def _binding(tree: ast.Module | None, frame: Frame, name: str):
+    """(function name, is it an argument, lines that bind it) for the scope that binds `name`."""
+    if tree is None or frame.column is None:
+        return None
+    for scope in reversed(_enclosing_scopes(tree, frame.line, frame.column)):
+        is_function = isinstance(scope, _Function)
+        argument = is_function and name in _argument_names(scope.args)
+        lines, is_local = _binding_lines(scope, name)
+        if is_local and (argument or lines):
+            return getattr(scope, "name", "<lambda>") if is_function else "", argument, lines
+    return None
+
+
+def _argument_names(arguments: ast.arguments) -> set[str]:
+    each = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    each += filter(None, [arguments.vararg, arguments.kwarg])
+    return {argument.arg for argument in each}
+
+
+def _binding_lines(scope: Any, name: str) -> tuple[list[int], bool]:
+    """The lines of a scope that bind a name, and whether the name is the scope's own."""
+    lines: set[int] = set()
+    if isinstance(scope, _Comprehension):
+        below: list[ast.AST] = [generator.target for generator in scope.generators]
+    else:
+        below = list(scope.body) if isinstance(scope.body, list) else [scope.body]
+    while below:
+        node = below.pop()
+        match node:
+            case ast.Global(names=names) | ast.Nonlocal(names=names) if name in names:
+                return [], False
+            case ast.Name(id=bound, ctx=ast.Store()) if bound == name:
+                lines.add(node.lineno)
+            case ast.MatchAs(name=bound) | ast.MatchStar(name=bound) if bound == name:
+                lines.add(node.lineno)
+            case ast.alias() if (node.asname or node.name) == name:
+                lines.add(node.lineno)
+        if not isinstance(node, _Function | ast.ClassDef | _Comprehension):
+            below.extend(ast.iter_child_nodes(node))
+    return sorted(lines), True

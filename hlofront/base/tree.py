@@ -1,0 +1,357 @@
+"""Pytrees: nested containers taken apart into leaves and a structure, and put together again.
+
+A pytree is a leaf or a node whose children are pytrees. Nodes are tuples, lists, dicts (children in
+the order of their sorted keys), named tuples, `None` (a node without children), `OrderedDict`,
+`defaultdict`, `Partial` and the classes registered here; anything else is a leaf. The flattening
+itself is jaxlib's C++; a function here costs little more than that call.
+"""
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from hlofront.base.tree_nodes import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    IsLeaf,
+    KeyEntry,
+    KeyPath,
+    Partial,
+    SequenceKey,
+    flatten_one_level,
+    flatten_one_level_with_keys,
+    is_tree_node,
+    keystr,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+    static_field,
+)
+from hlofront.base.tree_prefixes import (
+    broadcast_prefix,
+    flatten_axes,
+    is_none,
+    prefix_errors,
+    raise_difference,
+    raise_with_place,
+    tree_broadcast,
+    with_path,
+)
+from hlofront.bridge.fast_parts import PyTreeDef, pytree
+from hlofront.bridge.fast_parts import registry as default_registry
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "IsLeaf",
+    "KeyEntry",
+    "KeyPath",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "all_leaves",
+    "broadcast_prefix",
+    "default_registry",
+    "flatten_axes",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_none",
+    "is_tree_node",
+    "keystr",
+    "prefix_errors",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "static_field",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_reduce_associative",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+]
+
+_flatten = default_registry.flatten
+_flatten_with_path = default_registry.flatten_with_path
+
+
+class _NotGiven:
+    """The default of an argument for which None is a value like any other."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+_NOT_GIVEN = _NotGiven()
+
+
+# Taking apart and putting together
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """The leaves of `tree`, left to right, and its structure.
+
+    `is_leaf(node) -> bool` is asked at every node, the root first; where it says True the node is
+    taken as a leaf. Raises ValueError where the keys of a dict cannot be sorted, and whatever a
+    registered class's flatten function raises.
+    """
+    try:
+        return _flatten(tree, is_leaf)
+    except ValueError as error:
+        raise_with_place(error, tree, with_path(is_leaf))
+        raise
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of `tree`, left to right; see `tree_flatten`."""
+    try:
+        return _flatten(tree, is_leaf)[0]
+    except ValueError as error:
+        raise_with_place(error, tree, with_path(is_leaf))
+        raise
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The structure of `tree`, without its leaves; see `tree_flatten`."""
+    try:
+        return _flatten(tree, is_leaf)[1]
+    except ValueError as error:
+        raise_with_place(error, tree, with_path(is_leaf))
+        raise
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of structure `treedef` with these leaves, as many as `treedef.num_leaves`.
+
+    Raises ValueError where there are more or fewer leaves.
+    """
+    try:
+        return treedef.unflatten(leaves)
+    except AttributeError:
+        if isinstance(treedef, PyTreeDef):
+            raise
+        raise AttributeError(
+            f"tree_unflatten: the first argument must be a PyTreeDef, as tree_structure and "
+            f"tree_flatten give, and is a {type(treedef).__name__}. Is the order right? "
+            "tree_unflatten(treedef, leaves)"
+        ) from None
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Whether every element of `iterable` is a leaf, as `tree_flatten` with `is_leaf` would say."""
+    if is_leaf is None:
+        return pytree.all_leaves(default_registry, iterable)
+    for element in iterable:
+        leaves = _flatten(element, is_leaf)[0]
+        if not leaves or leaves[0] is not element:
+            return False
+    return True
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the root's children, left to right; none for a leaf."""
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether the structure is one node alone: a leaf, None, or a container of nothing."""
+    return treedef.num_nodes == 1
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple whose elements have these structures."""
+    treedefs = list(treedefs)
+    for position, treedef in enumerate(treedefs):
+        if not isinstance(treedef, PyTreeDef):
+            raise RuntimeError(
+                f"treedef_tuple: element {position} must be a PyTreeDef, as tree_structure gives, "
+                f"and is a {type(treedef).__name__}"
+            )
+    return pytree.treedef_tuple(default_registry, treedefs)
+
+
+# With paths
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """The pairs (path, leaf) of `tree`, left to right, and its structure.
+
+    A path is a tuple of keys from the root: `SequenceKey`, `DictKey`, `GetAttrKey`, those that a
+    registered class gives, or else `FlattenedIndexKey`. `is_leaf` is as for `tree_flatten`; with
+    `is_leaf_takes_path` it is called as `is_leaf(path, node)`.
+    """
+    predicate = is_leaf if is_leaf_takes_path else with_path(is_leaf)
+    try:
+        return _flatten_with_path(tree, predicate)
+    except ValueError as error:
+        raise_with_place(error, tree, predicate)
+        raise
+
+
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """The pairs (path, leaf) of `tree`, left to right; see `tree_flatten_with_path`."""
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """As `tree_map`, with `f(path, leaf, *further)`; see `tree_flatten_with_path` for paths."""
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    if not rest:
+        return treedef.unflatten([f(path, leaf) for path, leaf in pairs])
+    predicate = is_leaf if is_leaf_takes_path else with_path(is_leaf)
+    columns = _columns("tree_map_with_path", treedef, tree, rest, predicate)
+    return treedef.unflatten([f(*pair, *further) for pair, *further in zip(pairs, *columns)])
+
+
+# Over the leaves
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """The tree of `f(leaf)` in the structure of `tree`.
+
+    With further trees, `f(leaf, *further)`: each of `rest` must have the structure of `tree`, or go
+    deeper where `tree` has a leaf, and then `f` gets that whole subtree. `is_leaf` is as for
+    `tree_flatten`, asked about `tree` alone. Raises ValueError where the structures differ, naming
+    the place.
+    """
+    try:
+        leaves, treedef = _flatten(tree, is_leaf)
+    except ValueError as error:
+        raise_with_place(error, tree, with_path(is_leaf))
+        raise
+    if not rest:
+        return treedef.unflatten([f(leaf) for leaf in leaves])
+    columns = _columns("tree_map", treedef, tree, rest, with_path(is_leaf))
+    # A list and not an iterator: C++ would take a StopIteration from `f` for the end of the leaves.
+    return treedef.unflatten([f(*row) for row in zip(leaves, *columns)])
+
+
+def _columns(function, treedef, tree, rest, is_leaf):
+    """For each of `rest`, its subtrees where `treedef`, the structure of `tree`, has leaves."""
+    try:
+        return [treedef.flatten_up_to(other) for other in rest]
+    except ValueError:
+        for position, other in enumerate(rest, start=2):
+            names = "tree", "the first tree", f"tree {position}"
+            raise_difference(function, tree, other, is_leaf, *names)
+        raise
+
+
+def tree_reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _NOT_GIVEN,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """`function` folded over the leaves from the left: `function(function(first, second), third)`.
+
+    It starts with `initializer` if given; without it a tree of no leaves raises TypeError.
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if initializer is not _NOT_GIVEN:
+        return functools.reduce(function, leaves, initializer)
+    if not leaves:
+        raise TypeError("tree_reduce: a tree without leaves has no value; give an initializer")
+    return functools.reduce(function, leaves)
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _NOT_GIVEN,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """An associative `operation` over the leaves, in order, by halves: depth log2 of their number.
+
+    `identity` is the value of a tree without leaves, which raises TypeError if it is not given.
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if leaves:
+        return _by_halves(operation, leaves, 0, len(leaves))
+    if identity is _NOT_GIVEN:
+        raise TypeError(
+            "tree_reduce_associative: a tree without leaves has no value; give identity="
+        )
+    return identity
+
+
+def _by_halves(operation, leaves, start, stop):
+    if stop - start == 1:
+        return leaves[start]
+    middle = (start + stop) // 2
+    left = _by_halves(operation, leaves, start, middle)
+    return operation(left, _by_halves(operation, leaves, middle, stop))
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether every leaf is true; a tree without leaves is."""
+    return all(tree_leaves(tree, is_leaf))
+
+
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """A tree of structure inner-in-outer, turned inside out: outer-in-inner.
+
+    `[{"a": 1}, {"a": 2}]`, a list of dicts, becomes `{"a": [1, 2]}`. An `inner_treedef` of None is
+    read off the first subtree. Raises TypeError where the tree is not made so.
+    """
+    try:
+        subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
+    except ValueError as error:
+        raise _not_composed(outer_treedef, inner_treedef, pytree_to_transpose) from error
+    if inner_treedef is None:
+        if not subtrees:
+            raise IndexError(
+                "tree_transpose: the outer structure has no leaves, so there is no subtree to read "
+                "the inner structure from; give inner_treedef"
+            )
+        inner_treedef = tree_structure(subtrees[0])
+    rows = [tree_leaves(subtree) for subtree in subtrees]
+    # Only the number of leaves must agree below the outer structure, as in the reference: subtrees
+    # may differ in their static data.
+    width = inner_treedef.num_leaves
+    if any(len(row) != width for row in rows):
+        raise _not_composed(outer_treedef, inner_treedef, pytree_to_transpose)
+    columns = ([row[position] for row in rows] for position in range(width))
+    return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
+
+
+def _not_composed(outer_treedef, inner_treedef, tree):
+    wanted = outer_treedef if inner_treedef is None else outer_treedef.compose(inner_treedef)
+    return TypeError(
+        "tree_transpose: the tree does not consist of inner structures in an outer one:\n"
+        f"  wanted {wanted}\n"
+        f"  given  {tree_structure(tree)}"
+    )

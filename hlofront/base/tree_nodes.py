@@ -1,0 +1,341 @@
+"""Pytree nodes: the classes that are containers, the keys of their children, registering more."""
+
+import collections
+import dataclasses
+import functools
+import operator
+import reprlib
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from hlofront.bridge.fast_parts import pytree
+from hlofront.bridge.fast_parts import registry as default_registry
+
+DictKey = pytree.DictKey
+SequenceKey = pytree.SequenceKey
+GetAttrKey = pytree.GetAttrKey
+FlattenedIndexKey = pytree.FlattenedIndexKey
+
+KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+KeyPath = tuple[KeyEntry, ...]
+IsLeaf = Callable[[Any], bool] | None
+Class = TypeVar("Class", bound=type)
+
+
+# One level
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether values of exactly this type are nodes rather than leaves."""
+    return default_registry.is_node(typ)
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """The children of a node, and its static data. Raises ValueError for a leaf."""
+    level = default_registry.flatten_one_level(tree)
+    if level is None:
+        raise _no_children("flatten_one_level", tree)
+    return level
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+    """The pairs (key, child) of a node, and its static data. Raises ValueError for a leaf."""
+    level = keyed_children(tree)
+    if level is None:
+        raise _no_children("flatten_one_level_with_keys", tree)
+    return level
+
+
+def keyed_children(tree):
+    """As `flatten_one_level_with_keys`, but None for a leaf."""
+    level = default_registry.flatten_one_level_with_keys(tree)
+    # jaxlib names every child of a named tuple after the first field (0.10.2 to 0.12).
+    if level is not None and level[1] is type(tree) and hasattr(tree, "_fields"):
+        keys = map(GetAttrKey, tree._fields)
+        return [(key, child) for key, (_, child) in zip(keys, level[0])], level[1]
+    return level
+
+
+def _no_children(function, tree):
+    return ValueError(
+        f"{function}: a value of type {type_name(type(tree))} is a leaf, so it has no children: "
+        "give a container, or register the type with register_pytree_node"
+    )
+
+
+_FIELD_OF_KEY = {SequenceKey: "idx", DictKey: "key", GetAttrKey: "name", FlattenedIndexKey: "key"}
+
+
+def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+    """A path as text, as one would write it after the tree: `['a'][0].b`.
+
+    With `simple`, the bare keys: `keystr(path, simple=True, separator="/")` gives `a/0/b`.
+    """
+    if not simple:
+        return separator.join(map(str, keys))
+    fields = ((key, _FIELD_OF_KEY.get(type(key))) for key in keys)
+    return separator.join(str(getattr(key, field) if field else key) for key, field in fields)
+
+
+# Registering classes as nodes
+
+
+def register_pytree_node(
+    nodetype: type,
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]],
+    unflatten_func: Callable[[Hashable, Iterable[Any]], Any],
+    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]]
+    | None = None,
+) -> None:
+    """Makes values of exactly the class `nodetype` nodes.
+
+    `flatten_func(value)` returns `(children, static)`; `static` must have `==` and be hashable,
+    for it is part of the structure, by which programs are cached.
+    `unflatten_func(static, children)` makes a value again; the children may be anything, even
+    placeholders, so it must not inspect them.
+    `flatten_with_keys_func(value)` returns `((key, child) pairs, static)`, for paths.
+    Raises ValueError for a class that is a node already.
+    """
+    _check_class("register_pytree_node", nodetype)
+    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+
+
+def register_pytree_with_keys(
+    nodetype: type,
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]],
+    unflatten_func: Callable[[Hashable, Iterable[Any]], Any],
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
+) -> None:
+    """As `register_pytree_node`, for a class that names its children; `flatten_func` is for speed.
+
+    Keys are any objects with `str`, best `GetAttrKey`, `DictKey` and `SequenceKey`.
+    """
+    if flatten_func is None:
+
+        def flatten_func(value):
+            pairs, static = flatten_with_keys(value)
+            return [child for _, child in pairs], static
+
+    _check_class("register_pytree_with_keys", nodetype)
+    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_node_class(cls: Class) -> Class:
+    """A class decorator: registers `cls` by its methods `tree_flatten` and `tree_unflatten`.
+
+    `tree_flatten(self)` returns `(children, static)`, and the class method
+    `tree_unflatten(cls, static, children)` makes a value again; see `register_pytree_node`.
+    """
+    _check_methods("register_pytree_node_class", cls, "tree_flatten")
+    register_pytree_node(cls, operator.methodcaller("tree_flatten"), cls.tree_unflatten)
+    return cls
+
+
+def register_pytree_with_keys_class(cls: Class) -> Class:
+    """A class decorator: registers `cls` by `tree_flatten_with_keys` and `tree_unflatten`.
+
+    `tree_flatten_with_keys(self)` returns `((key, child) pairs, static)`; a method `tree_flatten`,
+    if there is one, is used where keys are not needed. See `register_pytree_with_keys`.
+    """
+    _check_methods("register_pytree_with_keys_class", cls, "tree_flatten_with_keys")
+    flatten = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
+    flatten_with_keys = operator.methodcaller("tree_flatten_with_keys")
+    register_pytree_with_keys(cls, flatten_with_keys, cls.tree_unflatten, flatten)
+    return cls
+
+
+def register_static(cls: Class) -> Class:
+    """A class decorator: values of `cls` are nodes without children, a part of the structure.
+
+    They must have `==` and be hashable, for `jit` compiles anew for each that differs.
+    """
+    _check_class("register_static", cls)
+    flatten = lambda value: ((), value)
+    default_registry.register_node(cls, flatten, lambda value, _: value, flatten)
+    return cls
+
+
+def register_dataclass(
+    nodetype: Class,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Class:
+    """Registers a dataclass, or a class that is made with its fields as keywords.
+
+    The `data_fields` are its children, in that order; the `meta_fields` are static, so they must be
+    hashable and have `==`; the `drop_fields` are left out, and their defaults stand in when a value
+    is made again. For a dataclass both lists may be left out together: then a field is static if
+    its metadata has `static=True` (see `static_field`), and data otherwise. Returns `nodetype`, so
+    it is a class decorator too. Raises ValueError where the lists are not exactly the fields that
+    `__init__` takes or the class is a node already, and TypeError where lists are lacking.
+    """
+    _check_class("register_dataclass", nodetype)
+    is_dataclass = dataclasses.is_dataclass(nodetype)
+    if (data_fields is None) != (meta_fields is None):
+        raise TypeError(
+            "register_dataclass: give data_fields and meta_fields together, or neither; got "
+            f"data_fields={data_fields!r} and meta_fields={meta_fields!r}"
+        )
+    if data_fields is None and not is_dataclass:
+        raise TypeError(
+            f"register_dataclass: {type_name(nodetype)} is not a dataclass, so its fields are not "
+            "known: give data_fields and meta_fields"
+        )
+    dropped = set(drop_fields)
+    if data_fields is None:
+        kept = [field for field in dataclasses.fields(nodetype) if field.name not in dropped]
+        static = [bool(field.metadata.get("static", False)) for field in kept]
+        data_fields = [field.name for field, fixed in zip(kept, static) if not fixed]
+        meta_fields = [field.name for field, fixed in zip(kept, static) if fixed]
+    both = sorted(set(data_fields) & set(meta_fields))
+    if both:
+        raise ValueError(
+            f"register_dataclass: a field is data or static, not both: {', '.join(both)}"
+        )
+    if is_dataclass:
+        wanted = {field.name for field in dataclasses.fields(nodetype) if field.init} - dropped
+        given = {*data_fields, *meta_fields}
+        if given != wanted:
+            raise ValueError(_wrong_fields(nodetype, sorted(wanted - given), given - wanted))
+    default_registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+    return nodetype
+
+
+def _wrong_fields(nodetype, missing, unexpected):
+    lines = [
+        f"register_dataclass: data_fields and meta_fields must be the fields that the __init__ of "
+        f"{type_name(nodetype)} takes, each once"
+    ]
+    if missing:
+        lines.append(f"  missing: {', '.join(missing)} (or give them as drop_fields)")
+    known = {field.name: field for field in dataclasses.fields(nodetype)}
+    for name in sorted(unexpected):
+        why = "is given as one of drop_fields too"
+        if name not in known:
+            why = "is no field"
+        elif not known[name].init:
+            why = "has init=False, so it cannot be set again: give it as one of drop_fields"
+        lines.append(f"  unexpected: {name} {why}")
+    return "\n".join(lines)
+
+
+def static_field(**kwargs: Any) -> Any:
+    """A dataclass field that `register_dataclass` takes as static.
+
+    The arguments are those of `dataclasses.field`; `static=True` joins what `metadata=` gives.
+    """
+    metadata = kwargs.pop("metadata", None) or {}
+    return dataclasses.field(metadata={"static": True, **metadata}, **kwargs)
+
+
+def _check_class(function, nodetype):
+    if not isinstance(nodetype, type):
+        raise TypeError(
+            f"{function}: the first argument must be a class, and is {short_text(nodetype)}, a "
+            f"value of type {type_name(type(nodetype))}"
+        )
+
+
+def _check_methods(function, cls, flatten_name):
+    for name in (flatten_name, "tree_unflatten"):
+        if not hasattr(cls, name):
+            raise AttributeError(
+                f"{function}: class {type_name(cls)} has no method {name}; it needs "
+                f"{flatten_name}(self) and the class method tree_unflatten(cls, static, children)"
+            )
+
+
+# The nodes that C++ does not know
+
+
+class Partial(functools.partial):
+    """A `functools.partial` that is a pytree: its arguments are children, its function is static.
+
+    So a function with arrays bound to it can be an argument or a result of `jit`, `grad`, `vmap`.
+    Two such values have equal structures if their functions are equal and the arguments' are.
+    """
+
+    def __new__(cls, func, *args, **kw):
+        # functools.partial merges a partial of a partial, and what the inner one holds would
+        # become children; the function that was given is to be static as a whole.
+        if isinstance(func, functools.partial):
+            func = _Whole(func)
+        return super().__new__(cls, func, *args, **kw)
+
+
+class _Whole:
+    """A partial that another partial does not merge with; equal and hashed as the one it holds."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    def __eq__(self, other):
+        return self.function == (other.function if type(other) is _Whole else other)
+
+    def __hash__(self):
+        return hash(self.function)
+
+    def __repr__(self):
+        return repr(self.function)
+
+
+register_pytree_node(
+    Partial,
+    lambda partial: ((partial.args, partial.keywords), partial.func),
+    lambda function, children: Partial(function, *children[0], **children[1]),
+)
+
+
+def _keys_and_values(mapping, keys):
+    return [(DictKey(key), mapping[key]) for key in keys]
+
+
+register_pytree_with_keys(
+    collections.OrderedDict,
+    lambda mapping: (_keys_and_values(mapping, mapping), tuple(mapping)),
+    lambda keys, values: collections.OrderedDict(zip(keys, values)),
+    lambda mapping: (list(mapping.values()), tuple(mapping)),
+)
+
+
+def _flatten_defaultdict(mapping):
+    keys = sorted(mapping)
+    return [mapping[key] for key in keys], (mapping.default_factory, tuple(keys))
+
+
+def _flatten_defaultdict_with_keys(mapping):
+    keys = sorted(mapping)
+    return _keys_and_values(mapping, keys), (mapping.default_factory, tuple(keys))
+
+
+register_pytree_with_keys(
+    collections.defaultdict,
+    _flatten_defaultdict_with_keys,
+    lambda static, values: collections.defaultdict(static[0], zip(static[1], values)),
+    _flatten_defaultdict,
+)
+
+
+# For messages
+
+
+def type_name(kind: type) -> str:
+    """The name of a class with its module, unless that is builtins."""
+    place = kind.__module__
+    return kind.__qualname__ if place == "builtins" else f"{place}.{kind.__qualname__}"
+
+
+class _Short(reprlib.Repr):
+    def __init__(self):
+        super().__init__()
+        self.maxstring = self.maxother = 100
+        self.maxdict = self.maxlist = self.maxtuple = 8
+
+
+short_text = _Short().repr  # repr, cut after 8 elements or 100 characters

@@ -1,0 +1,293 @@
+"""Prefixes: trees whose leaves stand for whole subtrees of another; and where two trees differ."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hlofront.base.tree_nodes import (
+    DictKey,
+    IsLeaf,
+    KeyPath,
+    keyed_children,
+    keystr,
+    short_text,
+    type_name,
+)
+from hlofront.bridge.fast_parts import PyTreeDef, registry
+
+_flatten = registry.flatten
+
+
+def is_none(value: Any) -> bool:
+    """Whether `value` is None: the `is_leaf` of trees in which None stands for a value."""
+    return value is None
+
+
+def with_path(is_leaf: IsLeaf) -> Callable[[KeyPath, Any], bool] | None:
+    """`is_leaf(node)` as a function of `(path, node)`; None stays None."""
+    return None if is_leaf is None else lambda path, node: is_leaf(node)
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """For each leaf of `full_tree`, the leaf of `prefix_tree` that stands for it.
+
+    `is_leaf` is asked about `prefix_tree` alone. Raises ValueError where `prefix_tree` is not a
+    prefix of `full_tree`, naming the place.
+    """
+    return _broadcast("broadcast_prefix", prefix_tree, full_tree, is_leaf)
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """The tree of `full_tree`'s structure, each leaf the leaf of `prefix_tree` that stands for it.
+
+    `tree_broadcast([1, 2], [(3, 4), 5])` is `[(1, 1), 2]`. See `broadcast_prefix`.
+    """
+    leaves = _broadcast("tree_broadcast", prefix_tree, full_tree, is_leaf)
+    return _flatten(full_tree)[1].unflatten(leaves)
+
+
+def _broadcast(function, prefix_tree, full_tree, is_leaf):
+    try:
+        leaves, treedef = _flatten(prefix_tree, is_leaf)
+    except ValueError as error:
+        raise_with_place(error, prefix_tree, with_path(is_leaf), "prefix_tree")
+        raise
+    try:
+        subtrees = treedef.flatten_up_to(full_tree)
+    except ValueError:
+        names = "prefix_tree", "prefix_tree", "full_tree"
+        raise_difference(function, prefix_tree, full_tree, with_path(is_leaf), *names)
+        raise
+    result = []
+    for leaf, subtree in zip(leaves, subtrees):
+        try:
+            result += [leaf] * _flatten(subtree)[1].num_leaves
+        except ValueError as error:
+            raise_with_place(error, full_tree, None, "full_tree")
+            raise
+    return result
+
+
+def raise_difference(
+    function: str,
+    prefix: Any,
+    full: Any,
+    is_leaf: Callable[[KeyPath, Any], bool] | None,
+    root: str,
+    prefix_name: str,
+    full_name: str,
+) -> None:
+    """Raises the first of the `prefix_errors`, if any, in the name of the public `function`."""
+    errors = _errors(prefix, full, _node_of_tree, is_leaf, root, prefix_name, full_name)
+    if errors:
+        raise ValueError(f"{function}: {errors[0]}") from None
+
+
+def flatten_axes(
+    name: str, treedef: PyTreeDef, axis_tree: Any, *, is_leaf: Callable[[Any], bool] = is_none
+) -> list[Any]:
+    """The entries of `axis_tree`, a prefix of `treedef`, one for each of its leaves.
+
+    `None` is an entry like any other here. `name`, such as "vmap in_axes", is how the user knows
+    `axis_tree`; its last word begins the key paths in a message. Raises ValueError where
+    `axis_tree` is not a prefix, naming each place.
+    """
+    entries, prefix = _flatten(axis_tree, is_leaf)
+    if prefix.num_nodes == 1 and entries:
+        return entries * treedef.num_leaves
+    if prefix == treedef:
+        return entries
+    widths: list[int] = []
+    if _append_widths(prefix, treedef, widths):
+        result = []
+        for entry, width in zip(entries, widths):
+            result += [entry] * width
+        return result
+    root = name.rpartition(" ")[2]
+    errors = _errors(
+        axis_tree, treedef, _node_of_treedef, with_path(is_leaf), root, root, "the value"
+    )
+    raise ValueError(
+        f"{name} specification must be a tree prefix of the corresponding value: one entry may "
+        "stand for a whole subtree, and above it the containers must be the same.\n"
+        + "".join(f"  {error}\n" for error in errors[:5])
+        + f"Got {name} = {short_text(axis_tree)}\nfor a value of structure {treedef}"
+    )
+
+
+def _append_widths(prefix, full, widths):
+    """Appends the number of `full`'s leaves under each leaf of `prefix`; False if it is no prefix.
+
+    Both are structures: `full.unflatten` followed by `flatten_up_to` would be shorter, but would
+    make values of users' classes from things that are not their children.
+    """
+    node = prefix.node_data()
+    if node is None:
+        widths.append(full.num_leaves)
+        return True
+    if node != full.node_data():
+        return False
+    children, others = prefix.children(), full.children()
+    if len(children) != len(others):
+        return False
+    return all(_append_widths(*pair, widths) for pair in zip(children, others))
+
+
+def prefix_errors(
+    prefix_tree: Any,
+    full_tree: Any,
+    is_leaf: IsLeaf = None,
+    *,
+    name: str = "the prefix",
+    full_name: str = "the full tree",
+) -> list[ValueError]:
+    """What keeps `prefix_tree` from being a prefix of `full_tree`: an error for each such place.
+
+    The errors are made, not raised; an empty list means that it is a prefix. A message calls the
+    trees `name` and `full_name`, and writes the key path of the place after the last word of
+    `name`. `is_leaf` is asked about `prefix_tree` alone.
+    """
+    root = name.rpartition(" ")[2]
+    return _errors(prefix_tree, full_tree, _node_of_tree, with_path(is_leaf), root, name, full_name)
+
+
+def _errors(prefix, full, look, is_leaf, root, prefix_name, full_name):
+    return [
+        ValueError(
+            f"different {what} at key path {root}{keystr(path)}: {prefix_name} has {own} there, "
+            f"and {full_name} has {other}{advice}"
+        )
+        for path, what, own, other, advice in _differences(prefix, full, look, is_leaf, ())
+    ]
+
+
+def _node_of_tree(tree):
+    """(type, static data, children) of a node; of a leaf, None."""
+    level = registry.flatten_one_level(tree)
+    if level is None:
+        return None
+    kind = type(tree)
+    # For a named tuple C++ gives the class as static data here, and None in a structure.
+    return kind, None if level[1] is kind else level[1], list(level[0])
+
+
+def _node_of_treedef(treedef):
+    """(type, static data, children) of a structure; of a leaf's, None."""
+    node = treedef.node_data()
+    if node is None:
+        return None
+    kind, data = node
+    return kind, tuple(data) if kind is dict else data, treedef.children()
+
+
+def _differences(prefix, full, look, is_leaf, path) -> Iterator[tuple[KeyPath, str, str, str, str]]:
+    """The places where `prefix` is no prefix: (path, what differs, own, the other's, advice).
+
+    `full` is a tree or a structure, and `look` the function for such nodes.
+    """
+    if is_leaf is not None and is_leaf(path, prefix):
+        return
+    node = _node_of_tree(prefix)
+    if node is None:
+        return
+    other = look(full)
+    kind, data, children = node
+    if other is None or other[0] is not kind:
+        if other is not None:
+            text = _describe(other)
+        else:
+            text = "a leaf" + (f" of type {type_name(type(full))}" if look is _node_of_tree else "")
+        yield path, "types", _describe(node), text, _advice_on_types(kind, other)
+        return
+    _, other_data, other_children = other
+    if kind is dict and data != other_data:
+        advice = ""
+        for which, keys, others in (("first", data, other_data), ("second", other_data, data)):
+            extra = [key for key in keys if key not in others]
+            if extra:
+                advice += f". Only the {which} has {short_text(extra)}"
+        yield path, "keys", _describe(node), _describe(other), advice
+    elif len(children) != len(other_children):
+        yield path, "numbers of children", _describe(node), _describe(other), ""
+    else:
+        same, advice = _compare(data, other_data)
+        if not same:
+            texts = (
+                f"{_describe(side)}, static data {short_text(side[1])}" for side in (node, other)
+            )
+            yield path, "static data", *texts, advice
+            return
+        keys = [key for key, _ in keyed_children(prefix)[0]]
+        for key, child, full_child in zip(keys, children, other_children):
+            yield from _differences(child, full_child, look, is_leaf, (*path, key))
+
+
+def _advice_on_types(kind, other):
+    if kind is type(None):
+        return ". None is a tree without leaves; with is_leaf=lambda x: x is None it is a leaf"
+    if other is not None and {kind, other[0]} == {tuple, list}:
+        return ". Lists and tuples are different nodes: use the same in both"
+    return ""
+
+
+def _compare(data, other):
+    """Whether static data is equal, and advice where it cannot be compared, as arrays cannot."""
+    try:
+        return bool(data == other), ""
+    except ValueError as error:
+        return False, f". Static data must compare with == to one bool, but: {error}"
+
+
+def _describe(node):
+    kind, data, children = node
+    if kind is dict:
+        return f"a dict with the keys {short_text(list(data))}"
+    if kind is type(None):
+        return "None"
+    if kind in (tuple, list):
+        return f"a {kind.__name__} of {len(children)}"
+    number = "1 child" if len(children) == 1 else f"{len(children)} children"
+    return f"a node of type {type_name(kind)} with {number}"
+
+
+def raise_with_place(
+    error: ValueError,
+    tree: Any,
+    is_leaf: Callable[[KeyPath, Any], bool] | None,
+    root: str = "tree",
+) -> None:
+    """Raises an error that names the place, where C++ says that a dict's keys cannot be sorted.
+
+    Returns for any other `error`, which the caller then raises again.
+    """
+    if "sorting pytree dictionary keys" not in str(error):
+        return
+    found = _unsortable(tree, is_leaf, ())
+    if found is None:
+        return
+    path, keys = found
+    raise ValueError(
+        f"the keys of the dict at {root}{keystr(path)} cannot be sorted, and a pytree needs their "
+        f"order for its leaves: {short_text(keys)}. Use keys that compare with <, of one type, or "
+        "a collections.OrderedDict, which keeps its own order"
+    ) from error.__cause__
+
+
+def _unsortable(tree, is_leaf, path):
+    """The path and the keys of the first dict in `tree` whose keys cannot be sorted, or None."""
+    if is_leaf is not None and is_leaf(path, tree):
+        return None
+    if type(tree) is dict:
+        try:
+            pairs = [(DictKey(key), tree[key]) for key in sorted(tree)]
+        except TypeError:
+            return path, list(tree)
+    else:
+        level = keyed_children(tree)
+        if level is None:
+            return None
+        pairs = level[0]
+    for key, child in pairs:
+        found = _unsortable(child, is_leaf, (*path, key))
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,51 @@
+"""PJRT as jaxlib shows it: make a client, compile, put arrays on devices, execute."""
+
+from typing import Any
+
+from hlofront.bridge import state
+
+_jax = state.extension
+xla_client = state.xla_client
+
+ArrayImpl = state.ArrayImpl
+CompileOptions = xla_client.CompileOptions
+Device = _jax.Device
+DeviceAssignment = xla_client.DeviceAssignment
+DeviceList = _jax.DeviceList
+Sharding = _jax.Sharding
+SingleDeviceSharding = _jax.SingleDeviceSharding
+PjitFunctionCache = _jax.PjitFunctionCache
+PjitFunction = _jax.PjitFunction
+batched_device_put = _jax.batched_device_put
+pjit = _jax.pjit
+hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
+HostBufferSemantics = _jax.HostBufferSemantics
+
+try:
+    from jaxlib import _hlo as hlo
+except ImportError:
+    hlo = _jax
+
+_replicated = hlo.HloSharding.replicate()
+# batched_device_put asks this of the sharding (jaxlib < 0.11).
+SingleDeviceSharding._to_xla_hlo_sharding = lambda self, ndim: _replicated
+
+
+def make_cpu_client(**options: Any) -> Any:
+    """The client for this machine's processor."""
+    return xla_client.make_cpu_client(**options)
+
+
+def compile_and_load(
+    client: Any, ir_module: Any, devices: Any, options: Any, callbacks: list[Any]
+) -> Any:
+    """Compile a module for these devices; the module is an `ir.Module` and stays usable."""
+    with ir_module.context:
+        return client.compile_and_load(ir_module, DeviceList(tuple(devices)), options, callbacks)
+
+
+def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
+    """What turns the raw output of an executable into an array."""
+    if state.jaxlib_version < (0, 11):  # `_skip_checks` is gone from then on
+        return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
+    return _jax.array_result_handler(aval, sharding, committed)

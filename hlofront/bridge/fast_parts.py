@@ -1,0 +1,18 @@
+"""The small C++ parts of jaxlib that every floor may use: pytrees, tracebacks, option cells."""
+
+from hlofront.bridge import state
+
+pytree = state.extension.pytree
+registry = pytree.default_registry()
+PyTreeDef = pytree.PyTreeDef
+
+# Pickling a treedef names its registry by module and name (JAXLIB.md section 3).
+registry.__module__ = __name__
+registry.__name__ = "registry"
+
+Traceback = state.extension.Traceback
+get_traceback = Traceback.get_traceback
+Array = state.Array
+set_tracer_class = state.extension.set_tracer_class
+parse_arguments = state.extension.jax_jit.parse_arguments
+weakref_lru_cache = state.weakref_lru_cache

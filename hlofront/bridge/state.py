@@ -1,0 +1,90 @@
+"""jaxlib's process-wide C++ settings, given their values before the first use."""
+
+import gc
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+
+# Each client otherwise prints an INFO line about its devices. Read when jaxlib loads.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+if "jax" in sys.modules:
+    raise ImportError(
+        "hlofront cannot be imported after jax in one process: both set up jaxlib's C++ arrays,\n"
+        "and the one that comes second would corrupt the first. Import only one of them; to\n"
+        "compare the two, run each in a process of its own."
+    )
+
+import jaxlib.version
+from jaxlib import _jax as extension
+from jaxlib import xla_client
+from jaxlib.weakref_lru_cache import weakref_lru_cache as weakref_lru_cache
+
+jaxlib_version = tuple(int(part) for part in jaxlib.version.__version__.split(".")[:3])
+if jaxlib_version < (0, 10, 2):
+    raise ImportError(
+        f"hlofront needs jaxlib 0.10.2 or newer, and {jaxlib.version.__version__} is installed: "
+        "run `pip install -U jaxlib`"
+    )
+
+
+class _JaxIsRefused(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Refuses `import jax` while hlofront is live, and lets others ask whether jax is installed.
+
+    jaxlib's C++ also imports `jax` by itself in rare paths and copes with its absence, so this
+    keeps an installed jax from being pulled in behind the user's back as well.
+    """
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "jax":
+            return None
+        for finder in sys.meta_path:
+            if finder is not self and finder.find_spec(name, path, target) is not None:
+                return importlib.machinery.ModuleSpec(name, self)
+        return None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        raise ImportError(
+            "jax cannot be imported after hlofront in one process: both set up jaxlib's C++\n"
+            "arrays, and jax would corrupt those that hlofront has made. Import only one of\n"
+            "them; to compare the two, run each in a process of its own."
+        )
+
+
+sys.meta_path.insert(0, _JaxIsRefused())
+
+Config = extension.config.Config
+unset = extension.config.unset
+
+# Part of the C++ jit key, each compared at every call, so there are few. All other options that
+# change a trace are folded into two tuples: what is set for the process, and for this thread.
+enable_x64 = Config("enable_x64", False, include_in_jit_key=True, include_in_trace_context=True)
+disable_jit = Config("disable_jit", False, include_in_jit_key=True, include_in_trace_context=True)
+post_hook = Config("post_hook", None, include_in_jit_key=True, include_in_trace_context=False)
+tracing = Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)
+process_options = Config("process", (), include_in_jit_key=True, include_in_trace_context=True)
+thread_options = Config("thread", (), include_in_jit_key=True, include_in_trace_context=True)
+
+extension.jax_jit.set_enable_x64_state(enable_x64)
+extension.jax_jit.set_disable_jit_state(disable_jit)
+extension.jax_jit.set_post_hook_state(post_hook)
+
+trace_context = extension.config.trace_context
+
+# What copies between host and devices may do, per process and per thread.
+guards = extension.guard_lib
+
+
+def _release_deferred(phase, info):
+    extension.collect_garbage()
+
+
+gc.callbacks.append(_release_deferred)
+
+ArrayImpl = xla_client.ArrayImpl
+Array = extension.Array
+JaxRuntimeError = extension.JaxRuntimeError

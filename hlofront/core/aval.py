@@ -1,0 +1,222 @@
+"""Abstract values: what is known of an array before it exists."""
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import ExtendedDType, canonicalize_dtype, python_scalar_dtype, short_name
+
+
+class AbstractValue:
+    """What a program knows about a value: the type of a variable in a jaxpr."""
+
+    __slots__ = ()
+
+    def str_short(self, short_dtypes: bool = False, **_: Any) -> str:
+        return str(self)
+
+
+class ShapedArray(AbstractValue):
+    """The shape and dtype of an array, and whether its dtype is weak.
+
+    Equal avals are almost always the same object, so that `a is b` decides most comparisons and
+    dictionaries keyed by avals are quick; `==` stays right when they are not.
+    """
+
+    __slots__ = ("__weakref__", "_hash", "dtype", "ndim", "shape", "size", "weak_type")
+
+    shape: tuple[int, ...]
+    dtype: Any
+    weak_type: bool
+    ndim: int
+    size: int
+
+    def __new__(cls, shape, dtype, weak_type=False):
+        try:
+            return _interned[shape, dtype, weak_type]
+        except (KeyError, TypeError):
+            return _intern(cls, shape, dtype, weak_type)
+
+    def __eq__(self, other):
+        if self is other:
+            return True
+        return (
+            type(other) is type(self)
+            and self.shape == other.shape
+            and self.dtype == other.dtype
+            and self.weak_type == other.weak_type
+        )
+
+    def __hash__(self):
+        return self._hash
+
+    def __reduce__(self):
+        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def update(self, shape=None, dtype=None, weak_type=None) -> "ShapedArray":
+        """The same, but for what is given."""
+        return ShapedArray(
+            self.shape if shape is None else shape,
+            self.dtype if dtype is None else dtype,
+            self.weak_type if weak_type is None else weak_type,
+        )
+
+    def strip_weak_type(self) -> "ShapedArray":
+        return self.update(weak_type=False) if self.weak_type else self
+
+    def str_short(self, short_dtypes: bool = False, **_: Any) -> str:
+        name = short_name(self.dtype) if short_dtypes else _dtype_name(self.dtype)
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def __str__(self):
+        return ("~" if self.weak_type else "") + self.str_short()
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short()}{weak})"
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+
+class AbstractToken(AbstractValue):
+    """The type of a token, which orders side effects and carries no data."""
+
+    __slots__ = ()
+
+    def str_short(self, short_dtypes: bool = False, **_: Any) -> str:
+        return "Tok"
+
+    def __str__(self):
+        return "Tok"
+
+    def __repr__(self):
+        return "AbstractToken()"
+
+    def __eq__(self, other):
+        return type(other) is AbstractToken
+
+    def __hash__(self):
+        return hash(AbstractToken)
+
+
+token_aval = AbstractToken()
+
+_interned: dict[Any, ShapedArray] = {}
+# Beyond this many, interning starts anew: a memory bound for programs of ever new shapes.
+_MOST_INTERNED = 1 << 16
+
+
+def _intern(cls, shape, dtype, weak_type) -> ShapedArray:
+    shape = tuple(map(_dimension, shape))
+    if not isinstance(dtype, np.dtype | ExtendedDType):
+        dtype = np.dtype(dtype)
+    weak_type = bool(weak_type)
+    key = (shape, dtype, weak_type)
+    found = _interned.get(key)
+    if found is not None:
+        return found
+    self = object.__new__(cls)
+    self.shape, self.dtype, self.weak_type = key
+    self.ndim = len(shape)
+    self.size = math.prod(shape)
+    self._hash = hash(key)
+    if len(_interned) >= _MOST_INTERNED:
+        _interned.clear()
+    return _interned.setdefault(key, self)
+
+
+def _dimension(size):
+    try:
+        return operator.index(size)
+    except TypeError:
+        if isinstance(size, SymbolicSize):
+            return size
+        raise
+
+
+class SymbolicSize:
+    """A size that is not known yet: the base class of what `export/symbolic.py` makes."""
+
+    __slots__ = ()
+
+
+def _dtype_name(dtype) -> str:
+    return dtype.name
+
+
+# ---- the aval of any value -------------------------------------------------------------------
+
+_aval_of_type: dict[type, Callable[[Any], AbstractValue]] = {}
+
+
+def register_value_type(type_: type, aval_of: Callable[[Any], AbstractValue]) -> None:
+    """Make values of exactly this type acceptable to every operation."""
+    _aval_of_type[type_] = aval_of
+
+
+def is_value(x: Any) -> bool:
+    """Whether x may be an operand: an array, a tracer, a NumPy array or a scalar."""
+    return _aval_rule(type(x)) is not None
+
+
+def typeof(x: Any) -> AbstractValue:
+    """The aval of an array, tracer, NumPy array or Python scalar.
+
+    Raises TypeError for anything else, and for NumPy arrays of dtypes that no device has.
+    """
+    rule = _aval_of_type.get(type(x)) or _aval_rule(type(x))
+    if rule is None:
+        raise TypeError(
+            f"a value of type {type(x).__module__}.{type(x).__qualname__} is not a valid array "
+            f"operand: got {_shortened(x)}. Wanted an array, a NumPy array or a Python scalar."
+        )
+    return rule(x)
+
+
+def _shortened(x) -> str:
+    text = repr(x)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _aval_rule(type_: type):
+    rule = _aval_of_type.get(type_)
+    if rule is None:
+        for base in type_.__mro__[1:-1]:
+            if base in _aval_of_type:
+                rule = _aval_of_type[type_] = _aval_of_type[base]
+                break
+    return rule
+
+
+def _of_python_scalar(x) -> ShapedArray:
+    return ShapedArray((), python_scalar_dtype(type(x)), True)
+
+
+def _of_bool(x) -> ShapedArray:
+    return _bool_scalar
+
+
+def _of_numpy(x) -> ShapedArray:
+    return ShapedArray(x.shape, canonicalize_dtype(x.dtype))
+
+
+_bool_scalar = ShapedArray((), np.dtype(np.bool_), False)
+register_value_type(bool, _of_bool)
+for _type in (int, float, complex):
+    register_value_type(_type, _of_python_scalar)
+register_value_type(np.ndarray, _of_numpy)
+register_value_type(np.generic, _of_numpy)

@@ -1,0 +1,288 @@
+"""The jaxpr: a typed program of first-order equations."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.core import print as printing
+from hlofront.core.aval import AbstractValue, typeof
+from hlofront.core.effects import Effects, no_effects
+from hlofront.core.primitive import Primitive
+
+
+class Var:
+    """A variable of a jaxpr: it is itself, and has a type."""
+
+    __slots__ = ("__weakref__", "aval")
+
+    aval: AbstractValue
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class DropVar(Var):
+    """A result that nobody uses; it prints as `_`."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "_"
+
+
+class Literal:
+    """A scalar constant that stands in the program itself."""
+
+    __slots__ = ("aval", "val")
+
+    val: Any
+    aval: AbstractValue
+
+    def __init__(self, val: Any, aval: AbstractValue | None = None):
+        self.val = val
+        self.aval = typeof(val) if aval is None else aval
+
+    def __repr__(self):
+        value = self.val.item() if isinstance(self.val, np.generic | np.ndarray) else self.val
+        return f"Literal({value})"
+
+
+Atom = Var | Literal
+Names = tuple[str, ...] | Callable[[], tuple[str, ...]] | None
+
+
+class DebugInfo:
+    """Which function a jaxpr was traced from, for what, and what its arguments are called."""
+
+    __slots__ = ("_arg_names", "_result_paths", "func_src_info", "traced_for")
+
+    def __init__(
+        self,
+        traced_for: str,
+        func_src_info: str,
+        arg_names: Names = None,
+        result_paths: Names = None,
+    ):
+        self.traced_for = traced_for
+        self.func_src_info = func_src_info
+        # Each may be a function that finds the names: most programs are never asked for them.
+        self._arg_names = arg_names
+        self._result_paths = result_paths
+
+    @property
+    def arg_names(self) -> tuple[str, ...] | None:
+        if callable(self._arg_names):
+            self._arg_names = self._arg_names()
+        return self._arg_names
+
+    @property
+    def result_paths(self) -> tuple[str, ...] | None:
+        if callable(self._result_paths):
+            self._result_paths = self._result_paths()
+        return self._result_paths
+
+    @property
+    def func_name(self) -> str:
+        return self.func_src_info.split(" at ")[0]
+
+    def __repr__(self):
+        return f"DebugInfo({self.func_src_info!r} traced for {self.traced_for})"
+
+
+class Equation:
+    """`outvars = primitive[params] invars`: one small object per operation."""
+
+    __slots__ = ("effects", "invars", "name_stack", "outvars", "params", "primitive", "traceback")
+
+    primitive: Primitive
+    invars: Sequence[Atom]
+    outvars: Sequence[Var]
+    params: dict[str, Any]
+    effects: Effects
+    # The C++ traceback of the call that made it; base/source.py reads the user's lines from it.
+    traceback: Any
+    # The enclosing named_scopes, outermost first.
+    name_stack: tuple[str, ...]
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        invars: Sequence[Atom],
+        outvars: Sequence[Var],
+        params: dict[str, Any],
+        effects: Effects = no_effects,
+        traceback: Any = None,
+        name_stack: tuple[str, ...] = (),
+    ):
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.params = params
+        self.effects = effects
+        self.traceback = traceback
+        self.name_stack = name_stack
+
+    @property
+    def source_info(self):
+        return self.traceback
+
+    def replace(self, **changes: Any) -> "Equation":
+        """The same equation, but for what is given."""
+        fields = {name: getattr(self, name) for name in _EQUATION_FIELDS}
+        return Equation(**{**fields, **changes})
+
+    def __repr__(self):
+        return printing.print_equation(self)
+
+
+_EQUATION_FIELDS = (
+    "primitive",
+    "invars",
+    "outvars",
+    "params",
+    "effects",
+    "traceback",
+    "name_stack",
+)
+
+
+class Jaxpr:
+    """A program: equations from constants and inputs to outputs."""
+
+    __slots__ = (
+        "__weakref__",
+        "constvars",
+        "debug_info",
+        "effects",
+        "eqns",
+        "invars",
+        "outvars",
+    )
+
+    constvars: tuple[Var, ...]
+    invars: tuple[Var, ...]
+    outvars: tuple[Atom, ...]
+    eqns: tuple[Equation, ...]
+    effects: Effects
+    debug_info: DebugInfo | None
+
+    def __init__(
+        self,
+        constvars: Iterable[Var],
+        invars: Iterable[Var],
+        outvars: Iterable[Atom],
+        eqns: Iterable[Equation],
+        effects: Effects = no_effects,
+        debug_info: DebugInfo | None = None,
+    ):
+        self.constvars = tuple(constvars)
+        self.invars = tuple(invars)
+        self.outvars = tuple(outvars)
+        self.eqns = tuple(eqns)
+        self.effects = effects
+        self.debug_info = debug_info
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **changes: Any) -> "Jaxpr":
+        """The same program, but for what is given."""
+        fields = {name: getattr(self, name) for name in _JAXPR_FIELDS}
+        return Jaxpr(**{**fields, **changes})
+
+    def pretty_print(self, **options: Any) -> str:
+        return printing.print_jaxpr(self, **options)
+
+    def __str__(self):
+        return printing.print_jaxpr(self)
+
+    __repr__ = __str__
+
+
+_JAXPR_FIELDS = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
+
+
+class ClosedJaxpr:
+    """A jaxpr with the values of its constants."""
+
+    __slots__ = ("__weakref__", "consts", "derived", "jaxpr")
+
+    jaxpr: Jaxpr
+    consts: list[Any]
+    # What was made from this program once and is shared from then on: its derivative, its
+    # batched form, its executables. Filled by the floors above, keyed by what they made.
+    derived: dict[Any, Any]
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
+        if len(consts) != len(jaxpr.constvars):
+            raise ValueError(
+                f"a jaxpr of {len(jaxpr.constvars)} constants was given {len(consts)} values"
+            )
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+        self.derived = {}
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return self.jaxpr.out_avals
+
+    @property
+    def eqns(self) -> tuple[Equation, ...]:
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> Effects:
+        return self.jaxpr.effects
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    @property
+    def debug_info(self) -> DebugInfo | None:
+        return self.jaxpr.debug_info
+
+    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None):
+        """The same program, but for what is given."""
+        return ClosedJaxpr(
+            self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
+        )
+
+    def pretty_print(self, **options: Any) -> str:
+        return printing.print_jaxpr(self.jaxpr, **options)
+
+    def __str__(self):
+        return printing.print_jaxpr(self.jaxpr)
+
+    __repr__ = __str__
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterable[Jaxpr]:
+    """The programs directly inside the equations of a program."""
+    for equation in jaxpr.eqns:
+        for value in equation.params.values():
+            yield from programs_in(value)
+
+
+def programs_in(value: Any) -> Iterable[Jaxpr]:
+    """The programs in one parameter: itself, or the members of a tuple of them."""
+    if isinstance(value, ClosedJaxpr):
+        yield value.jaxpr
+    elif isinstance(value, Jaxpr):
+        yield value
+    elif isinstance(value, tuple | list):
+        for member in value:
+            yield from programs_in(member)

@@ -1,0 +1,35 @@
+"""What rules are handed in the place of values: an unknown operand, a zero, no batch axis."""
+
+from typing import Any
+
+
+class UndefinedPrimal:
+    """The operand that a transpose rule is linear in, known only by its aval."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"UndefinedPrimal({self.aval})"
+
+
+class Zero:
+    """A tangent or cotangent that is zero and was never computed."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Zero({self.aval})"
+
+
+def is_undefined_primal(x: Any) -> bool:
+    return type(x) is UndefinedPrimal
+
+
+# In the place of a batch axis: the operand has none.
+not_mapped = None

@@ -1,0 +1,59 @@
+"""The rule tables: one mapping per question that an interpreter asks of a primitive."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hlofront.base.errors import NoRuleError
+from hlofront.core.primitive import Primitive
+
+
+class RuleTable(dict[Primitive, Callable[..., Any]]):
+    """One rule per primitive: `@jvp(sin_p)` registers, `jvp[sin_p]` finds."""
+
+    def __init__(self, name: str, home: str, question: str):
+        super().__init__()
+        self.name = name
+        self.home = home
+        self.__doc__ = question
+
+    def __call__(self, *primitives: Primitive) -> Callable[[Callable[..., Any]], Any]:
+        def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+            # Rules are written `def _`; tracebacks read `in cumsum_batch`.
+            if rule.__name__ == "_":
+                name = f"{primitives[0].name}_{self.name}"
+                rule.__name__ = name
+                rule.__code__ = rule.__code__.replace(co_name=name, co_qualname=name)
+            for primitive in primitives:
+                if primitive in self:
+                    raise ValueError(f"the {self.name} rule of {primitive} is given twice")
+                self[primitive] = rule
+            return rule
+
+        return register
+
+    def __missing__(self, primitive: Primitive) -> Callable[..., Any]:
+        raise NoRuleError(
+            f"primitive '{primitive}' has no {self.name} rule: "
+            f"add @{self.name}({primitive}_p) in {self.home}"
+        )
+
+    def __hash__(self):
+        return id(self)
+
+
+_PRIMITIVES = "the file of hlofront/primitives that defines it"
+
+infer = RuleTable("infer", _PRIMITIVES, "(*avals, **params) -> aval, or list of avals")
+jvp = RuleTable("jvp", _PRIMITIVES, "(primals, tangents, **params) -> primal, tangent")
+transpose = RuleTable("transpose", _PRIMITIVES, "(cotangent, *inputs, **params) -> cotangents")
+batch = RuleTable("batch", _PRIMITIVES, "(values, axes, **params) -> value, axis")
+lower = RuleTable("lower", "hlofront/lowering", "(build, *values, **params) -> value or values")
+effects = RuleTable("effects", _PRIMITIVES, "(*avals, **params) -> the effects it has")
+staged = RuleTable(
+    "staged", "hlofront/higher_order", "(trace, *args, **params) -> results, written down"
+)
+run = RuleTable("run", "hlofront/runtime", "(*values, **params) -> values, where not compiled")
+show = RuleTable("show", "hlofront/core/print.py", "(equation, context) -> its text")
+simplify = RuleTable(
+    "simplify", "hlofront/higher_order", "(used outputs, equation) -> used inputs, equation"
+)

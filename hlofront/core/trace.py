@@ -1,0 +1,210 @@
+"""Who interprets the next operation: a context variable holds the trace, and tracers stand in."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from hlofront.base import errors
+from hlofront.bridge import fast_parts, state
+from hlofront.core.aval import register_value_type
+from hlofront.core.operators import ArrayOperators
+
+
+class Trace:
+    """An interpreter of operations: each kind says what `process` does."""
+
+    __slots__ = ("__weakref__", "alive")
+
+    # False once its function has returned: a tracer of it that is still used has leaked.
+    alive: bool
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say how to process {primitive}")
+
+
+class Tracer(ArrayOperators):
+    """A stand-in for an array while a function is being interpreted."""
+
+    __slots__ = ("__weakref__", "_trace", "aval")
+
+    _trace: Trace
+    aval: Any
+
+    def __init__(self, trace: Trace, aval: Any):
+        self._trace = trace
+        self.aval = aval
+
+    # jaxlib asks this to answer isinstance(x, Array).
+    def _is_traced_array(self) -> bool:
+        return True
+
+    @property
+    def shape(self):
+        return self.aval.shape
+
+    @property
+    def dtype(self):
+        return self.aval.dtype
+
+    @property
+    def ndim(self):
+        return self.aval.ndim
+
+    @property
+    def size(self):
+        return self.aval.size
+
+    @property
+    def weak_type(self):
+        return self.aval.weak_type
+
+    @property
+    def itemsize(self):
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self):
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def to_concrete_value(self) -> Any:
+        """The array behind this tracer where there is one, or None."""
+        return None
+
+    def _origin_message(self) -> str:
+        """How this value came to be a tracer, for errors; subclasses know more."""
+        return ""
+
+    def __len__(self):
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]
+
+    def __hash__(self):
+        raise TypeError(
+            f"unhashable type: {type(self).__name__}. Traced arrays compare elementwise, so they "
+            "cannot be keys of dictionaries or members of sets."
+        )
+
+    def _concrete_or_raise(self, error: type, *context: Any) -> Any:
+        value = self.to_concrete_value()
+        if value is None:
+            raise error(self, *context)
+        return value
+
+    def __bool__(self):
+        return bool(self._concrete_or_raise(errors.TracerBoolConversionError))
+
+    def __int__(self):
+        return int(self._concrete_or_raise(errors.ConcretizationTypeError, _scalar_advice("int")))
+
+    def __float__(self):
+        return float(
+            self._concrete_or_raise(errors.ConcretizationTypeError, _scalar_advice("float"))
+        )
+
+    def __complex__(self):
+        return complex(
+            self._concrete_or_raise(errors.ConcretizationTypeError, _scalar_advice("complex"))
+        )
+
+    def __index__(self):
+        return self._concrete_or_raise(errors.TracerIntegerConversionError).__index__()
+
+    def __array__(self, *args: Any, **kwargs: Any):
+        value = self._concrete_or_raise(errors.TracerArrayConversionError)
+        return value.__array__(*args, **kwargs)
+
+    def tolist(self):
+        return self._concrete_or_raise(
+            errors.ConcretizationTypeError, "The tolist() method was called on a traced array."
+        ).tolist()
+
+    def tobytes(self, order: str = "C"):
+        return self._concrete_or_raise(
+            errors.ConcretizationTypeError, "The tobytes() method was called on a traced array."
+        ).tobytes(order)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.aval.str_short()})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str):
+        return format(repr(self), spec)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo: Any):
+        return self
+
+    def __getstate__(self):
+        raise errors.ConcretizationTypeError(
+            self, "A traced array has no value to pickle or serialize."
+        )
+
+
+def _scalar_advice(kind: str) -> str:
+    return f"The problem arose with the `{kind}` function, which needs the array's value."
+
+
+fast_parts.set_tracer_class(Tracer)
+register_value_type(Tracer, lambda tracer: tracer.aval)
+
+
+class _NoEngine(Trace):
+    __slots__ = ()
+
+    def process(self, primitive, args, params):
+        raise errors.NoEngineError(
+            f"cannot run {primitive}: import hlofront, which plugs in the engine"
+        )
+
+
+# The one wire from the maths to the machine: what interprets where no transformation is at work.
+_engine: Trace = _NoEngine()
+_engine.alive = True
+_current: ContextVar[Trace | None] = ContextVar("trace", default=None)
+_get = _current.get
+
+
+def plug_in_engine(trace: Trace) -> None:
+    """Called once, by runtime/engine.py: concrete values are run by `trace` from now on."""
+    global _engine
+    trace.alive = True
+    _engine = trace
+
+
+def engine() -> Trace:
+    """The interpreter at the bottom: it runs what it is given."""
+    return _engine
+
+
+def current_trace() -> Trace:
+    """The interpreter that the next operation goes to."""
+    return _get() or _engine
+
+
+def is_eager() -> bool:
+    """Whether the next operation is run rather than interpreted."""
+    return _get() is None
+
+
+def process(primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    return (_get() or _engine).process(primitive, args, params)
+
+
+@contextmanager
+def interpreting_with(trace: Trace) -> Iterator[Trace]:
+    """Send operations to `trace` inside the block."""
+    # The flag is part of the C++ jit key: a jitted function that is called with arrays alone
+    # while a program is being written down must be written down too, not run.
+    eager = trace is _engine
+    token = _current.set(None if eager else trace)
+    before = state.tracing.swap_local(state.unset if eager else True)
+    try:
+        yield trace
+    finally:
+        state.tracing.set_local(before)
+        _current.reset(token)

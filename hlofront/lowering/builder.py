@@ -1,0 +1,442 @@
+"""What a lowering rule may use: emit an operation, make a constant, open a region, call a program."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.bridge.mlir import Operation, context, ir
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.effects import no_effects
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
+from hlofront.core.rules import lower
+from hlofront.lowering import types
+from hlofront.lowering.direct import DIRECT
+from hlofront.lowering.locations import Locations
+from hlofront.transforms.stage import stage
+
+Value = Any
+_create = Operation.create
+
+
+class ModuleState:
+    """What the functions of one module share."""
+
+    __slots__ = ("callbacks", "functions", "ip", "locations", "platform", "symbols")
+
+    def __init__(self, platform: str, body: Any):
+        self.platform = platform
+        # Where functions go: the end of the module.
+        self.ip = ir.InsertionPoint(body)
+        # How many functions were given each name.
+        self.symbols: dict[str, int] = {"main": 1}
+        self.locations = Locations()
+        # What was lowered to a private function -> its symbol.
+        self.functions: dict[Any, Any] = {}
+        # Host functions that the module calls back, in the order of their index.
+        self.callbacks: list[Any] = []
+
+    def unique_symbol(self, name: str) -> str:
+        """`g` for the first function called g, then `g_0`, `g_1`, ..."""
+        symbol = name
+        while symbol in self.symbols:
+            count = self.symbols[name]
+            self.symbols[name] = count + 1
+            symbol = f"{name}_{count - 1}"
+        self.symbols[symbol] = 1
+        return symbol
+
+
+class Builder:
+    """Emits StableHLO at one place of one function; handed to every lowering rule."""
+
+    __slots__ = (
+        "avals_in",
+        "avals_out",
+        "constants",
+        "equation",
+        "hoisted",
+        "ip",
+        "loc",
+        "module",
+        "prefix",
+        "tokens",
+    )
+
+    # Of the equation that is being lowered.
+    avals_in: Sequence[Any]
+    avals_out: Sequence[Any]
+    equation: Equation | None
+
+    def __init__(self, module: ModuleState, ip: Any, prefix: str, hoisted: dict[int, Value]):
+        self.module = module
+        self.ip = ip
+        # The names of the functions and scopes around: "jit(f)/attention".
+        self.prefix = prefix
+        # id of a large constant -> the function argument that carries it.
+        self.hoisted = hoisted
+        self.loc = module.locations.named(prefix) if prefix else module.locations.unknown
+        self.constants: dict[Any, Value] = {}
+        self.tokens: dict[Any, Value] = {}
+        self.avals_in = self.avals_out = ()
+        self.equation = None
+
+    # ---- emitting
+
+    def op(
+        self, name: str, operands: Sequence[Value], result: Any = None, **attributes: Any
+    ) -> Value:
+        """Emit an operation with one result, of the equation's result aval unless told.
+
+        `result` is an aval; attributes are MLIR attributes (see lowering/types.py).
+        """
+        type_ = types.aval_type(self.avals_out[0] if result is None else result)
+        return _create(
+            name, (type_,), operands, attributes or None, loc=self.loc, ip=self.ip
+        ).results[0]
+
+    def ops(
+        self, name: str, operands: Sequence[Value], results: Sequence[Any], **attributes: Any
+    ) -> list[Value]:
+        """Emit an operation with these result avals."""
+        return list(self.operation(name, operands, results, 0, attributes).results)
+
+    def operation(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        results: Sequence[Any],
+        regions: int = 0,
+        attributes: dict[str, Any] | None = None,
+    ) -> Any:
+        """Emit an operation and return it, to fill in its regions."""
+        return _create(
+            name,
+            [types.aval_type(aval) for aval in results],
+            operands,
+            attributes or None,
+            regions=regions,
+            loc=self.loc,
+            ip=self.ip,
+        )
+
+    def region(
+        self,
+        operation: Any,
+        index: int,
+        avals: Sequence[Any],
+        body: Callable[..., Sequence[Value]],
+        terminator: str = "stablehlo.return",
+    ) -> None:
+        """Fill in one region: `body(builder, *arguments)` returns the values that it yields."""
+        arg_types = [types.aval_type(aval) for aval in avals]
+        block = operation.regions[index].blocks.append(
+            *arg_types, arg_locs=[self.loc] * len(arg_types)
+        )
+        inner = Builder(self.module, ir.InsertionPoint(block), self.prefix, self.hoisted)
+        inner.loc = self.loc
+        inner.equation = self.equation
+        outputs = body(inner, *block.arguments)
+        _create(terminator, (), list(outputs), loc=self.loc, ip=inner.ip)
+
+    # ---- constants and small conveniences
+
+    def constant(self, value: Any, dtype: Any = None) -> Value:
+        """A constant of this NumPy value; equal scalars of one function are one operation."""
+        array = np.asarray(value) if dtype is None else np.asarray(value, dtype)
+        if array.ndim == 0:
+            key = (array.dtype, array.tobytes())
+            found = self.constants.get(key)
+            if found is None:
+                found = self.constants[key] = self._constant(array)
+            return found
+        return self._constant(array)
+
+    def _constant(self, array: np.ndarray) -> Value:
+        return _create(
+            "stablehlo.constant",
+            (types.tensor_type(array.shape, array.dtype),),
+            (),
+            {"value": types.dense(array)},
+            loc=self.loc,
+            ip=self.ip,
+        ).results[0]
+
+    def full(self, value: Any, aval: ShapedArray) -> Value:
+        """An array of this aval, every element equal."""
+        scalar = self.constant(value, aval.dtype)
+        return self.broadcast(scalar, aval, ()) if aval.shape else scalar
+
+    def broadcast(self, x: Value, result: ShapedArray, dimensions: Sequence[int]) -> Value:
+        """broadcast_in_dim: axis i of x becomes axis dimensions[i] of the result."""
+        return self.op(
+            "stablehlo.broadcast_in_dim",
+            (x,),
+            result,
+            broadcast_dimensions=types.i64_array(dimensions),
+        )
+
+    def broadcast_to(self, x: Value, aval: ShapedArray, result: ShapedArray) -> Value:
+        """x of `aval` in the shape of `result`: scalars fit any, sizes of one any size."""
+        if aval.shape == result.shape:
+            return x
+        target = result if aval.dtype == result.dtype else result.update(dtype=aval.dtype)
+        return self.broadcast(x, target, range(len(aval.shape)) if aval.shape else ())
+
+    def reshape(self, x: Value, result: ShapedArray) -> Value:
+        return self.op("stablehlo.reshape", (x,), result)
+
+    def convert(self, x: Value, result: ShapedArray) -> Value:
+        return self.op("stablehlo.convert", (x,), result)
+
+    def compare(
+        self, direction: str, x: Value, y: Value, aval: ShapedArray, kind: str | None = None
+    ) -> Value:
+        """Compare arrays of one aval: EQ NE LT LE GT GE; FLOAT, TOTALORDER, SIGNED, UNSIGNED."""
+        if kind is None:
+            kind = compare_type(aval.dtype)
+        return self.op(
+            "stablehlo.compare",
+            (x, y),
+            aval.update(dtype=np.dtype(np.bool_), weak_type=False),
+            comparison_direction=types.attribute(
+                f"#stablehlo<comparison_direction {direction}>"
+            ),
+            compare_type=types.attribute(f"#stablehlo<comparison_type {kind}>"),
+        )
+
+    # ---- programs
+
+    def inline(
+        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Value]
+    ) -> list[Value]:
+        """Emit the equations of a program here, and return its outputs.
+
+        `consts` are values of Python, or of MLIR where the caller has made them already.
+        """
+        environment: dict[Any, Value] = {}
+        for var, const in zip(jaxpr.constvars, consts, strict=True):
+            environment[var] = const if isinstance(const, ir.Value) else self.hoist(const)
+        environment.update(zip(jaxpr.invars, args, strict=True))
+        saved = self.loc, self.avals_in, self.avals_out, self.equation
+        for equation in live_equations(jaxpr):
+            self.lower_equation(equation, environment)
+        self.loc, self.avals_in, self.avals_out, self.equation = saved
+        return [self.read(atom, environment) for atom in jaxpr.outvars]
+
+    def read(self, atom: Any, environment: dict[Any, Value]) -> Value:
+        if type(atom) is Literal:
+            return self.constant(atom.val, atom.aval.dtype)
+        return environment[atom]
+
+    def hoist(self, value: Any) -> Value:
+        """A constant of the program: an argument where it is large, else a constant operation."""
+        found = self.hoisted.get(id(value))
+        return self.constant(np.asarray(value)) if found is None else found
+
+    def lower_equation(self, equation: Equation, environment: dict[Any, Value]) -> None:
+        primitive = equation.primitive
+        self.loc = self.module.locations.of(
+            self.scoped(equation.name_stack) + "/" + primitive.name, equation.traceback
+        )
+        operands = [self.read(atom, environment) for atom in equation.invars]
+        outvars = equation.outvars
+        name = DIRECT.get(primitive)
+        if name is not None:
+            out = outvars[0].aval
+            for i, atom in enumerate(equation.invars):
+                if atom.aval.shape != out.shape:
+                    operands[i] = self.broadcast_to(operands[i], atom.aval, out)
+            environment[outvars[0]] = _create(
+                name, (types.aval_type(out),), operands, None, loc=self.loc, ip=self.ip
+            ).results[0]
+            return
+        self.avals_in = [atom.aval for atom in equation.invars]
+        self.avals_out = [var.aval for var in outvars]
+        self.equation = equation
+        results = self.rule(primitive)(self, *operands, **equation.params)
+        if primitive.multiple_results:
+            environment.update(zip(outvars, results, strict=True))
+        else:
+            environment[outvars[0]] = results
+
+    def rule(self, primitive: Any) -> Callable[..., Any]:
+        """How a primitive is lowered on this platform."""
+        return PLATFORM_RULES.get((primitive, self.module.platform)) or lower[primitive]
+
+    def scoped(self, name_stack: tuple[str, ...]) -> str:
+        return "/".join((self.prefix, *name_stack)) if name_stack else self.prefix
+
+    def by_tracing(
+        self,
+        function: Callable[..., Any],
+        operands: Sequence[Value],
+        avals: Sequence[Any] | None = None,
+        **params: Any,
+    ) -> list[Value]:
+        """Lower what `function(*operands, **params)` does, in terms of other primitives.
+
+        `function` takes arrays of `avals` (by default those of the equation) and returns one
+        array or a sequence of them.
+        """
+        program = stage(
+            lambda *xs: _as_list(function(*xs, **params)),
+            self.avals_in if avals is None else avals,
+        )
+        return self.inline(program.jaxpr, program.consts, operands)
+
+    def call(self, program: ClosedJaxpr, name: str, args: Sequence[Value]) -> list[Value]:
+        """Call a program as a private function; equal programs are one function."""
+        return self.call_function(
+            program,
+            name,
+            args,
+            program.in_avals,
+            program.out_avals,
+            lambda inner, *xs: inner.inline(program.jaxpr, program.consts, xs),
+            large_constants(program),
+        )
+
+    def call_function(
+        self,
+        key: Any,
+        name: str,
+        args: Sequence[Value],
+        avals_in: Sequence[Any],
+        avals_out: Sequence[Any],
+        body: Callable[..., Sequence[Value]],
+        constants: Sequence[Any] = (),
+    ) -> list[Value]:
+        """Call the private function that `body` defines; made once per `key` and module.
+
+        `constants` are the large constants inside: they are arguments of the module, and travel
+        down the calls.
+        """
+        module = self.module
+        extra = [self.hoisted[id(value)] for value in constants]
+        extra_types = [value.type for value in extra]
+        symbol = module.functions.get(key)
+        if symbol is None:
+            in_types = [types.aval_type(aval) for aval in avals_in]
+            unique = module.unique_symbol(name)
+            function = _create(
+                "func.func",
+                attributes={
+                    "sym_name": types.string(unique),
+                    "sym_visibility": types.string("private"),
+                    "function_type": ir.TypeAttr.get(
+                        ir.FunctionType.get(
+                            extra_types + in_types,
+                            [types.aval_type(aval) for aval in avals_out],
+                            context=context,
+                        ),
+                        context=context,
+                    ),
+                },
+                regions=1,
+                loc=self.loc,
+                ip=module.ip,
+            )
+            symbol = ir.FlatSymbolRefAttr.get(unique, context)
+            module.functions[key] = symbol
+            block = function.regions[0].blocks.append(
+                *extra_types, *in_types, arg_locs=[self.loc] * (len(extra) + len(in_types))
+            )
+            arguments = list(block.arguments)
+            hoisted = dict(zip(map(id, constants), arguments[: len(extra)], strict=True))
+            inner = Builder(
+                module,
+                ir.InsertionPoint(block),
+                f"{self.scoped(self.equation.name_stack) if self.equation else self.prefix}"
+                f"/jit({name})",
+                hoisted,
+            )
+            outputs = body(inner, *arguments[len(extra) :])
+            _create("func.return", (), list(outputs), loc=inner.loc, ip=inner.ip)
+        return list(
+            _create(
+                "func.call",
+                [types.aval_type(aval) for aval in avals_out],
+                [*extra, *args],
+                {"callee": symbol},
+                loc=self.loc,
+                ip=self.ip,
+            ).results
+        )
+
+
+# Rules for one platform go before the general ones: (primitive, platform) -> rule.
+PLATFORM_RULES: dict[tuple[Any, str], Callable[..., Any]] = {}
+
+
+def lower_on(primitive: Any, platform: str) -> Callable[..., Any]:
+    """Register the lowering rule of a primitive for one platform: cpu, cuda, rocm or tpu."""
+
+    def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+        PLATFORM_RULES[primitive, platform] = rule
+        return rule
+
+    return register
+
+
+def compare_type(dtype: Any) -> str:
+    """How StableHLO is to compare elements of a dtype."""
+    if dtype == np.bool_ or np.issubdtype(dtype, np.unsignedinteger) or dtype.name in _UNSIGNED:
+        return "UNSIGNED"
+    if np.issubdtype(dtype, np.signedinteger) or dtype.name in _SIGNED:
+        return "SIGNED"
+    return "FLOAT"
+
+
+_UNSIGNED = ("uint2", "uint4")
+_SIGNED = ("int2", "int4")
+
+
+# Constants of more bytes than this are arguments of the module, so that neither its text nor
+# the compiler carries their elements.
+LARGE_CONSTANT_BYTES = 1024
+
+
+def large_constants(program: ClosedJaxpr) -> list[Any]:
+    """The large constants of a program and of those inside it, each once, in order of use."""
+    found = program.derived.get(large_constants)
+    if found is None:
+        unique: dict[int, Any] = {}
+        for const in program.consts:
+            if typeof(const).size * typeof(const).dtype.itemsize > LARGE_CONSTANT_BYTES:
+                unique[id(const)] = const
+        for equation in live_equations(program.jaxpr):
+            for inner in closed_programs(equation):
+                unique.update((id(const), const) for const in large_constants(inner))
+        found = program.derived[large_constants] = list(unique.values())
+    return found
+
+
+def closed_programs(equation: Equation) -> list[ClosedJaxpr]:
+    """The programs with constants in the parameters of an equation."""
+    found: list[ClosedJaxpr] = []
+    for value in equation.params.values():
+        members = value if isinstance(value, tuple | list) else (value,)
+        found += [member for member in members if isinstance(member, ClosedJaxpr)]
+    return found
+
+
+def live_equations(jaxpr: Jaxpr) -> Sequence[Equation]:
+    """The equations that the outputs or an effect depend on, in order."""
+    needed = {atom for atom in jaxpr.outvars if type(atom) is not Literal}
+    live: list[Equation] = []
+    for equation in reversed(jaxpr.eqns):
+        if equation.effects is not no_effects and equation.effects:
+            pass
+        elif needed.isdisjoint(equation.outvars):
+            continue
+        live.append(equation)
+        for atom in equation.invars:
+            if type(atom) is not Literal:
+                needed.add(atom)
+    live.reverse()
+    return live
+
+
+def _as_list(x: Any) -> list[Any]:
+    return list(x) if isinstance(x, tuple | list) else [x]

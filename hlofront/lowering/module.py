@@ -1,0 +1,189 @@
+"""A program as a StableHLO module: its main function, names, kept arguments and donation."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+
+
+from hlofront.base.errors import VerificationError
+from hlofront.bridge.mlir import Operation, context, hlo_text, ir, to_xla_computation
+from hlofront.core.aval import typeof
+from hlofront.core.jaxpr import ClosedJaxpr, Literal
+from hlofront.lowering import types
+from hlofront.lowering.builder import Builder, ModuleState, large_constants, live_equations
+
+
+class Module:
+    """A lowered program, and what running it needs to know."""
+
+    __slots__ = ("callbacks", "const_args", "donated", "ir_module", "kept", "name")
+
+    ir_module: Any
+    name: str
+    # The large constants, which come before the other arguments.
+    const_args: list[Any]
+    # The positions of the program's inputs that the module takes.
+    kept: tuple[int, ...]
+    # Those of them whose buffers it may reuse.
+    donated: tuple[int, ...]
+    callbacks: list[Any]
+
+    def __init__(self, ir_module, name, const_args, kept, donated, callbacks):
+        self.ir_module = ir_module
+        self.name = name
+        self.const_args = const_args
+        self.kept = kept
+        self.donated = donated
+        self.callbacks = callbacks
+
+    def text(self, debug_info: bool = False) -> str:
+        """The module as StableHLO text."""
+        return self.ir_module.operation.get_asm(
+            enable_debug_info=debug_info, large_elements_limit=None
+        )
+
+    def hlo(self) -> Any:
+        """The module as XLA first sees it: an XlaComputation."""
+        return to_xla_computation(self.ir_module)
+
+    def hlo_text(self, debug_info: bool = False) -> str:
+        """The HLO text of the module before optimization."""
+        return hlo_text(self.hlo().get_hlo_module(), debug_info)
+
+
+def lower_program(
+    program: ClosedJaxpr,
+    name: str,
+    platform: str,
+    *,
+    donated: Sequence[bool] | None = None,
+    keep_unused: bool = False,
+    arg_names: Sequence[str] | None = None,
+    result_paths: Sequence[str] | None = None,
+    wrapper: str = "jit",
+) -> Module:
+    """Lower a program to a verified module whose main function computes it.
+
+    Raises:
+      VerificationError: if a lowering rule made a module that is not valid StableHLO.
+    """
+    jaxpr = program.jaxpr
+    kept = tuple(range(len(jaxpr.invars))) if keep_unused else _used_inputs(program)
+    constants = large_constants(program)
+    module_name = f"{wrapper}_{symbol_name(name)}"
+    ir_module = ir.Module.create(loc=types.unknown)
+    operation = ir_module.operation
+    operation.attributes["sym_name"] = types.string(module_name)
+    operation.attributes["mhlo.num_partitions"] = types.i32(1)
+    operation.attributes["mhlo.num_replicas"] = types.i32(1)
+    state = ModuleState(platform, ir_module.body)
+
+    in_avals = [typeof(constant) for constant in constants] + [jaxpr.invars[i].aval for i in kept]
+    in_types = [types.aval_type(aval) for aval in in_avals]
+    out_types = [types.aval_type(aval) for aval in jaxpr.out_avals]
+    names = [f"constant{i}" for i in range(len(constants))]
+    names += [arg_names[i] if arg_names and i < len(arg_names) else f"args[{i}]" for i in kept]
+    locations = [state.locations.named(n) for n in names]
+    function = _create_main(in_types, out_types, state.ip)
+    block = function.regions[0].blocks.append(*in_types, arg_locs=locations)
+    arguments = list(block.arguments)
+    hoisted = dict(zip(map(id, constants), arguments, strict=False))
+    builder = Builder(
+        state, ir.InsertionPoint(block), f"{wrapper}({name})", hoisted
+    )
+    values: list[Any] = [None] * len(jaxpr.invars)
+    for position, argument in zip(kept, arguments[len(constants) :], strict=True):
+        values[position] = argument
+    outputs = builder.inline(jaxpr, program.consts, values)
+    Operation.create("func.return", (), outputs, loc=types.unknown, ip=builder.ip)
+
+    reused = _alias_donated(function, jaxpr, kept, len(constants), donated)
+    if result_paths:
+        function.attributes["res_attrs"] = _result_attributes(result_paths)
+    _verify(ir_module, module_name)
+    return Module(ir_module, module_name, constants, kept, reused, state.callbacks)
+
+
+def symbol_name(name: str) -> str:
+    """A function's name as part of a symbol: `<lambda>` becomes `_lambda`."""
+    return re.sub(r"[^\w.-]", "", name.replace("<", "_")) or "unnamed"
+
+
+def _create_main(in_types: list[Any], out_types: list[Any], ip: Any) -> Any:
+    function_type = ir.FunctionType.get(in_types, out_types, context=context)
+    return Operation.create(
+        "func.func",
+        attributes={
+            "sym_name": types.string("main"),
+            "sym_visibility": types.string("public"),
+            "function_type": ir.TypeAttr.get(function_type, context=context),
+        },
+        regions=1,
+        loc=types.unknown,
+        ip=ip,
+    )
+
+
+
+
+def _used_inputs(program: ClosedJaxpr) -> tuple[int, ...]:
+    jaxpr = program.jaxpr
+    used = {atom for atom in jaxpr.outvars if type(atom) is not Literal}
+    for equation in live_equations(jaxpr):
+        used.update(atom for atom in equation.invars if type(atom) is not Literal)
+    return tuple(i for i, var in enumerate(jaxpr.invars) if var in used)
+
+
+def _alias_donated(
+    function: Any,
+    jaxpr: Any,
+    kept: tuple[int, ...],
+    offset: int,
+    donated: Sequence[bool] | None,
+) -> tuple[int, ...]:
+    """Give each donated input an output of its shape and dtype to share a buffer with.
+
+    One that fits no output is marked as a donor: XLA may use it for temporaries.
+    """
+    if not donated or not any(donated):
+        return ()
+    free: dict[Any, list[int]] = {}
+    for i, aval in enumerate(jaxpr.out_avals):
+        free.setdefault((aval.shape, aval.dtype), []).append(i)
+    attributes: list[Any] = [ir.DictAttr.get({}, context=context)] * (offset + len(kept))
+    for position, index in enumerate(kept):
+        if not donated[index]:
+            continue
+        aval = jaxpr.invars[index].aval
+        outputs = free.get((aval.shape, aval.dtype))
+        if outputs:
+            attribute = {"tf.aliasing_output": types.i32(outputs.pop(0))}
+        else:
+            attribute = {"jax.buffer_donor": types.boolean(True)}
+        attributes[offset + position] = ir.DictAttr.get(attribute, context=context)
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes, context=context)
+    return tuple(i for i in kept if donated[i])
+
+
+def _result_attributes(paths: Sequence[str]) -> Any:
+    return ir.ArrayAttr.get(
+        [
+            ir.DictAttr.get({"jax.result_info": types.string(path)}, context=context)
+            for path in paths
+        ],
+        context=context,
+    )
+
+
+def _verify(ir_module: Any, name: str) -> None:
+    # XLA ends the process on some invalid modules, so none may reach it.
+    try:
+        valid = ir_module.operation.verify()
+        reason = ""
+    except ir.MLIRError as error:
+        valid, reason = False, str(error)
+    if not valid:
+        raise VerificationError(
+            f"the module {name} is not valid StableHLO: a lowering rule is wrong.\n{reason}"
+        )

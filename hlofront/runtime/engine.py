@@ -1,0 +1,52 @@
+"""Eager execution: each operation on concrete values is a small compiled program, kept."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hlofront.core import rules
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Trace, plug_in_engine
+from hlofront.runtime.jit import Jitted, make_callable
+from hlofront.transforms.arguments import ArgumentPlan
+
+# Each primitive keeps this many compiled calls, one per set of parameters.
+_MOST_KEPT = 1024
+
+
+class Engine(Trace):
+    """The bottom of the stack of interpreters: it runs what it is given."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        try:
+            call = primitive.eager[tuple(params.items()) if params else None]
+        except (KeyError, TypeError):
+            call = _make_call(primitive, params)
+        return call(*args)
+
+
+def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    rule = rules.run.get(primitive)
+    if rule is not None:
+        return lambda *args: rule(*args, **params)
+
+    def operation(*args):
+        return primitive.bind(*args, **params)
+
+    operation.__name__ = operation.__qualname__ = primitive.name
+    jitted = Jitted(operation, ArgumentPlan(operation), keep_unused=True)
+    call = make_callable(jitted, ())
+    key = tuple(params.items()) if params else None
+    if primitive.carries_programs:
+        return call
+    try:
+        if len(primitive.eager) >= _MOST_KEPT:
+            primitive.eager.clear()
+        primitive.eager[key] = call
+    except TypeError:  # a parameter that cannot be hashed: compiled anew each time
+        return call
+    return call
+
+
+plug_in_engine(Engine())

@@ -1,0 +1,312 @@
+"""jit: trace a function once per kind of arguments, compile it, and call it through C++."""
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, update_wrapper
+from typing import Any
+
+from hlofront.base import source
+from hlofront.base.boundary import boundary
+from hlofront.bridge import client as bridge
+from hlofront.bridge import fast_parts, state
+from hlofront.core.aval import is_value
+from hlofront.core.evaluate import eval_jaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.trace import Tracer, is_eager
+from hlofront.higher_order.jit_call import jit_p
+from hlofront.runtime import stages
+from hlofront.runtime.placement import choose_device, default_device, put
+from hlofront.runtime.programs import executable_for
+from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.transforms.flatten import abstract, result_paths, stage_tree
+
+_flatten = fast_parts.registry.flatten
+_trace_context = state.trace_context
+_disable_jit = state.disable_jit
+# The C++ tables of all jitted functions: least recently used entries go first.
+_cpp_cache = bridge.PjitFunctionCache(capacity=8192)
+
+
+class TracedProgram:
+    """A function written down for one kind of arguments."""
+
+    __slots__ = ("donated", "in_tree", "out_tree", "program")
+
+    program: ClosedJaxpr
+    in_tree: Any
+    out_tree: Any
+    # Per input, whether its buffer is given away; empty where none is.
+    donated: tuple[bool, ...]
+
+    def __init__(self, program: ClosedJaxpr, in_tree: Any, out_tree: Any, donated: Any):
+        self.program = program
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.donated = donated
+
+
+# What was traced, per function and then per plan of its arguments: jit(f) made twice traces f
+# once. The tables hold no reference to their function, so they go when it goes.
+_tables: "weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, TracedProgram]]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+
+class Jitted:
+    """What stands behind a jitted function: how its arguments are told apart, and its programs."""
+
+    __slots__ = (
+        "__weakref__",
+        "backend",
+        "compiler_options",
+        "device",
+        "fun",
+        "inline",
+        "keep_unused",
+        "name",
+        "plan",
+        "table",
+    )
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        plan: ArgumentPlan,
+        keep_unused: bool = False,
+        inline: bool = False,
+        compiler_options: tuple[tuple[str, Any], ...] = (),
+        device: Any = None,
+        backend: str | None = None,
+    ):
+        self.fun = fun
+        self.plan = plan
+        self.name = plan.signature.name
+        self.keep_unused = keep_unused
+        self.inline = inline
+        self.compiler_options = compiler_options
+        self.device = device
+        self.backend = backend
+        key = (plan.static_argnums, plan.static_argnames, plan.donate_argnums, plan.donate_argnames)
+        try:
+            self.table = _tables.setdefault(fun, {}).setdefault(key, {})
+        except TypeError:  # a callable that cannot be hashed or referred to weakly
+            self.table = {}
+
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedProgram, Any]:
+        """The program for arguments like these, and their flat values."""
+        plan = self.plan
+        statics = plan.static_values(args, kwargs)
+        leaves, in_tree = _flatten(plan.dynamic(args, kwargs))
+        try:
+            avals = tuple(map(abstract, leaves))
+        except TypeError as error:
+            raise self._bad_argument(args, kwargs, leaves) from error
+        key = (in_tree, avals, statics, _trace_context())
+        found = self.table.get(key)
+        if found is None:
+            found = self._trace(args, kwargs, in_tree, avals)
+            # A program that captured values of an enclosing one is of no use outside of it.
+            if not any(isinstance(const, Tracer) for const in found.program.consts):
+                self.table[key] = found
+        return found, leaves
+
+    def _trace(self, args: Any, kwargs: Any, in_tree: Any, avals: Any) -> TracedProgram:
+        plan = self.plan
+        out_tree = None
+        debug_info = DebugInfo(
+            "jit",
+            plan.signature.where,
+            plan.names(args, kwargs),
+            lambda: result_paths(out_tree),
+        )
+        program, out_tree = stage_tree(
+            plan.with_statics(self.fun, args, kwargs), in_tree, avals, debug_info
+        )
+        return TracedProgram(program, in_tree, out_tree, plan.donated(args, kwargs))
+
+    def _bad_argument(self, args: Any, kwargs: Any, leaves: Sequence[Any]) -> TypeError:
+        names = self.plan.names(args, kwargs)
+        for name, leaf in zip(names, leaves, strict=False):
+            try:
+                abstract(leaf)
+            except TypeError as error:
+                return TypeError(
+                    f"Error interpreting argument to {source.describe_callable(self.fun)} as an "
+                    f"abstract array. The problematic value is {_short(leaf)} of type "
+                    f"{type(leaf)} and was passed to the function at path {name}.\n{error}\n"
+                    "Where a function needs a value that is no array, mark the argument as "
+                    "static with static_argnums or static_argnames of jit."
+                )
+        return TypeError(f"an argument of {self.name} is not an array")
+
+    # ---- calling
+
+    @boundary
+    def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """What C++ calls where it has no executable: the result, and what it needs next time."""
+        if _disable_jit.value:
+            return self.fun(*args, **kwargs), None, False
+        traced, leaves = self.traced(args, kwargs)
+        program = traced.program
+        if not is_eager():
+            return traced.out_tree.unflatten(self._bind(traced, leaves)), None, False
+        for leaf in leaves:
+            if isinstance(leaf, Tracer):
+                raise stages.leaked(leaf)
+        device, committed = self._device(leaves)
+        executable = executable_for(
+            program,
+            self.name,
+            device,
+            committed,
+            traced.donated,
+            self.keep_unused,
+            self.compiler_options,
+        )
+        results = executable.run(leaves)
+        fast_path = executable.fast_path(traced.out_tree, len(leaves))
+        return traced.out_tree.unflatten(results), fast_path, False
+
+    def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
+        program = traced.program
+        if self.inline:
+            return eval_jaxpr(program.jaxpr, program.consts, *leaves)
+        return jit_p.bind(
+            *leaves,
+            name=self.name,
+            jaxpr=program,
+            donated_invars=traced.donated or (False,) * len(leaves),
+            keep_unused=self.keep_unused,
+            inline=self.inline,
+            compiler_options_kvs=self.compiler_options,
+        )
+
+    def _device(self, leaves: Sequence[Any]) -> tuple[Any, bool]:
+        if self.device is not None:
+            return self.device, True
+        if self.backend is not None:
+            return stages.first_device(self.backend), True
+        return choose_device(leaves)
+
+    # ---- stages
+
+    @boundary
+    def trace(self, *args: Any, **kwargs: Any) -> "stages.Traced":
+        """Trace the function for these arguments: arrays, or anything with a shape and dtype."""
+        traced, leaves = self.traced(args, kwargs)
+        return stages.Traced(self, traced, *self._device(leaves))
+
+    @boundary
+    def lower(self, *args: Any, **kwargs: Any) -> "stages.Lowered":
+        """Trace and lower the function for these arguments, and do not compile it."""
+        return self.trace(*args, **kwargs).lower()
+
+    @boundary
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the result, without computing it."""
+        return self.trace(*args, **kwargs).out_info
+
+
+def _short(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def _shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
+    """What C++ asks where it cannot place an argument by itself."""
+    (device,) = sharding.device_set
+    return put(x, abstract(x), device, True)
+
+
+_unspecified: Any = None
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = _unspecified,
+    out_shardings: Any = _unspecified,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compile a function with XLA on its first call for each kind of arguments.
+
+    Args:
+      fun: a pure function of pytrees of arrays. Without it, jit returns a decorator.
+      static_argnums: positions of arguments that are Python values and not arrays; the function
+        is compiled anew for each of their values, which must be hashable.
+      static_argnames: the same by name.
+      donate_argnums: positions of arguments whose buffers the results may reuse; those arrays
+        are deleted by the call.
+      donate_argnames: the same by name.
+      keep_unused: whether arguments that the result does not depend on stay in the program.
+      device: the device to run on; by default that of the arguments.
+      backend: the platform to run on, by name.
+      inline: whether the function's operations, and not a call to it, are written into programs
+        that call it.
+      compiler_options: XLA flags by name, for this function.
+
+    Returns:
+      A function with the same arguments and results, and the methods `trace`, `lower`,
+      `eval_shape` and `clear_cache`.
+
+    Raises:
+      TypeError: if `fun` cannot be called.
+      ValueError: if the positions or names given are not those of parameters of `fun`.
+    """
+    if fun is None:
+        return partial(
+            jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=keep_unused,
+            device=device,
+            backend=backend,
+            inline=inline,
+            compiler_options=compiler_options,
+        )
+    if not callable(fun):
+        raise TypeError(f"jit wants a function, got {_short(fun)} of type {type(fun)}")
+    plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    options = tuple(sorted((compiler_options or {}).items()))
+    jitted = Jitted(fun, plan, keep_unused, inline, options, device, backend)
+    key = (plan.donate_argnums, plan.donate_argnames, keep_unused, inline, options, device, backend)
+    return make_callable(jitted, key)
+
+
+def make_callable(jitted: Jitted, key: Any) -> Any:
+    """The C++ function in front of a `Jitted`."""
+    call = bridge.pjit(
+        jitted.name,
+        jitted.fun,
+        jitted.call,
+        jitted.plan.static_argnums,
+        jitted.plan.static_argnames,
+        key,
+        fast_parts.registry,
+        _shard_argument,
+        _cpp_cache,
+    )
+    update_wrapper(call, jitted.fun)
+    call.trace = jitted.trace
+    call.lower = jitted.lower
+    call.eval_shape = jitted.eval_shape
+    call.clear_cache = partial(_clear, call, jitted)
+    return call
+
+
+def _clear(call: Any, jitted: Jitted) -> None:
+    call._clear_cache()
+    jitted.table.clear()

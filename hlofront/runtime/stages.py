@@ -1,0 +1,333 @@
+"""The stages of a jitted function, one at a time: Traced -> Lowered -> Compiled."""
+
+from typing import TYPE_CHECKING, Any
+
+from hlofront.base import errors, tree
+from hlofront.base.boundary import boundary
+from hlofront.bridge import client as bridge
+from hlofront.bridge import fast_parts
+from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.trace import Tracer, is_eager
+from hlofront.higher_order.jit_call import jit_p
+from hlofront.lowering.module import Module
+from hlofront.pjrt import clients
+from hlofront.runtime.executable import Executable
+from hlofront.runtime.placement import choose_device, put
+from hlofront.runtime.programs import executable_for, lowered
+from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
+from hlofront.transforms.stage import leak_message
+
+if TYPE_CHECKING:
+    from hlofront.runtime.jit import Jitted, TracedProgram
+
+
+def first_device(platform: str) -> Any:
+    return clients.local_devices(platform)[0]
+
+
+def leaked(tracer: Tracer) -> Exception:
+    return errors.UnexpectedTracerError(leak_message(tracer))
+
+
+class ArgInfo:
+    """What a stage knows of one argument: its aval, and whether its buffer is donated."""
+
+    __slots__ = ("_aval", "donated")
+
+    def __init__(self, _aval: Any, donated: bool):
+        self._aval = _aval
+        self.donated = donated
+
+    @property
+    def shape(self):
+        return self._aval.shape
+
+    @property
+    def dtype(self):
+        return self._aval.dtype
+
+    def __eq__(self, other):
+        return (
+            type(other) is ArgInfo
+            and self._aval == other._aval
+            and self.donated == other.donated
+        )
+
+    def __hash__(self):
+        return hash((self._aval, self.donated))
+
+    def __repr__(self):
+        return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
+
+
+class Stage:
+    """What every stage knows of the function's arguments and results."""
+
+    __slots__ = ("_device", "_is_committed", "_jitted", "_traced")
+
+    def __init__(self, jitted: "Jitted", traced: "TracedProgram", device: Any, committed: bool):
+        self._jitted = jitted
+        self._traced = traced
+        self._device = device
+        self._is_committed = committed
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of (args, kwargs), without the static arguments."""
+        return self._traced.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result."""
+        return self._traced.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The avals of (args, kwargs), as a tree."""
+        return self.in_tree.unflatten(self._traced.program.in_avals)
+
+    @property
+    def out_avals(self) -> Any:
+        return self.out_tree.unflatten(self._traced.program.out_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """An ArgInfo per argument, as a tree."""
+        avals = self._traced.program.in_avals
+        donated = self._traced.donated or (False,) * len(avals)
+        return self.in_tree.unflatten(map(ArgInfo, avals, donated))
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The positions of the flat arguments whose buffers are donated."""
+        return tuple(i for i, given in enumerate(self._traced.donated) if given)
+
+    @property
+    def out_info(self) -> Any:
+        """A ShapeDtypeStruct per result, as a tree."""
+        return self.out_tree.unflatten(
+            [
+                ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+                for aval in self._traced.program.out_avals
+            ]
+        )
+
+
+class Traced(Stage):
+    """A function written down as a jaxpr for one kind of arguments."""
+
+    __slots__ = ()
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        return self._traced.program
+
+    @property
+    def fun_name(self) -> str:
+        return self._jitted.name
+
+    @boundary
+    def lower(self, *, lowering_platforms: Any = None, _private_parameters: Any = None) -> "Lowered":
+        """Lower the jaxpr to StableHLO, for the platform of its device or the one given."""
+        platform = self._device.platform
+        if lowering_platforms:
+            (platform,) = lowering_platforms
+        module = lowered(
+            self._traced.program,
+            self._jitted.name,
+            platform,
+            self._traced.donated,
+            self._jitted.keep_unused,
+        )
+        return Lowered(self._jitted, self._traced, self._device, self._is_committed, module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program, compiling it first."""
+        return self.lower().compile()(*args, **kwargs)
+
+
+class Lowered(Stage):
+    """A program as a StableHLO module."""
+
+    __slots__ = ("_module",)
+
+    _module: Module
+
+    def __init__(self, jitted, traced, device, committed, module: Module):
+        super().__init__(jitted, traced, device, committed)
+        self._module = module
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The module as text.
+
+        Args:
+          dialect: "stablehlo" (the default) or "hlo", which is the module as XLA first sees it.
+          debug_info: whether the locations are shown.
+
+        Raises:
+          ValueError: if the dialect is neither.
+        """
+        if dialect in (None, "stablehlo"):
+            return self._module.text(debug_info)
+        if dialect == "hlo":
+            return self._module.hlo_text(debug_info)
+        raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module as the object that jaxlib has for it: an `ir.Module`, or an XlaComputation."""
+        if dialect in (None, "stablehlo"):
+            return self._module.ir_module
+        if dialect == "hlo":
+            return self._module.hlo()
+        raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the program before optimization: flops, bytes accessed, and so on."""
+        return bridge.hlo_module_cost_analysis(
+            self._device.client, self._module.hlo().get_hlo_module()
+        )
+
+    @boundary
+    def compile(
+        self,
+        compiler_options: dict[str, Any] | None = None,
+        *,
+        device_assignment: Any = None,
+    ) -> "Compiled":
+        """Compile the module with XLA.
+
+        Args:
+          compiler_options: XLA flags by name, beside those given to `jit`.
+
+        Raises:
+          JaxRuntimeError: if XLA refuses the module or an option.
+        """
+        options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
+        executable = executable_for(
+            self._traced.program,
+            self._jitted.name,
+            self._device,
+            self._is_committed,
+            self._traced.donated,
+            self._jitted.keep_unused,
+            tuple(sorted(options.items())),
+        )
+        return Compiled(self._jitted, self._traced, executable)
+
+
+class Compiled(Stage):
+    """A compiled program: call it with arguments of the kind that it was compiled for."""
+
+    # `__call__` is a slot: Python finds it on the type and reads it from the instance, so that a
+    # call goes straight to jaxlib's C++.
+    __slots__ = ("__call__", "_executable")
+
+    _executable: Executable
+
+    def __init__(self, jitted: "Jitted", traced: "TracedProgram", executable: Executable):
+        super().__init__(jitted, traced, executable.device, executable.committed)
+        self._executable = executable
+        self.__call__ = bridge.pjit(
+            jitted.name,
+            None,
+            self._call,
+            [],
+            [],
+            (),
+            fast_parts.registry,
+            _place,
+            bridge.PjitFunctionCache(capacity=8),
+        )
+
+    def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        args, kwargs = self._jitted.plan.dynamic(args, kwargs)
+        leaves, in_tree = fast_parts.registry.flatten((args, kwargs))
+        self._check(args, kwargs, leaves, in_tree)
+        traced = self._traced
+        if not is_eager():
+            outputs = jit_p.bind(
+                *leaves,
+                name=self._jitted.name,
+                jaxpr=traced.program,
+                donated_invars=traced.donated or (False,) * len(leaves),
+                keep_unused=self._jitted.keep_unused,
+                inline=False,
+                compiler_options_kvs=self._jitted.compiler_options,
+            )
+            return traced.out_tree.unflatten(outputs), None, False
+        results = self._executable.run(leaves)
+        return (
+            traced.out_tree.unflatten(results),
+            self._executable.fast_path(traced.out_tree, len(leaves)),
+            False,
+        )
+
+    @boundary
+    def _check(self, args: Any, kwargs: Any, leaves: Any, in_tree: Any) -> None:
+        traced = self._traced
+        if in_tree != traced.in_tree:
+            reasons = tree.structure_differences(traced.in_tree, in_tree)
+            raise TypeError(
+                "Function compiled with input pytree does not match the input pytree it was "
+                f"called with. {reasons}"
+            )
+        names = self._jitted.plan.names(args, kwargs) if leaves else ()
+        wrong: list[str] = []
+        for name, leaf, wanted in zip(names, leaves, traced.program.in_avals, strict=True):
+            try:
+                given = abstract(leaf)
+            except TypeError as error:
+                raise TypeError(
+                    f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type: {error}"
+                ) from error
+            if isinstance(leaf, Tracer) and not leaf._trace.alive:
+                raise leaked(leaf)
+            if given.shape != wanted.shape or given.dtype != wanted.dtype:
+                wrong.append(
+                    f"Argument {name!r} compiled with {wanted.str_short()} and called with "
+                    f"{given.str_short()}"
+                )
+        if wrong:
+            raise TypeError(
+                "Argument types differ from the types for which this computation was compiled. "
+                "Perhaps you are calling the compiled executable with a different enable_x64 "
+                "mode than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
+            )
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__call__(*args, **kwargs)
+
+    def as_text(self) -> str | None:
+        """XLA's optimized HLO."""
+        return "\n\n".join(m.to_string() for m in self._executable.loaded.hlo_modules())
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
+        return self._executable.loaded.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """The bytes of arguments, results, temporaries and code (jaxlib's CompiledMemoryStats)."""
+        return self._executable.loaded.get_compiled_memory_stats()
+
+    def runtime_executable(self) -> Any:
+        """jaxlib's LoadedExecutable."""
+        return self._executable.loaded
+
+    @property
+    def input_shardings(self) -> Any:
+        """Per argument its sharding, or None where the program does not take it, as a tree."""
+        kept = set(self._executable.kept)
+        sharding = self._executable.sharding
+        flat = [sharding if i in kept else None for i in range(self.in_tree.num_leaves)]
+        return self.in_tree.unflatten(flat)
+
+    @property
+    def output_shardings(self) -> Any:
+        """Per result its sharding, as a tree."""
+        return self.out_tree.unflatten([self._executable.sharding] * self.out_tree.num_leaves)
+
+
+def _place(x: Any, sharding: Any, layout: Any) -> Any:
+    (device,) = sharding.device_set
+    return put(x, abstract(x), device, True)

@@ -1,0 +1,210 @@
+"""Which arguments of a function are static, which donated, and which become inputs."""
+
+import inspect
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from hlofront.base import tree
+from hlofront.transforms.flatten import Signature
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class ArgumentPlan:
+    """How the arguments of calls to one function are told apart.
+
+    Raises:
+      ValueError: if a position or name is not one of the function's, or is static and donated.
+      TypeError: if positions are not integers or names are not strings.
+    """
+
+    __slots__ = (
+        "_static_names",
+        "_static_positions",
+        "donate_argnames",
+        "donate_argnums",
+        "signature",
+        "static_argnames",
+        "static_argnums",
+    )
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Iterable[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Iterable[str] | None = None,
+        what: str = "Jitted function",
+    ):
+        self.signature = Signature(fun)
+        self.static_argnums, self.static_argnames = self._complete(
+            what, "static", static_argnums, static_argnames
+        )
+        self.donate_argnums, self.donate_argnames = self._complete(
+            what, "donate", donate_argnums, donate_argnames
+        )
+        both = set(self.static_argnames) & set(self.donate_argnames)
+        if both or set(self.static_argnums) & set(self.donate_argnums):
+            raise ValueError(
+                "static_argnames and donate_argnames cannot intersect. Argument names "
+                f"{both or set(self.static_argnums)} appear in both static_argnames and "
+                "donate_argnames"
+            )
+        self._static_positions = frozenset(self.static_argnums)
+        self._static_names = frozenset(self.static_argnames)
+
+    def _complete(
+        self,
+        what: str,
+        kind: str,
+        argnums: int | Sequence[int] | None,
+        argnames: str | Iterable[str] | None,
+    ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        """Positions and names, each found from the other where only one is given."""
+        nums = () if argnums is None else _integers(argnums)
+        names = () if argnames is None else _strings(argnames)
+        parameters = self.signature.parameters
+        if parameters is None:
+            return nums, names
+        positional = self.signature.positional_names()
+        takes_rest = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
+        takes_any_name = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+        if nums and not takes_rest:
+            accepted = range(-len(positional), len(positional))
+            if any(n not in accepted for n in nums):
+                raise ValueError(
+                    f"{what} has {kind}_argnums={nums}, but only accepts {len(positional)} "
+                    "positional arguments."
+                )
+        nums = tuple(n + len(positional) if n < 0 else n for n in nums)
+        unknown = {name for name in names if name not in parameters}
+        if unknown and not takes_any_name:
+            raise ValueError(
+                f"{what} has invalid argnames {unknown} in {kind}_argnames. "
+                "Function does not take these args."
+            )
+        if argnums is None:
+            nums = tuple(i for i, name in enumerate(positional) if name in names)
+        elif argnames is None:
+            keyword = [
+                n
+                for n in nums
+                if n < len(positional)
+                and parameters[positional[n]].kind is not inspect.Parameter.POSITIONAL_ONLY
+            ]
+            names = tuple(positional[n] for n in keyword)
+        return nums, names
+
+    def static_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What is static in this call, as a key; ValueError where it cannot be hashed."""
+        if not self._static_positions and not self._static_names:
+            return ()
+        values = [(i, args[i]) for i in self.static_argnums if i < len(args)]
+        named = [(n, kwargs[n]) for n in self.static_argnames if n in kwargs]
+        for where, value in (*values, *named):
+            try:
+                hash(value)
+            except TypeError as error:
+                raise ValueError(
+                    "Non-hashable static arguments are not supported: "
+                    f"{self._name_of(where)} is {value!r} of type {type(value)}. "
+                    "Pass something that can be hashed and compared, such as a tuple "
+                    "in the place of a list."
+                ) from error
+        return tuple(
+            StaticValue(where, value) for where, value in (*values, *named)
+        )
+
+    def _name_of(self, where: int | str) -> str:
+        if isinstance(where, str):
+            return f"argument {where!r}"
+        names = self.signature.positional_names()
+        return f"argument {names[where]!r}" if where < len(names) else f"argument number {where}"
+
+    def dynamic(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments that are not static."""
+        if self._static_positions:
+            args = tuple(x for i, x in enumerate(args) if i not in self._static_positions)
+        if self._static_names and not self._static_names.isdisjoint(kwargs):
+            kwargs = {n: x for n, x in kwargs.items() if n not in self._static_names}
+        return args, kwargs
+
+    def dynamic_positions(self, count: int) -> list[int]:
+        """The positions of the arguments that are not static, of a call with `count`."""
+        return [i for i in range(count) if i not in self._static_positions]
+
+    def with_statics(self, fun: Callable[..., Any], args: Any, kwargs: Any) -> Callable[..., Any]:
+        """`fun` as a function of the dynamic arguments of this call."""
+        if not self._static_positions and not self._static_names:
+            return fun
+        count = len(args)
+        fixed = {i: args[i] for i in self._static_positions if i < count}
+        named = {n: kwargs[n] for n in self._static_names if n in kwargs}
+
+        def of_dynamic(*dynamic_args: Any, **dynamic_kwargs: Any) -> Any:
+            rest = iter(dynamic_args)
+            whole = [fixed[i] if i in fixed else next(rest) for i in range(count)]
+            return fun(*whole, **named, **dynamic_kwargs)
+
+        return of_dynamic
+
+    def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
+        """Per leaf of the dynamic arguments, whether its buffer is given away."""
+        if not self.donate_argnums and not self.donate_argnames:
+            return ()
+        flags: list[bool] = []
+        for i, x in enumerate(args):
+            if i not in self._static_positions:
+                flags += [i in self.donate_argnums] * tree.tree_structure(x).num_leaves
+        for name in sorted(kwargs):
+            if name not in self._static_names:
+                leaves = tree.tree_structure(kwargs[name]).num_leaves
+                flags += [name in self.donate_argnames] * leaves
+        return tuple(flags)
+
+    def names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, ...]:
+        """The names of the leaves of the dynamic arguments."""
+        dynamic_args, dynamic_kwargs = self.dynamic(args, kwargs)
+        return self.signature.argument_names(
+            (dynamic_args, dynamic_kwargs), self.dynamic_positions(len(args))
+        )
+
+
+class StaticValue:
+    """A static argument as a key: equal only to one of its own type (1, 1.0 and True differ)."""
+
+    __slots__ = ("_hash", "value", "where")
+
+    def __init__(self, where: int | str, value: Any):
+        self.where = where
+        self.value = value
+        self._hash = hash((where, value))
+
+    def __hash__(self):
+        return self._hash
+
+    def __eq__(self, other):
+        return (
+            type(other) is StaticValue
+            and self.where == other.where
+            and type(self.value) is type(other.value)
+            and (self.value is other.value or bool(self.value == other.value))
+        )
+
+
+def _integers(values: int | Sequence[int]) -> tuple[int, ...]:
+    if hasattr(values, "__index__"):
+        return (operator.index(values),)  # type: ignore[arg-type]
+    return tuple(map(operator.index, values))  # type: ignore[arg-type]
+
+
+def _strings(values: str | Iterable[str]) -> tuple[str, ...]:
+    names = (values,) if isinstance(values, str) else tuple(values)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"argument names must be strings, got {name!r} of type {type(name)}")
+    return names

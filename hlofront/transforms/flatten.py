@@ -1,0 +1,163 @@
+"""Pytrees outside, flat lists inside: how a call's arguments become a program's inputs."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base import source, tree
+from hlofront.base.dtypes import dtype_of
+from hlofront.core.aval import AbstractValue, ShapedArray, is_value, register_value_type, typeof
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.transforms.stage import stage
+
+
+class ShapeDtypeStruct:
+    """The shape and dtype of an array that need not exist.
+
+    Args:
+      shape: sizes of its axes.
+      dtype: of its elements.
+      sharding: where it would be.
+      weak_type: whether its dtype gives way in promotion.
+    """
+
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+
+    def __init__(
+        self, shape, dtype, *, sharding=None, weak_type=False, manual_axis_type=None, is_ref=False
+    ):
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct wants a dtype, got None")
+        self.shape = tuple(shape)
+        self.dtype = dtype_of(dtype)
+        self.sharding = sharding
+        self.weak_type = bool(weak_type)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return ShapedArray(self.shape, self.dtype).size
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def update(self, **changes: Any) -> "ShapeDtypeStruct":
+        """The same, but for what is given: shape, dtype, sharding, weak_type."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return ShapeDtypeStruct(**{**fields, **changes})
+
+    def __eq__(self, other):
+        return type(other) is ShapeDtypeStruct and all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__
+        )
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype, self.sharding, self.weak_type))
+
+    def __repr__(self):
+        sharding = "" if self.sharding is None else f", sharding={self.sharding}"
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
+
+
+def abstract(x: Any) -> AbstractValue:
+    """The aval of an operand, or of something that only has a shape and a dtype."""
+    if is_value(x):
+        return typeof(x)
+    if isinstance(x, AbstractValue):
+        return x
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return ShapedArray(tuple(x.shape), dtype_of(x.dtype), getattr(x, "weak_type", False))
+    return typeof(x)  # raises, and says what is wrong with x
+
+
+class Signature:
+    """What is known of a function's parameters: their names and how it is named in messages."""
+
+    __slots__ = ("name", "parameters", "where")
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.name = getattr(fun, "__name__", None) or type(fun).__name__
+        self.where = source.describe_callable(fun)
+        try:
+            self.parameters = inspect.signature(fun).parameters
+        except (TypeError, ValueError):  # builtins have none
+            self.parameters = None
+
+    def positional_names(self) -> list[str]:
+        """The names of the parameters that take positional arguments."""
+        if self.parameters is None:
+            return []
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return [name for name, p in self.parameters.items() if p.kind in kinds]
+
+    def argument_names(self, args_and_kwargs: Any, positions: Sequence[int] | None = None):
+        """A name per leaf of (args, kwargs): `x`, `params['w']`, `rest[2]`.
+
+        `positions` are those of the arguments in the call, where some were taken out.
+        """
+        args, kwargs = args_and_kwargs
+        positions = range(len(args)) if positions is None else positions
+        names = self.positional_names()
+        rest = next(
+            (
+                name
+                for name, p in (self.parameters or {}).items()
+                if p.kind is inspect.Parameter.VAR_POSITIONAL
+            ),
+            "args",
+        )
+        found: list[str] = []
+        for position, arg in zip(positions, args, strict=True):
+            base = names[position] if position < len(names) else f"{rest}[{position - len(names)}]"
+            found += [base + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(arg)]
+        for name in sorted(kwargs):
+            found += [
+                name + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(kwargs[name])
+            ]
+        return tuple(found)
+
+
+def result_paths(out_tree: Any, prefix: str = "result") -> tuple[str, ...]:
+    """A name per output: `result`, `result[0]`, `result['loss']`."""
+    numbered = tree.tree_unflatten(out_tree, range(out_tree.num_leaves))
+    return tuple(prefix + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(numbered))
+
+
+def check_outputs(leaves: Sequence[Any], where: str, traced_for: str, out_tree: Any) -> None:
+    """Every output of a traced function must be a value."""
+    for i, leaf in enumerate(leaves):
+        if not is_value(leaf):
+            path = result_paths(out_tree)[i]
+            at = "" if path == "result" else f" at output component {path[len('result') :]}"
+            raise TypeError(
+                f"function {where} traced for {traced_for} returned a value of type "
+                f"{type(leaf)}{at}, which is not a valid JAX type"
+            )
+
+
+def stage_tree(
+    fun: Callable[..., Any],
+    in_tree: Any,
+    in_avals: Sequence[AbstractValue],
+    debug_info: DebugInfo,
+) -> tuple[ClosedJaxpr, Any]:
+    """Write down `fun(*args, **kwargs)` for arguments of this structure.
+
+    Returns the program and the structure of its result.
+    """
+    out_tree = None
+
+    def flat(*leaves: Any) -> list[Any]:
+        nonlocal out_tree
+        args, kwargs = tree.tree_unflatten(in_tree, leaves)
+        out_leaves, out_tree = tree.tree_flatten(fun(*args, **kwargs))
+        check_outputs(out_leaves, debug_info.func_src_info, debug_info.traced_for, out_tree)
+        return out_leaves
+
+    return stage(flat, in_avals, debug_info), out_tree

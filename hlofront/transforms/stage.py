@@ -1,0 +1,207 @@
+"""Staging: a Python function is run once on tracers, and what it does is written down."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import errors
+from hlofront.base.dtypes import canonicalize_dtype
+from hlofront.bridge.fast_parts import get_traceback
+from hlofront.core import rules
+from hlofront.core.aval import AbstractValue, ShapedArray, register_value_type, typeof
+from hlofront.core.effects import Effects, no_effects
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
+from hlofront.core.names import current_name_stack
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Trace, Tracer, interpreting_with
+from hlofront.transforms.origins import explain_origin
+
+_effects_of = rules.effects
+_staged = rules.staged
+
+
+class JitTracer(Tracer):
+    """Stands for a variable of the program that is being written down."""
+
+    __slots__ = ("var",)
+
+    _trace: "StagingTrace"
+
+    def __init__(self, trace: "StagingTrace", aval: AbstractValue, var: Var):
+        self._trace = trace
+        self.aval = aval
+        self.var = var
+
+    def _origin_message(self) -> str:
+        trace = self._trace
+        return explain_origin(trace.debug_info, trace.inputs, trace.equations, self.var)
+
+
+register_value_type(JitTracer, lambda tracer: tracer.aval)
+
+
+class StagingTrace(Trace):
+    """Writes each operation down as an equation instead of running it."""
+
+    __slots__ = ("constants", "debug_info", "equations", "inputs")
+
+    equations: list[Equation]
+    inputs: list[Var]
+    # id of a value -> its variable and the value, which this keeps alive.
+    constants: dict[int, tuple[Var, Any]]
+    debug_info: DebugInfo | None
+
+    def __init__(self, debug_info: DebugInfo | None = None):
+        self.alive = True
+        self.equations = []
+        self.inputs = []
+        self.constants = {}
+        self.debug_info = debug_info
+
+    def new_input(self, aval: AbstractValue) -> JitTracer:
+        var = Var(aval)
+        self.inputs.append(var)
+        return JitTracer(self, aval, var)
+
+    def atom(self, x: Any) -> Atom:
+        """What stands for a value in this program: a variable, a constant's variable, a literal."""
+        if isinstance(x, Tracer):
+            if type(x) is JitTracer and x._trace is self:
+                return x.var
+            if not x._trace.alive:
+                raise errors.UnexpectedTracerError(leak_message(x))
+        elif not isinstance(x, np.ndarray | np.generic) or x.ndim == 0:
+            literal = as_literal(x)
+            if literal is not None:
+                return literal
+        found = self.constants.get(id(x))
+        if found is None:
+            found = self.constants[id(x)] = (Var(typeof(x)), x)
+        return found[0]
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if primitive.carries_programs and primitive in _staged:
+            return _staged[primitive](self, *args, **params)
+        return self.write(primitive, args, params)
+
+    def write(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Append the equation, and return tracers for its results."""
+        invars: list[Atom] = []
+        avals: list[Any] = []
+        for x in args:
+            if type(x) is JitTracer and x._trace is self:
+                invars.append(x.var)
+                avals.append(x.aval)
+            else:
+                atom = self.atom(x)
+                invars.append(atom)
+                avals.append(atom.aval)
+        key = (*avals, *params.items()) if params else tuple(avals)
+        try:
+            out = primitive.inferred[key]
+        except (KeyError, TypeError):
+            out = _infer(primitive, key, avals, params)
+        outvars: list[Var]
+        if primitive.multiple_results:
+            outvars = [Var(aval) for aval in out]
+            result = [JitTracer(self, var.aval, var) for var in outvars]
+        else:
+            var = Var(out)
+            outvars = [var]
+            result = JitTracer(self, out, var)
+        self.equations.append(
+            Equation(
+                primitive,
+                invars,
+                outvars,
+                params,
+                _effects_of[primitive](*avals, **params)
+                if primitive in _effects_of
+                else no_effects,
+                get_traceback(),
+                current_name_stack(),
+            )
+        )
+        return result
+
+    def finish(self, outputs: Sequence[Any]) -> ClosedJaxpr:
+        """The program that was written down, which returns `outputs`."""
+        outvars = [self.atom(x) for x in outputs]
+        effects: Effects = no_effects
+        for equation in self.equations:
+            if equation.effects:
+                effects |= equation.effects
+        constants = self.constants.values()
+        jaxpr = Jaxpr(
+            [var for var, _ in constants],
+            self.inputs,
+            outvars,
+            self.equations,
+            effects,
+            self.debug_info,
+        )
+        return ClosedJaxpr(jaxpr, [value for _, value in constants])
+
+
+# Each primitive remembers this many results of inference before it starts anew.
+_MOST_INFERRED = 4096
+
+
+def _infer(primitive: Primitive, key: Any, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    out = rules.infer[primitive](*avals, **params)
+    if not primitive.carries_programs:
+        try:
+            if len(primitive.inferred) >= _MOST_INFERRED:
+                primitive.inferred.clear()
+            primitive.inferred[key] = out
+        except TypeError:  # a parameter that cannot be hashed: inferred anew each time
+            return out
+    return out
+
+
+_LITERAL_TYPES = (bool, int, float, complex)
+
+
+def as_literal(x: Any) -> Literal | None:
+    """A scalar as a literal of the dtype that it has on a device; None for anything else."""
+    if type(x) in _LITERAL_TYPES:
+        return Literal(x, typeof(x))
+    if isinstance(x, np.generic | np.ndarray) and x.ndim == 0:
+        dtype = canonicalize_dtype(x.dtype)
+        return Literal(np.asarray(x, dtype)[()], ShapedArray((), dtype))
+    if isinstance(x, _LITERAL_TYPES):  # subclasses: enum.IntEnum, ...
+        return Literal(x, typeof(x))
+    return None
+
+
+def stage(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[AbstractValue],
+    debug_info: DebugInfo | None = None,
+) -> ClosedJaxpr:
+    """Write down what `fun` does with flat arguments of these types.
+
+    `fun` takes one tracer per aval and returns a flat sequence of outputs.
+    """
+    trace = StagingTrace(debug_info)
+    tracers = [trace.new_input(aval) for aval in in_avals]
+    try:
+        with interpreting_with(trace):
+            outputs = fun(*tracers)
+            return trace.finish(outputs)
+    finally:
+        trace.alive = False
+
+
+def leak_message(tracer: Tracer) -> str:
+    """What to say of a tracer that outlived the function which it belongs to."""
+    made = tracer._origin_message()
+    return (
+        f"a traced value of type {tracer.aval.str_short()} is used after the function that it "
+        "belongs to has returned: it has leaked.\n"
+        + (made + "\n" if made else "")
+        + "Wanted: transformed functions return their results, and keep none in globals, "
+        "attributes or lists outside of them.\nTo find where it escapes, set "
+        "JAX_CHECK_TRACER_LEAKS=1 or use `with hlofront.checking_leaks():`."
+    )

@@ -1,0 +1,164 @@
+"""Runs the programs of a corpus and says what came out as plain data, alike under hlofront and jax.
+
+Imported by both sides, so it names neither: the namespaces are handed in.
+"""
+
+import dataclasses
+import importlib.util
+import pathlib
+import re
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent
+
+
+@dataclasses.dataclass
+class Program:
+    """A function of a corpus, what it is called with, and how it is looked at."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    # Any of: jaxpr (the text of make_jaxpr), value (called as it is), jit (called under jit),
+    # repr (its result printed), shape (eval_shape).
+    modes: tuple[str, ...]
+    x64: bool = False
+    # Relative and absolute tolerance, where the dtype's own are too tight.
+    tolerance: float | None = None
+    # For make_jaxpr.
+    static_argnums: tuple[int, ...] = ()
+    kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+class Corpus:
+    """What a corpus fills: `@corpus.program(x, y)` above a function adds it by its name."""
+
+    def __init__(self, modes: tuple[str, ...]):
+        self.modes = modes
+        self.programs: dict[str, Program] = {}
+
+    def program(self, *args: Any, modes: tuple[str, ...] | None = None, **options: Any):
+        def register(function):
+            self.add(function.__name__, function, *args, modes=modes, **options)
+            return function
+
+        return register
+
+    def add(self, name, function, *args, modes=None, **options):
+        if name in self.programs:
+            raise ValueError(f"two programs are called {name}")
+        self.programs[name] = Program(function, args, modes or self.modes, **options)
+
+
+class Anything:
+    """Stands in for a namespace where only the names of a corpus's programs are wanted."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *args, **kwargs):
+        return self
+
+    def __mro_entries__(self, bases):
+        return ()
+
+    def __getitem__(self, index):
+        return self
+
+    def __iter__(self):
+        return iter(())
+
+
+def load(corpus_name: str, jax: Any, jnp: Any, lax: Any) -> Corpus:
+    """Run the corpus file: its `programs(jax, jnp, lax)` returns a Corpus."""
+    path = HERE / f"{corpus_name}.py"
+    spec = importlib.util.spec_from_file_location(corpus_name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.programs(jax, jnp, lax)
+
+
+def names_of(corpus_name: str) -> list[str]:
+    anything = Anything()
+    return list(load(corpus_name, anything, anything, anything).programs)
+
+
+def describe_corpus(corpus_name: str, jax: Any, jnp: Any, lax: Any) -> dict[str, Any]:
+    """name -> mode -> what came out."""
+    programs = load(corpus_name, jax, jnp, lax).programs
+    return {name: describe(program, jax) for name, program in programs.items()}
+
+
+def describe_source(source: str, modes, jax: Any, jnp: Any, lax: Any) -> dict[str, Any]:
+    """mode -> what came out, for a text that defines `f` and the tuple `args`."""
+    names = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
+    exec(compile(source, "<program>", "exec"), names)
+    return describe(Program(names["f"], names["args"], tuple(modes)), jax)
+
+
+def describe(program: Program, jax: Any) -> dict[str, Any]:
+    described = {}
+    for mode in program.modes:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            described[mode] = _look(mode, program, jax)
+        # What users are told of; NumPy's own warnings about divisions and casts come and go.
+        if warned := sorted({w.category.__name__ for w in caught} & {"UserWarning"}):
+            described[mode]["warned"] = warned
+    return described
+
+
+def _look(mode: str, program: Program, jax: Any) -> dict[str, Any]:
+    function, args, kwargs = program.function, program.args, program.kwargs
+    try:
+        with jax.enable_x64(program.x64):
+            if mode == "jaxpr":
+                made = jax.make_jaxpr(function, static_argnums=program.static_argnums)
+                return {"text": _addresses.sub("", str(made(*args, **kwargs)))}
+            if mode == "repr":
+                return {"text": repr(function(*args, **kwargs))}
+            if mode == "jit":
+                function = jax.jit(function, static_argnums=program.static_argnums)
+            if mode == "shape":
+                result = jax.eval_shape(function, *args, **kwargs)
+            else:
+                result = function(*args, **kwargs)
+            leaves, structure = jax.tree_util.tree_flatten(result)
+            return {
+                "structure": _own_name(str(structure)),
+                "leaves": [_leaf(leaf, jax) for leaf in leaves],
+            }
+    except Exception as error:
+        return {
+            "error": [class_.__name__ for class_ in type(error).__mro__],
+            "message": str(error),
+            "traceback": traceback.format_exc(),
+        }
+
+
+_addresses = re.compile(r" at 0x[0-9a-f]+")
+
+
+def _own_name(text: str) -> str:
+    return _addresses.sub("", text).replace("hlofront", "jax")
+
+
+def _leaf(leaf: Any, jax: Any) -> tuple[Any, ...]:
+    """(kind, what identifies it, value)."""
+    if isinstance(leaf, jax.Array):
+        return ("array", f"{leaf.dtype}{list(leaf.shape)} weak={leaf.weak_type}", np.asarray(leaf))
+    if isinstance(leaf, np.ndarray | np.generic):
+        return ("numpy", f"{leaf.dtype}{list(leaf.shape)}", np.asarray(leaf))
+    if isinstance(leaf, bool | int | float | complex | str | bytes):
+        return ("python", type(leaf).__name__, leaf)
+    if isinstance(leaf, np.dtype):
+        return ("dtype", str(leaf), None)
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return ("struct", f"{leaf.dtype}{list(leaf.shape)} weak={leaf.weak_type}", None)
+    return ("object", type(leaf).__name__, _own_name(str(leaf)))

@@ -1,0 +1,27 @@
+"""Each program of each corpus gives what it gives under jax 0.10.2."""
+
+import pytest
+
+from tests.against_jax.describe import names_of
+
+CORPORA = (
+    "corpus_lax",
+    "corpus_programs",
+    "corpus_operators",
+    "corpus_numpy",
+    "corpus_indexing",
+    "corpus_arrays",
+    "corpus_errors",
+)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "name"), [(corpus, name) for corpus in CORPORA for name in names_of(corpus)]
+)
+def test_same_as_jax(same_as_jax, corpus, name):
+    same_as_jax(corpus, name)
+
+
+def test_enough_jaxpr_texts():
+    """The issue asks for 60 programs whose jaxprs agree character for character."""
+    assert len(names_of("corpus_lax")) + len(names_of("corpus_programs")) >= 60

@@ -1,0 +1,139 @@
+"""Files are small, open with a sentence, swallow no errors; doors and `__init__` files hold no code."""
+
+import ast
+
+import pytest
+
+from tests.house.source import FLOORS, ROOT, modules, nodes_with_lateness
+
+LONGEST = 600
+
+
+def report(found, rule):
+    assert not found, rule + ":\n" + "\n".join(found)
+
+
+def test_files_stay_small():
+    report(
+        [
+            f"{module.shown}: {lines} lines"
+            for module in modules()
+            if (lines := module.text.count("\n")) >= LONGEST
+        ],
+        f"files have fewer than {LONGEST} lines: split by topic",
+    )
+
+
+def test_modules_open_with_one_sentence():
+    found = []
+    for module in modules():
+        if module.is_package and not module.text.strip():
+            continue
+        docstring = ast.get_docstring(module.tree)
+        first = (docstring or "").split("\n\n")[0]
+        if not first.rstrip().endswith((".", "?", "!")):
+            found.append(f"{module.shown}: {first or 'no docstring'}")
+    report(found, "a module opens with a docstring whose first paragraph is a sentence")
+
+
+def test_init_files_of_the_floors_are_empty():
+    found = []
+    for module in modules():
+        if module.is_package and FLOORS.get(module.folder, 10) <= 8:
+            if module.name == "hlofront.core":
+                # It is also the public `hlofront.core`, and re-exports.
+                found += code_in_door(module)
+            elif module.text.strip():
+                found.append(f"{module.shown} is not empty")
+    report(found, "`__init__.py` holds nothing on floors 0 to 8, re-exports in core")
+
+
+def test_doors_only_re_export():
+    report(
+        [line for module in modules() if module.is_door for line in code_in_door(module)],
+        "a door holds a docstring, imports, __all__ and lazy tables, and no code of its own",
+    )
+
+
+def code_in_door(module):
+    """What a door must not hold."""
+    lazy_helpers = {
+        alias.asname or alias.name
+        for node in module.tree.body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hlofront.base")
+        for alias in node.names
+    }
+    return [
+        f"{module.shown}:{node.lineno}: {ast.unparse(node).splitlines()[0]}"
+        for node in module.tree.body
+        if not _allowed_in_door(node, module, lazy_helpers)
+    ]
+
+
+def _allowed_in_door(node, module, lazy_helpers):
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
+            return True
+        case ast.Delete():  # the lazy helper's own name, which is not for users
+            return True
+        case ast.Assign(targets=[ast.Name(id="__all__")]):
+            return True
+        case ast.AugAssign(target=ast.Name(id="__all__")):
+            return True
+        case ast.Assign(
+            targets=[ast.Name(id="__getattr__") | ast.Tuple()], value=ast.Call(func=ast.Name() as f)
+        ):
+            names = [n.id for n in ast.walk(node.targets[0]) if isinstance(n, ast.Name)]
+            return set(names) <= {"__getattr__", "__dir__", "__all__"} and f.id in lazy_helpers
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return module.path.name == "__main__.py"
+        case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
+            return all(isinstance(inner, ast.Import | ast.ImportFrom) for inner in node.body)
+    return False
+
+
+def test_no_swallowed_errors():
+    found = []
+    for module in modules():
+        for node, _ in nodes_with_lateness(module.tree):
+            if not isinstance(node, ast.ExceptHandler):
+                continue
+            types = [node.type] if not isinstance(node.type, ast.Tuple) else node.type.elts
+            broad = any(
+                type_ is None or getattr(type_, "id", "") in ("Exception", "BaseException")
+                for type_ in types
+            )
+            if broad and all(isinstance(step, ast.Pass | ast.Continue) for step in node.body):
+                found.append(f"{module.shown}:{node.lineno}")
+            elif node.type is None and not _raises(node):
+                found.append(f"{module.shown}:{node.lineno}: a bare except that does not raise")
+    report(found, "an except that takes everything must do something with it")
+
+
+def _raises(handler):
+    return any(isinstance(node, ast.Raise) for node in ast.walk(handler))
+
+
+def test_nothing_is_left_unimplemented():
+    found = []
+    for module in modules():
+        for node, _ in nodes_with_lateness(module.tree):
+            raised = node.exc if isinstance(node, ast.Raise) else None
+            name = raised.func if isinstance(raised, ast.Call) else raised
+            if getattr(name, "id", "") == "NotImplementedError":
+                found.append(f"{module.shown}:{node.lineno}")
+    report(found, "NotImplementedError where a user could land")
+
+
+@pytest.mark.parametrize("name", ["py.typed"])
+def test_package_data_is_there(name):
+    assert (ROOT / "hlofront" / name).is_file()
+
+
+def test_every_folder_is_a_package():
+    """A folder without `__init__.py` is left out of the wheel."""
+    folders = {path.parent for path in (ROOT / "hlofront").rglob("*.py")}
+    report(
+        [str(folder.relative_to(ROOT)) for folder in folders if not (folder / "__init__.py").exists()],
+        "folders of Python files without __init__.py",
+    )

@@ -1,0 +1,107 @@
+"""Imports point down, only the bridge knows jaxlib, nobody knows jax, and nothing goes in circles."""
+
+import ast
+import pathlib
+
+from tests.house.source import ROOT, floor_of, modules
+
+LISTED = pathlib.Path(__file__).with_name("late_imports.txt")
+
+
+def report(found, rule):
+    assert not found, rule + ":\n" + "\n".join(found)
+
+
+def test_imports_point_down():
+    report(
+        [
+            f"{module.shown}:{used.line} (floor {floor_of(module.name)}) imports {used.target} "
+            f"(floor {floor_of(used.target)})"
+            for module in modules()
+            for used in module.imports
+            if used.top == "hlofront" and floor_of(used.target) > floor_of(module.name)
+        ],
+        "a module may import its own floor and those below",
+    )
+
+
+def test_only_the_bridge_imports_jaxlib():
+    report(
+        [
+            f"{module.shown}:{used.line} imports {used.target}"
+            for module in modules()
+            for used in module.imports
+            if used.top == "jaxlib" and module.folder != "bridge"
+        ],
+        "jaxlib is imported in hlofront/bridge and nowhere else",
+    )
+
+
+def test_nobody_imports_jax():
+    found = [
+        f"{module.shown}:{used.line} imports {used.target}"
+        for module in modules()
+        for used in module.imports
+        if used.top == "jax"
+    ]
+    # The worker runs in a process of its own; so does benchmarks' other side.
+    apart = {"tests/against_jax/worker.py"}
+    for folder in ("tests", "examples"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            shown = path.relative_to(ROOT).as_posix()
+            if shown in apart:
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    names = [alias.name for alias in node.names]
+                elif isinstance(node, ast.ImportFrom):
+                    names = [node.module or ""]
+                else:
+                    continue
+                found += [
+                    f"{shown}:{node.lineno} imports {name}"
+                    for name in names
+                    if name.partition(".")[0] == "jax"
+                ]
+    report(found, "jax and hlofront cannot live in one process")
+
+
+def test_no_import_cycles_even_through_late_imports():
+    graph = {
+        module.name: sorted({used.target for used in module.imports} - {module.name})
+        for module in modules()
+    }
+    cycles, finished, path = [], set(), []
+
+    def visit(name):
+        if name in path:
+            cycles.append(" -> ".join([*path[path.index(name) :], name]))
+        elif name in graph and name not in finished:
+            path.append(name)
+            for target in graph[name]:
+                visit(target)
+            path.pop()
+            finished.add(name)
+
+    for name in graph:
+        visit(name)
+    report(cycles, "import cycles")
+
+
+def test_late_imports_are_the_listed_ones():
+    lines = (line.partition("#")[0].strip() for line in LISTED.read_text().splitlines())
+    listed = {tuple(part.strip() for part in line.split("->")) for line in lines if line}
+    used = {
+        (module.name, late.target): f"{module.shown}:{late.line} imports {late.target}"
+        for module in modules()
+        for late in module.imports
+        if late.late
+    }
+    report(
+        [where for pair, where in used.items() if pair not in listed],
+        f"imports inside functions that {LISTED.relative_to(ROOT)} does not list",
+    )
+    report(
+        [f"{module} -> {target}" for module, target in sorted(listed - set(used))],
+        f"entries of {LISTED.relative_to(ROOT)} that no module has any more",
+    )
