@@ -16,5 +16,6 @@ from hlofront.base.errors import TracerArrayConversionError as TracerArrayConver
 from hlofront.base.errors import TracerBoolConversionError as TracerBoolConversionError
 from hlofront.base.errors import TracerIntegerConversionError as TracerIntegerConversionError
 from hlofront.base.errors import TracerLeakError as TracerLeakError
+from hlofront.base.errors import TypePromotionError as TypePromotionError
 from hlofront.base.errors import UnexpectedTracerError as UnexpectedTracerError
 from hlofront.base.errors import VerificationError as VerificationError

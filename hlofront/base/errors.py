@@ -31,13 +31,29 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import source
-from hlofront.bridge import state
+from hlofront.bridge import fast_parts, state
 
 JaxRuntimeError = state.JaxRuntimeError
 
 
 class HlofrontError(Exception):
     """The root of hlofront's own exceptions."""
+
+    # Tracebacks call them by their public name.
+    __module__ = "hlofront.errors"
+
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        if cls.__module__ == __name__:
+            cls.__module__ = HlofrontError.__module__
+
+    # The finished text is pickled: constructors would take it for a tracer.
+    def __reduce__(self):
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type, args: tuple[Any, ...]) -> BaseException:
+    return kind.__new__(kind, *args)
 
 
 # ---- named by JAX ----------------------------------------------------------------------------
@@ -190,7 +206,7 @@ _STATIC = (
 
 def _concretization_message(headline: str, tracer: Any, context: str, fix: str) -> str:
     site = source.call_site()
-    here = f"  at {source.place_and_line(site.frame)}" if site is not None else ""
+    here = _cut(f"  at {source.place_and_line(site.frame)}") if site is not None else ""
     # Asked of the type: an attribute that is missing from a tracer may raise other errors.
     describe = getattr(type(tracer), "_origin_message", None)
     origin = describe(tracer) if describe is not None else ""
@@ -232,7 +248,8 @@ def traced_function(function: Any, purpose: str) -> str:
 
 def depends_on_arguments(traced: str, arguments: Sequence[str]) -> str:
     """Why a value is traced: it was computed from these arguments, given as in "x['a']"."""
-    shown = ", ".join(arguments[:5]) + (", ..." if len(arguments) > 5 else "")
+    more = f" and {len(arguments) - 5} more" if len(arguments) > 5 else ""
+    shown = ", ".join(arguments[:5]) + more
     which = f"the value of the argument{'s' * (len(arguments) > 1)} {shown}"
     return (
         f"The error occurred while tracing the function {traced}.\n"
@@ -248,7 +265,7 @@ def made_by_operations(traced: str, operations: Sequence[tuple[str, Any]]) -> st
       operations: names of primitives, and their C++ tracebacks or None; the latest last.
     """
     lines = [f"The error occurred while tracing the function {traced}."]
-    places = [f"  {name} {_made_at(traceback)}".rstrip() for name, traceback in operations]
+    places = [_cut(f"  {name} {_made_at(traceback)}".rstrip()) for name, traceback in operations]
     if places:
         lines.append("This value became a tracer due to operations on these lines:")
         lines += places[-5:]
@@ -370,17 +387,15 @@ def argument_table(operation: str, operands: Sequence[Any]) -> str:
     """
     site = source.call_site()
     rows = _rows(operands, site)
-    lines = [f"  {label} : {aval}".rstrip() for label, aval, _ in rows]
-    heading = ""
+    table = [(f"  {label} : {aval}", origin) for label, aval, origin in rows]
+    width = max((len(operand) for operand, _ in table), default=0)
     if site is not None:
-        heading = "  " + source.shortened(source.expression_text(site.frame) or operation, 50)
-    width = max(map(len, [heading, *lines]))
-    if site is not None:
-        heading = f"{heading:{width}}   at {source.place(site.frame)}"
-    lines = [f"{line:{width}}   {row[2]}".rstrip() for line, row in zip(lines, rows, strict=True)]
+        expression = source.shortened(source.expression_text(site.frame) or operation, 50)
+        table.insert(0, (f"  {expression}", f"at {source.place(site.frame)}"))
+    lines = [_cut(f"{first:{width}}   {second}".rstrip()) for first, second in table]
     if len(operands) > len(rows):
         lines.append(f"  ... and {len(operands) - len(rows)} more")
-    return "\n".join([heading, *lines] if heading else lines)
+    return "\n".join(lines)
 
 
 _MOST_OPERANDS = 8
@@ -423,24 +438,31 @@ def _written_for(operands: Sequence[Any], site: Any) -> list[Any]:
                 break
     # What an operation was handed may be a conversion of what the user wrote. Then the order
     # tells, if there are as many and each could be the other's.
-    by_position = [one for one in written if not one.by_keyword and _may_be_operand(one.value)]
+    by_position = [
+        one for one in written if not one.by_keyword and _may_be_operand(one.value, operands)
+    ]
     if len(by_position) == len(operands) and all(
         known is None or known is one for known, one in zip(found, by_position, strict=True)
     ):
         for index, one in enumerate(by_position):
-            if found[index] is None and _could_be(one.value, operands[index]):
+            if found[index] is None and _could_be(one.value, operands[index], site):
                 found[index] = one
     return found
 
 
-def _may_be_operand(value: Any) -> bool:
-    return value is source.UNKNOWN or _is_scalar(value) or hasattr(type(value), "shape")
+def _may_be_operand(value: Any, operands: Sequence[Any]) -> bool:
+    known = isinstance(value, np.ndarray | np.generic | fast_parts.Array) or _is_scalar(value)
+    return known or value is source.UNKNOWN or type(value) in map(type, operands)
 
 
-def _could_be(value: Any, operand: Any) -> bool:
-    if value is source.UNKNOWN:
-        return True
-    return getattr(value, "shape", ()) == getattr(operand, "shape", ())
+def _could_be(value: Any, operand: Any, site: Any) -> bool:
+    if value is not source.UNKNOWN:
+        # As texts, since symbolic sizes may refuse to be compared.
+        return str(getattr(value, "shape", ())) == str(getattr(operand, "shape", ()))
+    # Made within this very call, it is not the value of a part of the user's expression.
+    made_at = source.user_frame(_asked(operand, "_origin_traceback"))
+    here = site.frame
+    return made_at is None or (made_at.code, made_at.instruction) != (here.code, here.instruction)
 
 
 def _is_scalar(value: Any) -> bool:
@@ -495,12 +517,17 @@ def _short_dtype(name: str) -> str:
 
 # ---- layout ----------------------------------------------------------------------------------
 
-_WIDTH = 96
+_WIDTH = 96  # Of prose.
+_WIDTH_OF_LINES = 120  # Of lines that end in the user's source.
 _MOST_LINES = 20  # With a traceback of a few entries, a message then fits on one screen.
 
 
 def _fix(text: str) -> str:
     return textwrap.fill(f"Fix: {text}", _WIDTH, initial_indent="  ", subsequent_indent=" " * 7)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _WIDTH_OF_LINES else line[: _WIDTH_OF_LINES - 3] + "..."
 
 
 def _sentence(text: str) -> str:

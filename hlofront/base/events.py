@@ -1,7 +1,6 @@
 """What happens inside, told to those who listen: events to their listeners, and a log."""
 
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -157,10 +156,8 @@ class timed:
 
 logger = logging.getLogger("hlofront")
 
-_handler = logging.StreamHandler(sys.stderr)
-_handler.setFormatter(
-    logging.Formatter("{levelname}:{asctime}:{name}:{lineno}: {message}", style="{")
-)
+_FORMAT = logging.Formatter("{levelname}:{asctime}:{name}:{lineno}: {message}", style="{")
+_handlers: list[logging.Handler] = []
 _level = options["jax_logging_level"]
 _debug_modules = options["jax_debug_log_modules"]
 _debugged: list[logging.Logger] = []
@@ -185,9 +182,12 @@ def _set_debug_modules(modules: str, local: bool) -> None:
 
 def _write_log(wanted: bool) -> None:
     """Write our log to stderr, unless the program has said where logs go."""
-    logger.removeHandler(_handler)
+    while _handlers:
+        logger.removeHandler(_handlers.pop())
     if wanted and not logger.hasHandlers():
-        logger.addHandler(_handler)
+        _handlers.append(logging.StreamHandler())
+        _handlers[0].setFormatter(_FORMAT)
+        logger.addHandler(_handlers[0])
 
 
 _level.watch(_set_level)

@@ -124,14 +124,16 @@ def block(opening: Document, documents: Sequence[Document], closing: Document) -
 
 # ---- layout ----------------------------------------------------------------------------------
 
+# A style: a colour and an intensity, both as numbers of ANSI escape codes.
+_Style = tuple[int, int]
+_PLAIN: _Style = (39, 22)
 _COLOURS = {
-    name: f"\x1b[{30 + code}m"
+    name: 30 + code
     for code, name in enumerate(
         ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
     )
-} | {"reset": "\x1b[39m"}
-_INTENSITIES = {"dim": "2", "normal": "22", "bright": "1"}
-_PLAIN = ("reset", "normal")
+}
+_INTENSITIES = {"dim": 2, "normal": 22, "bright": 1}
 
 
 def render(
@@ -145,116 +147,93 @@ def render(
       colour: whether to write the ANSI escape codes of styles.
       note_prefix: what stands before each note.
     """
-    lines = _Lines()
-    out = lines.write
+    # A line is its indentation, then text and, where colours are wanted, styles to switch to.
+    line: list[Any] = [""]
+    lines = [line]
+    notes: dict[int, list[str]] = {}
     style = _PLAIN
     column = 0
     # What is still to be printed, the next at the end, with its indentation and whether it is
-    # part of a line that was found to fit. A style on the stack is one to go back to.
-    stack: list[tuple[Document, int, bool]] = [(document, 0, False)]
+    # part of something that was found to fit. A style here is one to go back to.
+    stack: list[tuple[Any, int, bool]] = [(document, 0, False)]
     push, pop = stack.append, stack.pop
     while stack:
         document, indentation, flat = pop()
         kind = type(document)
         if kind is str:
-            out(document)
+            line.append(document)
             column += len(document)
         elif kind is Concat:
             for part in reversed(document.parts):
                 push((part, indentation, flat))
         elif kind is Break:
             if flat:
-                out(document.flat)
+                line.append(document.flat)
                 column += document.width
             else:
-                lines.end(indentation)
+                line = [" " * indentation] if style is _PLAIN else [" " * indentation, style]
+                lines.append(line)
                 column = indentation
         elif kind is Group:
-            fits = flat or column + document.width <= width
-            push((document.document, indentation, fits))
+            push((document.document, indentation, flat or column + document.width <= width))
         elif kind is Nest:
             push((document.document, indentation + document.by, flat))
         elif kind is Noted:
-            lines.notes.extend(document.notes)
+            notes.setdefault(len(lines) - 1, []).extend(document.notes)
             push((document.document, indentation, flat))
         elif kind is Styled:
-            push((document.document, indentation, flat))
             if colour:
-                stack.insert(-1, (style, 0, False))
-                style = (document.colour or style[0], document.intensity or style[1])
-                out(style)
+                push((style, 0, False))
+                style = (
+                    _COLOURS[document.colour] if document.colour else style[0],
+                    _INTENSITIES[document.intensity] if document.intensity else style[1],
+                )
+                line.append(style)
+            push((document.document, indentation, flat))
         else:
             style = document
-            out(style)
-    return lines.text(colour, note_prefix)
+            line.append(style)
+    if notes:
+        _write_notes(lines, notes, note_prefix, colour)
+    if colour:
+        _write_escapes(lines)
+    return "\n".join(["".join(pieces) for pieces in lines])
 
 
-class _Lines:
-    """The text so far: its pieces, in which a style stands as a tuple, and the notes of lines."""
-
-    __slots__ = ("annotated", "notes", "pieces", "write")
-
-    def __init__(self):
-        self.pieces: list[Any] = []
-        self.write = self.pieces.append
-        self.notes: list[str] = []
-        # Index in pieces of the end of a line that has notes -> the notes.
-        self.annotated: dict[int, list[str]] = {}
-
-    def end(self, indentation: int) -> None:
-        if self.notes:
-            self.annotated[len(self.pieces)] = self.notes
-            self.notes = []
-        self.write("\n" + " " * indentation)
-
-    def text(self, colour: bool, note_prefix: str) -> str:
-        if not colour and not self.annotated and not self.notes:
-            return "".join(self.pieces)
-        if self.notes:
-            self.annotated[len(self.pieces)] = self.notes
-        if self.annotated:
-            self._write_notes(note_prefix, colour)
-        return "".join(_with_escapes(self.pieces) if colour else self.pieces)
-
-    def _write_notes(self, prefix: str, colour: bool) -> None:
-        ends = [
-            index
-            for index, piece in enumerate(self.pieces)
-            if type(piece) is str and piece.startswith("\n")
-        ]
-        ends.append(len(self.pieces))
-        starts = [0, *ends]
-        widths = []
-        for start, end in zip(starts, ends):
-            text = "".join(piece for piece in self.pieces[start:end] if type(piece) is str)
-            widths.append(len(text.removeprefix("\n")))
-        margin = max(widths)
-        out: list[Any] = []
-        for start, end, width in zip(starts, ends, widths):
-            out += self.pieces[start:end]
-            for number, note in enumerate(self.annotated.get(end, ())):
-                pad = " " * (margin - (0 if number else width))
-                out.append("\n" if number else "")
-                text = f"{pad}{prefix}{note}"
-                out += [(None, "dim"), text, (None, None)] if colour else [text]
-        self.pieces = out
+def _write_notes(
+    lines: list[list[Any]], notes: dict[int, list[str]], prefix: str, colour: bool
+) -> None:
+    """Append to each line its notes, one below the other in a column to the right of all text."""
+    widths = [sum(len(piece) for piece in line if type(piece) is str) for line in lines]
+    margin = max(widths)
+    on, off = ("\x1b[2m", "\x1b[22m") if colour else ("", "")
+    for number, of_line in notes.items():
+        column = widths[number]
+        remarks = []
+        for note in of_line:
+            remarks.append(f"{on}{' ' * (margin - column)}{prefix}{note}{off}")
+            column = 0
+        if colour:
+            lines[number].append(_PLAIN)
+        lines[number].append("\n".join(remarks))
 
 
-def _with_escapes(pieces: Iterable[Any]) -> Iterable[str]:
-    """The pieces with the codes that switch styles, each as late as can be."""
+def _write_escapes(lines: list[list[Any]]) -> None:
+    """Put the codes that switch styles in the place of styles, each as late as can be."""
     on = wanted = _PLAIN
-    for piece in pieces:
-        if type(piece) is tuple:
-            wanted = piece
-            continue
-        # White space at the start of a line has no colour to show.
-        if wanted != on and piece and not piece.startswith("\n"):
-            yield _switch(on, wanted)
-            on = wanted
-        yield piece
+    for line in lines:
+        # The first piece is indentation, which has no style to show.
+        for index, piece in enumerate(line):
+            if type(piece) is tuple:
+                wanted = piece
+                line[index] = ""
+            elif piece and index and wanted != on:
+                line[index] = _switch(on, wanted) + piece
+                on = wanted
     if on != _PLAIN:
-        yield _switch(on, _PLAIN)
+        lines[-1].append(_switch(on, _PLAIN))
 
 
-def _switch(on: tuple[str, str], wanted: tuple[str, str]) -> str:
-    return ""
+def _switch(on: _Style, wanted: _Style) -> str:
+    codes = ";".join(str(new) for old, new in zip(on, wanted, strict=True) if old != new)
+    return f"\x1b[{codes}m"

@@ -6,6 +6,7 @@ import linecache
 import os
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from hlofront.bridge import fast_parts, state
@@ -406,11 +407,13 @@ def _binding(tree: ast.Module | None, frame: Frame, name: str):
     if tree is None or frame.column is None:
         return None
     for scope in reversed(_enclosing_scopes(tree, frame.line, frame.column)):
+        if _declares(scope, name):
+            continue
         is_function = isinstance(scope, _Function)
-        argument = is_function and name in _argument_names(scope.args)
-        lines, is_local = _binding_lines(scope, name)
-        if is_local and (argument or lines):
-            return getattr(scope, "name", "<lambda>") if is_function else "", argument, lines
+        is_argument = is_function and name in _argument_names(scope.args)
+        lines = _binding_lines(scope, name)
+        if is_argument or lines:
+            return getattr(scope, "name", "<lambda>") if is_function else "", is_argument, lines
     return None
 
 
@@ -420,24 +423,42 @@ def _argument_names(arguments: ast.arguments) -> set[str]:
     return {argument.arg for argument in each}
 
 
-def _binding_lines(scope: Any, name: str) -> tuple[list[int], bool]:
-    """The lines of a scope that bind a name, and whether the name is the scope's own."""
-    lines: set[int] = set()
+def _own_nodes(scope: Any) -> Iterator[ast.AST]:
+    """What is in a scope and in none within it."""
     if isinstance(scope, _Comprehension):
         below: list[ast.AST] = [generator.target for generator in scope.generators]
     else:
         below = list(scope.body) if isinstance(scope.body, list) else [scope.body]
     while below:
         node = below.pop()
-        match node:
-            case ast.Global(names=names) | ast.Nonlocal(names=names) if name in names:
-                return [], False
-            case ast.Name(id=bound, ctx=ast.Store()) if bound == name:
-                lines.add(node.lineno)
-            case ast.MatchAs(name=bound) | ast.MatchStar(name=bound) if bound == name:
-                lines.add(node.lineno)
-            case ast.alias() if (node.asname or node.name) == name:
-                lines.add(node.lineno)
+        yield node
         if not isinstance(node, _Function | ast.ClassDef | _Comprehension):
             below.extend(ast.iter_child_nodes(node))
-    return sorted(lines), True
+
+
+def _declares(scope: ast.AST, name: str) -> bool:
+    """Whether a scope says that a name is another's: `global` or `nonlocal`."""
+    return any(
+        isinstance(node, ast.Global | ast.Nonlocal) and name in node.names
+        for node in _own_nodes(scope)
+    )
+
+
+def _binding_lines(scope: ast.AST, name: str) -> list[int]:
+    """The lines that bind a name of a scope, also those in functions that declare it."""
+    lines: set[int] = set()
+    declaring = [
+        node
+        for node in ast.walk(scope)
+        if isinstance(node, _Function) and node is not scope and _declares(node, name)
+    ]
+    for each in [scope, *declaring]:
+        for node in _own_nodes(each):
+            match node:
+                case ast.Name(id=bound, ctx=ast.Store()) if bound == name:
+                    lines.add(node.lineno)
+                case ast.MatchAs(name=bound) | ast.MatchStar(name=bound) if bound == name:
+                    lines.add(node.lineno)
+                case ast.alias() if (node.asname or node.name) == name:
+                    lines.add(node.lineno)
+    return sorted(lines)

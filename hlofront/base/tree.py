@@ -152,7 +152,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
             raise
         raise AttributeError(
             f"tree_unflatten: the first argument must be a PyTreeDef, as tree_structure and "
-            f"tree_flatten give, and is a {type(treedef).__name__}. Is the order right? "
+            f"tree_flatten give, and is of type {type(treedef).__name__}. Is the order right? "
             "tree_unflatten(treedef, leaves)"
         ) from None
 
@@ -185,7 +185,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
         if not isinstance(treedef, PyTreeDef):
             raise RuntimeError(
                 f"treedef_tuple: element {position} must be a PyTreeDef, as tree_structure gives, "
-                f"and is a {type(treedef).__name__}"
+                f"and is of type {type(treedef).__name__}"
             )
     return pytree.treedef_tuple(default_registry, treedefs)
 

@@ -153,7 +153,7 @@ def prefix_errors(
 def _errors(prefix, full, look, is_leaf, root, prefix_name, full_name):
     return [
         ValueError(
-            f"different {what} at key path {root}{keystr(path)}: {prefix_name} has {own} there, "
+            f"different {what} at key path {root}{keystr(path)}: {prefix_name} has {own}, "
             f"and {full_name} has {other}{advice}"
         )
         for path, what, own, other, advice in _differences(prefix, full, look, is_leaf, ())

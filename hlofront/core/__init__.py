@@ -1,0 +1,1 @@
+"""The language of programs: values, jaxprs, primitives, rules. The public `hlofront.core`."""

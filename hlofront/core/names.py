@@ -24,3 +24,13 @@ def named_scope(name: str) -> Iterator[None]:
         yield
     finally:
         _stack.reset(token)
+
+
+@contextmanager
+def named_scopes(names: tuple[str, ...]) -> Iterator[None]:
+    """Label with these names, outermost first, inside the scopes that are open."""
+    token = _stack.set((*_stack.get(), *names))
+    try:
+        yield
+    finally:
+        _stack.reset(token)

@@ -1,31 +1,482 @@
-"""A jaxpr as text."""
+"""A jaxpr as text, as JAX 0.10.2 writes it.
+
+    { lambda a:f32[3]; b:f32[3]. let c:f32[3] = mul b a in (c,) }
+
+Constants stand before the semicolon, inputs after it; results that nobody uses are `_`. Variables
+are named in the order in which they are printed. A program inside an equation is printed there,
+or, where it is long or occurs more than once, ahead of the program under a name of its own.
+
+This module is told programs apart by what they have (`eqns`), since core/jaxpr.py imports it.
+"""
+
+import itertools
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import config, show, source
+from hlofront.base.show import Document
+from hlofront.core import rules
 
 
-def print_equation(equation, **options):
-    names = {}
-    return _equation(equation, names)
+def print_jaxpr(
+    jaxpr: Any,
+    *,
+    use_color: bool | None = None,
+    width: int = 80,
+    annotation_prefix: str = " # ",
+    **options: Any,
+) -> str:
+    """The text of a program.
+
+    Args:
+      jaxpr: a Jaxpr or ClosedJaxpr.
+      use_color: whether to colour it for a terminal; None: if stdout is one, and the option
+        jax_pprint_use_color is on.
+      width: the columns of a line, where it can be kept to.
+      annotation_prefix: what stands before source lines and name stacks.
+      **options: those of `Printing`.
+    """
+    colour = _on_terminal() if use_color is None else use_color
+    document = Printing(colour=colour, **options).whole_program(_opened(jaxpr))
+    return show.render(document, width, colour=colour, note_prefix=annotation_prefix)
 
 
-def print_jaxpr(jaxpr, **options):
-    return _jaxpr(jaxpr, {})
+def print_equation(
+    equation: Any,
+    *,
+    use_color: bool | None = None,
+    width: int = 80,
+    annotation_prefix: str = " # ",
+    **options: Any,
+) -> str:
+    """The text of one equation; takes what print_jaxpr takes."""
+    colour = _on_terminal() if use_color is None else use_color
+    document = Printing(colour=colour, **options).equation(equation)
+    return show.render(document, width, colour=colour, note_prefix=annotation_prefix)
 
 
-def _jaxpr(jaxpr, names):
-    def name(v):
-        if hasattr(v, "val"):
-            return f"{v.val}:{v.aval.str_short(True)}"
-        return names.setdefault(v, f"v{len(names)}")
-
-    def typed(v):
-        return f"{name(v)}:{v.aval.str_short(True)}"
-
-    lines = ["{ lambda " + " ".join(map(typed, jaxpr.constvars)) + " ; " + " ".join(map(typed, jaxpr.invars)) + ". let"]
-    for e in jaxpr.eqns:
-        params = {k: (_jaxpr(getattr(v, "jaxpr", v), names) if hasattr(v, "eqns") else v) for k, v in e.params.items()}
-        lines.append(f"    {' '.join(map(typed, e.outvars))} = {e.primitive}{params or ''} {' '.join(map(name, e.invars))}")
-    lines.append("  in (" + ", ".join(map(name, jaxpr.outvars)) + ") }")
-    return "\n".join(lines)
+def print_in_context(jaxpr: Any, equation: Any) -> tuple[str, str]:
+    """The texts of a program and of one of its equations, with the same names in both."""
+    printing = Printing()
+    program = show.render(printing.whole_program(_opened(jaxpr)))
+    return program, show.render(printing.equation(equation))
 
 
-def _equation(e, names):
-    return str(e.primitive)
+def _on_terminal() -> bool:
+    return config.options["jax_pprint_use_color"].value and bool(sys.stdout and sys.stdout.isatty())
+
+
+def _opened(program: Any) -> Any:
+    return getattr(program, "jaxpr", program)
+
+
+def _is_program(value: Any) -> bool:
+    return hasattr(type(value), "eqns")
+
+
+class Printing:
+    """One text in the making: the names given so far, and what is wanted.
+
+    A rule of `core.rules.show` is handed an equation and this, and returns the document of the
+    equation: usually `printing.laid_out(equation, parameters)` with parameters of its choice.
+    """
+
+    __slots__ = (
+        "_annotated",
+        "_names",
+        "_plain",
+        "_spellings",
+        "_with_rules",
+        "colour",
+        "print_effects",
+        "print_shapes",
+        "shared",
+    )
+
+    # id of a program that has a name of its own -> the name.
+    shared: dict[int, str]
+
+    def __init__(
+        self,
+        *,
+        source_info: bool = False,
+        print_shapes: bool = True,
+        name_stack: bool = False,
+        custom_pp_eqn_rules: bool = True,
+        print_effects: bool = False,
+        colour: bool = False,
+    ):
+        """
+        Args:
+          source_info: whether to print beside each equation the line of the user that made it.
+          print_shapes: whether to print the types of variables where they are bound.
+          name_stack: whether to print beside each equation the named scopes around it.
+          custom_pp_eqn_rules: whether primitives may leave parameters out and print in their own
+            way; else all parameters are printed.
+          print_effects: whether to print the effects of programs.
+          colour: whether the text is for a terminal that shows colours.
+        """
+        self._annotated = (source_info, name_stack)
+        self._with_rules = custom_pp_eqn_rules
+        self.print_shapes = print_shapes
+        self.print_effects = print_effects
+        self.colour = colour
+        self._plain = not (colour or source_info or name_stack)
+        self._names: dict[Any, str] = {}
+        self.shared = {}
+        self._spellings = spellings()
+
+    # ---- atoms -------------------------------------------------------------------------------
+
+    def name(self, variable: Any) -> str:
+        """The name of a variable: the next free one, if it has none yet."""
+        found = self._names.get(variable)
+        if found is None:
+            dropped = type(variable).__name__ == "DropVar"
+            found = self._names[variable] = "_" if dropped else next(self._spellings)
+        return found
+
+    def bound(self, variable: Any) -> Document:
+        """A variable where it is bound: with its type."""
+        name = self.name(variable)
+        if not self.print_shapes:
+            return name
+        if not self.colour:
+            return f"{name}:{variable.aval.str_short(True)}"
+        return show.concat((name, show.styled(f":{variable.aval.str_short(True)}", "magenta")))
+
+    def used(self, atom: Any) -> str:
+        """A variable or literal where it is used."""
+        if hasattr(type(atom), "val"):
+            return f"{_literal_text(atom.val)}:{atom.aval.str_short(True)}"
+        return self.name(atom)
+
+    # ---- equations ---------------------------------------------------------------------------
+
+    def equation(self, equation: Any) -> Document:
+        """`results = primitive[parameters] operands`"""
+        if not self._with_rules:
+            return self.laid_out(equation, sorted(equation.params.items()))
+        rule = rules.show.get(equation.primitive)
+        if rule is not None:
+            return rule(equation, self)
+        select = _selections.get(equation.primitive.name)
+        if select is None:
+            return self.laid_out(equation, sorted(equation.params.items()))
+        if equation.primitive.name in _SHARES_NAMES:
+            self._share_names(equation, equation.params[_SHARES_NAMES[equation.primitive.name]])
+        return self.laid_out(equation, select(equation.params))
+
+    def laid_out(self, equation: Any, parameters: Sequence[tuple[str, Any]]) -> Document:
+        """An equation of which these parameters are shown, in this order."""
+        parts: list[Document] = []
+        if equation.outvars:
+            parts.append(show.fill([self.bound(v) for v in equation.outvars]))
+            parts.append(" = ")
+        parts.append(self._annotate(equation))
+        if parameters:
+            shown = [self._parameter(name, value) for name, value in parameters]
+            parts.append(show.block("[", shown, "]"))
+        parts.append(" ")
+        if equation.invars:
+            parts.append(show.fill([self.used(v) for v in equation.invars]))
+        if self._plain and all(type(part) is str for part in parts):
+            return "".join(parts)
+        return show.concat(parts)
+
+    def _annotate(self, equation: Any) -> Document:
+        source_info, name_stack = self._annotated
+        name = equation.primitive.name
+        notes = []
+        if source_info:
+            notes.append(source.summarize(equation.traceback))
+        if name_stack:
+            notes.append(f"[{'/'.join(equation.name_stack)}]")
+        return show.noted(name, notes) if notes else name
+
+    def _parameter(self, name: str, value: Any) -> Document:
+        text = self.value(value)
+        return f"{name}={text}" if type(text) is str else show.concat((f"{name}=", text))
+
+    def value(self, value: Any) -> Document:
+        """The value of a parameter."""
+        if _is_program(value):
+            return self.program(_opened(value))
+        if type(value) in (tuple, list) and value and all(map(_is_program, value)):
+            return show.block("(", [self.program(_opened(member)) for member in value], ")")
+        text = _set_text(value) if type(value) is frozenset else str(value)
+        # Where a function lies in memory tells nobody anything, and differs from run to run.
+        return _ADDRESS.sub(_masked, text) if _ADDRESS_MARK in text else text
+
+    def _share_names(self, equation: Any, program: Any) -> None:
+        """Let the variables of a called program be named as what the call binds them to."""
+        program = _opened(program)
+        if id(program) in self.shared:
+            return
+        names = self._names
+        seen = set()
+        for inner, outer in zip(program.invars, equation.invars):
+            # An operand that is given twice keeps its name in the first place.
+            if inner not in names and not hasattr(type(outer), "val") and outer not in seen:
+                seen.add(outer)
+                names[inner] = self.name(outer)
+        for inner, outer in zip(program.outvars, equation.outvars):
+            if not hasattr(type(inner), "val") and inner not in names:
+                names[inner] = self.name(outer)
+
+    # ---- programs ----------------------------------------------------------------------------
+
+    def whole_program(self, jaxpr: Any) -> Document:
+        """A program, after the programs inside it that have names of their own."""
+        named = _named_programs(jaxpr)
+        self.shared = {id(program): name for name, program in named}
+        self._spellings = spellings(frozenset(self.shared.values()))
+        parts: list[Document] = []
+        for name, program in named:
+            parts += [f"let {name} = ", self._block(program), " in", show.LINE]
+        self._drop_unused(jaxpr)
+        return show.concat((*parts, self._block(jaxpr)))
+
+    def program(self, jaxpr: Any) -> Document:
+        """A program inside an equation: its name, where it has one."""
+        return self.shared.get(id(jaxpr)) or self._block(jaxpr)
+
+    def _block(self, jaxpr: Any) -> Document:
+        inside = [
+            self._keyword("lambda "),
+            show.fill([self.bound(v) for v in jaxpr.constvars]),
+            "; ",
+            show.fill([self.bound(v) for v in jaxpr.invars]),
+            ". ",
+            self._keyword("let"),
+            show.nest(
+                2,
+                show.concat(
+                    (show.LINE, show.join(_NEXT_EQUATION, map(self.equation, jaxpr.eqns)))
+                ),
+            ),
+            show.LINE,
+            self._keyword("in "),
+            "(",
+            show.fill(_listed([self.used(v) for v in jaxpr.outvars])),
+            ")",
+        ]
+        if self.print_effects:
+            inside.append(f" : {{ {', '.join(sorted(map(str, jaxpr.effects)))} }}")
+        return show.group(show.concat(("{ ", show.nest(2, show.concat(inside)), " }")))
+
+    def _drop_unused(self, jaxpr: Any) -> None:
+        """Name the results `_` that no later equation and no output uses."""
+        used = set(jaxpr.outvars)
+        for equation in reversed(jaxpr.eqns):
+            for v in equation.outvars:
+                if v not in used:
+                    self._names[v] = "_"
+            used.update(equation.invars)
+
+    def _keyword(self, word: str) -> Document:
+        return show.styled(word, "blue", "bright") if self.colour else word
+
+
+_NEXT_EQUATION = show.Break("; ")
+_ADDRESS_MARK = " at 0x"
+_ADDRESS = re.compile(r"(?<= at 0x)[0-9a-f]+")
+
+
+def _masked(match: re.Match[str]) -> str:
+    return "X" * len(match[0])
+
+
+def _set_text(members: frozenset[Any]) -> str:
+    """A set in sorted order: the same in each run."""
+    try:
+        ordered = sorted(members)
+    except TypeError:
+        ordered = sorted(members, key=repr)
+    return f"frozenset({{{', '.join(map(repr, ordered))}}})"
+
+
+def _listed(atoms: Sequence[str]) -> Sequence[str]:
+    """Atoms with the commas of a tuple of Python."""
+    if len(atoms) == 1:
+        return [f"{atoms[0]},"]
+    return [f"{atom}," for atom in atoms[:-1]] + list(atoms[-1:])
+
+
+def _literal_text(value: Any) -> str:
+    if isinstance(value, np.generic | np.ndarray) and not value.ndim:
+        value = value.item()
+    return str(value)
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def spellings(avoided: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The names of variables: the numbers from 0 on in base 26, with letters for digits."""
+    first: str = _LETTERS
+    for further in itertools.count():
+        for digits in itertools.product(first, *[_LETTERS] * further):
+            name = "".join(digits)
+            if name not in avoided:
+                yield name
+        # Numbers have no leading zeros: after z comes ba.
+        first = _LETTERS[1:]
+
+
+# ---- programs with names of their own --------------------------------------------------------
+
+# Longer programs are printed under a name even if they occur once.
+_MOST_EQUATIONS_INSIDE = 10
+
+
+def _named_programs(jaxpr: Any) -> list[tuple[str, Any]]:
+    """The programs inside a program that are to have names, in the order they are met in."""
+    labels: dict[int, str] = {}
+    met: dict[int, Any] = {}
+    repeated: set[int] = set()
+    waiting = deque([jaxpr])
+    while waiting:
+        for equation in waiting.popleft().eqns:
+            for program in _programs_in(equation):
+                key = id(program)
+                if key in met:
+                    _mark_with_inner(program, repeated)
+                    continue
+                met[key] = program
+                labels[key] = str(equation.params.get("name", "jaxpr")).strip("<>")
+                waiting.append(program)
+    wanted = [
+        key
+        for key, program in met.items()
+        if key in repeated or len(program.eqns) > _MOST_EQUATIONS_INSIDE
+    ]
+    names = _distinct(labels[key] for key in wanted)
+    return [(name, met[key]) for name, key in zip(names, wanted)]
+
+
+def _mark_with_inner(program: Any, repeated: set[int]) -> None:
+    """What occurs twice has everything in it occur twice."""
+    waiting = [program]
+    while waiting:
+        program = waiting.pop()
+        if id(program) not in repeated:
+            repeated.add(id(program))
+            for equation in program.eqns:
+                waiting.extend(_programs_in(equation))
+
+
+def _programs_in(equation: Any) -> Iterator[Any]:
+    for value in equation.params.values():
+        if _is_program(value):
+            yield _opened(value)
+        elif isinstance(value, tuple | list):
+            for member in value:
+                if _is_program(member):
+                    yield _opened(member)
+
+
+def _distinct(labels: Iterable[str]) -> list[str]:
+    """The labels, with numbers appended where they occur again."""
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
+    names = []
+    for label in labels:
+        name = label
+        while name in taken:
+            numbers[label] = numbers.get(label, 0) + 1
+            name = f"{label}{numbers[label]}"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+# ---- which parameters are shown --------------------------------------------------------------
+
+Parameters = list[tuple[str, Any]]
+_Selection = Callable[[dict[str, Any]], Parameters]
+
+# Equations that call a program whose variables then take the names of operands and results.
+_SHARES_NAMES = {"jit": "jaxpr"}
+
+
+def says_nothing(value: Any) -> bool:
+    """Whether a parameter has the value of one that was not given: None, False, (), ..."""
+    if value is None or value is False:
+        return True
+    if type(value) is tuple:
+        return all(map(says_nothing, value))
+    return type(value).__name__ == "UnspecifiedValue" or getattr(value, "empty", None) is True
+
+
+def hiding(*silent: str, implied: Sequence[str] = ()) -> _Selection:
+    """Show all but the `silent` parameters where they say nothing, and but the `implied` ones."""
+
+    def select(params: dict[str, Any]) -> Parameters:
+        return [
+            (name, value)
+            for name, value in sorted(params.items())
+            if name not in implied and not (name in silent and says_nothing(value))
+        ]
+
+    return select
+
+
+def _of_jit(params: dict[str, Any]) -> Parameters:
+    rest = [
+        (name, value)
+        for name, value in sorted(params.items())
+        if name not in ("jaxpr", "name") and not says_nothing(value)
+    ]
+    return [("name", params["name"]), *sorted([*rest, ("jaxpr", params["jaxpr"])])]
+
+
+def _of_dot_general(params: dict[str, Any]) -> Parameters:
+    contracting, batch = params["dimension_numbers"]
+    lists = (tuple(map(list, contracting)), tuple(map(list, batch)))
+    return _hide_precision({**params, "dimension_numbers": lists})
+
+
+_hide_precision = hiding("precision", "preferred_element_type", implied=("out_sharding",))
+
+
+def _of_custom_rule(functions: dict[str, str], hidden: Sequence[str]) -> _Selection:
+    """Show functions by their names alone; `functions`: the parameter -> what it is shown as."""
+
+    def select(params: dict[str, Any]) -> Parameters:
+        shown = {
+            functions.get(name, name): _function_name(value) if name in functions else value
+            for name, value in params.items()
+            if name not in hidden and not (name == "num_consts" and value == 0)
+        }
+        info = params["call_jaxpr"].debug_info
+        return [("name", info.func_name if info else "<unknown>"), *sorted(shown.items())]
+
+    return select
+
+
+def _function_name(function: Any) -> str:
+    return getattr(function, "__name__", "<unknown>")
+
+
+_selections: dict[str, _Selection] = {
+    "jit": _of_jit,
+    "dot_general": _of_dot_general,
+    "broadcast_in_dim": hiding("broadcast_dimensions", implied=("shape", "sharding")),
+    "convert_element_type": hiding(implied=("sharding",)),
+    "mul": hiding("out_dtype"),
+    "custom_jvp_call": _of_custom_rule({"jvp_jaxpr_fun": "jvp"}, ()),
+    "custom_vjp_call": _of_custom_rule({"fwd_jaxpr_thunk": "fwd", "bwd": "bwd"}, ("out_trees",)),
+}
+_selections |= dict.fromkeys(
+    (
+        *("cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic"),
+        *("rsqrt", "sin", "sqrt", "tan", "tanh"),
+    ),
+    hiding("accuracy"),
+)

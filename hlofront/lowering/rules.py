@@ -1,5 +1,47 @@
 """Every file with lowering rules: importing this registers them all."""
 
-from hlofront.lowering import elementwise, programs
+from hlofront.lowering import (
+    barriers,
+    by_tracing,
+    comparing,
+    contracting,
+    converting,
+    convolving,
+    creating,
+    cumulative,
+    elementwise,
+    gathering,
+    programs,
+    random_bits,
+    reduce,
+    reducing,
+    scattering,
+    shaping,
+    slicing,
+    sorting,
+    special,
+    windowed,
+)
 
-__all__ = ["elementwise", "programs"]
+__all__ = [
+    "barriers",
+    "by_tracing",
+    "comparing",
+    "contracting",
+    "converting",
+    "convolving",
+    "creating",
+    "cumulative",
+    "elementwise",
+    "gathering",
+    "programs",
+    "random_bits",
+    "reduce",
+    "reducing",
+    "scattering",
+    "shaping",
+    "slicing",
+    "sorting",
+    "special",
+    "windowed",
+]

@@ -9,7 +9,6 @@ from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
-from hlofront.core.aval import is_value
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.trace import Tracer, is_eager
@@ -19,12 +18,13 @@ from hlofront.runtime.placement import choose_device, default_device, put
 from hlofront.runtime.programs import executable_for
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import abstract, result_paths, stage_tree
+from hlofront.transforms.make_jaxpr import bad_argument
 
 _flatten = fast_parts.registry.flatten
 _trace_context = state.trace_context
 _disable_jit = state.disable_jit
 # The C++ tables of all jitted functions: least recently used entries go first.
-_cpp_cache = bridge.PjitFunctionCache(capacity=8192)
+cpp_cache = bridge.PjitFunctionCache(capacity=8192)
 
 
 class TracedProgram:
@@ -100,7 +100,7 @@ class Jitted:
         try:
             avals = tuple(map(abstract, leaves))
         except TypeError as error:
-            raise self._bad_argument(args, kwargs, leaves) from error
+            raise bad_argument(self.fun, plan, args, kwargs, leaves) from error
         key = (in_tree, avals, statics, _trace_context())
         found = self.table.get(key)
         if found is None:
@@ -123,21 +123,6 @@ class Jitted:
             plan.with_statics(self.fun, args, kwargs), in_tree, avals, debug_info
         )
         return TracedProgram(program, in_tree, out_tree, plan.donated(args, kwargs))
-
-    def _bad_argument(self, args: Any, kwargs: Any, leaves: Sequence[Any]) -> TypeError:
-        names = self.plan.names(args, kwargs)
-        for name, leaf in zip(names, leaves, strict=False):
-            try:
-                abstract(leaf)
-            except TypeError as error:
-                return TypeError(
-                    f"Error interpreting argument to {source.describe_callable(self.fun)} as an "
-                    f"abstract array. The problematic value is {_short(leaf)} of type "
-                    f"{type(leaf)} and was passed to the function at path {name}.\n{error}\n"
-                    "Where a function needs a value that is no array, mark the argument as "
-                    "static with static_argnums or static_argnames of jit."
-                )
-        return TypeError(f"an argument of {self.name} is not an array")
 
     # ---- calling
 
@@ -207,12 +192,7 @@ class Jitted:
         return self.trace(*args, **kwargs).out_info
 
 
-def _short(x: Any) -> str:
-    text = repr(x)
-    return text if len(text) < 60 else text[:57] + "..."
-
-
-def _shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
+def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
     """What C++ asks where it cannot place an argument by itself."""
     (device,) = sharding.device_set
     return put(x, abstract(x), device, True)
@@ -278,7 +258,7 @@ def jit(
             compiler_options=compiler_options,
         )
     if not callable(fun):
-        raise TypeError(f"jit wants a function, got {_short(fun)} of type {type(fun)}")
+        raise TypeError(f"jit wants a function, got {source.shortened(repr(fun))} of type {type(fun)}")
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     options = tuple(sorted((compiler_options or {}).items()))
     jitted = Jitted(fun, plan, keep_unused, inline, options, device, backend)
@@ -296,8 +276,8 @@ def make_callable(jitted: Jitted, key: Any) -> Any:
         jitted.plan.static_argnames,
         key,
         fast_parts.registry,
-        _shard_argument,
-        _cpp_cache,
+        shard_argument,
+        cpp_cache,
     )
     update_wrapper(call, jitted.fun)
     call.trace = jitted.trace

@@ -267,11 +267,7 @@ class Compiled(Stage):
     def _check(self, args: Any, kwargs: Any, leaves: Any, in_tree: Any) -> None:
         traced = self._traced
         if in_tree != traced.in_tree:
-            reasons = tree.structure_differences(traced.in_tree, in_tree)
-            raise TypeError(
-                "Function compiled with input pytree does not match the input pytree it was "
-                f"called with. {reasons}"
-            )
+            raise TypeError(_structure_message(traced.in_tree, in_tree))
         names = self._jitted.plan.names(args, kwargs) if leaves else ()
         wrong: list[str] = []
         for name, leaf, wanted in zip(names, leaves, traced.program.in_avals, strict=True):
@@ -326,6 +322,20 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """Per result its sharding, as a tree."""
         return self.out_tree.unflatten([self._executable.sharding] * self.out_tree.num_leaves)
+
+
+def _structure_message(wanted: Any, given: Any) -> str:
+    reasons = tree.prefix_errors(
+        wanted.unflatten([0] * wanted.num_leaves),
+        given.unflatten([0] * given.num_leaves),
+        name="compiled for",
+        full_name="called with",
+    )
+    text = "\n".join(f"  * {reason}" for reason in reasons[:5])
+    return (
+        "Function compiled with input pytree does not match the input pytree it was called with: "
+        f"it was compiled for (args, kwargs) = {wanted} and called with {given}.\n{text}"
+    )
 
 
 def _place(x: Any, sharding: Any, layout: Any) -> Any:

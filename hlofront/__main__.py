@@ -1,0 +1,7 @@
+"""`python -m hlofront`: the command line."""
+
+import sys
+
+from hlofront.inspect.cli import main
+
+sys.exit(main())

@@ -1,0 +1,581 @@
+"""Element types: which there are, what 64-bit ones become, and how different ones meet.
+
+A dtype is a NumPy dtype (with those of ml_dtypes), or an ExtendedDType for elements that NumPy does
+not know, such as random keys. A dtype may be *weak*: that of a Python scalar, which yields to the
+dtype of the array that it meets.
+"""
+
+import functools
+import sys
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hlofront.base import source
+from hlofront.base.config import options
+from hlofront.base.elements import (
+    ExtendedDType,
+    all_dtypes,
+    bool_,
+    complexes,
+    extended,
+    float0,
+    floats,
+    kind_of_class,
+    narrow_floats,
+    narrow_integers,
+    prng_key,
+    signed_integers,
+    unsigned_integers,
+)
+from hlofront.base.errors import TypePromotionError
+from hlofront.bridge import state
+
+_x64 = state.enable_x64
+_promotion_mode = options["jax_numpy_dtype_promotion"].cell
+_explicit_mode = options["jax_explicit_x64_dtypes"]
+
+
+# ---- dtypes and their names -------------------------------------------------------------------
+
+# NumPy has turned some of these into dtypes, with a warning; which differs between its releases.
+_abstract_classes = frozenset(
+    {np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact}
+    | {np.floating, np.complexfloating, np.flexible, np.character, extended, prng_key}
+)
+
+_dtype_of: dict[Any, Any] = {}
+
+
+def dtype_of(dtype: Any) -> Any:
+    """The dtype that a name, scalar class or dtype stands for, 64-bit ones as they are.
+
+    Raises:
+      TypeError: if it stands for none, or for a whole kind of dtypes, as np.floating does.
+    """
+    try:
+        return _dtype_of[dtype]
+    except (KeyError, TypeError):
+        pass
+    if isinstance(dtype, np.dtype | ExtendedDType):
+        return dtype
+    if isinstance(dtype, type) and dtype in _abstract_classes:
+        raise TypeError(f"{dtype.__name__} is a kind of dtypes; wanted one dtype, such as float32")
+    found = np.dtype(dtype)
+    if isinstance(dtype, type | str):  # a small set, unlike lists of fields
+        _dtype_of[dtype] = found
+    return found
+
+
+@functools.cache
+def short_name(dtype: Any) -> str:
+    """The name of a dtype in jaxprs: f32, bf16, i4, u8, c64, bool, f8_e4m3fn, key<fry>."""
+    if dtype == float0:
+        return "float0"
+    name = dtype.name
+    for long, short in _SHORT:
+        if name.startswith(long):
+            return short + name[len(long) :]
+    return name
+
+
+_SHORT = (("float", "f"), ("int", "i"), ("uint", "u"), ("complex", "c"), ("bfloat", "bf"))
+
+
+# ---- 64-bit dtypes, on and off -----------------------------------------------------------------
+
+_narrowed = {
+    np.dtype("int64"): np.dtype("int32"),
+    np.dtype("uint64"): np.dtype("uint32"),
+    np.dtype("float64"): np.dtype("float32"),
+    np.dtype("complex128"): np.dtype("complex64"),
+}
+# What dtype-likes become, with 64-bit dtypes off and on.
+_canonical_32: dict[Any, Any] = {}
+_canonical_64: dict[Any, Any] = {}
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype that arrays of this dtype have: 32 bits instead of 64 unless x64 is on.
+
+    None stands for the default floating-point dtype.
+
+    Raises:
+      TypeError: if it is no dtype.
+      ValueError: if it is an extended dtype and those are not allowed.
+    """
+    try:
+        return (_canonical_64 if _x64.value else _canonical_32)[dtype]
+    except (KeyError, TypeError):
+        pass
+    if isinstance(dtype, ExtendedDType) or (
+        isinstance(dtype, type) and issubclass(dtype, extended)
+    ):
+        if not allow_extended_dtype:
+            raise ValueError(
+                f"{dtype} is an extended dtype, and only ordinary ones are wanted here"
+            )
+        return dtype
+    found = np.dtype(None) if dtype is None else dtype_of(dtype)
+    if not _x64.value:
+        found = _narrowed.get(found, found)
+    if dtype is None or isinstance(dtype, type | str) or dtype in all_dtypes:
+        (_canonical_64 if _x64.value else _canonical_32)[dtype] = found
+    return found
+
+
+def array_dtype(dtype: Any) -> np.dtype:
+    """The dtype on a device of a NumPy array of this dtype.
+
+    Raises:
+      TypeError: if no device has it: strings, objects, dates, other byte orders.
+    """
+    found = canonicalize_dtype(dtype)
+    if found not in all_dtypes and found != float0:
+        raise TypeError(
+            f"dtype {found} is not a valid JAX array type: wanted numbers or booleans in native "
+            "byte order. Convert the array with .astype first."
+        )
+    return found
+
+
+_PYTHON_32 = {
+    bool: bool_,
+    int: np.dtype("int32"),
+    float: np.dtype("float32"),
+    complex: np.dtype("complex64"),
+}
+_PYTHON_64 = {
+    bool: bool_,
+    int: np.dtype("int64"),
+    float: np.dtype("float64"),
+    complex: np.dtype("complex128"),
+}
+
+
+def python_scalar_dtype(type_: type) -> np.dtype:
+    """The dtype of Python scalars of this type: the default one of its kind.
+
+    Raises TypeError if the type is not bool, int, float, complex or a subclass of one.
+    """
+    table = _PYTHON_64 if _x64.value else _PYTHON_32
+    try:
+        return table[type_]
+    except KeyError:
+        for base in type_.__mro__:
+            if base in table:
+                return table[base]
+        raise TypeError(f"{type_.__name__} is not a type of Python scalars") from None
+
+
+def default_dtype(kind: str) -> np.dtype:
+    """The default dtype of a kind: "b" booleans, "i" and "u" integers, "f" floats, "c" complex."""
+    if kind == "u":
+        return unsigned_integers[3 if _x64.value else 2]
+    return python_scalar_dtype({"b": bool, "i": int, "f": float, "c": complex}[kind])
+
+
+def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
+    """The canonical dtype for one that the user has asked for in the function named `where`.
+
+    Warns, or does what `jax_explicit_x64_dtypes` says, if it is a 64-bit dtype and x64 is off. The
+    Python types `int`, `float`, `complex` and None ask for a kind, not for 64 bits.
+
+    Raises:
+      TypeError: if it is no dtype, or one that no device has.
+    """
+    if dtype is None or (isinstance(dtype, type) and dtype in _PYTHON_32):
+        return canonicalize_dtype(dtype)
+    wanted = dtype_of(dtype)
+    if isinstance(wanted, ExtendedDType):
+        return wanted
+    if wanted not in all_dtypes and wanted != float0:
+        raise TypeError(
+            f"JAX only supports number and bool dtypes in native byte order, got dtype {wanted} "
+            f"in {where}"
+        )
+    if _x64.value or wanted not in _narrowed:
+        return wanted
+    mode = _explicit_mode.value
+    if mode == "allow":
+        return wanted
+    problem = f"Explicitly requested dtype {wanted} is not available in {where}"
+    remedy = (
+        'Turn 64-bit dtypes on with config.update("jax_enable_x64", True) or the environment '
+        "variable JAX_ENABLE_X64=1."
+    )
+    if mode == "error":
+        raise ValueError(f"{problem}. {remedy}")
+    narrow = _narrowed[wanted]
+    warnings.warn(
+        f"{problem}, and will be truncated to dtype {narrow}. {remedy}",
+        UserWarning,
+        stacklevel=_frames_to_user(),
+    )
+    return narrow
+
+
+def _frames_to_user() -> int:
+    """The `stacklevel` with which a warning from our caller names the user's line."""
+    frame = sys._getframe(1)
+    level = 1
+    while frame.f_back is not None and not source.is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+# ---- kinds -------------------------------------------------------------------------------------
+
+
+def issubdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind: np.floating, np.integer, prng_key, or one dtype.
+
+    As np.issubdtype, but it knows the dtypes of ml_dtypes and extended ones.
+    """
+    try:
+        return _issubdtype(dtype, kind)
+    except TypeError:
+        # An unhashable description of a dtype, or no dtype at all.
+        return _issubdtype(dtype_of(dtype), dtype_of(kind))
+
+
+@functools.cache
+def _issubdtype(dtype, kind):
+    if isinstance(kind, ExtendedDType):
+        return dtype == kind
+    class_, kind = _scalar_class(dtype), _scalar_class(kind)
+    return issubclass(class_, kind) or issubclass(kind_of_class.get(class_, class_), kind)
+
+
+def _scalar_class(dtype):
+    if isinstance(dtype, type) and issubclass(dtype, np.generic):
+        return dtype
+    return np.dtype(None).type if dtype is None else dtype_of(dtype).type
+
+
+@functools.cache
+def _info(dtype):
+    if issubdtype(dtype, np.integer):
+        return (ml_dtypes.iinfo if dtype in narrow_integers else np.iinfo)(dtype)
+    if issubdtype(dtype, np.inexact):
+        return ml_dtypes.finfo(dtype)
+    return None
+
+
+def finfo(dtype: Any) -> Any:
+    """Limits of a floating-point or complex dtype; ValueError for others."""
+    found = None if issubdtype(dtype, np.integer) else _info(dtype_of(dtype))
+    if found is None:
+        raise ValueError(f"dtype {dtype_of(dtype)} is not inexact: finfo is for floats and complex")
+    return found
+
+
+def iinfo(dtype: Any) -> Any:
+    """Limits of an integer dtype; ValueError for others."""
+    if not issubdtype(dtype, np.integer):
+        raise ValueError(f"dtype {dtype_of(dtype)} is not an integer dtype: iinfo is for integers")
+    return _info(dtype_of(dtype))
+
+
+@functools.cache
+def _bit_width(dtype):
+    if dtype in narrow_integers or dtype in narrow_floats:
+        return _info(dtype).bits
+    if dtype == bool_ or issubdtype(dtype, np.number):
+        return dtype.itemsize * 8
+    raise ValueError(f"dtype {dtype} has no width in bits: it is neither number nor boolean")
+
+
+def bit_width(dtype: Any) -> int:
+    """Bits per element of a dtype; 4 for int4, though NumPy stores it in a byte."""
+    if dtype is None:
+        raise ValueError("dtype cannot be None")
+    return _bit_width(dtype_of(dtype))
+
+
+def scalar_kind(dtype: Any) -> type:
+    """The Python type of a dtype's scalars: bool, int, float or complex; else TypeError."""
+    for kind, type_ in _SCALAR_KINDS:
+        if issubdtype(dtype, kind):
+            return type_
+    raise TypeError(f"dtype {dtype} is neither a number nor a boolean")
+
+
+_SCALAR_KINDS = (
+    (np.bool_, bool),
+    (np.integer, int),
+    (np.floating, float),
+    (np.complexfloating, complex),
+)
+
+
+def to_numeric_dtype(dtype: Any) -> Any:
+    """The dtype itself, and int32 for booleans."""
+    dtype = dtype_of(dtype)
+    return np.dtype("int32") if dtype == bool_ else dtype
+
+
+def to_inexact_dtype(dtype: Any) -> Any:
+    """The dtype itself if floating or complex; for integers and booleans a float that fits."""
+    dtype = dtype_of(dtype)
+    if issubdtype(dtype, np.inexact):
+        return dtype
+    return np.dtype("float64" if dtype.itemsize == 8 else "float32")
+
+
+def to_floating_dtype(dtype: Any) -> Any:
+    """As to_inexact_dtype, but the dtype of its parts for a complex one."""
+    dtype = to_inexact_dtype(dtype)
+    if issubdtype(dtype, np.complexfloating):
+        return np.dtype("float64" if dtype.itemsize == 16 else "float32")
+    return dtype
+
+
+def to_complex_dtype(dtype: Any) -> Any:
+    """The dtype itself if complex; else complex128 for 64-bit dtypes and complex64 for others."""
+    dtype = dtype_of(dtype)
+    if issubdtype(dtype, np.complexfloating):
+        return dtype
+    return np.dtype("complex128" if dtype.itemsize == 8 else "complex64")
+
+
+# ---- promotion ---------------------------------------------------------------------------------
+# Dtypes stand in an order, and two of them meet in the least dtype that is not below either. The
+# three kinds of weak dtypes are places in that order too, written as the Python types int, float
+# and complex. An entry says which places come right after one.
+
+_i8, _i16, _i32, _i64 = signed_integers
+_u8, _u16, _u32, _u64 = unsigned_integers
+_bf16, _f16, _f32, _f64 = floats
+_c64, _c128 = complexes
+
+_STANDARD: dict[Any, tuple[Any, ...]] = {
+    bool_: (int,),
+    int: (_u8, _i8, *narrow_integers),
+    **dict.fromkeys(narrow_integers, ()),
+    _u8: (_i16, _u16),
+    _u16: (_i32, _u32),
+    _u32: (_i64, _u64),
+    _u64: (float,),
+    _i8: (_i16,),
+    _i16: (_i32,),
+    _i32: (_i64,),
+    _i64: (float,),
+    float: (*narrow_floats, _bf16, _f16, complex),
+    **dict.fromkeys(narrow_floats, ()),
+    _bf16: (_f32,),
+    _f16: (_f32,),
+    _f32: (_f64, _c64),
+    _f64: (_c128,),
+    complex: (_c64,),
+    _c64: (_c128,),
+    _c128: (),
+}
+
+# Only weak dtypes yield, and only to dtypes that hold their values.
+_STRICT: dict[Any, tuple[Any, ...]] = {
+    **dict.fromkeys(all_dtypes, ()),
+    int: (*narrow_integers, *signed_integers, *unsigned_integers, float),
+    float: (*narrow_floats, *floats, complex),
+    complex: complexes,
+}
+
+
+@functools.cache
+def _places_above(mode: str) -> dict[Any, frozenset[Any]]:
+    """For each place in the order, all that are not below it, itself among them."""
+    after = _STRICT if mode == "strict" else _STANDARD
+    above: dict[Any, frozenset[Any]] = {}
+
+    def find(place):
+        if place not in above:
+            above[place] = frozenset({place}).union(*map(find, after[place]))
+        return above[place]
+
+    for place in after:
+        find(place)
+    return above
+
+
+def _least_above(places: Iterable[Any], mode: str) -> Any:
+    """Where these places of the order meet; TypePromotionError if nowhere."""
+    above = _places_above(mode)
+    places = list(places)
+    for place in places:
+        if place not in above:
+            raise ValueError(f"dtype {place} is not a valid dtype for JAX type promotion")
+    common = frozenset.intersection(*(above[place] for place in places))
+    for place in common:
+        if above[place] == common:
+            return place
+    raise TypePromotionError(_no_promotion(places, mode))
+
+
+def _no_promotion(places, mode):
+    shown = [f"Python {p.__name__}" if isinstance(p, type) else str(p) for p in places]
+    text = f"{', '.join(dict.fromkeys(shown))} have no available implicit dtype promotion path"
+    floats_here = [place for place in places if place in narrow_floats]
+    if mode == "strict":
+        return (
+            f"{text} under jax_numpy_dtype_promotion='strict'. Convert them to one dtype with "
+            "x.astype(dtype), or use the option's value 'standard'."
+        )
+    for narrow, family, example in (
+        (floats_here, "floats", "float32"),
+        ([place for place in places if place in narrow_integers], "integers", "int32"),
+    ):
+        if narrow:
+            return (
+                f"{text}: {bit_width(narrow[0])}-bit {family} are never promoted implicitly. "
+                f"Convert them explicitly, e.g. x.astype('{example}')."
+            )
+    return f"{text}. Convert them to one dtype with x.astype(dtype)."
+
+
+Promotable = tuple[Any, bool]
+
+# (x64, promotion mode) -> what has been asked -> the answer.
+_promoted: dict[tuple[bool, str], dict[tuple[Promotable, ...], Promotable]] = {
+    (x64, mode): {} for x64 in (False, True) for mode in ("standard", "strict")
+}
+
+
+def lattice_result(types: tuple[Promotable, ...]) -> Promotable:
+    """The dtype, and whether it is weak, in which operands of these (dtype, weak) meet.
+
+    Raises:
+      ValueError: if there are none, or dtypes that cannot be promoted (extended ones) differ.
+      TypePromotionError: if they have no common dtype.
+    """
+    try:
+        return _promoted[_x64.value, _promotion_mode.value][types]
+    except KeyError:
+        return _lattice_result(types)
+
+
+def _lattice_result(types: tuple[Promotable, ...]) -> Promotable:
+    if not types:
+        raise ValueError("at least one array or dtype is required")
+    x64, mode = _x64.value, _promotion_mode.value
+    dtypes = [dtype for dtype, _ in types]
+    wide = False
+    if not x64 and any(dtype in _narrowed for dtype in dtypes):
+        # Made while x64 was on, or allowed by jax_explicit_x64_dtypes, which is not in the key.
+        wide = _explicit_mode.value == "allow"
+        if not wide:
+            return lattice_result(tuple((_narrowed.get(d, d), weak) for d, weak in types))
+    first = dtypes[0]
+    if not any(weak for _, weak in types) and all(dtype == first for dtype in dtypes):
+        return first, False  # of any dtype, extended ones too
+    if mode == "standard" and all(weak for _, weak in types):
+        kind = _scalar_class(_least_or_kind(dtypes, mode))
+        result = default_dtype(_letter(kind)), not issubclass(kind, np.bool_)
+    else:
+        place = _least_above((_weak_place(d) if weak else d for d, weak in types), mode)
+        if isinstance(place, type):
+            result = python_scalar_dtype(place), True
+        else:
+            result = place if x64 or wide else _narrowed.get(place, place), False
+    if not wide:
+        _promoted[x64, mode][types] = result
+    return result
+
+
+def _least_or_kind(dtypes, mode):
+    place = _least_above(dtypes, mode)
+    return python_scalar_dtype(place) if isinstance(place, type) else place
+
+
+def _letter(class_):
+    """The letter of default_dtype for a scalar class."""
+    if issubdtype(class_, np.unsignedinteger):
+        return "u"
+    return scalar_kind(class_).__name__[0]
+
+
+def _weak_place(dtype):
+    """Where a weak dtype stands in the order."""
+    kind = scalar_kind(dtype)
+    return bool_ if kind is bool else kind
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype in which two dtypes meet, of 64 bits even when x64 is off.
+
+    The Python types int, float and complex stand for weak dtypes.
+
+    Raises TypePromotionError if they have no common dtype, TypeError if one is no dtype.
+    """
+    a, b = (x if x in _PYTHON_64 and x is not bool else _explicit(x) for x in (a, b))
+    if a == b and not isinstance(a, type):
+        return a
+    place = _least_above((a, b), _promotion_mode.value)
+    return _PYTHON_64[place] if isinstance(place, type) else place
+
+
+def _explicit(dtype):
+    return np.dtype(None) if dtype is None else dtype_of(dtype)
+
+
+# ---- the dtypes of values ----------------------------------------------------------------------
+
+
+def dtype_and_weakness(x: Any) -> Promotable:
+    """The dtype of an array, tracer, NumPy array or Python scalar, and whether it is weak.
+
+    Raises TypeError if it is none of these, or has a dtype that no device has.
+    """
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        type_ = type(x)
+        if not isinstance(x, bool | int | float | complex):
+            raise TypeError(f"a value of type {type_.__name__} has no dtype: got {x!r}")
+        return python_scalar_dtype(type_), not isinstance(x, bool)
+    if isinstance(x, np.ndarray | np.generic):
+        return array_dtype(dtype), False
+    return dtype, bool(getattr(x, "weak_type", False))
+
+
+def is_weakly_typed(x: Any) -> bool:
+    """Whether a value has a weak dtype: Python's int, float, complex, and what came of them."""
+    return dtype_and_weakness(x)[1]
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python type of the scalars of a value or a dtype: bool, int, float or complex."""
+    if _is_dtype(x):
+        return scalar_kind(dtype_of(x))
+    return scalar_kind(dtype_and_weakness(x)[0])
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype in which values and dtypes meet, after JAX's rules of promotion.
+
+    Args:
+      args: arrays, NumPy arrays, Python scalars, dtypes and their names. The Python types int,
+        float and complex count as weak, None as the default float.
+      return_weak_type_flag: return the pair of the dtype and whether it is weak.
+
+    Raises:
+      ValueError: if there are no arguments.
+      TypeError: if an argument has no dtype.
+      TypePromotionError: if there is no common dtype.
+    """
+    result = lattice_result(tuple(map(_promotable, args)))
+    return result if return_weak_type_flag else result[0]
+
+
+def _promotable(x) -> Promotable:
+    if isinstance(x, type) and x in _PYTHON_32:
+        return python_scalar_dtype(x), x is not bool
+    if x is None or _is_dtype(x):
+        return check_user_dtype_supported(x), False
+    return dtype_and_weakness(x)
+
+
+def _is_dtype(x):
+    return isinstance(x, np.dtype | ExtendedDType | type | str)

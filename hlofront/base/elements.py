@@ -1,0 +1,81 @@
+"""The element types that arrays may have: those of NumPy, of ml_dtypes, and extended ones."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+
+
+class extended(np.generic):
+    """The scalar class above those of all extended dtypes, for issubdtype."""
+
+
+class prng_key(extended):
+    """The scalar class of random keys: `issubdtype(key.dtype, prng_key)`."""
+
+
+extended.__module__ = prng_key.__module__ = "hlofront.dtypes"
+
+
+class ExtendedDType:
+    """The dtype of elements that NumPy does not know: the base class of such dtypes.
+
+    Instances are hashable and equal when they mean the same. On a device an element is a small
+    array of an ordinary dtype.
+    """
+
+    __slots__ = ()
+
+    # How it prints, in jaxprs too; and its scalar class, a subclass of `extended`.
+    name: str
+    type: type[extended]
+
+    def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
+        """The shape and dtype on a device of an array of such elements of this shape."""
+        raise TypeError(f"{type(self).__name__} must define physical(shape)")
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        shape, dtype = self.physical(())
+        return math.prod(shape) * dtype.itemsize
+
+    def __repr__(self):
+        return self.name
+
+
+bfloat16 = ml_dtypes.bfloat16
+# The dtype of tangents of integers: a tangent that holds nothing.
+float0 = np.dtype([("float0", np.void, 0)])
+bool_ = np.dtype(np.bool_)
+
+
+def _from_ml_dtypes(*names: str) -> tuple[np.dtype, ...]:
+    # Older releases of ml_dtypes lack some.
+    return tuple(np.dtype(getattr(ml_dtypes, name)) for name in names if hasattr(ml_dtypes, name))
+
+
+narrow_signed = _from_ml_dtypes("int1", "int2", "int4")
+narrow_unsigned = _from_ml_dtypes("uint1", "uint2", "uint4")
+narrow_integers = (*narrow_signed, *narrow_unsigned)
+narrow_floats = _from_ml_dtypes(
+    *("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3"),
+    *("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
+    *("float8_e5m2fnuz", "float8_e8m0fnu"),
+)
+signed_integers = tuple(map(np.dtype, ("int8", "int16", "int32", "int64")))
+unsigned_integers = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
+floats = (np.dtype(bfloat16), *map(np.dtype, ("float16", "float32", "float64")))
+complexes = (np.dtype("complex64"), np.dtype("complex128"))
+all_dtypes = frozenset(
+    {bool_, *narrow_integers, *signed_integers, *unsigned_integers}.union(
+        narrow_floats, floats, complexes
+    )
+)
+
+# What ml_dtypes' scalar classes are kinds of; as Python classes they are only np.generic.
+kind_of_class = {
+    **{dtype.type: np.signedinteger for dtype in narrow_signed},
+    **{dtype.type: np.unsignedinteger for dtype in narrow_unsigned},
+    **{dtype.type: np.floating for dtype in (*narrow_floats, floats[0])},
+}

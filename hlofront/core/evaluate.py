@@ -1,0 +1,93 @@
+"""Running a jaxpr: its operations are bound again, one by one, to whatever interprets them now."""
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
+from hlofront.core.names import named_scopes
+from hlofront.core.trace import is_eager
+
+# The traceback of the equation that is being bound again; None where no jaxpr is run. What is
+# written down meanwhile comes from the lines that the equation came from.
+replayed_traceback: ContextVar[Any] = ContextVar("replayed_traceback", default=None)
+
+
+def eval_jaxpr(
+    jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
+) -> list[Any]:
+    """The results of a program.
+
+    Values are let go after their last use, so that arrays in the middle of the program are freed
+    as it runs.
+
+    Args:
+      jaxpr: the program.
+      consts: a value for each of its constants.
+      *args: a value for each of its inputs.
+      propagate_source_info: while tracing, whether what is written down says that it comes from
+        the lines that this program comes from, rather than from the line of this call.
+
+    Raises:
+      ValueError: if the number of constants or inputs is not the program's.
+    """
+    environment: dict[Var, Any] = {}
+    _assign(environment, "constant", jaxpr.constvars, consts)
+    _assign(environment, "input", jaxpr.invars, args)
+    del args
+    tracing = not is_eager()
+    before = replayed_traceback.get()
+
+    def read(atom: Atom) -> Any:
+        return atom.val if type(atom) is Literal else environment[atom]
+
+    try:
+        for equation, is_last in zip(jaxpr.eqns, _last_uses(jaxpr), strict=True):
+            operands = [read(atom) for atom in equation.invars]
+            for var in is_last:
+                environment.pop(var, None)
+            if tracing:
+                if propagate_source_info:
+                    replayed_traceback.set(equation.traceback)
+                with named_scopes(equation.name_stack):
+                    results = equation.primitive.bind(*operands, **equation.params)
+            else:
+                results = equation.primitive.bind(*operands, **equation.params)
+            if not equation.primitive.multiple_results:
+                results = (results,)
+            for var, value in zip(equation.outvars, results, strict=True):
+                if var not in is_last:
+                    environment[var] = value
+            del operands, results
+    finally:
+        if tracing:
+            replayed_traceback.set(before)
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> list[Any]:
+    """The results of a program that has its constants with it."""
+    return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
+
+
+def _assign(
+    environment: dict[Var, Any], kind: str, variables: Sequence[Var], values: Sequence[Any]
+) -> None:
+    if len(variables) != len(values):
+        raise ValueError(
+            f"the program has {len(variables)} {kind}s, and {len(values)} values were given"
+        )
+    environment.update(zip(variables, values, strict=True))
+
+
+def _last_uses(jaxpr: Jaxpr) -> list[set[Var]]:
+    """For each equation the variables that nothing after it uses, its own results included."""
+    needed = {atom for atom in jaxpr.outvars if type(atom) is not Literal}
+    found: list[set[Var]] = []
+    for equation in reversed(jaxpr.eqns):
+        mentioned = [*equation.outvars, *equation.invars]
+        done = {atom for atom in mentioned if type(atom) is not Literal and atom not in needed}
+        needed |= done
+        found.append(done)
+    found.reverse()
+    return found

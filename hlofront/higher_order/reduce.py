@@ -1,0 +1,1 @@
+"""Reductions whose combining function is the user's program."""

@@ -1,0 +1,81 @@
+"""The command line: `python -m hlofront show FILE:FUNCTION`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from hlofront.base.errors import JaxRuntimeError
+from hlofront.base.version import __version__
+from hlofront.inspect.colour import Painter
+from hlofront.inspect.stages_shown import STAGES, sections
+from hlofront.inspect.target import UsageError, arguments_for, load_function
+
+_SHOW_HELP = """\
+Shows what a function becomes: its source, jaxpr, StableHLO, XLA's optimized HLO, cost and memory.
+
+example:
+  python -m hlofront show examples/kmeans.py:step
+  python -m hlofront show model.py:loss --args "f32[32,64], i32[32]" --stage hlo
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m hlofront", description=__doc__)
+    top.add_argument("--version", action="version", version=f"hlofront {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    show = commands.add_parser(
+        "show",
+        help="a function's source, jaxpr, StableHLO, optimized HLO, cost and memory",
+        description=_SHOW_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    show.add_argument("target", metavar="FILE:FUNCTION")
+    show.add_argument(
+        "--args",
+        metavar="SPECS",
+        help="argument shapes, such as 'f32[32,64], i32[32]'; by default those that "
+        "example_args() in the file returns",
+    )
+    show.add_argument(
+        "--stage",
+        action="append",
+        choices=STAGES,
+        help="print this one alone, without headings; may be given again for more",
+    )
+    show.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colours and headings in colour; by default on a terminal only",
+    )
+    return top
+
+
+def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
+    """Run the command line; 0 where it did what was asked, 2 where it could not."""
+    out = out or sys.stdout
+    options = parser().parse_args(argv)
+    try:
+        return _show(options, out)
+    except UsageError as error:
+        print(f"hlofront {options.command}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        sys.stderr.close()
+        return 0
+    except JaxRuntimeError as error:
+        print(f"hlofront {options.command}: XLA refused the program: {error}", file=sys.stderr)
+        return 2
+
+
+def _show(options: argparse.Namespace, out: TextIO) -> int:
+    function, module = load_function(options.target)
+    args = arguments_for(module, options.target, options.args)
+    wanted = tuple(options.stage or STAGES)
+    painter = Painter(out, options.color)
+    for i, section in enumerate(sections(function, args, wanted)):
+        if len(wanted) > 1:
+            print(("\n" if i else "") + painter.heading(section.title), file=out)
+        print(painter.code(section.text, section.language), file=out)
+    return 0

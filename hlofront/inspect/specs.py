@@ -1,0 +1,62 @@
+"""Argument specs as people write them: `f32[32,64], i32[32]`."""
+
+import ast
+import re
+from typing import Any
+
+from hlofront.base.dtypes import dtype_of_short_name
+from hlofront.transforms.flatten import ShapeDtypeStruct
+
+_ARRAY = re.compile(r"([A-Za-z]\w*)\[([\d,\s]*)\]")
+
+
+def parse_specs(text: str) -> list[Any]:
+    """Arguments from text: `f32[32,64]` is an array, `f32[]` or `i32` a scalar; numbers,
+    strings, booleans and None are themselves.
+
+    Raises:
+      ValueError: if a part is neither; the message names it.
+    """
+    return [_parse(part) for part in _split(text)]
+
+
+def _split(text: str) -> list[str]:
+    """The parts between the commas that are outside of brackets and quotes."""
+    parts: list[str] = []
+    depth, quote, start = 0, "", 0
+    for i, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "[({":
+            depth += 1
+        elif character in "])}":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    parts = [part.strip() for part in parts]
+    return [] if parts == [""] else parts
+
+
+def _parse(part: str) -> Any:
+    found = _ARRAY.fullmatch(part)
+    name, sizes = (found[1], found[2]) if found else (part, "")
+    dtype = dtype_of_short_name(name)
+    if dtype is not None:
+        shape = [size.strip() for size in sizes.split(",")] if sizes.strip() else []
+        if all(size.isdigit() for size in shape):
+            return ShapeDtypeStruct(tuple(map(int, shape)), dtype)
+    if found is None:
+        try:
+            return ast.literal_eval(part)
+        except (ValueError, SyntaxError):
+            pass
+    raise ValueError(
+        f"cannot read the argument {part!r}: wanted a dtype with a shape, such as f32[32,64], "
+        "bf16[8] or i32[], or a Python number, string, boolean or None"
+    )
+
+

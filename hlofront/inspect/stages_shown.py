@@ -1,0 +1,92 @@
+"""Every stage of one function as text: source, jaxpr, StableHLO, optimized HLO, cost."""
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from hlofront.runtime.jit import jit
+from hlofront.runtime.stages import Compiled
+
+STAGES = ("source", "jaxpr", "stablehlo", "hlo", "cost")
+_TITLES = {
+    "source": "Source",
+    "jaxpr": "Jaxpr",
+    "stablehlo": "StableHLO",
+    "hlo": "Optimized HLO",
+    "cost": "Cost and memory",
+}
+
+
+class Section(NamedTuple):
+    """One stage as text, and the language that it is coloured as."""
+
+    stage: str
+    title: str
+    text: str
+    language: str
+
+
+def sections(
+    function: Callable[..., Any], args: tuple[Any, ...], wanted: tuple[str, ...] = STAGES
+) -> Iterator[Section]:
+    """The wanted stages of `function(*args)`, each made when it is asked for."""
+    staged = _staged(function)
+    if "source" in wanted:
+        yield Section("source", _TITLES["source"], _source(function), "python")
+    if all(stage == "source" for stage in wanted):
+        return
+    traced = staged.trace(*args)
+    if "jaxpr" in wanted:
+        yield Section("jaxpr", _TITLES["jaxpr"], str(traced.jaxpr), "jaxpr")
+    if not {"stablehlo", "hlo", "cost"} & set(wanted):
+        return
+    lowered = traced.lower()
+    if "stablehlo" in wanted:
+        yield Section("stablehlo", _TITLES["stablehlo"], lowered.as_text().rstrip(), "mlir")
+    if not {"hlo", "cost"} & set(wanted):
+        return
+    compiled = lowered.compile()
+    if "hlo" in wanted:
+        yield Section("hlo", _TITLES["hlo"], (compiled.as_text() or "").rstrip(), "hlo")
+    if "cost" in wanted:
+        yield Section("cost", _TITLES["cost"], cost_text(compiled), "text")
+
+
+def _staged(function: Any) -> Any:
+    return function if hasattr(function, "trace") and hasattr(function, "lower") else jit(function)
+
+
+def _source(function: Any) -> str:
+    plain = inspect.unwrap(function)
+    try:
+        return textwrap.dedent(inspect.getsource(plain)).rstrip()
+    except (OSError, TypeError):
+        return f"(the source of {getattr(plain, '__name__', plain)!r} is not to be had)"
+
+
+def cost_text(compiled: Compiled) -> str:
+    """XLA's estimates of work and memory, a line each."""
+    cost = compiled.cost_analysis() or {}
+    memory = compiled.memory_analysis()
+    rows: list[tuple[str, str]] = []
+    for key, title in (
+        ("flops", "floating-point operations"),
+        ("transcendentals", "transcendental operations"),
+        ("bytes accessed", "bytes accessed"),
+    ):
+        if key in cost:
+            rows.append((title, f"{cost[key]:,.0f}"))
+    if cost.get("flops") and cost.get("bytes accessed"):
+        rows.append(("operations per byte", f"{cost['flops'] / cost['bytes accessed']:.2f}"))
+    for attribute, title in (
+        ("argument_size_in_bytes", "bytes of arguments"),
+        ("output_size_in_bytes", "bytes of results"),
+        ("temp_size_in_bytes", "bytes of temporaries"),
+        ("alias_size_in_bytes", "bytes shared by arguments and results"),
+        ("generated_code_size_in_bytes", "bytes of code"),
+    ):
+        rows.append((title, f"{getattr(memory, attribute):,}"))
+    width = max(len(title) for title, _ in rows)
+    digits = max(len(value) for _, value in rows)
+    return "\n".join(f"{title:<{width}}  {value:>{digits}}" for title, value in rows)

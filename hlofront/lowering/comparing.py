@@ -1,0 +1,1 @@
+"""Comparisons and selection as StableHLO."""

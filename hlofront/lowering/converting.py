@@ -1,0 +1,1 @@
+"""Conversions between dtypes as StableHLO."""

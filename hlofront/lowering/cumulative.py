@@ -1,0 +1,1 @@
+"""Running reductions as StableHLO."""

@@ -1,0 +1,1 @@
+"""Gathers as StableHLO, by mode."""

@@ -1,0 +1,1 @@
+"""Reductions with a user's function as StableHLO."""

@@ -1,0 +1,1 @@
+"""Scatters as StableHLO, by mode."""

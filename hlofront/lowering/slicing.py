@@ -1,0 +1,1 @@
+"""Cutting and joining as StableHLO."""

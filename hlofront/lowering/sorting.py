@@ -1,0 +1,1 @@
+"""Sorting as StableHLO."""

@@ -1,0 +1,1 @@
+"""Special functions as CHLO, or spelt with other primitives."""

@@ -1,0 +1,1 @@
+"""Primitives that hold the optimizer back: optimization_barrier, tokens."""

@@ -1,0 +1,1 @@
+"""Primitives that compare, and that choose by what was compared."""

@@ -1,0 +1,1 @@
+"""Sums of products: dot_general and its kin."""

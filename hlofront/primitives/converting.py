@@ -1,0 +1,1 @@
+"""Primitives that change the dtype of elements, or how their bits are read."""

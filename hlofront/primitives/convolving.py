@@ -1,0 +1,1 @@
+"""Convolutions of any rank, stride, dilation and grouping."""

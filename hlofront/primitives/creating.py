@@ -1,0 +1,1 @@
+"""Primitives that make arrays from nothing: iota, full, empty."""

@@ -1,0 +1,1 @@
+"""Running sums, products, extrema and logsumexp along an axis."""

@@ -1,0 +1,1 @@
+"""The gather primitive: reads at computed positions, and what happens out of bounds."""

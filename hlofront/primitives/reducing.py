@@ -1,0 +1,1 @@
+"""Primitives that fold axes away: sum, max, argmax, and."""

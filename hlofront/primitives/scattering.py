@@ -1,0 +1,1 @@
+"""The scatter primitives: writes and accumulations at computed positions."""

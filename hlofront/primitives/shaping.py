@@ -1,0 +1,1 @@
+"""Primitives that rearrange: broadcast, reshape, transpose, squeeze, reverse."""

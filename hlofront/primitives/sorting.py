@@ -1,0 +1,1 @@
+"""Primitives that order: sort of one or many operands, top_k."""

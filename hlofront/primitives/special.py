@@ -1,0 +1,1 @@
+"""Primitives of special functions: gamma, error function, Bessel, zeta."""

@@ -1,0 +1,1 @@
+"""Reductions over sliding windows: pooling and its scatter."""

@@ -1,0 +1,148 @@
+"""make_jaxpr, eval_shape, closure_convert: what tracing alone can tell of a function."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
+from hlofront.core.aval import typeof
+from hlofront.core.evaluate import eval_jaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.trace import Tracer
+from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.transforms.flatten import ShapeDtypeStruct, abstract, result_paths, stage_tree
+
+
+def _staged(
+    fun: Callable[..., Any], plan: ArgumentPlan, args: Any, kwargs: Any, traced_for: str
+) -> tuple[ClosedJaxpr, Any]:
+    leaves, in_tree = tree.tree_flatten(plan.dynamic(args, kwargs))
+    try:
+        avals = [abstract(leaf) for leaf in leaves]
+    except TypeError as error:
+        raise bad_argument(fun, plan, args, kwargs, leaves) from error
+    out_tree = None
+    debug_info = DebugInfo(
+        traced_for,
+        plan.signature.where,
+        plan.names(args, kwargs),
+        lambda: result_paths(out_tree),
+    )
+    program, out_tree = stage_tree(
+        plan.with_statics(fun, args, kwargs), in_tree, avals, debug_info
+    )
+    return program, out_tree
+
+
+def bad_argument(
+    fun: Callable[..., Any], plan: ArgumentPlan, args: Any, kwargs: Any, leaves: Sequence[Any]
+) -> TypeError:
+    """The error that names the first argument which is not an array."""
+    names = plan.names(args, kwargs)
+    for name, leaf in zip(names, leaves, strict=False):
+        try:
+            abstract(leaf)
+        except TypeError as error:
+            return TypeError(
+                f"Error interpreting argument to {source.describe_callable(fun)} as an abstract "
+                f"array. The problematic value is {source.shortened(repr(leaf))} of type "
+                f"{type(leaf)} and was passed to the function at path {name}.\n{error}\n"
+                "Where a function needs a value that is no array, mark the argument as static: "
+                "static_argnums or static_argnames of jit."
+            )
+    return TypeError(f"an argument of {source.describe_callable(fun)} is not an array")
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """A function that returns the jaxpr of `fun` for its arguments.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      static_argnums: positions of arguments that are not traced.
+      axis_env: names and sizes of axes that collectives in `fun` may use.
+      return_shape: whether to return (jaxpr, ShapeDtypeStructs of the result).
+
+    Returns:
+      A function of the same arguments, which may be arrays or ShapeDtypeStructs.
+
+    Raises:
+      TypeError: if `fun` cannot be called.
+    """
+    if not callable(fun):
+        raise TypeError(f"make_jaxpr wants a function, got {fun!r} of type {type(fun)}")
+    plan = ArgumentPlan(fun, static_argnums, what="Function passed to make_jaxpr")
+
+    @boundary
+    def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
+        program, out_tree = _staged(fun, plan, args, kwargs, "make_jaxpr")
+        if not return_shape:
+            return program
+        return program, out_tree.unflatten(map(_struct, program.out_avals))
+
+    jaxpr_of.__name__ = jaxpr_of.__qualname__ = f"make_jaxpr({plan.signature.name})"
+    jaxpr_of.__module__ = "hlofront"
+    return jaxpr_of
+
+
+def _struct(aval: Any) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+@boundary
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of `fun(*args, **kwargs)`, by tracing and without computing it.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      args, kwargs: arrays, or anything with a shape and a dtype.
+
+    Returns:
+      A tree of ShapeDtypeStructs like the result.
+    """
+    if not callable(fun):
+        raise TypeError(f"eval_shape wants a function, got {fun!r} of type {type(fun)}")
+    program, out_tree = _staged(fun, ArgumentPlan(fun), args, kwargs, "eval_shape")
+    return out_tree.unflatten(map(_struct, program.out_avals))
+
+
+@boundary
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, list[Any]]:
+    """Turn the traced values that `fun` closes over into arguments.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      example_args: arguments like those that it will be called with.
+
+    Returns:
+      (converted, values): `converted(*args, *values)` equals `fun(*args)`, and closes over no
+      traced value of floating dtype.
+    """
+    plan = ArgumentPlan(fun)
+    program, out_tree = _staged(fun, plan, example_args, {}, "closure_convert")
+    moved = [_may_have_tangent(const) for const in program.consts]
+    values = [c for c, m in zip(program.consts, moved, strict=True) if m]
+    in_tree = tree.tree_structure(example_args)
+
+    def converted(*args_and_values: Any) -> Any:
+        count = len(args_and_values) - len(values)
+        args, given = args_and_values[:count], iter(args_and_values[count:])
+        leaves, given_tree = tree.tree_flatten(args)
+        if given_tree != in_tree:
+            raise TypeError(
+                "the closure-converted function was called with arguments of another structure: "
+                f"wanted {in_tree}, got {given_tree}"
+            )
+        consts = [next(given) if m else c for c, m in zip(program.consts, moved, strict=True)]
+        return out_tree.unflatten(eval_jaxpr(program.jaxpr, consts, *leaves))
+
+    return wraps(fun)(converted), values
+
+
+def _may_have_tangent(const: Any) -> bool:
+    return isinstance(const, Tracer) and typeof(const).dtype.kind not in "iub"

@@ -1,0 +1,120 @@
+"""Inputs for every primitive: one file per file of hlofront/primitives, each a list of samples.
+
+A sample names a function of `lax` (or any function of arrays), its operands and its parameters:
+
+    sample(lax.sin, f32[3, 4], reference=np.sin)
+    sample(lax.cumsum, f32[3, 4], axis=1, reference=lambda x, axis: np.cumsum(x, axis))
+    sample(lax.sqrt, f32[3].between(0, 9))
+    sample(lax.gather, f32[4, 5], np.array([[0], [2]]), dimension_numbers=..., ...)
+
+Operands are specs (dtype and shape; values are drawn from a seeded generator) or values. The
+systematic tests try each sample in every way: infer = run, jit = eager, against `reference`, ...
+"""
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+ALL: list["Sample"] = []
+
+
+class Spec:
+    """The dtype and shape of an operand, and the range that its values are drawn from."""
+
+    def __init__(self, dtype: Any, shape: tuple[int, ...], low: float = -3.0, high: float = 3.0):
+        self.dtype = np.dtype(dtype)
+        self.shape = shape
+        self.low = low
+        self.high = high
+
+    def between(self, low: float, high: float) -> "Spec":
+        return Spec(self.dtype, self.shape, low, high)
+
+    def draw(self, generator: np.random.Generator) -> np.ndarray:
+        if self.dtype == np.bool_:
+            return generator.integers(0, 2, self.shape).astype(np.bool_)
+        kind = self.dtype.kind
+        low, high = self.low, self.high
+        if kind == "u" or self.dtype.name.startswith("uint"):
+            low = max(low, 0)
+        if kind in "iu" or self.dtype.name in ("int2", "int4", "uint2", "uint4"):
+            if self.dtype.name in ("int2", "uint2"):
+                low, high = max(low, -1), min(high, 1)
+            return generator.integers(int(low), int(high) + 1, self.shape).astype(self.dtype)
+        values = generator.uniform(low, high, self.shape)
+        if kind == "c":
+            values = values + 1j * generator.uniform(low, high, self.shape)
+        return np.asarray(values).astype(self.dtype)
+
+    def __repr__(self):
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+class _Maker:
+    def __init__(self, dtype: Any):
+        self.dtype = dtype
+
+    def __getitem__(self, shape: Any) -> Spec:
+        return Spec(self.dtype, shape if isinstance(shape, tuple) else (shape,))
+
+
+f16, f32, f64 = _Maker(np.float16), _Maker(np.float32), _Maker(np.float64)
+bf16, f8 = _Maker(ml_dtypes.bfloat16), _Maker(ml_dtypes.float8_e4m3fn)
+c64 = _Maker(np.complex64)
+b1 = _Maker(np.bool_)
+i4, u4 = _Maker(ml_dtypes.int4), _Maker(ml_dtypes.uint4)
+i8, i16, i32 = _Maker(np.int8), _Maker(np.int16), _Maker(np.int32)
+u8, u16, u32 = _Maker(np.uint8), _Maker(np.uint16), _Maker(np.uint32)
+
+
+class Sample:
+    """One way to call one function."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        operands: tuple[Any, ...],
+        params: dict[str, Any],
+        reference: Callable[..., Any] | None,
+        name: str,
+    ):
+        self.function = function
+        self.operands = operands
+        self.params = params
+        self.reference = reference
+        self.name = name
+
+    def values(self) -> list[Any]:
+        """The operands, the same ones each time."""
+        generator = np.random.default_rng(zlib.crc32(self.name.encode()))
+        return [x.draw(generator) if isinstance(x, Spec) else x for x in self.operands]
+
+    def call(self, *values: Any) -> Any:
+        return self.function(*values, **self.params)
+
+    def __repr__(self):
+        return self.name
+
+
+def sample(
+    function: Callable[..., Any],
+    *operands: Any,
+    reference: Callable[..., Any] | None = None,
+    name: str | None = None,
+    **params: Any,
+) -> None:
+    """Register a sample. `reference` takes the operands and parameters and computes with NumPy."""
+    if name is None:
+        shown = [repr(x) if isinstance(x, Spec) else _shown(x) for x in operands]
+        shown += [f"{key}={_shown(value)}" for key, value in params.items()]
+        name = f"{function.__name__}({', '.join(shown)})"
+    ALL.append(Sample(function, operands, params, reference, name[:150]))
+
+
+def _shown(x: Any) -> str:
+    if isinstance(x, np.ndarray):
+        return f"{x.dtype.name}{list(x.shape)}"
+    return getattr(x, "__name__", None) or repr(x)
