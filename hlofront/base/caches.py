@@ -4,11 +4,9 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from hlofront.bridge import fast_parts, state
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 # A cache lives as long as the function that it is wrapped around; what clears others, for ever.
 _caches: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -33,7 +31,7 @@ def on_clear(clear: Callable[[], object]) -> Callable[[], object]:
 
 
 def memoize(
-    function: F | None = None,
+    function: Callable[..., Any] | None = None,
     *,
     maxsize: int | None = 4096,
     in_context: bool = False,
@@ -68,7 +66,7 @@ def memoize(
 
 
 def weak_keyed(
-    function: F | None = None,
+    function: Callable[..., Any] | None = None,
     *,
     maxsize: int | None = 4096,
     in_context: bool = False,

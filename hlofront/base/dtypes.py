@@ -240,7 +240,7 @@ def issubdtype(dtype: Any, kind: Any) -> bool:
         return _issubdtype(dtype, kind)
     except TypeError:
         # An unhashable description of a dtype, or no dtype at all.
-        return _issubdtype(dtype_of(dtype), dtype_of(kind))
+        return _issubdtype(*(x if isinstance(x, type) else dtype_of(x) for x in (dtype, kind)))
 
 
 @functools.cache
@@ -322,7 +322,7 @@ def to_numeric_dtype(dtype: Any) -> Any:
 def to_inexact_dtype(dtype: Any) -> Any:
     """The dtype itself if floating or complex; for integers and booleans a float that fits."""
     dtype = dtype_of(dtype)
-    if issubdtype(dtype, np.inexact):
+    if dtype != bool_ and not issubdtype(dtype, np.integer):
         return dtype
     return np.dtype("float64" if dtype.itemsize == 8 else "float32")
 
@@ -504,20 +504,27 @@ def _weak_place(dtype):
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """The dtype in which two dtypes meet, of 64 bits even when x64 is off.
+    """The dtype in which two dtypes meet; with x64 off it has 64 bits only if one of them has.
 
-    The Python types int, float and complex stand for weak dtypes.
+    The Python types int, float and complex stand for weak dtypes of 64 bits.
 
     Raises TypePromotionError if they have no common dtype, TypeError if one is no dtype.
     """
-    a, b = (x if x in _PYTHON_64 and x is not bool else _explicit(x) for x in (a, b))
-    if a == b and not isinstance(a, type):
+    a, b = map(_place, (a, b))
+    if isinstance(a, ExtendedDType) and a == b:
         return a
     place = _least_above((a, b), _promotion_mode.value)
-    return _PYTHON_64[place] if isinstance(place, type) else place
+    if isinstance(place, type):
+        return _PYTHON_64[place]
+    if _x64.value or a in _narrowed or b in _narrowed:
+        return place
+    return _narrowed.get(place, place)
 
 
-def _explicit(dtype):
+def _place(dtype):
+    """Where a dtype stands in the order; the Python types, other than bool, are places."""
+    if isinstance(dtype, type) and dtype in _PYTHON_64 and dtype is not bool:
+        return dtype
     return np.dtype(None) if dtype is None else dtype_of(dtype)
 
 

@@ -192,3 +192,16 @@ def _write_log(wanted: bool) -> None:
 
 _level.watch(_set_level)
 _debug_modules.watch(_set_debug_modules)
+
+
+# ---- the stages of a compilation -------------------------------------------------------------
+
+TRACE = "/jax/core/compile/jaxpr_trace_duration"
+LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILE = "/jax/core/compile/backend_compile_duration"
+_log_compiles = options["jax_log_compiles"]
+
+
+def log_stage(message: str, *args: object) -> None:
+    """Log that a stage of a compilation has ended: as a warning under jax_log_compiles."""
+    logger.log(logging.WARNING if _log_compiles.value else logging.DEBUG, message, *args)

@@ -321,7 +321,11 @@ def _operand_nodes(text: str) -> list[tuple[ast.expr, bool]] | None:
             return None
     if any(isinstance(operand, ast.Starred) for operand in found):
         return None
-    return [(operand, False) for operand in found] + [(operand, True) for operand in by_keyword]
+    nodes = [(operand, False) for operand in found] + [(operand, True) for operand in by_keyword]
+    return [each for each in nodes if not isinstance(each[0], _NeverArrays)]
+
+
+_NeverArrays = ast.Lambda | ast.Dict | ast.Set | ast.JoinedStr | ast.DictComp | ast.SetComp
 
 
 def _known_value(node: ast.expr, frame: types.FrameType) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
+from hlofront.base.boundary import user_context
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 from hlofront.core.names import named_scopes
 from hlofront.core.trace import is_eager
@@ -35,6 +36,7 @@ def eval_jaxpr(
     _assign(environment, "constant", jaxpr.constvars, consts)
     _assign(environment, "input", jaxpr.invars, args)
     del args
+    last_uses = _last_uses(jaxpr)
     tracing = not is_eager()
     before = replayed_traceback.get()
 
@@ -42,7 +44,7 @@ def eval_jaxpr(
         return atom.val if type(atom) is Literal else environment[atom]
 
     try:
-        for equation, is_last in zip(jaxpr.eqns, _last_uses(jaxpr), strict=True):
+        for equation, is_last in zip(jaxpr.eqns, last_uses, strict=True):
             operands = [read(atom) for atom in equation.invars]
             for var in is_last:
                 environment.pop(var, None)
@@ -59,6 +61,9 @@ def eval_jaxpr(
                 if var not in is_last:
                     environment[var] = value
             del operands, results
+    except Exception:
+        with user_context(equation.traceback):
+            raise
     finally:
         if tracing:
             replayed_traceback.set(before)

@@ -160,6 +160,7 @@ class Jaxpr:
         "effects",
         "eqns",
         "invars",
+        "live",
         "outvars",
     )
 
@@ -169,6 +170,8 @@ class Jaxpr:
     eqns: tuple[Equation, ...]
     effects: Effects
     debug_info: DebugInfo | None
+    # The equations that outputs or effects depend on, once something asked for them.
+    live: tuple[Equation, ...] | None
 
     def __init__(
         self,
@@ -185,6 +188,7 @@ class Jaxpr:
         self.eqns = tuple(eqns)
         self.effects = effects
         self.debug_info = debug_info
+        self.live = None
 
     @property
     def in_avals(self) -> list[Any]:

@@ -60,13 +60,6 @@ def print_equation(
     return show.render(document, width, colour=colour, note_prefix=annotation_prefix)
 
 
-def print_in_context(jaxpr: Any, equation: Any) -> tuple[str, str]:
-    """The texts of a program and of one of its equations, with the same names in both."""
-    printing = Printing()
-    program = show.render(printing.whole_program(_opened(jaxpr)))
-    return program, show.render(printing.equation(equation))
-
-
 def _on_terminal() -> bool:
     return config.options["jax_pprint_use_color"].value and bool(sys.stdout and sys.stdout.isatty())
 
@@ -256,9 +249,7 @@ class Printing:
             self._keyword("let"),
             show.nest(
                 2,
-                show.concat(
-                    (show.LINE, show.join(_NEXT_EQUATION, map(self.equation, jaxpr.eqns)))
-                ),
+                show.concat((show.LINE, show.join(_NEXT_EQUATION, map(self.equation, jaxpr.eqns)))),
             ),
             show.LINE,
             self._keyword("in "),

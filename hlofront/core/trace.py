@@ -75,6 +75,10 @@ class Tracer(ArrayOperators):
         """How this value came to be a tracer, for errors; subclasses know more."""
         return ""
 
+    def _traced_function(self) -> str:
+        """What was being traced, as "f at model.py:12 for jit"; subclasses know."""
+        return ""
+
     def __len__(self):
         if not self.aval.shape:
             raise TypeError("len() of unsized object")
@@ -143,6 +147,11 @@ class Tracer(ArrayOperators):
         raise errors.ConcretizationTypeError(
             self, "A traced array has no value to pickle or serialize."
         )
+
+
+def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
+    """The error for a tracer that is used after its function has returned."""
+    return errors.leaked_tracer(tracer, tracer._traced_function())
 
 
 def _scalar_advice(kind: str) -> str:

@@ -4,9 +4,11 @@ import ast
 import re
 from typing import Any
 
-from hlofront.base.dtypes import dtype_of_short_name
+from hlofront.base.dtypes import short_name
+from hlofront.base.elements import all_dtypes
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
+_dtypes = {name: d for d in all_dtypes for name in (short_name(d), d.name)}
 _ARRAY = re.compile(r"([A-Za-z]\w*)\[([\d,\s]*)\]")
 
 
@@ -44,7 +46,7 @@ def _split(text: str) -> list[str]:
 def _parse(part: str) -> Any:
     found = _ARRAY.fullmatch(part)
     name, sizes = (found[1], found[2]) if found else (part, "")
-    dtype = dtype_of_short_name(name)
+    dtype = _dtypes.get(name)
     if dtype is not None:
         shape = [size.strip() for size in sizes.split(",")] if sizes.strip() else []
         if all(size.isdigit() for size in shape):

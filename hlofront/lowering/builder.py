@@ -7,7 +7,6 @@ import numpy as np
 
 from hlofront.bridge.mlir import Operation, context, ir
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from hlofront.core.rules import lower
 from hlofront.lowering import types
@@ -163,9 +162,17 @@ class Builder:
         ).results[0]
 
     def full(self, value: Any, aval: ShapedArray) -> Value:
-        """An array of this aval, every element equal."""
-        scalar = self.constant(value, aval.dtype)
-        return self.broadcast(scalar, aval, ()) if aval.shape else scalar
+        """An array of this aval, every element equal; made once per place in a function."""
+        scalar = np.asarray(value, aval.dtype)
+        if not aval.shape:
+            return self.constant(scalar)
+        key = (scalar.dtype, scalar.tobytes(), aval.shape)
+        found = self.constants.get(key)
+        if found is None:
+            found = self.constants[key] = self.broadcast(
+                self.constant(scalar), aval.strip_weak_type(), ()
+            )
+        return found
 
     def broadcast(self, x: Value, result: ShapedArray, dimensions: Sequence[int]) -> Value:
         """broadcast_in_dim: axis i of x becomes axis dimensions[i] of the result."""
@@ -229,6 +236,12 @@ class Builder:
             return self.constant(atom.val, atom.aval.dtype)
         return environment[atom]
 
+    def literal(self, atom: Literal, direct: str | None, outvars: Sequence[Any]) -> Value:
+        """A literal operand; in the result's shape for operations that are one HLO operation."""
+        if direct is None:
+            return self.constant(atom.val, atom.aval.dtype)
+        return self.full(atom.val, outvars[0].aval.update(dtype=atom.aval.dtype))
+
     def hoist(self, value: Any) -> Value:
         """A constant of the program: an argument where it is large, else a constant operation."""
         found = self.hoisted.get(id(value))
@@ -239,13 +252,16 @@ class Builder:
         self.loc = self.module.locations.of(
             self.scoped(equation.name_stack) + "/" + primitive.name, equation.traceback
         )
-        operands = [self.read(atom, environment) for atom in equation.invars]
         outvars = equation.outvars
         name = DIRECT.get(primitive)
+        operands = [
+            environment[atom] if type(atom) is not Literal else self.literal(atom, name, outvars)
+            for atom in equation.invars
+        ]
         if name is not None:
             out = outvars[0].aval
             for i, atom in enumerate(equation.invars):
-                if atom.aval.shape != out.shape:
+                if atom.aval.shape != out.shape and type(atom) is not Literal:
                     operands[i] = self.broadcast_to(operands[i], atom.aval, out)
             environment[outvars[0]] = _create(
                 name, (types.aval_type(out),), operands, None, loc=self.loc, ip=self.ip
@@ -422,20 +438,23 @@ def closed_programs(equation: Equation) -> list[ClosedJaxpr]:
 
 
 def live_equations(jaxpr: Jaxpr) -> Sequence[Equation]:
-    """The equations that the outputs or an effect depend on, in order."""
+    """The equations that the outputs or an effect depend on, in order; found once per program."""
+    if jaxpr.live is None:
+        jaxpr.live = _live_equations(jaxpr)
+    return jaxpr.live
+
+
+def _live_equations(jaxpr: Jaxpr) -> tuple[Equation, ...]:
     needed = {atom for atom in jaxpr.outvars if type(atom) is not Literal}
     live: list[Equation] = []
     for equation in reversed(jaxpr.eqns):
-        if equation.effects is not no_effects and equation.effects:
-            pass
-        elif needed.isdisjoint(equation.outvars):
+        if not equation.effects and needed.isdisjoint(equation.outvars):
             continue
         live.append(equation)
         for atom in equation.invars:
             if type(atom) is not Literal:
                 needed.add(atom)
-    live.reverse()
-    return live
+    return tuple(reversed(live))
 
 
 def _as_list(x: Any) -> list[Any]:

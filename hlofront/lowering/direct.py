@@ -1,10 +1,105 @@
-"""The primitives that are one StableHLO operation, with no attributes."""
+"""The primitives that are one StableHLO or CHLO operation of their operands."""
+
+from collections.abc import Callable
+from typing import Any
 
 from hlofront.core.primitive import Primitive
+from hlofront.core.rules import lower
+from hlofront.lowering import types
 from hlofront.primitives import elementwise as e
+from hlofront.primitives import special as s
 
-# Operands of other shapes than the result's are broadcast first.
+# Operands of other shapes than the result's are broadcast first. A row holds for equations whose
+# parameters are all None; with others, the primitive's rule is asked.
 DIRECT: dict[Primitive, str] = {
+    e.abs_p: "stablehlo.abs",
+    e.acos_p: "chlo.acos",
+    e.acosh_p: "chlo.acosh",
     e.add_p: "stablehlo.add",
+    e.and_p: "stablehlo.and",
+    e.asin_p: "chlo.asin",
+    e.asinh_p: "chlo.asinh",
+    e.atan2_p: "stablehlo.atan2",
+    e.atan_p: "chlo.atan",
+    e.atanh_p: "chlo.atanh",
+    e.cbrt_p: "stablehlo.cbrt",
+    e.ceil_p: "stablehlo.ceil",
+    e.clz_p: "stablehlo.count_leading_zeros",
+    e.complex_p: "stablehlo.complex",
+    e.cosh_p: "chlo.cosh",
+    e.div_p: "stablehlo.divide",
+    e.exp_p: "stablehlo.exponential",
+    e.expm1_p: "stablehlo.exponential_minus_one",
+    e.floor_p: "stablehlo.floor",
+    e.imag_p: "stablehlo.imag",
+    e.is_finite_p: "stablehlo.is_finite",
+    e.log1p_p: "stablehlo.log_plus_one",
+    e.log_p: "stablehlo.log",
     e.mul_p: "stablehlo.multiply",
+    e.mulhi_p: "chlo.mulhi",
+    e.neg_p: "stablehlo.negate",
+    e.nextafter_p: "chlo.next_after",
+    e.not_p: "stablehlo.not",
+    e.or_p: "stablehlo.or",
+    e.population_count_p: "stablehlo.popcnt",
+    e.real_p: "stablehlo.real",
+    e.rem_p: "stablehlo.remainder",
+    e.rsqrt_p: "stablehlo.rsqrt",
+    e.shift_left_p: "stablehlo.shift_left",
+    e.shift_right_arithmetic_p: "stablehlo.shift_right_arithmetic",
+    e.shift_right_logical_p: "stablehlo.shift_right_logical",
+    e.sinh_p: "chlo.sinh",
+    e.sqrt_p: "stablehlo.sqrt",
+    e.sub_p: "stablehlo.subtract",
+    e.tan_p: "stablehlo.tan",
+    e.tanh_p: "stablehlo.tanh",
+    e.xor_p: "stablehlo.xor",
+    s.digamma_p: "chlo.digamma",
+    s.erf_inv_p: "chlo.erf_inv",
+    s.erf_p: "chlo.erf",
+    s.erfc_p: "chlo.erfc",
+    s.lgamma_p: "chlo.lgamma",
+    s.polygamma_p: "chlo.polygamma",
+    s.zeta_p: "chlo.zeta",
 }
+
+# Those with parameters of their own, whose rules are in the file of their family.
+_PARAMETERS = (e.mul_p,)
+
+
+def one_operation(name: str) -> Callable[..., Any]:
+    """The rule of a primitive that is one operation, with the accuracy that was asked for."""
+
+    def rule(build: Any, *operands: Any, accuracy: Any = None) -> Any:
+        out = build.avals_out[0]
+        operands = tuple(map(build.broadcast_to, operands, build.avals_in, (out,) * len(operands)))
+        return build.op(name, operands, **accuracy_attribute(accuracy))
+
+    return rule
+
+
+def accuracy_attribute(accuracy: Any) -> dict[str, Any]:
+    """The attribute that asks for an accuracy: an AccuracyMode, a Tolerance, or None for none.
+
+    Raises TypeError for anything else.
+    """
+    if accuracy is None or accuracy is e.AccuracyMode.DEFAULT:
+        return {}
+    if accuracy is e.AccuracyMode.HIGHEST:
+        atol, rtol, ulps, mode = 0.0, 0.0, 0, "HIGHEST"
+    elif isinstance(accuracy, e.Tolerance):
+        atol, rtol, ulps, mode = accuracy.atol, accuracy.rtol, accuracy.ulps, "TOLERANCE"
+    else:
+        raise TypeError(
+            f"accuracy must be a lax.AccuracyMode, a lax.Tolerance or None, got {accuracy!r}."
+        )
+    text = (
+        f"#stablehlo.result_accuracy<atol = {float(atol):e}, rtol = {float(rtol):e}, "
+        f"ulps = {int(ulps)}, mode = #stablehlo.result_accuracy_mode<{mode}>>"
+    )
+    return {"result_accuracy": types.attribute(text)}
+
+
+for _primitive, _name in DIRECT.items():
+    if _primitive not in _PARAMETERS:
+        lower(_primitive)(one_operation(_name))

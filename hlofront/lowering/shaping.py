@@ -1,1 +1,48 @@
 """Rearrangements as StableHLO."""
+
+from hlofront.core.rules import lower
+from hlofront.lowering import types
+from hlofront.primitives import shaping as p
+
+
+@lower(p.broadcast_in_dim_p)
+def _(build, x, *, shape, broadcast_dimensions, sharding):
+    return build.broadcast(x, build.avals_out[0], broadcast_dimensions)
+
+
+@lower(p.reshape_p)
+def _(build, x, *, new_sizes, dimensions, sharding):
+    if dimensions is not None:
+        x = _transpose(build, x, build.avals_in[0], dimensions)
+    return build.reshape(x, build.avals_out[0])
+
+
+@lower(p.squeeze_p)
+def _(build, x, *, dimensions):
+    return build.reshape(x, build.avals_out[0])
+
+
+@lower(p.transpose_p)
+def _(build, x, *, permutation):
+    return _transpose(build, x, build.avals_in[0], permutation)
+
+
+def _transpose(build, x, aval, permutation):
+    result = aval.update(shape=tuple([aval.shape[i] for i in permutation]))
+    return build.op("stablehlo.transpose", (x,), result, permutation=types.i64_array(permutation))
+
+
+@lower(p.rev_p)
+def _(build, x, *, dimensions):
+    return build.op("stablehlo.reverse", (x,), dimensions=types.i64_array(dimensions))
+
+
+@lower(p.tile_p)
+def _(build, x, *, reps):
+    # Each axis becomes two, of the repetitions and of the size; the first is filled.
+    aval, result = build.avals_in[0], build.avals_out[0]
+    split = [size for old in aval.shape for size in (1, old)]
+    filled = [size for pair in zip(reps, aval.shape, strict=True) for size in pair]
+    x = build.reshape(x, aval.update(shape=tuple(split)))
+    x = build.broadcast(x, aval.update(shape=tuple(filled)), range(len(filled)))
+    return build.reshape(x, result)

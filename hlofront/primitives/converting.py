@@ -1,1 +1,220 @@
-"""Primitives that change the dtype of elements, or how their bits are read."""
+"""Primitives that change the dtype of elements, or how their bits are read; and plain copies."""
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import (
+    bit_width,
+    canonicalize_dtype,
+    check_user_dtype_supported,
+    issubdtype,
+    python_scalar_dtype,
+)
+from hlofront.base.elements import ExtendedDType
+from hlofront.base.tree import tree_map
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import Tracer, is_eager, process
+from hlofront.primitives.families import FLOAT, check_dtype
+
+convert_element_type_p = Primitive("convert_element_type")
+bitcast_convert_type_p = Primitive("bitcast_convert_type")
+reduce_precision_p = Primitive("reduce_precision")
+copy_p = Primitive("copy")
+stage_p = Primitive("stage")
+stop_gradient_p = Primitive("stop_gradient")
+
+
+# ---- convert_element_type --------------------------------------------------------------------
+
+
+def convert_element_type(operand, new_dtype):
+    """Elementwise conversion to another dtype.
+
+    Floats become integers by dropping the fraction, clamped to what the dtype holds, NaN as 0;
+    integers wrap. Numbers become booleans by `x != 0`. Complex numbers lose their imaginary part
+    in all other dtypes, with a warning (NumPy's ComplexWarning).
+
+    Args:
+      operand: an array, or a Python scalar.
+      new_dtype: a dtype, its name, or a Python type; 64-bit ones are narrowed unless x64 is on.
+
+    Raises:
+      TypeError: if the operand is no array, or new_dtype no dtype that arrays have.
+      ValueError: if new_dtype is None, or one dtype is an extended one and the other is not it.
+    """
+    if new_dtype is None:
+        raise ValueError("dtype must be specified: got None.")
+    wanted = check_user_dtype_supported(new_dtype, "convert_element_type")
+    return convert(operand, wanted, False)
+
+
+def convert(operand: Any, new_dtype: Any, weak_type: bool) -> Any:
+    """The operand as an array of this canonical dtype, weak or not; itself where it is that already.
+
+    While tracing, scalars of Python and NumPy are converted at once and stay literals.
+    """
+    aval = typeof(operand)
+    dtype = aval.dtype
+    if dtype == new_dtype and aval.weak_type == weak_type:
+        if not isinstance(operand, np.ndarray | np.generic) or not is_eager():
+            return operand
+    elif isinstance(dtype, ExtendedDType) or isinstance(new_dtype, ExtendedDType):
+        if dtype != new_dtype:
+            raise ValueError(f"Cannot convert_element_type from {dtype} to {new_dtype}")
+    elif dtype.kind == "c" and not issubdtype(new_dtype, np.complexfloating):
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=3,
+        )
+    if not aval.shape and not isinstance(operand, Tracer) and not is_eager():
+        literal = _converted_scalar(operand, new_dtype, weak_type)
+        if literal is not None:
+            return literal
+    return process(
+        convert_element_type_p,
+        (operand,),
+        {"new_dtype": new_dtype, "weak_type": weak_type, "sharding": None},
+    )
+
+
+def _converted_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
+    """A scalar of Python or NumPy in another dtype, or None where a device is to convert it."""
+    if not isinstance(operand, np.ndarray | np.generic | bool | int | float | complex):
+        return None
+    if issubdtype(dtype, np.integer):
+        # What happens out of bounds differs between NumPy's processors.
+        if isinstance(operand, bool | np.bool_):
+            operand = int(operand)
+        elif not issubdtype(typeof(operand).dtype, np.integer):
+            return None
+    value = np.asarray(operand).astype(dtype)
+    if not weak_type:
+        return value[()]
+    scalar = value.item()
+    if type(scalar) is bool or python_scalar_dtype(type(scalar)) != dtype:
+        return None
+    return scalar
+
+
+@infer(convert_element_type_p)
+def _(x, *, new_dtype, weak_type, sharding):
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+# ---- bitcast_convert_type --------------------------------------------------------------------
+
+
+def bitcast_convert_type(operand, new_dtype):
+    """The bits of an array, read as another dtype.
+
+    A dtype of half the bits adds a last axis of size 2, and so on, the lowest bits first; one of
+    twice the bits takes a last axis of size 2 away.
+
+    Raises:
+      ValueError: if new_dtype is None, or the last axis does not fit it.
+      TypeError: for bool and complex operands or dtypes, unless both are the same.
+    """
+    if new_dtype is None:
+        raise ValueError("dtype must be specified: got None.")
+    wanted = check_user_dtype_supported(new_dtype, "bitcast_convert_type")
+    return process(bitcast_convert_type_p, (operand,), {"new_dtype": canonicalize_dtype(wanted)})
+
+
+@infer(bitcast_convert_type_p)
+def _(x, *, new_dtype):
+    if isinstance(x.dtype, ExtendedDType):
+        raise ValueError(f"bitcast_convert_type does not accept dtype {x.dtype}: it has no bits.")
+    if x.dtype != new_dtype and any(
+        issubdtype(dtype, kind)
+        for dtype in (x.dtype, new_dtype)
+        for kind in (np.bool_, np.complexfloating)
+    ):
+        raise TypeError(
+            "lax.bitcast_convert_type does not support bool or complex values unless the operand "
+            f"and destination types match. Got operand dtype={x.dtype}, new_dtype={new_dtype}. "
+            "Consider using the arr.view() method instead."
+        )
+    old_bits, new_bits = bit_width(x.dtype), bit_width(new_dtype)
+    if old_bits == new_bits:
+        return ShapedArray(x.shape, new_dtype)
+    if old_bits > new_bits:
+        return ShapedArray((*x.shape, old_bits // new_bits), new_dtype)
+    last = x.shape[-1] if x.shape else 1
+    if not x.shape or last * old_bits != new_bits:
+        raise ValueError(
+            f"Attempting to convert array of shape {x.shape} from {x.dtype} of size {old_bits} bits "
+            f"to {new_dtype} of size {new_bits} bits, but {last} * {old_bits} != {new_bits}: wanted "
+            f"a last axis of size {new_bits // old_bits}."
+        )
+    return ShapedArray(x.shape[:-1], new_dtype)
+
+
+# ---- reduce_precision ------------------------------------------------------------------------
+
+
+def reduce_precision(operand, exponent_bits, mantissa_bits):
+    """Elementwise rounding to a floating-point format of fewer bits, kept in the same dtype.
+
+    What is too large for the format becomes infinite, and what is subnormal in it zero.
+
+    Raises:
+      TypeError: if the numbers of bits are not integers, or the operand is not floating.
+      ValueError: if exponent_bits is not positive or mantissa_bits negative.
+    """
+    exponent_bits = operator.index(exponent_bits)
+    mantissa_bits = operator.index(mantissa_bits)
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
+        )
+    return process(
+        reduce_precision_p,
+        (operand,),
+        {"exponent_bits": exponent_bits, "mantissa_bits": mantissa_bits},
+    )
+
+
+@infer(reduce_precision_p)
+def _(x, *, exponent_bits, mantissa_bits):
+    check_dtype("reduce_precision", x.dtype, FLOAT)
+    return x
+
+
+# ---- the same elements -----------------------------------------------------------------------
+
+
+def copy(x):
+    """A new array of the same elements."""
+    return process(copy_p, (x,), {})
+
+
+def stage(x, /):
+    """The value as an array on a device; while tracing, as it is."""
+    typeof(x)
+    return process(stage_p, (x,), {}) if is_eager() else x
+
+
+def stop_gradient(x):
+    """The same values, taken to be constant by derivatives.
+
+    `x` is an array or a pytree of arrays. Raises TypeError for leaves that are not.
+    """
+    return tree_map(_stop_gradient, x)
+
+
+def _stop_gradient(x):
+    typeof(x)
+    return x if is_eager() else process(stop_gradient_p, (x,), {})
+
+
+@infer(copy_p, stage_p, stop_gradient_p)
+def _(x):
+    return x

@@ -1,1 +1,198 @@
 """Primitives that make arrays from nothing: iota, full, empty."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import (
+    check_user_dtype_supported,
+    dtype_and_weakness,
+    issubdtype,
+    python_scalar_dtype,
+)
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import canonical_shape, check_nonnegative
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import is_eager, process
+from hlofront.primitives import converting
+from hlofront.primitives.families import check_dtype
+from hlofront.primitives.shaping import broadcast_in_dim_p, refuse_sharding
+
+# ---- iota ----------------------------------------------------------------------------------------
+
+iota_p = Primitive("iota")
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """The numbers 0, 1, ..., size - 1, modulo what an integer dtype can hold.
+
+    Raises:
+      TypeError: if the dtype is not a number's, or the size no integer or negative.
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
+    """An array of this shape whose elements are their own index along axis `dimension`.
+
+    Raises:
+      TypeError: if the dtype is not a number's, or a size no integer or negative.
+      ValueError: if there is no such axis; it is counted from 0.
+    """
+    if dtype is None:
+        raise ValueError("dtype must be specified: iota was given None. Give a dtype, as int32.")
+    dtype = check_user_dtype_supported(dtype, "broadcasted_iota")
+    shape = canonical_shape(shape)
+    if out_sharding is not None:
+        raise refuse_sharding("broadcasted_iota", "out_sharding", out_sharding)
+    return process(
+        iota_p, (), {"dtype": dtype, "shape": shape, "dimension": int(dimension), "sharding": None}
+    )
+
+
+_NUMBERS = (np.integer, np.floating, np.complexfloating)
+
+
+@infer(iota_p)
+def _(*, dtype, shape, dimension, sharding):
+    check_dtype("iota", dtype, _NUMBERS)
+    check_nonnegative("iota", "shape", shape)
+    if not 0 <= dimension < len(shape):
+        raise ValueError(
+            "iota dimension must be between 0 and len(shape), got "
+            f"dimension={dimension} for shape={shape}"
+        )
+    return ShapedArray(shape, dtype)
+
+
+# ---- full ----------------------------------------------------------------------------------------
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """An array of this shape, every element `fill_value`.
+
+    Args:
+      shape: of the result.
+      fill_value: a scalar.
+      dtype: of the result; by default that of the scalar, weak as it is.
+      sharding: None.
+
+    Raises:
+      TypeError: if the value is not a scalar, or a size no integer or negative.
+    """
+    shape = canonical_shape(shape)
+    if sharding is not None:
+        raise refuse_sharding("full", "sharding", sharding)
+    if dtype is not None:
+        dtype = check_user_dtype_supported(dtype, "full")
+    return _full(shape, fill_value, dtype)
+
+
+def full_like(
+    x: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    sharding: Any = None,
+) -> Any:
+    """An array as `x` is, every element `fill_value`.
+
+    Args:
+      x: an array, a scalar, or anything with `shape` and `dtype`.
+      fill_value: a scalar.
+      dtype: of the result; by default that of `x`, weak as it is.
+      shape: of the result; by default that of `x`.
+      sharding: None.
+
+    Raises:
+      TypeError: if the value is not a scalar, or `x` not like an array.
+    """
+    if sharding is not None:
+        raise refuse_sharding("full_like", "sharding", sharding)
+    weak = False
+    if dtype is None:
+        dtype, weak = dtype_and_weakness(x)
+    else:
+        dtype = check_user_dtype_supported(dtype, "full_like")
+    if shape is None:
+        shape = getattr(x, "shape", ())
+    return _full(canonical_shape(shape), fill_value, dtype, weak)
+
+
+def _full(shape, fill_value, dtype, weak=False):
+    aval = getattr(fill_value, "aval", None) or typeof(fill_value)
+    if aval.shape:
+        raise TypeError(
+            f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}."
+        )
+    if dtype is not None and (aval.dtype != dtype or aval.weak_type != weak):
+        if hasattr(fill_value, "aval"):
+            fill_value = converting.convert_with_weakness(fill_value, dtype, weak)
+        else:
+            fill_value = scalar_of(fill_value, dtype, weak)
+    elif isinstance(fill_value, np.ndarray | np.generic):
+        fill_value = scalar_of(fill_value, aval.dtype)
+    if not shape:
+        if hasattr(fill_value, "aval"):
+            return fill_value
+        # While a program is written down, a scalar is a literal of it. A weak one is not known
+        # to NumPy.
+        if isinstance(fill_value, np.generic) and not is_eager():
+            return fill_value
+    return process(
+        broadcast_in_dim_p,
+        (fill_value,),
+        {"shape": shape, "broadcast_dimensions": (), "sharding": None},
+    )
+
+
+def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
+    """A scalar of NumPy or Python as one of NumPy, or of Python if it is to be weak.
+
+    Integers wrap around and floats are truncated, as when arrays are converted.
+
+    Raises:
+      TypeError: if a complex Python number is to be real.
+    """
+    if isinstance(value, complex) and not isinstance(value, np.generic):
+        if not issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"cannot fill an array of dtype {dtype} with the complex number {value}: "
+                "give its .real part, or a complex dtype."
+            )
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        array = np.asarray(value)
+        if array.dtype == object:  # an int beyond 64 bits
+            array = np.asarray(value & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
+        scalar = array.astype(dtype)[()]
+    if weak and python_scalar_dtype(type(scalar.item())) == dtype:
+        return scalar.item()
+    return scalar
+
+
+# ---- empty ---------------------------------------------------------------------------------------
+
+empty_p = Primitive("empty")
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array of this shape whose elements have not been chosen: now zeros, but do not count on it.
+
+    Raises:
+      TypeError: if a size is no integer or negative, or the dtype none that devices have.
+    """
+    check_user_dtype_supported(dtype, "empty")
+    shape = canonical_shape(shape)
+    if out_sharding is not None:
+        raise refuse_sharding("empty", "out_sharding", out_sharding)
+    return process(empty_p, (), {"shape": shape, "dtype": dtype, "out_sharding": None})
+
+
+@infer(empty_p)
+def _(*, shape, dtype, out_sharding):
+    check_nonnegative("empty", "shape", shape)
+    # The dtype is in the program as it was given.
+    return ShapedArray(shape, check_user_dtype_supported(dtype, "empty"))

@@ -1,9 +1,380 @@
-"""Primitives that act on each element: arithmetic, powers, exponentials, trigonometry."""
+"""Primitives that act on each element: arithmetic, powers, exponentials, trigonometry, bits.
 
-from hlofront.primitives.families import COMPLEX, FLOAT, NUMBER, elementwise
+Operands have one dtype. Their shapes are equal but for scalars, which fit any shape, and for sizes
+of one, which fit any size. All raise TypeError for dtypes that they do not accept, for operands of
+different dtypes, and for shapes that do not fit.
+"""
 
-add_p, add = elementwise("add", NUMBER, 2, doc="Elementwise sum `x + y`.")
-mul_p, mul = elementwise("mul", NUMBER, 2, doc="Elementwise product `x * y`.")
-sin_p, sin = elementwise(
-    "sin", FLOAT + COMPLEX, doc="Elementwise sine, of radians.", with_accuracy=True
+import enum
+import operator
+import numpy as np
+
+from hlofront.base.dtypes import canonicalize_dtype, dtype_of, issubdtype
+from hlofront.base.elements import narrow_integers
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+from hlofront.primitives.families import (
+    ARITHMETIC,
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    NUMBER,
+    SIGNED,
+    binary,
+    broadcast_shapes,
+    check_dtype,
+    check_same_dtypes,
+    complex_of,
+    elementwise_primitive,
+    real_of,
+    to_bool,
+    unary,
+    unary_with_accuracy,
 )
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where `round` sends what lies halfway between two whole numbers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+class AccuracyMode(enum.Enum):
+    """How accurate the compiler is to make a function: as well as it can, or as it likes."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """How far the result of a function may be off: the compiler may then choose a faster one.
+
+    Args:
+      atol: absolute error.
+      rtol: relative error.
+      ulps: error in units in the last place.
+
+    Raises ValueError if one of them is negative, or none is given.
+    """
+
+    __slots__ = ("atol", "rtol", "ulps")
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if atol < 0 or rtol < 0 or ulps < 0:
+            raise ValueError(
+                f"Tolerances must be non-negative, got atol={atol}, rtol={rtol}, ulps={ulps}."
+            )
+        if not (atol or rtol or ulps):
+            raise ValueError("At least one of atol, rtol, or ulps must be set.")
+        self.atol = atol
+        self.rtol = rtol
+        self.ulps = ulps
+
+    def _key(self):
+        return self.atol, self.rtol, self.ulps
+
+    def __eq__(self, other):
+        return type(other) is Tolerance and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
+
+
+_INEXACT = FLOAT + COMPLEX
+
+# ---- arithmetic ------------------------------------------------------------------------------
+
+neg_p, neg = unary(
+    "neg", NUMBER, "Elementwise negation `-x`. The least signed integer and unsigned ones wrap."
+)
+sign_p, sign = unary(
+    "sign",
+    NUMBER,
+    "Elementwise sign: -1, 0 or 1. Zeros keep their sign, NaN stays, complex x gives x / |x|.",
+)
+add_p, add = binary("add", NUMBER, "Elementwise sum `x + y`. Integers wrap.")
+sub_p, sub = binary("sub", NUMBER, "Elementwise difference `x - y`. Integers wrap.")
+div_p, div = binary(
+    "div",
+    NUMBER,
+    "Elementwise quotient `x / y`. That of integers is rounded toward zero; division of integers by\n"
+    "    zero gives the value with all bits set: -1, or the greatest unsigned one.",
+)
+rem_p, rem = binary(
+    "rem",
+    INT + FLOAT,
+    "Elementwise remainder of `x / y` rounded toward zero: it has the sign of x.\n"
+    "    For integers the remainder of x by zero is x.",
+)
+max_p, max = binary(
+    "max",
+    ARITHMETIC,
+    "Elementwise greater one. NaN wins; complex numbers are ordered by real, then imaginary part.",
+)
+min_p, min = binary(
+    "min",
+    ARITHMETIC,
+    "Elementwise lesser one. NaN wins; complex numbers are ordered by real, then imaginary part.",
+)
+square_p, square = unary("square", NUMBER, "Elementwise square `x * x`.")
+
+mul_p = Primitive("mul")
+
+
+def mul(x, y, *, out_dtype=None):
+    """Elementwise product `x * y`. Integers wrap.
+
+    `out_dtype`: operands are converted to this dtype before they are multiplied.
+    """
+    if out_dtype is not None:
+        out_dtype = canonicalize_dtype(out_dtype)
+    return process(mul_p, (x, y), {"out_dtype": out_dtype})
+
+
+@infer(mul_p)
+def _(x, y, *, out_dtype):
+    check_dtype("mul", x.dtype, NUMBER, 0)
+    check_dtype("mul", y.dtype, NUMBER, 1)
+    shape = broadcast_shapes("mul", (x.shape, y.shape))
+    check_same_dtypes("mul", (x, y))
+    return ShapedArray(
+        shape, x.dtype if out_dtype is None else out_dtype, x.weak_type and y.weak_type
+    )
+
+
+abs_p = Primitive("abs")
+
+
+def abs(x):
+    """Elementwise absolute value; for complex x the modulus, a float.
+
+    The least signed integer has no absolute value and stays as it is.
+    """
+    return process(abs_p, (x,), {})
+
+
+@infer(abs_p)
+def _(x):
+    check_dtype("abs", x.dtype, FLOAT + COMPLEX + SIGNED)
+    if x.dtype in narrow_integers:
+        raise TypeError(
+            f"abs does not accept dtype {x.dtype}: integers of less than 8 bits have few "
+            "operations. Convert it to int8 first, with lax.convert_element_type(x, 'int8')."
+        )
+    return x.update(dtype=real_of(x.dtype))
+
+
+# ---- rounding --------------------------------------------------------------------------------
+
+floor_p, floor = unary("floor", FLOAT, "Elementwise greatest whole number not above x, as a float.")
+ceil_p, ceil = unary("ceil", FLOAT, "Elementwise least whole number not below x, as a float.")
+is_finite_p, is_finite = unary(
+    "is_finite",
+    FLOAT,
+    "Elementwise: is x neither infinite nor NaN? As booleans.",
+    result_dtype=to_bool,
+)
+nextafter_p = elementwise_primitive("nextafter", FLOAT, 2)
+round_p = elementwise_primitive("round", FLOAT)
+
+
+def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+    """Elementwise nearest whole number, as a float.
+
+    `rounding_method`: where halves go, a RoundingMethod. Raises ValueError if it is not one.
+    """
+    return process(round_p, (x,), {"rounding_method": RoundingMethod(rounding_method)})
+
+
+def nextafter(x1, x2):
+    """Elementwise next floating-point number after x1 in the direction of x2."""
+    return process(nextafter_p, (x1, x2), {})
+
+
+# ---- exponentials, logarithms, powers --------------------------------------------------------
+
+exp_p, exp = unary_with_accuracy("exp", _INEXACT, "Elementwise exponential, e to the power x.")
+exp2_p, exp2 = unary_with_accuracy("exp2", _INEXACT, "Elementwise 2 to the power x.")
+expm1_p, expm1 = unary_with_accuracy(
+    "expm1", _INEXACT, "Elementwise `exp(x) - 1`, accurate for x near zero."
+)
+log_p, log = unary_with_accuracy("log", _INEXACT, "Elementwise natural logarithm.")
+log1p_p, log1p = unary_with_accuracy(
+    "log1p", _INEXACT, "Elementwise `log(1 + x)`, accurate for x near zero."
+)
+logistic_p, logistic = unary_with_accuracy(
+    "logistic", _INEXACT, "Elementwise logistic function, `1 / (1 + exp(-x))`."
+)
+sqrt_p, sqrt = unary_with_accuracy("sqrt", _INEXACT, "Elementwise square root.")
+rsqrt_p, rsqrt = unary_with_accuracy(
+    "rsqrt", _INEXACT, "Elementwise reciprocal of the square root."
+)
+cbrt_p, cbrt = unary_with_accuracy("cbrt", FLOAT, "Elementwise cube root.")
+
+pow_p = Primitive("pow")
+integer_pow_p = Primitive("integer_pow")
+
+
+def pow(x, y):
+    """Elementwise x to the power y.
+
+    x is floating or complex. y has the dtype of x, or is of any integer dtype.
+    """
+    return process(pow_p, (x, y), {})
+
+
+@infer(pow_p)
+def _(x, y):
+    check_dtype("pow", x.dtype, _INEXACT, 0)
+    check_dtype("pow", y.dtype, NUMBER, 1)
+    if x.dtype != y.dtype and not issubdtype(y.dtype, np.integer):
+        raise TypeError(
+            f"lax.pow requires an exponent of the dtype of the base or of an integer dtype, got "
+            f"{x.dtype} to the power of {y.dtype}. (Tip: jnp.power is a similar function that does "
+            "automatic type promotion on inputs)."
+        )
+    shape = broadcast_shapes("pow", (x.shape, y.shape))
+    return ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)
+
+
+def integer_pow(x, y):
+    """Elementwise x to the power y, a Python integer, by repeated multiplication.
+
+    Raises TypeError if y is no integer, or is negative and x is of an integer dtype.
+    """
+    if type(y) is not int:
+        y = int(y) if isinstance(y, float) and y.is_integer() else operator.index(y)
+    return process(integer_pow_p, (x,), {"y": y})
+
+
+@infer(integer_pow_p)
+def _(x, *, y):
+    check_dtype("integer_pow", x.dtype, NUMBER)
+    if y < 0 and issubdtype(x.dtype, np.integer):
+        raise TypeError(
+            f"Integers cannot be raised to negative powers, got integer_pow({x}, {y})"
+        )
+    return x
+
+
+def reciprocal(x):
+    """Elementwise `1 / x`, of floating or complex x."""
+    return process(integer_pow_p, (x,), {"y": -1})
+
+
+# ---- trigonometry ----------------------------------------------------------------------------
+
+sin_p, sin = unary_with_accuracy("sin", _INEXACT, "Elementwise sine, of radians.")
+cos_p, cos = unary_with_accuracy("cos", _INEXACT, "Elementwise cosine, of radians.")
+tan_p, tan = unary_with_accuracy("tan", _INEXACT, "Elementwise tangent, of radians.")
+asin_p, asin = unary("asin", _INEXACT, "Elementwise arc sine, in radians.")
+acos_p, acos = unary("acos", _INEXACT, "Elementwise arc cosine, in radians.")
+atan_p, atan = unary("atan", _INEXACT, "Elementwise arc tangent, in radians.")
+atan2_p, atan2 = binary(
+    "atan2", _INEXACT, "Elementwise arc tangent of x / y in the quadrant of the point (y, x)."
+)
+sinh_p, sinh = unary("sinh", _INEXACT, "Elementwise hyperbolic sine.")
+cosh_p, cosh = unary("cosh", _INEXACT, "Elementwise hyperbolic cosine.")
+tanh_p, tanh = unary_with_accuracy("tanh", _INEXACT, "Elementwise hyperbolic tangent.")
+asinh_p, asinh = unary("asinh", _INEXACT, "Elementwise inverse hyperbolic sine.")
+acosh_p, acosh = unary("acosh", _INEXACT, "Elementwise inverse hyperbolic cosine.")
+atanh_p, atanh = unary("atanh", _INEXACT, "Elementwise inverse hyperbolic tangent.")
+
+# ---- complex numbers -------------------------------------------------------------------------
+
+_PARTS = (np.float32, np.float64)
+
+real_p, real = unary("real", COMPLEX, "Elementwise real part.", result_dtype=real_of)
+imag_p, imag = unary("imag", COMPLEX, "Elementwise imaginary part.", result_dtype=real_of)
+complex_p, complex = binary(
+    "complex", _PARTS, "Elementwise complex number `x + yi`.", result_dtype=complex_of
+)
+conj_p = Primitive("conj")
+
+
+def conj(x):
+    """Elementwise complex conjugate; of a float too, as a complex number."""
+    return process(conj_p, (x,), {"input_dtype": dtype_of(typeof(x).dtype)})
+
+
+@infer(conj_p)
+def _(x, *, input_dtype):
+    check_dtype("conj", x.dtype, (np.float32, *COMPLEX, np.float64))
+    return x.update(dtype=complex_of(x.dtype))
+
+
+# ---- bits ------------------------------------------------------------------------------------
+
+not_p, bitwise_not = unary(
+    "not", INT + BOOL, "Elementwise complement of all bits.", function_name="bitwise_not"
+)
+and_p, bitwise_and = binary(
+    "and", INT + BOOL, "Elementwise conjunction of bits.", function_name="bitwise_and"
+)
+or_p, bitwise_or = binary(
+    "or", INT + BOOL, "Elementwise disjunction of bits.", function_name="bitwise_or"
+)
+xor_p, bitwise_xor = binary(
+    "xor", INT + BOOL, "Elementwise exclusive disjunction of bits.", function_name="bitwise_xor"
+)
+shift_left_p, shift_left = binary(
+    "shift_left",
+    INT,
+    "Elementwise `x << y`. A negative y, or one not below the number of bits, gives 0.",
+)
+shift_right_logical_p, shift_right_logical = binary(
+    "shift_right_logical",
+    INT,
+    "Elementwise `x >> y`, with zeros shifted in.\n"
+    "    A negative y, or one not below the number of bits, gives 0.",
+)
+shift_right_arithmetic_p, shift_right_arithmetic = binary(
+    "shift_right_arithmetic",
+    INT,
+    "Elementwise `x >> y`, with copies of the sign bit shifted in.\n"
+    "    A negative y, or one not below the number of bits, gives 0 or -1.",
+)
+population_count_p, population_count = unary(
+    "population_count", INT, "Elementwise number of bits that are set, in the dtype of x."
+)
+clz_p, clz = unary("clz", INT, "Elementwise number of leading bits that are not set.")
+mulhi_p = elementwise_primitive("mulhi", INT, 2)
+
+
+def mulhi(x, y, /):
+    """Elementwise upper half of the bits of the product `x * y` in twice as many bits."""
+    return process(mulhi_p, (x, y), {})
+
+
+# ---- several operands ------------------------------------------------------------------------
+
+clamp_p = Primitive("clamp")
+
+
+def clamp(min, x, max):
+    """Elementwise x, but no less than `min` and no more than `max`.
+
+    The bounds are scalars or have the shape of x. Where they cross, `max` wins; NaN stays.
+    """
+    return process(clamp_p, (min, x, max), {})
+
+
+@infer(clamp_p)
+def _(min, x, max):
+    for position, aval in enumerate((min, x, max)):
+        check_dtype("clamp", aval.dtype, ARITHMETIC, position)
+    for name, bound in (("min", min), ("max", max)):
+        if bound.shape and bound.shape != x.shape:
+            raise TypeError(
+                f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
+                f"{name}.shape={bound.shape}, operand.shape={x.shape}."
+            )
+    check_same_dtypes("clamp", (min, x, max))
+    return x.update(weak_type=min.weak_type and x.weak_type and max.weak_type)

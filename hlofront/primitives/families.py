@@ -18,7 +18,11 @@ INT = (np.integer,)
 SIGNED = (np.signedinteger,)
 UNSIGNED = (np.unsignedinteger,)
 BOOL = (np.bool_,)
-NUMBER = (np.number,)
+NUMBER = INT + FLOAT + COMPLEX
+# What `<` orders.
+ORDERED = INT + FLOAT + BOOL
+# Every dtype that NumPy would know, but not keys and their like.
+ARITHMETIC = INT + BOOL + FLOAT + COMPLEX
 ANY = (np.generic,)
 
 Kinds = tuple[type, ...]
@@ -72,16 +76,22 @@ def check_same_dtypes(name: str, avals: tuple[Any, ...]) -> None:
     first = avals[0].dtype
     if all(aval.dtype == first for aval in avals):
         return
+    promoting = _promoting.get(name, name)
+    advice = (
+        f" (Tip: jnp.{promoting} is a similar function that does automatic type promotion on "
+        "inputs)."
+        if promoting
+        else "."
+    )
     raise TypeError(
         f"lax.{name} requires arguments to have the same dtypes, got "
-        f"{', '.join(str(aval.dtype) for aval in avals)}. "
-        f"(Tip: jnp.{_numpy_name.get(name, name)} is a similar function that does automatic type "
-        "promotion on inputs)."
+        f"{', '.join(str(aval.dtype) for aval in avals)}.{advice}"
     )
 
 
-# Where NumPy's name differs.
-_numpy_name = {
+# The NumPy-like function that promotes, where its name differs; empty where there is none.
+_promoting = {
+    "add": "add",
     "sub": "subtract",
     "mul": "multiply",
     "div": "divide",
@@ -91,6 +101,9 @@ _numpy_name = {
     "and": "bitwise_and",
     "or": "bitwise_or",
     "xor": "bitwise_xor",
+    "shift_left": "left_shift",
+    "shift_right_arithmetic": "right_shift",
+    "shift_right_logical": "right_shift",
     "pow": "power",
     "eq": "equal",
     "ne": "not_equal",
@@ -99,74 +112,121 @@ _numpy_name = {
     "le": "less_equal",
     "lt": "less",
     "atan2": "arctan2",
+    "select": "where",
+    "clamp": "",
+    "complex": "",
+    "mulhi": "",
+    "eq_to": "",
+    "le_to": "",
+    "lt_to": "",
+    "igamma": "",
+    "igammac": "",
+    "igamma_grad_a": "",
+    "random_gamma_grad": "",
+    "regularized_incomplete_beta": "",
+    "polygamma": "",
+    "zeta": "",
 }
 
 
-def elementwise(
+def elementwise_primitive(
     name: str,
     kinds: Kinds,
     arity: int = 1,
     result_dtype: Callable[[Any], Any] | None = None,
-    doc: str | None = None,
-    function_name: str | None = None,
-    mixed: tuple[Kinds, ...] | None = None,
-    with_accuracy: bool = False,
-) -> tuple[Primitive, Callable[..., Any]]:
-    """Define a primitive that acts on each element, and the function that binds it.
+) -> Primitive:
+    """Define a primitive that acts on each element of operands of one dtype.
 
     Args:
       name: of the primitive.
       kinds: what dtypes it accepts.
-      arity: 1, 2 or 3 operands.
+      arity: how many operands it takes.
       result_dtype: operand dtype -> result dtype; by default the same.
-      mixed: per operand what dtypes it accepts, where they need not agree.
-      with_accuracy: whether the function takes an `accuracy` for the compiler.
     """
     primitive = Primitive(name)
 
     def rule(*avals: Any, **params: Any) -> ShapedArray:
-        if mixed is not None:
-            for i, (aval, accepted) in enumerate(zip(avals, mixed, strict=True)):
-                check_dtype(name, aval.dtype, accepted, i)
-        else:
-            for i, aval in enumerate(avals):
-                check_dtype(name, aval.dtype, kinds, None if arity == 1 else i)
-            if arity > 1:
-                check_same_dtypes(name, avals)
+        for i, aval in enumerate(avals):
+            check_dtype(name, aval.dtype, kinds, None if arity == 1 else i)
+        shape = avals[0].shape
+        if arity > 1:
+            shape = broadcast_shapes(name, tuple(aval.shape for aval in avals))
+            check_same_dtypes(name, avals)
         dtype = avals[0].dtype
         return ShapedArray(
-            broadcast_shapes(name, tuple(aval.shape for aval in avals)),
+            shape,
             dtype if result_dtype is None else result_dtype(dtype),
-            result_dtype is not to_bool and all(aval.weak_type for aval in avals),
+            all(aval.weak_type for aval in avals),
         )
 
-    rule.__name__ = f"{name}_infer"
+    rule.__name__ = rule.__qualname__ = f"{name}_infer"
     infer(primitive)(rule)
+    return primitive
 
-    if with_accuracy:
 
-        def function(x, accuracy=None):
-            return process(primitive, (x,), {"accuracy": accuracy})
+def unary(
+    name: str,
+    kinds: Kinds,
+    doc: str,
+    *,
+    result_dtype: Callable[[Any], Any] | None = None,
+    function_name: str | None = None,
+) -> tuple[Primitive, Callable[..., Any]]:
+    """A primitive of one operand, and the function that binds it."""
+    primitive = elementwise_primitive(name, kinds, 1, result_dtype)
 
-    elif arity == 1:
+    def function(x):
+        return process(primitive, (x,), {})
 
-        def function(x):
-            return process(primitive, (x,), {})
+    return primitive, _named(function, function_name or name, doc)
 
-    elif arity == 2:
 
-        def function(x, y):
-            return process(primitive, (x, y), {})
+def unary_with_accuracy(name: str, kinds: Kinds, doc: str) -> tuple[Primitive, Callable[..., Any]]:
+    """The same, where the compiler can be told how accurate to be."""
+    primitive = elementwise_primitive(name, kinds)
 
-    else:
+    def function(x, *, accuracy=None):
+        return process(primitive, (x,), {"accuracy": accuracy})
 
-        def function(x, y, z):
-            return process(primitive, (x, y, z), {})
+    doc += (
+        "\n\n    `accuracy` is an AccuracyMode or a Tolerance to ask of the compiler, or None for "
+        "its default.\n    "
+    )
+    return primitive, _named(function, name, doc)
 
-    function.__name__ = function.__qualname__ = function_name or name
+
+def binary(
+    name: str,
+    kinds: Kinds,
+    doc: str,
+    *,
+    result_dtype: Callable[[Any], Any] | None = None,
+    function_name: str | None = None,
+) -> tuple[Primitive, Callable[..., Any]]:
+    """A primitive of two operands of one dtype, and the function that binds it."""
+    primitive = elementwise_primitive(name, kinds, 2, result_dtype)
+
+    def function(x, y):
+        return process(primitive, (x, y), {})
+
+    return primitive, _named(function, function_name or name, doc)
+
+
+def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return primitive, function
+    return function
 
 
 def to_bool(dtype: Any) -> Any:
     return np.dtype(np.bool_)
+
+
+def real_of(dtype: Any) -> Any:
+    """The dtype of the parts of complex numbers: float32 for complex64; others as they are."""
+    return np.dtype(f"float{dtype.itemsize * 4}") if dtype.kind == "c" else dtype
+
+
+def complex_of(dtype: Any) -> Any:
+    """The dtype of complex numbers with such parts: complex64 for float32."""
+    return np.dtype(f"complex{dtype.itemsize * 16}") if dtype.kind == "f" else dtype

@@ -1,1 +1,246 @@
 """Primitives that fold axes away: sum, max, argmax, and."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
+from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+from hlofront.primitives.families import ANY, NUMBER, Kinds, check_dtype
+
+
+def check_axes(axes: Sequence[int], aval: ShapedArray) -> None:
+    """Raise ValueError unless these are different axes of an array of this aval."""
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")
+    if not all(0 <= axis < aval.ndim for axis in axes):
+        raise ValueError(
+            f"reduction axes {axes} contains out-of-bounds indices for {aval}: wanted axes from 0 "
+            f"to {aval.ndim - 1}. Negative axes are for the functions of hlofront.numpy."
+        )
+
+
+def without_axes(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that is left when axes are folded away."""
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def canonical_axes(axes: Sequence[int]) -> tuple[int, ...]:
+    """Axes as a tuple of Python's integers, so that equal ones are equal parameters."""
+    return tuple(map(operator.index, axes))
+
+
+def _reduction(name: str, kinds: Kinds) -> tuple[Primitive, Callable[..., Any]]:
+    """Define a primitive that folds axes with one operation, and the function that binds it."""
+    primitive = Primitive(name)
+
+    def rule(operand: ShapedArray, *, axes: tuple[int, ...], **_: Any) -> ShapedArray:
+        check_dtype(name, operand.dtype, kinds)
+        check_axes(axes, operand)
+        return operand.update(shape=without_axes(operand.shape, axes))
+
+    rule.__name__ = f"{name}_infer"
+    infer(primitive)(rule)
+
+    def function(operand, axes):
+        return process(primitive, (operand,), {"axes": canonical_axes(axes)})
+
+    function.__name__ = function.__qualname__ = name
+    return primitive, function
+
+
+def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Any]]:
+    primitive = Primitive(name)
+
+    def rule(operand: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
+        if operand.dtype != np.bool_ and not issubdtype(operand.dtype, np.integer):
+            raise TypeError(
+                f"logical reduction requires operand dtype bool or int, got {operand.dtype}. "
+                f"For {name}, compare first: x != 0."
+            )
+        check_axes(axes, operand)
+        return operand.update(shape=without_axes(operand.shape, axes))
+
+    rule.__name__ = f"{name}_infer"
+    infer(primitive)(rule)
+
+    def function(operand, axes):
+        return process(primitive, (operand,), {"axes": canonical_axes(axes)})
+
+    function.__name__ = function.__qualname__ = name
+    return primitive, function
+
+
+reduce_sum_p, _ = _reduction("reduce_sum", NUMBER)
+
+
+def reduce_sum(operand, axes, *, out_sharding=None):
+    """The sum over some axes, in the operand's dtype.
+
+    Args:
+      operand: an array of numbers.
+      axes: which axes to fold away, as non-negative integers. None of them: the operand itself.
+      out_sharding: how the result is laid out over devices.
+
+    Raises:
+      TypeError: for booleans.
+      ValueError: if an axis is out of range or given twice.
+    """
+    return process(
+        reduce_sum_p, (operand,), {"axes": canonical_axes(axes), "out_sharding": out_sharding}
+    )
+
+
+reduce_prod_p, reduce_prod = _reduction("reduce_prod", NUMBER)
+reduce_max_p, reduce_max = _reduction("reduce_max", ANY)
+reduce_min_p, reduce_min = _reduction("reduce_min", ANY)
+reduce_and_p, reduce_and = _logical_reduction("reduce_and")
+reduce_or_p, reduce_or = _logical_reduction("reduce_or")
+reduce_xor_p, reduce_xor = _logical_reduction("reduce_xor")
+
+reduce_prod.__doc__ = """The product over some axes, in the operand's dtype; 1 over no elements.
+
+Args:
+  operand: an array of numbers.
+  axes: which axes to fold away, as non-negative integers.
+
+Raises:
+  TypeError: for booleans.
+  ValueError: if an axis is out of range or given twice.
+"""
+for _function, _which, _empty in (
+    (reduce_max, "greatest", "-inf, the least integer or False"),
+    (reduce_min, "least", "inf, the greatest integer or True"),
+):
+    _function.__doc__ = f"""The {_which} element over some axes; {_empty} over no elements.
+
+    A NaN makes its result NaN. Complex numbers are ordered by their real parts, then by their
+    imaginary ones.
+
+    Args:
+      operand: an array.
+      axes: which axes to fold away, as non-negative integers.
+
+    Raises:
+      ValueError: if an axis is out of range or given twice.
+    """
+for _function, _which, _empty in (
+    (reduce_and, "conjunction", "True or all bits set"),
+    (reduce_or, "disjunction", "False or 0"),
+    (reduce_xor, "parity", "False or 0"),
+):
+    _function.__doc__ = f"""The {_which} over some axes, bit by bit for integers.
+
+    Over no elements it is {_empty}.
+
+    Args:
+      operand: an array of booleans or integers.
+      axes: which axes to fold away, as non-negative integers.
+
+    Raises:
+      TypeError: for other dtypes.
+      ValueError: if an axis is out of range or given twice.
+    """
+
+
+# ---- where a reduction starts --------------------------------------------------------------------
+
+
+def least_value(dtype: Any) -> np.ndarray:
+    """What max starts from: -inf where the dtype has it, else its least value."""
+    return _extreme(dtype, -1)
+
+
+def greatest_value(dtype: Any) -> np.ndarray:
+    """What min starts from: inf where the dtype has it, else its greatest value."""
+    return _extreme(dtype, 1)
+
+
+def _extreme(dtype: Any, sign: int) -> np.ndarray:
+    if dtype == np.bool_:
+        return np.array(sign > 0)
+    if issubdtype(dtype, np.integer):
+        limits = iinfo(dtype)
+        return np.array(limits.max if sign > 0 else limits.min, dtype)
+    infinity = np.array(sign * np.inf, dtype)
+    part = infinity.real if issubdtype(dtype, np.complexfloating) else infinity
+    if np.isinf(part.astype(np.float64)):
+        return infinity
+    limits = finfo(dtype)  # float8_e4m3fn and its like have no infinity
+    return np.array(limits.max if sign > 0 else limits.min, dtype)
+
+
+# ---- where the extreme element is ----------------------------------------------------------------
+
+argmin_p = Primitive("argmin")
+argmax_p = Primitive("argmax")
+
+
+def argmin(operand, axis, index_dtype):
+    """The index of the least element along an axis: the first NaN, or the first least element.
+
+    Args:
+      operand: an array of real numbers or booleans.
+      axis: the axis that is searched and folded away, not negative.
+      index_dtype: the integer dtype of the result.
+
+    Raises:
+      TypeError: if `index_dtype` is no integer dtype, or the operand is complex.
+      ValueError: if the axis is out of range or has no elements.
+    """
+    return _bind_index(argmin_p, operand, axis, index_dtype)
+
+
+def argmax(operand, axis, index_dtype):
+    """The index of the greatest element along an axis: the first NaN, or the first greatest.
+
+    Args:
+      operand: an array of real numbers or booleans.
+      axis: the axis that is searched and folded away, not negative.
+      index_dtype: the integer dtype of the result.
+
+    Raises:
+      TypeError: if `index_dtype` is no integer dtype, or the operand is complex.
+      ValueError: if the axis is out of range or has no elements.
+    """
+    return _bind_index(argmax_p, operand, axis, index_dtype)
+
+
+def _bind_index(primitive: Primitive, operand: Any, axis: Any, index_dtype: Any) -> Any:
+    dtype = check_user_dtype_supported(index_dtype, primitive.name)
+    params = {"axes": (operator.index(axis),), "index_dtype": dtype}
+    return process(primitive, (operand,), params)
+
+
+@infer(argmin_p)
+def _(operand, *, axes, index_dtype):
+    return _infer_index("argmin", operand, axes, index_dtype)
+
+
+@infer(argmax_p)
+def _(operand, *, axes, index_dtype):
+    return _infer_index("argmax", operand, axes, index_dtype)
+
+
+def _infer_index(name: str, operand: ShapedArray, axes: Any, index_dtype: Any) -> ShapedArray:
+    (axis,) = axes
+    if not issubdtype(index_dtype, np.integer):
+        raise TypeError(f"index_dtype must be an integer type, but got {index_dtype}")
+    if not 0 <= axis < operand.ndim:
+        raise ValueError(f"Invalid axis {axis} for operand shape {operand.shape} of {name}")
+    if operand.shape[axis] == 0:
+        raise ValueError(
+            f"argmin and argmax require non-empty reduced dimension. "
+            f"operand.shape={operand.shape} axis={axis}"
+        )
+    if issubdtype(operand.dtype, np.complexfloating):
+        raise TypeError(
+            f"{name} does not accept dtype {operand.dtype}: complex numbers have no order. "
+            "Search their real or imaginary parts, or their absolute values."
+        )
+    return ShapedArray(without_axes(operand.shape, axes), index_dtype)

@@ -1,1 +1,391 @@
-"""Primitives that rearrange: broadcast, reshape, transpose, squeeze, reverse."""
+"""Primitives that rearrange: broadcast, reshape, transpose, squeeze, reverse, tile."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import default_dtype
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import (
+    canonical_axes,
+    canonical_axis,
+    canonical_shape,
+    check_nonnegative,
+    integers,
+)
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import engine, interpreting_with, process
+
+_ascending = tuple(tuple(range(n)) for n in range(33))
+
+
+def ascending(n: int) -> tuple[int, ...]:
+    """`(0, 1, ..., n - 1)`: all axes in their order."""
+    return _ascending[n] if n < 33 else tuple(range(n))
+
+
+def is_array(x: Any) -> bool:
+    """Whether x is an array or tracer, which an operation without effect may return as it is.
+
+    NumPy arrays and Python scalars are not: results are arrays.
+    """
+    return hasattr(x, "aval")
+
+
+def refuse_sharding(name: str, argument: str, sharding: Any) -> TypeError:
+    return TypeError(
+        f"`{argument}` of {name} must be None, got {sharding!r} of type "
+        f"{type(sharding).__name__}: results have the sharding that the compiler chooses. "
+        f"Leave `{argument}` out."
+    )
+
+
+# ---- broadcast -----------------------------------------------------------------------------------
+
+broadcast_in_dim_p = Primitive("broadcast_in_dim")
+
+
+def broadcast_in_dim(
+    operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Any:
+    """Repeat an array along new axes, and along its own axes of size 1.
+
+    Args:
+      operand: the array.
+      shape: of the result.
+      broadcast_dimensions: for each axis of the operand, which axis of the result it becomes; in
+        ascending order. Sizes are the same, or 1 in the operand.
+      out_sharding: None.
+
+    Raises:
+      TypeError: if the sizes do not fit, or the axes are not ascending axes of the result.
+    """
+    shape = canonical_shape(shape)
+    dimensions = integers(broadcast_dimensions, "broadcast_dimensions")
+    if out_sharding is not None:
+        raise refuse_sharding("broadcast_in_dim", "out_sharding", out_sharding)
+    aval = getattr(operand, "aval", None)
+    if aval is not None and aval.shape == shape and dimensions == ascending(len(shape)):
+        return operand
+    return process(
+        broadcast_in_dim_p,
+        (operand,),
+        {"shape": shape, "broadcast_dimensions": dimensions, "sharding": None},
+    )
+
+
+@infer(broadcast_in_dim_p)
+def _(operand, *, shape, broadcast_dimensions, sharding):
+    from_shape = operand.shape
+    check_nonnegative("broadcast_in_dim", "shape", shape)
+    if len(broadcast_dimensions) != len(from_shape):
+        raise TypeError(
+            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got "
+            f"broadcast_dimensions {broadcast_dimensions} for operand ndim {len(from_shape)}."
+        )
+    check_nonnegative("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
+    if len(shape) < len(from_shape):
+        raise TypeError(
+            "broadcast_in_dim target broadcast shape must have equal or higher rank to the operand "
+            f"shape; got operand ndim {len(from_shape)} and target broadcast ndim {len(shape)}."
+        )
+    if any(axis >= len(shape) for axis in broadcast_dimensions):
+        raise TypeError(
+            "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
+            f"{broadcast_dimensions} for operand ndim {len(from_shape)} and shape {shape}."
+        )
+    for size, axis in zip(from_shape, broadcast_dimensions, strict=True):
+        if size not in (1, shape[axis]):
+            raise TypeError(
+                "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
+                "corresponding dimensions in the target broadcast shape; got operand of shape "
+                f"{from_shape}, target broadcast shape {shape}, broadcast_dimensions "
+                f"{broadcast_dimensions}"
+            )
+    for before, after in zip(broadcast_dimensions, broadcast_dimensions[1:]):
+        if before >= after:
+            raise TypeError(
+                "broadcast_in_dim broadcast_dimensions must be strictly increasing; got "
+                f"broadcast_dimensions {broadcast_dimensions}"
+            )
+    return ShapedArray(shape, operand.dtype, operand.weak_type)
+
+
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """Repeat an array along new leading axes of these sizes: the shape is `sizes + old shape`."""
+    sizes = canonical_shape(sizes)
+    shape = sizes + typeof(operand).shape
+    return broadcast_in_dim(
+        operand, shape, ascending(len(shape))[len(sizes) :], out_sharding=out_sharding
+    )
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """Broadcast `arr` to the shape of `like_arr` by NumPy's rule: trailing axes are matched."""
+    shape = typeof(like_arr).shape
+    ndim = typeof(arr).ndim
+    return broadcast_in_dim(arr, shape, ascending(len(shape))[max(len(shape) - ndim, 0) :])
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """Put axes of size 1 in front until there are `rank`; arrays of more axes stay as they are."""
+    missing = rank - typeof(x).ndim
+    return x if missing <= 0 else broadcast(x, (1,) * missing)
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that arrays of these shapes broadcast to by NumPy's rule.
+
+    Raises:
+      ValueError: if they do not broadcast.
+      TypeError: if one is not a shape: a sequence of integers, none negative.
+    """
+    first = shapes[0] if shapes else ()
+    canonical = []
+    for shape in shapes:
+        canonical.append(integers(shape, "each shape of broadcast_shapes"))
+        if canonical[-1] != shape:
+            first = None
+        for size in canonical[-1]:
+            if size < 0:
+                raise TypeError(
+                    "Only non-negative indices are allowed when broadcasting static shapes, but "
+                    f"got shape {shape!r}."
+                )
+    if first is not None and all(shape == first for shape in canonical):
+        return first
+    rank = max(map(len, canonical))
+    result = [1] * rank
+    for shape in canonical:
+        for axis, size in enumerate(shape, rank - len(shape)):
+            if size == 1:
+                continue
+            if result[axis] not in (1, size):
+                raise ValueError(
+                    f"Incompatible shapes for broadcasting: shapes={list(shapes)}"
+                )
+            result[axis] = size
+    return tuple(result)
+
+
+# ---- reshape -------------------------------------------------------------------------------------
+
+reshape_p = Primitive("reshape")
+
+
+def reshape(
+    operand: Any,
+    new_sizes: Any,
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """The same elements, in row-major order, in another shape.
+
+    Args:
+      operand: the array.
+      new_sizes: the shape of the result; unlike in NumPy, -1 does not stand for what is left.
+      dimensions: in which order the operand's axes are read, all of them; None: as they are.
+      out_sharding: None.
+
+    Raises:
+      TypeError: if a size is negative, or the dimensions are not a permutation.
+      ValueError: if the number of elements differs.
+    """
+    new_sizes = canonical_shape(new_sizes)
+    if out_sharding is not None:
+        raise refuse_sharding("reshape", "out_sharding", out_sharding)
+    aval = getattr(operand, "aval", None)
+    if dimensions is not None:
+        dimensions = integers(dimensions, "dimensions of reshape")
+        if dimensions == ascending(typeof(operand).ndim):
+            dimensions = None
+    if dimensions is None and new_sizes and aval is not None and aval.shape == new_sizes:
+        return operand
+    return process(
+        reshape_p,
+        (operand,),
+        {"new_sizes": new_sizes, "dimensions": dimensions, "sharding": None},
+    )
+
+
+@infer(reshape_p)
+def _(operand, *, new_sizes, dimensions, sharding):
+    if any(size < 0 for size in new_sizes):
+        raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
+    if math.prod(new_sizes) != operand.size:
+        raise ValueError(
+            f"reshape total size must be unchanged, got new_sizes {new_sizes} of "
+            f"{math.prod(new_sizes)} elements for shape {operand.shape} of {operand.size}."
+        )
+    if dimensions is not None and tuple(sorted(dimensions)) != ascending(operand.ndim):
+        raise TypeError(
+            "reshape dimensions must be a permutation of operand dimensions, got dimensions "
+            f"{dimensions} for shape {operand.shape}."
+        )
+    return ShapedArray(new_sizes, operand.dtype, operand.weak_type)
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """Merge the axes from `start_dimension` up to, not including, `stop_dimension` into one.
+
+    They are given as in a slice of Python: negative ones count from the end, and None is the end.
+    An empty range inserts an axis of size 1.
+
+    Raises:
+      ValueError: if the range ends before it starts.
+    """
+    shape = typeof(operand).shape
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if stop < start:
+        raise ValueError(f"Invalid dimension range passed to collapse: {shape}[{start}:{stop}]")
+    return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
+
+
+def shape_as_value(shape: Any) -> Any:
+    """A shape as an array of integers, one per axis."""
+    shape = canonical_shape(shape)
+    # A constant, also while a program is being written down.
+    with interpreting_with(engine()):
+        return process(
+            reshape_p,
+            (np.asarray(shape, default_dtype("i")),),
+            {"new_sizes": (len(shape),), "dimensions": None, "sharding": None},
+        )
+
+
+# ---- squeeze and expand --------------------------------------------------------------------------
+
+squeeze_p = Primitive("squeeze")
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Drop these axes, each of size 1; negative ones count from the end.
+
+    Raises:
+      ValueError: if one is out of range, given twice, or not of size 1.
+    """
+    aval = getattr(array, "aval", None)
+    ndim = (typeof(array) if aval is None else aval).ndim
+    axes = [canonical_axis(axis, ndim) for axis in dimensions]
+    if len(axes) > 1:
+        axes.sort()
+    elif not axes and aval is not None:
+        return array
+    return process(squeeze_p, (array,), {"dimensions": tuple(axes)})
+
+
+@infer(squeeze_p)
+def _(array, *, dimensions):
+    shape = array.shape
+    if len(set(dimensions)) != len(dimensions):
+        raise ValueError(f"dimensions are not unique: {dimensions}")
+    if any(shape[axis] != 1 for axis in dimensions):
+        raise ValueError(
+            "cannot select an axis to squeeze out which has size not equal to one, got "
+            f"shape={shape} and dimensions={dimensions}"
+        )
+    left = tuple([size for axis, size in enumerate(shape) if axis not in dimensions])
+    return ShapedArray(left, array.dtype, array.weak_type)
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """Insert axes of size 1, at these positions of the result; negative ones count from its end.
+
+    Raises:
+      ValueError: if one is out of range or given twice.
+    """
+    shape = typeof(array).shape
+    given = tuple(dimensions)
+    ndim = len(shape) + len(given)
+    new = set(canonical_axes(given, ndim))
+    if len(new) != len(given):
+        raise ValueError(f"repeated axis in lax.expand_dims: {given}")
+    sizes = iter(shape)
+    result = tuple([1 if axis in new else next(sizes) for axis in range(ndim)])
+    return broadcast_in_dim(array, result, tuple([i for i in range(ndim) if i not in new]))
+
+
+# ---- transpose and reverse -----------------------------------------------------------------------
+
+transpose_p = Primitive("transpose")
+
+
+def transpose(operand: Any, permutation: Sequence[int] | np.ndarray) -> Any:
+    """Permute the axes: axis i of the result is axis `permutation[i]` of the operand.
+
+    Raises:
+      TypeError: if it is not a permutation of the operand's axes.
+    """
+    permutation = integers(permutation, "permutation of transpose")
+    aval = getattr(operand, "aval", None)
+    if aval is not None and permutation == ascending(aval.ndim):
+        return operand
+    return process(transpose_p, (operand,), {"permutation": permutation})
+
+
+@infer(transpose_p)
+def _(operand, *, permutation):
+    if tuple(sorted(permutation)) != ascending(operand.ndim):
+        raise TypeError(
+            "transpose permutation isn't a permutation of operand dimensions, got permutation "
+            f"{permutation} for operand shape {operand.shape}."
+        )
+    shape = operand.shape
+    return ShapedArray(tuple([shape[i] for i in permutation]), operand.dtype, operand.weak_type)
+
+
+rev_p = Primitive("rev")
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """Reverse the order of elements along these axes, counted from 0.
+
+    Raises:
+      TypeError: if one is out of range or given twice.
+    """
+    return process(
+        rev_p, (operand,), {"dimensions": integers(dimensions, "dimensions of rev")}
+    )
+
+
+@infer(rev_p)
+def _(operand, *, dimensions):
+    if len(set(dimensions)) != len(dimensions):
+        raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
+    check_nonnegative("rev", "dimensions", dimensions)
+    if any(axis >= operand.ndim for axis in dimensions):
+        raise TypeError(
+            "rev dimensions must all be less than operand ndim, got dimensions "
+            f"{dimensions} for operand ndim {operand.ndim}."
+        )
+    return operand
+
+
+# ---- tile ----------------------------------------------------------------------------------------
+
+tile_p = Primitive("tile")
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """Repeat the whole array `reps[i]` times along axis i.
+
+    Raises:
+      TypeError: if there is not one number per axis, or one is negative.
+    """
+    return process(tile_p, (operand,), {"reps": integers(reps, "reps of tile")})
+
+
+@infer(tile_p)
+def _(operand, *, reps):
+    if len(reps) != operand.ndim:
+        raise TypeError(
+            f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and "
+            f"x.ndim={operand.ndim}."
+        )
+    check_nonnegative("tile", "reps", reps)
+    shape = tuple([size * times for size, times in zip(operand.shape, reps, strict=True)])
+    return ShapedArray(shape, operand.dtype, operand.weak_type)

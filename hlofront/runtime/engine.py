@@ -1,13 +1,17 @@
 """Eager execution: each operation on concrete values is a small compiled program, kept."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from hlofront.base import errors
+from hlofront.base.boundary import boundary
 from hlofront.core import rules
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, plug_in_engine
 from hlofront.runtime.jit import Jitted, make_callable
 from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.transforms.stage import EAGER
 
 # Each primitive keeps this many compiled calls, one per set of parameters.
 _MOST_KEPT = 1024
@@ -23,7 +27,11 @@ class Engine(Trace):
             call = primitive.eager[tuple(params.items()) if params else None]
         except (KeyError, TypeError):
             call = _make_call(primitive, params)
-        return call(*args)
+        try:
+            return call(*args)
+        except (TypeError, ValueError) as error:
+            errors.add_operands(error, primitive.name, args)
+            raise
 
 
 def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
@@ -35,8 +43,8 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
         return primitive.bind(*args, **params)
 
     operation.__name__ = operation.__qualname__ = primitive.name
-    jitted = Jitted(operation, ArgumentPlan(operation), keep_unused=True)
-    call = make_callable(jitted, ())
+    jitted = Jitted(operation, ArgumentPlan(operation), keep_unused=True, traced_for=EAGER)
+    call = make_callable(jitted, (), partial(_run, jitted))
     key = tuple(params.items()) if params else None
     if primitive.carries_programs:
         return call
@@ -47,6 +55,12 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
     except TypeError:  # a parameter that cannot be hashed: compiled anew each time
         return call
     return call
+
+
+@boundary
+def _run(jitted: Jitted, *args: Any) -> tuple[Any, Any, bool]:
+    """Also while jit is disabled: without an executable there is no running at all."""
+    return jitted.compile_and_call(args, {})
 
 
 plug_in_engine(Engine())

@@ -5,17 +5,19 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
-from hlofront.base import source
+from hlofront.base import events, source
 from hlofront.base.boundary import boundary
+from hlofront.base.config import no_tracing
+from hlofront.base.events import timed
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.core.evaluate import eval_jaxpr
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
-from hlofront.core.trace import Tracer, is_eager
+from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.runtime import stages
 from hlofront.runtime.placement import choose_device, default_device, put
-from hlofront.runtime.programs import executable_for
+from hlofront.runtime.programs import Function, TracedProgram, executable_for
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import abstract, result_paths, stage_tree
 from hlofront.transforms.make_jaxpr import bad_argument
@@ -27,24 +29,6 @@ _disable_jit = state.disable_jit
 cpp_cache = bridge.PjitFunctionCache(capacity=8192)
 
 
-class TracedProgram:
-    """A function written down for one kind of arguments."""
-
-    __slots__ = ("donated", "in_tree", "out_tree", "program")
-
-    program: ClosedJaxpr
-    in_tree: Any
-    out_tree: Any
-    # Per input, whether its buffer is given away; empty where none is.
-    donated: tuple[bool, ...]
-
-    def __init__(self, program: ClosedJaxpr, in_tree: Any, out_tree: Any, donated: Any):
-        self.program = program
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-        self.donated = donated
-
-
 # What was traced, per function and then per plan of its arguments: jit(f) made twice traces f
 # once. The tables hold no reference to their function, so they go when it goes.
 _tables: "weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, TracedProgram]]]" = (
@@ -52,21 +36,10 @@ _tables: "weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, TracedProgram]]]" =
 )
 
 
-class Jitted:
+class Jitted(Function):
     """What stands behind a jitted function: how its arguments are told apart, and its programs."""
 
-    __slots__ = (
-        "__weakref__",
-        "backend",
-        "compiler_options",
-        "device",
-        "fun",
-        "inline",
-        "keep_unused",
-        "name",
-        "plan",
-        "table",
-    )
+    __slots__ = ("__weakref__", "backend", "device", "inline", "table", "traced_for")
 
     def __init__(
         self,
@@ -77,15 +50,13 @@ class Jitted:
         compiler_options: tuple[tuple[str, Any], ...] = (),
         device: Any = None,
         backend: str | None = None,
+        traced_for: str = "jit",
     ):
-        self.fun = fun
-        self.plan = plan
-        self.name = plan.signature.name
-        self.keep_unused = keep_unused
+        super().__init__(fun, plan, keep_unused, compiler_options)
         self.inline = inline
-        self.compiler_options = compiler_options
         self.device = device
         self.backend = backend
+        self.traced_for = traced_for
         key = (plan.static_argnums, plan.static_argnames, plan.donate_argnums, plan.donate_argnames)
         try:
             self.table = _tables.setdefault(fun, {}).setdefault(key, {})
@@ -112,16 +83,23 @@ class Jitted:
 
     def _trace(self, args: Any, kwargs: Any, in_tree: Any, avals: Any) -> TracedProgram:
         plan = self.plan
+        if no_tracing.value:
+            raise RuntimeError(
+                f"{plan.signature.where} would be traced for jit, and jax_no_tracing is set: no "
+                "program was made before for arguments of these types"
+            )
         out_tree = None
         debug_info = DebugInfo(
-            "jit",
+            self.traced_for,
             plan.signature.where,
             plan.names(args, kwargs),
             lambda: result_paths(out_tree),
         )
-        program, out_tree = stage_tree(
-            plan.with_statics(self.fun, args, kwargs), in_tree, avals, debug_info
-        )
+        with timed(events.TRACE, fun_name=self.name) as clock:
+            program, out_tree = stage_tree(
+                plan.with_statics(self.fun, args, kwargs), in_tree, avals, debug_info
+            )
+        events.log_stage("Finished tracing %s for jit in %.6f s", self.name, clock.seconds)
         return TracedProgram(program, in_tree, out_tree, plan.donated(args, kwargs))
 
     # ---- calling
@@ -131,13 +109,18 @@ class Jitted:
         """What C++ calls where it has no executable: the result, and what it needs next time."""
         if _disable_jit.value:
             return self.fun(*args, **kwargs), None, False
+        return self.compile_and_call(args, kwargs)
+
+    def compile_and_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any, bool]:
         traced, leaves = self.traced(args, kwargs)
         program = traced.program
         if not is_eager():
             return traced.out_tree.unflatten(self._bind(traced, leaves)), None, False
         for leaf in leaves:
             if isinstance(leaf, Tracer):
-                raise stages.leaked(leaf)
+                raise leaked(leaf)
         device, committed = self._device(leaves)
         executable = executable_for(
             program,
@@ -266,12 +249,12 @@ def jit(
     return make_callable(jitted, key)
 
 
-def make_callable(jitted: Jitted, key: Any) -> Any:
-    """The C++ function in front of a `Jitted`."""
+def make_callable(jitted: Jitted, key: Any, call: Callable[..., Any] | None = None) -> Any:
+    """The C++ function in front of a `Jitted`; `call` is what it asks where it has no executable."""
     call = bridge.pjit(
         jitted.name,
         jitted.fun,
-        jitted.call,
+        call or jitted.call,
         jitted.plan.static_argnums,
         jitted.plan.static_argnames,
         key,

@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
+from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.runtime.jit import Jitted, cpp_cache, shard_argument
 from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.transforms.stage import EAGER
 
 _flatten = fast_parts.registry.flatten
 _disable_jit = state.disable_jit
@@ -23,7 +25,7 @@ class Operation:
     def __init__(self, fun: Callable[..., Any], static_argnames: Sequence[str] = ()):
         self.fun = fun
         plan = ArgumentPlan(fun, static_argnames=static_argnames)
-        self.jitted = Jitted(fun, plan)
+        self.jitted = Jitted(fun, plan, traced_for=EAGER)
 
     @boundary
     def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
@@ -34,7 +36,11 @@ class Operation:
         for leaf in leaves:
             if isinstance(leaf, Tracer):
                 return self.fun(*args, **kwargs), None, False
-        return self.jitted.call(*args, **kwargs)
+        try:
+            return self.jitted.compile_and_call(args, kwargs)
+        except (TypeError, ValueError) as error:
+            errors.add_operands(error, self.fun.__name__, leaves)
+            raise
 
 
 def operation(

@@ -1,14 +1,54 @@
 """Programs on devices: the executable of each, made once."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from hlofront.base import events
+from hlofront.base.events import timed
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.lowering import rules as _every_rule  # noqa: F401  (registers them)
 from hlofront.lowering.module import Module, lower_program
 from hlofront.pjrt.compile import mlir_lock
 from hlofront.runtime.executable import Executable
+from hlofront.transforms.arguments import ArgumentPlan
+
+class Function:
+    """A function to compile: how its arguments are told apart, and with which options."""
+
+    __slots__ = ("compiler_options", "fun", "keep_unused", "name", "plan")
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        plan: ArgumentPlan,
+        keep_unused: bool,
+        compiler_options: tuple[tuple[str, Any], ...],
+    ):
+        self.fun = fun
+        self.plan = plan
+        self.name = plan.signature.name
+        self.keep_unused = keep_unused
+        self.compiler_options = compiler_options
+
+
+class TracedProgram:
+    """A function written down for one kind of arguments."""
+
+    __slots__ = ("donated", "in_tree", "out_tree", "program")
+
+    program: ClosedJaxpr
+    in_tree: Any
+    out_tree: Any
+    # Per input, whether its buffer is given away; empty where none is.
+    donated: tuple[bool, ...]
+
+    def __init__(self, program: ClosedJaxpr, in_tree: Any, out_tree: Any, donated: Any):
+        self.program = program
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.donated = donated
+
 
 _making = threading.RLock()
 
@@ -29,15 +69,17 @@ def lowered(
         with mlir_lock:
             found = program.derived.get(key)
             if found is None:
-                found = program.derived[key] = lower_program(
-                    program,
-                    name,
-                    platform,
-                    donated=donated,
-                    keep_unused=keep_unused,
-                    arg_names=info.arg_names if info else None,
-                    result_paths=info.result_paths if info else None,
-                )
+                with timed(events.LOWER, fun_name=name) as clock:
+                    found = program.derived[key] = lower_program(
+                        program,
+                        name,
+                        platform,
+                        donated=donated,
+                        keep_unused=keep_unused,
+                        arg_names=info.arg_names if info else None,
+                        result_paths=info.result_paths if info else None,
+                    )
+                events.log_stage("Finished lowering %s in %.6f s", name, clock.seconds)
     return found
 
 
@@ -58,7 +100,9 @@ def executable_for(
             found = program.derived.get(key)
             if found is None:
                 module = lowered(program, name, device.platform, donated, keep_unused)
-                found = program.derived[key] = Executable(
-                    program, module, device.client, device, committed, dict(compiler_options)
-                )
+                with timed(events.COMPILE, fun_name=name) as clock:
+                    found = program.derived[key] = Executable(
+                        program, module, device.client, device, committed, dict(compiler_options)
+                    )
+                events.log_stage("Finished compiling %s in %.6f s", name, clock.seconds)
     return found

@@ -1,33 +1,23 @@
 """The stages of a jitted function, one at a time: Traced -> Lowered -> Compiled."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hlofront.base import errors, tree
+from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts
-from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.trace import Tracer, is_eager
+from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.lowering.module import Module
 from hlofront.pjrt import clients
 from hlofront.runtime.executable import Executable
-from hlofront.runtime.placement import choose_device, put
-from hlofront.runtime.programs import executable_for, lowered
+from hlofront.runtime.placement import put
+from hlofront.runtime.programs import Function, TracedProgram, executable_for, lowered
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
-from hlofront.transforms.stage import leak_message
-
-if TYPE_CHECKING:
-    from hlofront.runtime.jit import Jitted, TracedProgram
-
 
 def first_device(platform: str) -> Any:
     return clients.local_devices(platform)[0]
-
-
-def leaked(tracer: Tracer) -> Exception:
-    return errors.UnexpectedTracerError(leak_message(tracer))
 
 
 class ArgInfo:
@@ -66,7 +56,7 @@ class Stage:
 
     __slots__ = ("_device", "_is_committed", "_jitted", "_traced")
 
-    def __init__(self, jitted: "Jitted", traced: "TracedProgram", device: Any, committed: bool):
+    def __init__(self, jitted: Function, traced: TracedProgram, device: Any, committed: bool):
         self._jitted = jitted
         self._traced = traced
         self._device = device
@@ -225,7 +215,7 @@ class Compiled(Stage):
 
     _executable: Executable
 
-    def __init__(self, jitted: "Jitted", traced: "TracedProgram", executable: Executable):
+    def __init__(self, jitted: Function, traced: TracedProgram, executable: Executable):
         super().__init__(jitted, traced, executable.device, executable.committed)
         self._executable = executable
         self.__call__ = bridge.pjit(

@@ -3,41 +3,23 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hlofront.base import source
+from hlofront.base import errors
 from hlofront.core.jaxpr import DebugInfo, Equation, Var
-
-_MOST_SHOWN = 5
 
 
 def explain_origin(
     debug_info: DebugInfo | None, inputs: Sequence[Var], equations: Sequence[Equation], var: Var
 ) -> str:
-    """Trace a variable back through the equations to the inputs that it depends on."""
+    """Follow a variable back through the equations to the inputs that it depends on."""
     if debug_info is None:
         return ""
-    message = (
-        f"The error occurred while tracing the function {debug_info.func_src_info} "
-        f"for {debug_info.traced_for}. "
-    )
+    traced = f"{debug_info.func_src_info} for {debug_info.traced_for}"
     names = debug_info.arg_names or ()
     reached, made_by = _sources(inputs, equations, var)
     if reached:
-        shown = [names[i] if i < len(names) else f"number {i}" for i in reached[:_MOST_SHOWN]]
-        more = "" if len(reached) <= _MOST_SHOWN else f" and {len(reached) - _MOST_SHOWN} more"
-        plural = "s" if len(reached) > 1 else ""
-        return (
-            f"{message}This concrete value was not available in Python because it depends on "
-            f"the value{plural} of the argument{plural} {', '.join(shown)}{more}."
-        )
-    if made_by:
-        lines = [
-            f"  {equation.primitive} at {source.summarize(equation.traceback)}"
-            for equation in made_by[-_MOST_SHOWN:]
-        ]
-        return f"{message}This value became a tracer by the operations on these lines:\n" + (
-            "\n".join(lines)
-        )
-    return message
+        shown = [names[i] if i < len(names) else f"number {i}" for i in reached]
+        return errors.depends_on_arguments(traced, shown)
+    return errors.made_by_operations(traced, [(e.primitive.name, e.traceback) for e in made_by])
 
 
 def _sources(

@@ -1,11 +1,14 @@
 """Staging: a Python function is run once on tracers, and what it does is written down."""
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base import errors
+from hlofront.base.config import check_tracer_leaks
 from hlofront.base.dtypes import canonicalize_dtype
 from hlofront.bridge.fast_parts import get_traceback
 from hlofront.core import rules
@@ -14,7 +17,7 @@ from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import current_name_stack
 from hlofront.core.primitive import Primitive
-from hlofront.core.trace import Trace, Tracer, interpreting_with
+from hlofront.core.trace import Trace, Tracer, interpreting_with, leaked
 from hlofront.transforms.origins import explain_origin
 
 _effects_of = rules.effects
@@ -36,6 +39,27 @@ class JitTracer(Tracer):
     def _origin_message(self) -> str:
         trace = self._trace
         return explain_origin(trace.debug_info, trace.inputs, trace.equations, self.var)
+
+    def _traced_function(self) -> str:
+        info = self._trace.debug_info
+        return f"{info.func_src_info} for {info.traced_for}" if info else ""
+
+    @property
+    def _origin_traceback(self) -> Any:
+        for equation in reversed(self._trace.equations):
+            if self.var in equation.outvars:
+                return equation.traceback
+        return None
+
+    @property
+    def _origin_argument(self) -> str:
+        info = self._trace.debug_info
+        if info is None or self.var not in self._trace.inputs:
+            return ""
+        position = self._trace.inputs.index(self.var)
+        names = info.arg_names or ()
+        name = names[position] if position < len(names) else f"number {position}"
+        return f"argument {name} of {info.func_name}"
 
 
 register_value_type(JitTracer, lambda tracer: tracer.aval)
@@ -70,7 +94,7 @@ class StagingTrace(Trace):
             if type(x) is JitTracer and x._trace is self:
                 return x.var
             if not x._trace.alive:
-                raise errors.UnexpectedTracerError(leak_message(x))
+                raise leaked(x)
         elif not isinstance(x, np.ndarray | np.generic) or x.ndim == 0:
             literal = as_literal(x)
             if literal is not None:
@@ -101,7 +125,13 @@ class StagingTrace(Trace):
         try:
             out = primitive.inferred[key]
         except (KeyError, TypeError):
-            out = _infer(primitive, key, avals, params)
+            try:
+                out = _infer(primitive, key, avals, params)
+            except (TypeError, ValueError) as error:
+                # What runs eagerly adds the operands itself: it has the user's values.
+                if self.debug_info is None or self.debug_info.traced_for != EAGER:
+                    errors.add_operands(error, primitive.name, args)
+                raise
         outvars: list[Var]
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in out]
@@ -160,6 +190,9 @@ def _infer(primitive: Primitive, key: Any, avals: Sequence[Any], params: dict[st
     return out
 
 
+# What an operation that runs at once is traced for.
+EAGER = "eager execution"
+
 _LITERAL_TYPES = (bool, int, float, complex)
 
 
@@ -185,23 +218,52 @@ def stage(
     `fun` takes one tracer per aval and returns a flat sequence of outputs.
     """
     trace = StagingTrace(debug_info)
-    tracers = [trace.new_input(aval) for aval in in_avals]
     try:
         with interpreting_with(trace):
-            outputs = fun(*tracers)
-            return trace.finish(outputs)
+            outputs = fun(*[trace.new_input(aval) for aval in in_avals])
+            program = trace.finish(outputs)
     finally:
         trace.alive = False
+    if check_tracer_leaks.value:
+        del outputs
+        reference = weakref.ref(trace)
+        del trace
+        _raise_if_leaked(reference)
+    return program
 
 
-def leak_message(tracer: Tracer) -> str:
-    """What to say of a tracer that outlived the function which it belongs to."""
-    made = tracer._origin_message()
-    return (
-        f"a traced value of type {tracer.aval.str_short()} is used after the function that it "
-        "belongs to has returned: it has leaked.\n"
-        + (made + "\n" if made else "")
-        + "Wanted: transformed functions return their results, and keep none in globals, "
-        "attributes or lists outside of them.\nTo find where it escapes, set "
-        "JAX_CHECK_TRACER_LEAKS=1 or use `with hlofront.checking_leaks():`."
+def _raise_if_leaked(reference: weakref.ref[StagingTrace]) -> None:
+    """Look for tracers that are still referred to after their function has returned."""
+    gc.collect()
+    trace = reference()
+    if trace is None:
+        return
+    survivors = [x for x in gc.get_referrers(trace) if isinstance(x, JitTracer)]
+    if not survivors:
+        return
+    info = trace.debug_info
+    where = f"{info.func_src_info} for {info.traced_for}" if info else "a function"
+    lines = [
+        f"  {tracer} is kept by {_holders(tracer)}. {tracer._origin_message()}"
+        for tracer in survivors[:5]
+    ]
+    raise errors.TracerLeakError(
+        f"{len(survivors)} traced value(s) of {where} are still referred to after it returned:\n"
+        + "\n".join(lines)
     )
+
+
+def _holders(tracer: JitTracer) -> str:
+    """What refers to a tracer: a global, or the kind of object that keeps it."""
+    found: list[str] = []
+    for holder in gc.get_referrers(tracer):
+        if isinstance(holder, dict):
+            name = holder.get("__name__")
+            keys = [str(key) for key, value in holder.items() if value is tracer]
+            module = f" of module {name}" if name else " of a dict"
+            found += [f"{key!r}{module}" for key in keys]
+        elif isinstance(holder, list | tuple | set) and len(holder) < 1000:
+            found.append(f"a {type(holder).__name__} of {len(holder)}")
+        elif type(holder).__name__ == "cell":
+            found.append("a closure")
+    return ", ".join(found[:3]) or "something"

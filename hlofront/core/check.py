@@ -1,0 +1,218 @@
+"""The type rules of a jaxpr, and a checker that says where they are broken."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from hlofront.base import show, source
+from hlofront.base.errors import JaxprTypeError, NoRuleError
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.effects import Effects, no_effects
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var, programs_in
+from hlofront.core.print import Printing
+
+# Primitives that hand their operands, all and as they are, to the program in this parameter.
+_CALLED = {
+    "jit": "jaxpr",
+    "remat2": "jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+}
+
+
+def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
+    """Raise an error unless a program, with the programs inside it, keeps the type rules.
+
+    Every variable is bound once, before it is used; every equation has results of the types and
+    effects that the rules of its primitive infer from its operands (results may differ from that
+    in weak types alone); and a program has all the effects that its equations have.
+
+    Raises:
+      JaxprTypeError: names the rule that is broken, and shows the equation and the program.
+    """
+    _check_program(jaxpr, set())
+
+
+class _Broken(Exception):
+    """A broken rule, on its way to where the program is known that it is to be shown in.
+
+    The message may have a gap, `{}`, for the name that the variable has in there.
+    """
+
+    def __init__(self, message: str, equation: Equation | None, variable: Var | None = None):
+        super().__init__(message)
+        self.message = message
+        self.equation = equation
+        self.variable = variable
+
+
+def _check_program(program: Jaxpr | ClosedJaxpr, checked: set[int]) -> None:
+    jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+    if id(jaxpr) not in checked:
+        try:
+            _check_equations(jaxpr, checked)
+        except _Broken as broken:
+            raise JaxprTypeError(_report(jaxpr, broken)) from broken.__cause__
+        checked.add(id(jaxpr))
+    if isinstance(program, ClosedJaxpr):
+        for var, value in zip(jaxpr.constvars, program.consts, strict=True):
+            if not types_match(var.aval, typeof(value)):
+                broken = _Broken(
+                    f"A value of type {_type(typeof(value))} is given for the constant '{{}}' of "
+                    f"type {_type(var.aval)}",
+                    None,
+                    var,
+                )
+                raise JaxprTypeError(_report(jaxpr, broken))
+
+
+def _check_equations(jaxpr: Jaxpr, checked: set[int]) -> None:
+    bound: set[Var] = set()
+    _bind((*jaxpr.constvars, *jaxpr.invars), bound, None)
+    for equation in jaxpr.eqns:
+        _need_bound(equation.invars, bound, equation)
+        _check_inner_programs(equation, checked)
+        _check_call(equation)
+        _check_results(equation)
+        missing = equation.effects - jaxpr.effects
+        if missing:
+            raise _Broken(
+                f"The program lacks effects of its equation: {_effect_names(missing)}", equation
+            )
+        _bind(equation.outvars, bound, equation)
+    _need_bound(jaxpr.outvars, bound, None)
+
+
+def _bind(variables: Iterable[Var], bound: set[Var], equation: Equation | None) -> None:
+    for var in variables:
+        if var in bound:
+            raise _Broken("Variable '{}' already bound", equation, var)
+        bound.add(var)
+
+
+def _need_bound(atoms: Iterable[Atom], bound: set[Var], equation: Equation | None) -> None:
+    for atom in atoms:
+        if not isinstance(atom, Literal) and atom not in bound:
+            raise _Broken("Variable '{}' not defined", equation, atom)
+
+
+def _check_inner_programs(equation: Equation, checked: set[int]) -> None:
+    for name, value in equation.params.items():
+        members = value if isinstance(value, tuple | list) else (value,)
+        try:
+            for member in members:
+                if isinstance(member, ClosedJaxpr):
+                    _check_program(member, checked)
+                else:
+                    for program in programs_in(member):
+                        _check_program(program, checked)
+        except JaxprTypeError as error:
+            raise JaxprTypeError(
+                f"{error}\n\nwhich is the parameter '{name}' of {equation.primitive}, "
+                f"from source: {source.summarize(equation.traceback)}"
+            ) from error.__cause__
+
+
+def _check_call(equation: Equation) -> None:
+    parameter = _CALLED.get(equation.primitive.name)
+    if parameter is None:
+        return
+    called = equation.params[parameter]
+    if len(equation.invars) != len(called.in_avals):
+        raise _Broken(
+            f"Call primitive {equation.primitive} with {len(equation.invars)} operands cannot "
+            f"call jaxpr with {len(called.in_avals)} inputs",
+            equation,
+        )
+    for number, (atom, wanted) in enumerate(zip(equation.invars, called.in_avals, strict=True)):
+        if not types_match(atom.aval, wanted):
+            raise _Broken(
+                f"Call primitive {equation.primitive} passes operand {number} of type "
+                f"{_type(atom.aval)} to a jaxpr whose input has type {_type(wanted)}",
+                equation,
+            )
+
+
+def _check_results(equation: Equation) -> None:
+    primitive, params = equation.primitive, equation.params
+    avals = [atom.aval for atom in equation.invars]
+    try:
+        inferred = rules.infer[primitive](*avals, **params)
+        effects: Effects = (
+            rules.effects[primitive](*avals, **params) if primitive in rules.effects else no_effects
+        )
+    except NoRuleError:
+        raise
+    except Exception as error:
+        # Rules raise what the wrong call raises for users: TypeError, ValueError, ...
+        raise _Broken(
+            f"Operands and parameters that {primitive} refuses: {error}", equation
+        ) from error
+    results = inferred if primitive.multiple_results else [inferred]
+    if len(results) != len(equation.outvars):
+        raise _Broken(
+            f"The equation binds {len(equation.outvars)} variables, and {primitive} has "
+            f"{len(results)} results",
+            equation,
+        )
+    for var, aval in zip(equation.outvars, results, strict=True):
+        if not types_match(var.aval, aval):
+            raise _Broken(
+                f"Value for variable '{{}}' inconsistently typed as {_type(aval)} for let-binder "
+                f"of type {_type(var.aval)}",
+                equation,
+                var,
+            )
+    if frozenset(effects) != frozenset(equation.effects):
+        raise _Broken(
+            f"The equation says that its effects are {_effect_names(equation.effects)}, and those "
+            f"of {primitive} are {_effect_names(effects)}",
+            equation,
+        )
+
+
+def types_match(a: Any, b: Any) -> bool:
+    """Whether two avals are the same, but for their weak types."""
+    if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
+        return a.strip_weak_type() == b.strip_weak_type()
+    return a == b
+
+
+# ---- what is said of it ----------------------------------------------------------------------
+
+
+def _type(aval: Any) -> str:
+    return aval.str_short(True)
+
+
+def _effect_names(effects: Effects) -> str:
+    return f"{{{', '.join(sorted(map(str, effects)))}}}"
+
+
+def _report(jaxpr: Jaxpr, broken: _Broken) -> str:
+    printing = Printing()
+    program = show.render(printing.whole_program(jaxpr)).split("\n")
+    message, equation = broken.message, broken.equation
+    if broken.variable is not None:
+        message = message.replace("{}", printing.name(broken.variable))
+    if equation is None:
+        return f"{message}\n\nwhile checking jaxpr:\n\n{_lines_around(program, len(program) - 1)}"
+    text = show.render(printing.equation(equation)).split("\n")
+    place = next((n for n, line in enumerate(program) if line.strip() == text[0].strip()), 0)
+    return (
+        f"{message}\n\nin equation:\n\n{_lines_around(text, 0)}\n\n"
+        f"from source: {source.summarize(equation.traceback)}\n\n"
+        f"while checking jaxpr:\n\n{_lines_around(program, place)}"
+    )
+
+
+# With the equation, its source line and the words between, an error takes one screen at most.
+_LINES_AROUND = 8
+
+
+def _lines_around(lines: list[str], middle: int) -> str:
+    start = max(0, middle - _LINES_AROUND)
+    stop = middle + _LINES_AROUND + 1
+    before = [f"... {start} more lines ..."] if start else []
+    after = [f"... {len(lines) - stop} more lines ..."] if stop < len(lines) else []
+    return "\n".join([*before, *lines[start:stop], *after])

@@ -1,0 +1,116 @@
+"""Shapes and axes as users give them, made canonical: tuples of ints, and ints from 0."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.core.aval import SymbolicSize
+from hlofront.core.trace import Tracer
+
+Shape = tuple[int, ...]
+
+
+def canonical_shape(shape: Any, context: str = "") -> Shape:
+    """A shape as a tuple of ints; a single integer is a shape of one axis.
+
+    Args:
+      shape: a sequence of integers, such as a tuple, list or NumPy array, or one integer.
+      context: what the shape is for, said at the end of the error.
+
+    Raises:
+      TypeError: if a size is no integer, or is a traced value.
+    """
+    if type(shape) is tuple:
+        for size in shape:
+            if type(size) is not int:
+                break
+        else:
+            return shape
+    try:
+        return tuple(map(_size, shape))
+    except TypeError:
+        pass
+    try:
+        return (_size(shape),)
+    except TypeError:
+        raise _no_shape(shape, context) from None
+
+
+def _size(size: Any) -> Any:
+    if isinstance(size, SymbolicSize):
+        return size
+    return operator.index(size)
+
+
+def _no_shape(shape: Any, context: str) -> TypeError:
+    # Tuples and lists show what each member is; everything else shows itself.
+    shown = tuple(shape) if isinstance(shape, tuple | list) else shape
+    text = (
+        f"Shapes must be 1D sequences of concrete values of integer type, got {shown}."
+        + (f" {context}" if context else "")
+    )
+    members = shown if type(shown) is tuple else (shown,)
+    tracers = [member for member in members if isinstance(member, Tracer)]
+    if tracers:
+        text += (
+            "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller "
+            "subfunctions."
+        )
+        for tracer in tracers:
+            origin = tracer._origin_message()
+            if origin:
+                text += "\n" + origin.strip("\n")
+    return TypeError(text)
+
+
+def integers(values: Any, what: str) -> tuple[int, ...]:
+    """A list of axes, indices or strides as a tuple of ints, of any sign.
+
+    Raises:
+      TypeError: if one is no integer, or there is no list; `what` names it.
+    """
+    if type(values) is tuple:
+        for value in values:
+            if type(value) is not int:
+                break
+        else:
+            return values
+    try:
+        return tuple(map(_size, values))
+    except TypeError:
+        if isinstance(values, Tracer) or (
+            isinstance(values, tuple | list) and any(isinstance(v, Tracer) for v in values)
+        ):
+            raise _no_shape(values, f"It was given as {what}.") from None
+        raise TypeError(f"{what} must be a sequence of integers, got {values!r}.") from None
+
+
+def canonical_axis(axis: Any, ndim: int) -> int:
+    """An axis counted from 0; negative ones count from the end.
+
+    Raises:
+      ValueError: if an array of `ndim` axes has no such one.
+      TypeError: if it is no integer.
+    """
+    index = axis if type(axis) is int else operator.index(axis)
+    if 0 <= index < ndim:
+        return index
+    if -ndim <= index < 0:
+        return index + ndim
+    raise ValueError(f"axis {index} is out of bounds for array of dimension {ndim}")
+
+
+def canonical_axes(axes: Any, ndim: int) -> tuple[int, ...]:
+    """Several axes, each counted from 0, in the order given; one integer is one axis."""
+    if not isinstance(axes, Sequence) and not hasattr(axes, "__iter__"):
+        axes = (axes,)
+    return tuple([canonical_axis(axis, ndim) for axis in axes])
+
+
+def check_nonnegative(name: str, what: str, values: tuple[int, ...]) -> None:
+    """Raise the TypeError that names the operation, its parameter and what was given."""
+    for value in values:
+        if value < 0:
+            raise TypeError(
+                f"{name} {what} must have every element be nonnegative, got {values}."
+            )
