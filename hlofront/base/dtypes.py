@@ -56,12 +56,12 @@ def dtype_of(dtype: Any) -> Any:
     Raises:
       TypeError: if it stands for none, or for a whole kind of dtypes, as np.floating does.
     """
+    if isinstance(dtype, np.dtype) or isinstance(dtype, ExtendedDType):
+        return dtype
     try:
         return _dtype_of[dtype]
     except (KeyError, TypeError):
         pass
-    if isinstance(dtype, np.dtype | ExtendedDType):
-        return dtype
     if isinstance(dtype, type) and dtype in _abstract_classes:
         raise TypeError(f"{dtype.__name__} is a kind of dtypes; wanted one dtype, such as float32")
     found = np.dtype(dtype)
@@ -96,6 +96,9 @@ _narrowed = {
 # What dtype-likes become, with 64-bit dtypes off and on.
 _canonical_32: dict[Any, Any] = {}
 _canonical_64: dict[Any, Any] = {}
+# The same for the dtypes of arrays, of which there are few.
+_of_array_32 = {dtype: _narrowed.get(dtype, dtype) for dtype in (*all_dtypes, float0)}
+_of_array_64 = {dtype: dtype for dtype in (*all_dtypes, float0)}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
@@ -127,19 +130,19 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     return found
 
 
-def array_dtype(dtype: Any) -> np.dtype:
+def array_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype on a device of a NumPy array of this dtype.
 
     Raises:
       TypeError: if no device has it: strings, objects, dates, other byte orders.
     """
-    found = canonicalize_dtype(dtype)
-    if found not in all_dtypes and found != float0:
+    try:
+        return (_of_array_64 if _x64.value else _of_array_32)[dtype]
+    except KeyError:
         raise TypeError(
-            f"dtype {found} is not a valid JAX array type: wanted numbers or booleans in native "
+            f"dtype {dtype} is not a valid JAX array type: wanted numbers or booleans in native "
             "byte order. Convert the array with .astype first."
-        )
-    return found
+        ) from None
 
 
 _PYTHON_32 = {
@@ -313,12 +316,14 @@ _SCALAR_KINDS = (
 )
 
 
+@functools.cache
 def to_numeric_dtype(dtype: Any) -> Any:
     """The dtype itself, and int32 for booleans."""
     dtype = dtype_of(dtype)
     return np.dtype("int32") if dtype == bool_ else dtype
 
 
+@functools.cache
 def to_inexact_dtype(dtype: Any) -> Any:
     """The dtype itself if floating or complex; for integers and booleans a float that fits."""
     dtype = dtype_of(dtype)
@@ -327,6 +332,7 @@ def to_inexact_dtype(dtype: Any) -> Any:
     return np.dtype("float64" if dtype.itemsize == 8 else "float32")
 
 
+@functools.cache
 def to_floating_dtype(dtype: Any) -> Any:
     """As to_inexact_dtype, but the dtype of its parts for a complex one."""
     dtype = to_inexact_dtype(dtype)
@@ -335,6 +341,7 @@ def to_floating_dtype(dtype: Any) -> Any:
     return dtype
 
 
+@functools.cache
 def to_complex_dtype(dtype: Any) -> Any:
     """The dtype itself if complex; else complex128 for 64-bit dtypes and complex64 for others."""
     dtype = dtype_of(dtype)
@@ -536,12 +543,12 @@ def dtype_and_weakness(x: Any) -> Promotable:
 
     Raises TypeError if it is none of these, or has a dtype that no device has.
     """
-    dtype = getattr(x, "dtype", None)
+    type_ = type(x)
+    dtype = None if type_ in _PYTHON_32 else getattr(x, "dtype", None)
     if dtype is None:
-        type_ = type(x)
         if not isinstance(x, bool | int | float | complex):
             raise TypeError(f"a value of type {type_.__name__} has no dtype: got {x!r}")
-        return python_scalar_dtype(type_), not isinstance(x, bool)
+        return python_scalar_dtype(type_), type_ is not bool
     if isinstance(x, np.ndarray | np.generic):
         return array_dtype(dtype), False
     return dtype, bool(getattr(x, "weak_type", False))

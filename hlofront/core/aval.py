@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import ExtendedDType, canonicalize_dtype, python_scalar_dtype, short_name
+from hlofront.base.dtypes import (
+    ExtendedDType,
+    array_dtype,
+    float0,
+    python_scalar_dtype,
+    short_name,
+)
 
 
 class AbstractValue:
@@ -155,7 +161,7 @@ class SymbolicSize:
 
 
 def _dtype_name(dtype) -> str:
-    return dtype.name
+    return "float0" if dtype == float0 else dtype.name
 
 
 # ---- the aval of any value -------------------------------------------------------------------
@@ -211,7 +217,7 @@ def _of_bool(x) -> ShapedArray:
 
 
 def _of_numpy(x) -> ShapedArray:
-    return ShapedArray(x.shape, canonicalize_dtype(x.dtype))
+    return ShapedArray(x.shape, array_dtype(x.dtype))
 
 
 _bool_scalar = ShapedArray((), np.dtype(np.bool_), False)

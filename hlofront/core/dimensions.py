@@ -4,6 +4,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hlofront.core.aval import SymbolicSize
 from hlofront.core.trace import Tracer
 
@@ -45,9 +47,8 @@ def _size(size: Any) -> Any:
 def _no_shape(shape: Any, context: str) -> TypeError:
     # Tuples and lists show what each member is; everything else shows itself.
     shown = tuple(shape) if isinstance(shape, tuple | list) else shape
-    text = (
-        f"Shapes must be 1D sequences of concrete values of integer type, got {shown}."
-        + (f" {context}" if context else "")
+    text = f"Shapes must be 1D sequences of concrete values of integer type, got {shown}." + (
+        f" {context}" if context else ""
     )
     members = shown if type(shown) is tuple else (shown,)
     tracers = [member for member in members if isinstance(member, Tracer)]
@@ -89,7 +90,8 @@ def canonical_axis(axis: Any, ndim: int) -> int:
     """An axis counted from 0; negative ones count from the end.
 
     Raises:
-      ValueError: if an array of `ndim` axes has no such one.
+      numpy.exceptions.AxisError, a ValueError and IndexError: if an array of `ndim` axes has no
+        such one.
       TypeError: if it is no integer.
     """
     index = axis if type(axis) is int else operator.index(axis)
@@ -97,7 +99,7 @@ def canonical_axis(axis: Any, ndim: int) -> int:
         return index
     if -ndim <= index < 0:
         return index + ndim
-    raise ValueError(f"axis {index} is out of bounds for array of dimension {ndim}")
+    raise np.exceptions.AxisError(index, ndim)
 
 
 def canonical_axes(axes: Any, ndim: int) -> tuple[int, ...]:
@@ -111,6 +113,4 @@ def check_nonnegative(name: str, what: str, values: tuple[int, ...]) -> None:
     """Raise the TypeError that names the operation, its parameter and what was given."""
     for value in values:
         if value < 0:
-            raise TypeError(
-                f"{name} {what} must have every element be nonnegative, got {values}."
-            )
+            raise TypeError(f"{name} {what} must have every element be nonnegative, got {values}.")

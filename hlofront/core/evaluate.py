@@ -1,17 +1,12 @@
 """Running a jaxpr: its operations are bound again, one by one, to whatever interprets them now."""
 
 from collections.abc import Sequence
-from contextvars import ContextVar
 from typing import Any
 
 from hlofront.base.boundary import user_context
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
-from hlofront.core.names import named_scopes
+from hlofront.core.names import coming_from
 from hlofront.core.trace import is_eager
-
-# The traceback of the equation that is being bound again; None where no jaxpr is run. What is
-# written down meanwhile comes from the lines that the equation came from.
-replayed_traceback: ContextVar[Any] = ContextVar("replayed_traceback", default=None)
 
 
 def eval_jaxpr(
@@ -38,7 +33,6 @@ def eval_jaxpr(
     del args
     last_uses = _last_uses(jaxpr)
     tracing = not is_eager()
-    before = replayed_traceback.get()
 
     def read(atom: Atom) -> Any:
         return atom.val if type(atom) is Literal else environment[atom]
@@ -49,9 +43,8 @@ def eval_jaxpr(
             for var in is_last:
                 environment.pop(var, None)
             if tracing:
-                if propagate_source_info:
-                    replayed_traceback.set(equation.traceback)
-                with named_scopes(equation.name_stack):
+                traceback = equation.traceback if propagate_source_info else None
+                with coming_from(equation.name_stack, traceback):
                     results = equation.primitive.bind(*operands, **equation.params)
             else:
                 results = equation.primitive.bind(*operands, **equation.params)
@@ -64,9 +57,6 @@ def eval_jaxpr(
     except Exception:
         with user_context(equation.traceback):
             raise
-    finally:
-        if tracing:
-            replayed_traceback.set(before)
     return [read(atom) for atom in jaxpr.outvars]
 
 

@@ -1,11 +1,16 @@
-"""The named scopes that are open: `named_scope("attention")` labels what is traced inside."""
+"""Where operations come from: the named scopes that are open, and the equation run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 _stack: ContextVar[tuple[str, ...]] = ContextVar("names", default=())
+_replayed: ContextVar[Any] = ContextVar("replayed_traceback", default=None)
+
 current_name_stack = _stack.get
+# The traceback of the equation that is run again now; None where the user's code is running.
+replayed_traceback = _replayed.get
 
 
 @contextmanager
@@ -26,11 +31,32 @@ def named_scope(name: str) -> Iterator[None]:
         _stack.reset(token)
 
 
-@contextmanager
-def named_scopes(names: tuple[str, ...]) -> Iterator[None]:
-    """Label with these names, outermost first, inside the scopes that are open."""
-    token = _stack.set((*_stack.get(), *names))
-    try:
-        yield
-    finally:
-        _stack.reset(token)
+class coming_from:
+    """What is traced inside comes from these scopes, inside the open ones, and this traceback."""
+
+    __slots__ = ("name_stack", "tokens", "traceback")
+
+    def __init__(self, name_stack: tuple[str, ...], traceback: Any):
+        self.name_stack = name_stack
+        self.traceback = traceback
+
+    def __enter__(self) -> None:
+        stack = _stack.get()
+        self.tokens = (_stack.set((*stack, *self.name_stack)), _replayed.set(self.traceback))
+
+    def __exit__(self, *_: Any) -> None:
+        _stack.reset(self.tokens[0])
+        _replayed.reset(self.tokens[1])
+
+
+class in_own_program:
+    """What is traced inside is a program of its own: scopes around its call are not its own."""
+
+    __slots__ = ("tokens",)
+
+    def __enter__(self) -> None:
+        self.tokens = (_stack.set(()), _replayed.set(None))
+
+    def __exit__(self, *_: Any) -> None:
+        _stack.reset(self.tokens[0])
+        _replayed.reset(self.tokens[1])

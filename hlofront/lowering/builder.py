@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Operation, context, ir
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
@@ -176,6 +177,9 @@ class Builder:
 
     def broadcast(self, x: Value, result: ShapedArray, dimensions: Sequence[int]) -> Value:
         """broadcast_in_dim: axis i of x becomes axis dimensions[i] of the result."""
+        if isinstance(result.dtype, ExtendedDType):
+            physical_rank = len(result.dtype.physical(result.shape)[0])
+            dimensions = (*dimensions, *range(result.ndim, physical_rank))
         return self.op(
             "stablehlo.broadcast_in_dim",
             (x,),
@@ -254,6 +258,10 @@ class Builder:
         )
         outvars = equation.outvars
         name = DIRECT.get(primitive)
+        if name is not None and equation.params:
+            for value in equation.params.values():
+                if value is not None:
+                    name = None
         operands = [
             environment[atom] if type(atom) is not Literal else self.literal(atom, name, outvars)
             for atom in equation.invars

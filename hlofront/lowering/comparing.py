@@ -1,42 +1,87 @@
 """Comparisons and selection as StableHLO."""
 
-import math
-
 import numpy as np
 
+from hlofront.base.dtypes import iinfo, issubdtype
 from hlofront.base.elements import ExtendedDType
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
-from hlofront.lowering import types
+from hlofront.lowering.reducing import emit_reduce, one_op
 from hlofront.primitives import comparing as c
-
-_DIRECTIONS = {
-    c.eq_p: "EQ",
-    c.ne_p: "NE",
-    c.ge_p: "GE",
-    c.gt_p: "GT",
-    c.le_p: "LE",
-    c.lt_p: "LT",
-}
-_TOTAL_ORDER_DIRECTIONS = {c.eq_to_p: "EQ", c.le_to_p: "LE", c.lt_to_p: "LT"}
 
 
 def _comparison(direction, total_order=False):
     def rule(build, x, y):
         aval_x, aval_y = build.avals_in
-        operands = ShapedArray(build.avals_out[0].shape, aval_x.dtype)
-        x = build.broadcast_to(x, aval_x, operands)
-        y = build.broadcast_to(y, aval_y, operands)
-        if isinstance(aval_x.dtype, ExtendedDType):
-            return _compare_extended(build, direction, x, y, operands)
-        is_float = aval_x.dtype.kind not in "biu" and types.is_float(aval_x.dtype)
-        kind = "TOTALORDER" if total_order and is_float else None
-        return build.compare(direction, x, y, operands, kind)
+        dtype = aval_x.dtype
+        aval = ShapedArray(build.avals_out[0].shape, dtype)
+        x = build.broadcast_to(x, aval_x, aval)
+        y = build.broadcast_to(y, aval_y, aval)
+        if isinstance(dtype, ExtendedDType):
+            return _compare_extended(build, direction, x, y, aval)
+        kind = "TOTALORDER" if total_order and issubdtype(dtype, np.floating) else None
+        return build.compare(direction, x, y, aval, kind)
 
     return rule
 
 
-for _primitive, _direction in _DIRECTIONS.items():
-    lower(_primitive)(_comparison(_direction))
-for _primitive, _direction in _TOTAL_ORDER_DIRECTIONS.items():
-    lower(_primitive)(_comparison(_direction, total_order=True))
+def _compare_extended(build, direction, x, y, aval):
+    """Elements that are arrays on a device are equal if all of their elements are."""
+    physical = ShapedArray(*aval.dtype.physical(aval.shape))
+    equal = build.compare(direction, x, y, physical)
+    init = build.constant(direction == "EQ")
+    result = aval.update(dtype=np.dtype(np.bool_))
+    fold = one_op("stablehlo.and" if direction == "EQ" else "stablehlo.or")(result)
+    axes = range(aval.ndim, physical.ndim)
+    return emit_reduce(build, [equal], [init], [result], axes, fold)[0]
+
+
+lower(c.eq_p)(_comparison("EQ"))
+lower(c.ne_p)(_comparison("NE"))
+lower(c.ge_p)(_comparison("GE"))
+lower(c.gt_p)(_comparison("GT"))
+lower(c.le_p)(_comparison("LE"))
+lower(c.lt_p)(_comparison("LT"))
+lower(c.eq_to_p)(_comparison("EQ", total_order=True))
+lower(c.le_to_p)(_comparison("LE", total_order=True))
+lower(c.lt_to_p)(_comparison("LT", total_order=True))
+
+
+@lower(c.select_n_p)
+def _(build, which, *cases):
+    which_aval, case_aval = build.avals_in[0], build.avals_out[0]
+    if len(cases) == 1:
+        return cases[0]
+    if isinstance(case_aval.dtype, ExtendedDType):
+        which, which_aval = _over_elements(build, which, which_aval, case_aval)
+    return _select(build, which, which_aval, cases, 0)
+
+
+def _select(build, which, which_aval, cases, offset):
+    """Halve the cases until one is left; `offset` is the number of the first one."""
+    if len(cases) == 1:
+        return cases[0]
+    middle = len(cases) // 2
+    if which_aval.dtype == np.bool_:
+        return build.op("stablehlo.select", (which, cases[1], cases[0]))
+    if offset + middle > iinfo(which_aval.dtype).max:
+        return _select(build, which, which_aval, cases[:middle], offset)
+    bound = build.full(offset + middle, which_aval)
+    is_below = build.compare("LT", which, bound, which_aval)
+    return build.op(
+        "stablehlo.select",
+        (
+            is_below,
+            _select(build, which, which_aval, cases[:middle], offset),
+            _select(build, which, which_aval, cases[middle:], offset + middle),
+        ),
+    )
+
+
+def _over_elements(build, which, aval, case_aval):
+    """`which` in the shape that the cases, of an extended dtype, have on a device."""
+    if not aval.shape:
+        return which, aval
+    shape, _ = case_aval.dtype.physical(case_aval.shape)
+    result = aval.update(shape=shape)
+    return build.broadcast(which, result, range(aval.ndim)), result

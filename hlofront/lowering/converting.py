@@ -1,1 +1,49 @@
 """Conversions between dtypes as StableHLO."""
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import ExtendedDType
+from hlofront.core.rules import lower
+from hlofront.lowering import types
+from hlofront.primitives import converting as c
+from hlofront.primitives.families import real_of
+
+
+@lower(c.convert_element_type_p)
+def _(build, x, *, new_dtype, weak_type, sharding):
+    return convert(build, x, build.avals_in[0], build.avals_out[0])
+
+
+def convert(build, x, aval, result):
+    """x of `aval` in the dtype of `result`: a fraction or imaginary part is dropped."""
+    if aval.dtype == result.dtype or isinstance(aval.dtype, ExtendedDType):
+        return x
+    if issubdtype(aval.dtype, np.complexfloating) and not issubdtype(
+        result.dtype, np.complexfloating
+    ):
+        aval = aval.update(dtype=real_of(aval.dtype))
+        x = build.op("stablehlo.real", (x,), aval)
+    if result.dtype == np.bool_:
+        return build.compare("NE", x, build.full(0, aval), aval)
+    return x if aval.dtype == result.dtype else build.convert(x, result)
+
+
+@lower(c.bitcast_convert_type_p)
+def _(build, x, *, new_dtype):
+    return build.op("stablehlo.bitcast_convert", (x,))
+
+
+@lower(c.reduce_precision_p)
+def _(build, x, *, exponent_bits, mantissa_bits):
+    return build.op(
+        "stablehlo.reduce_precision",
+        (x,),
+        exponent_bits=types.i32(exponent_bits),
+        mantissa_bits=types.i32(mantissa_bits),
+    )
+
+
+@lower(c.copy_p, c.stage_p, c.stop_gradient_p)
+def _(build, x):
+    return x

@@ -35,6 +35,7 @@ DIRECT: dict[Primitive, str] = {
     e.is_finite_p: "stablehlo.is_finite",
     e.log1p_p: "stablehlo.log_plus_one",
     e.log_p: "stablehlo.log",
+    e.logistic_p: "stablehlo.logistic",
     e.mul_p: "stablehlo.multiply",
     e.mulhi_p: "chlo.mulhi",
     e.neg_p: "stablehlo.negate",

@@ -1,9 +1,206 @@
-"""Elementwise primitives whose operation takes an attribute."""
+"""Elementwise primitives that are more than one operation, or whose operation has attributes."""
 
+import math
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
+from hlofront.lowering.converting import convert
+from hlofront.lowering.direct import accuracy_attribute
 from hlofront.primitives import elementwise as e
+from hlofront.primitives.families import real_of
+
+
+def _is_complex(aval):
+    return issubdtype(aval.dtype, np.complexfloating)
+
+
+def _operands(build, *operands):
+    """The operands in the shape of the result."""
+    out = build.avals_out[0]
+    return tuple(map(build.broadcast_to, operands, build.avals_in, (out,) * len(operands)))
+
+
+# ---- arithmetic ------------------------------------------------------------------------------
+
+
+@lower(e.mul_p)
+def _(build, x, y, *, out_dtype):
+    out = build.avals_out[0]
+    x, y = (
+        convert(build, operand, aval.update(shape=out.shape), out)
+        for operand, aval in zip(_operands(build, x, y), build.avals_in, strict=True)
+    )
+    return build.op("stablehlo.multiply", (x, y))
+
+
+@lower(e.sign_p)
+def _(build, x):
+    aval = build.avals_in[0]
+    if not issubdtype(aval.dtype, np.unsignedinteger):
+        return build.op("stablehlo.sign", (x,))
+    zero = build.full(0, aval)
+    return build.op(
+        "stablehlo.select", (build.compare("EQ", x, zero, aval), zero, build.full(1, aval))
+    )
+
+
+@lower(e.square_p)
+def _(build, x):
+    if _is_complex(build.avals_in[0]):
+        return build.op("chlo.square", (x,))
+    return build.op("stablehlo.multiply", (x, x))
+
+
+def _extreme(name, direction):
+    def rule(build, x, y):
+        aval = build.avals_out[0]
+        x, y = _operands(build, x, y)
+        if not _is_complex(aval):
+            return build.op(name, (x, y))
+        return select_complex(build, direction, x, y, aval)
+
+    return rule
+
+
+def select_complex(build, direction, x, y, aval):
+    """x where its real part, or if equal its imaginary part, compares so with y's; else y."""
+    part = ShapedArray(aval.shape, real_of(aval.dtype))
+    flag = part.update(dtype=np.dtype(np.bool_))
+    real_x, real_y, imag_x, imag_y = (
+        build.op(f"stablehlo.{which}", (z,), part) for which in ("real", "imag") for z in (x, y)
+    )
+    by_imaginary = build.compare("EQ", real_x, real_y, part)
+    takes_x = build.op(
+        "stablehlo.select",
+        (
+            by_imaginary,
+            build.compare(direction, imag_x, imag_y, part),
+            build.compare(direction, real_x, real_y, part),
+        ),
+        flag,
+    )
+    return build.op("stablehlo.select", (takes_x, x, y), aval)
+
+
+lower(e.max_p)(_extreme("stablehlo.maximum", "GT"))
+lower(e.min_p)(_extreme("stablehlo.minimum", "LT"))
+
+
+@lower(e.clamp_p)
+def _(build, low, x, high):
+    return build.op("stablehlo.clamp", (low, x, high))
+
+
+@lower(e.round_p)
+def _(build, x, *, rounding_method):
+    if rounding_method == e.RoundingMethod.TO_NEAREST_EVEN:
+        return build.op("stablehlo.round_nearest_even", (x,))
+    return build.op("stablehlo.round_nearest_afz", (x,))
+
+
+# ---- exponentials and powers -----------------------------------------------------------------
+
+
+@lower(e.exp2_p)
+def _(build, x, *, accuracy):
+    scaled = build.op("stablehlo.multiply", (x, build.full(math.log(2), build.avals_in[0])))
+    return build.op("stablehlo.exponential", (scaled,), **accuracy_attribute(accuracy))
+
+
+@lower(e.pow_p)
+def _(build, x, y):
+    out = build.avals_out[0]
+    x, y = _operands(build, x, y)
+    y_aval = build.avals_in[1]
+    if y_aval.dtype != out.dtype:
+        y = build.convert(y, ShapedArray(out.shape, out.dtype))
+    return build.op("stablehlo.power", (x, y))
+
+
+@lower(e.integer_pow_p)
+def _(build, x, *, y):
+    aval = build.avals_in[0]
+    if y == 0:
+        return build.full(1, aval)
+    power, square, left = None, x, abs(y)
+    while True:
+        if left % 2:
+            power = square if power is None else build.op("stablehlo.multiply", (power, square))
+        left //= 2
+        if not left:
+            break
+        square = build.op("stablehlo.multiply", (square, square))
+    if y > 0:
+        return power
+    return build.op("stablehlo.divide", (build.full(1, aval), power))
+
+
+# ---- complex numbers -------------------------------------------------------------------------
+
+
+@lower(e.conj_p)
+def _(build, x, *, input_dtype):
+    aval = build.avals_in[0]
+    if not _is_complex(aval):
+        return build.op("stablehlo.complex", (x, build.full(0, aval)))
+    part = aval.update(dtype=real_of(aval.dtype))
+    real = build.op("stablehlo.real", (x,), part)
+    imag = build.op("stablehlo.imag", (x,), part)
+    return build.op("stablehlo.complex", (real, build.op("stablehlo.negate", (imag,), part)))
 
 
 @lower(e.sin_p)
 def _(build, x, *, accuracy):
-    return build.op("stablehlo.sine", (x,))
+    if not _is_complex(build.avals_in[0]):
+        return build.op("stablehlo.sine", (x,), **accuracy_attribute(accuracy))
+    # sin(a + bi) = sin a cosh b + i cos a sinh b
+    part, a, sin, cos, sinh, cosh = _parts_of_sine(build, x)
+    real = build.op("stablehlo.multiply", (sin, cosh), part)
+    imag = build.op("stablehlo.multiply", (cos, sinh), part)
+    # 0 times an infinite cosh is 0 here.
+    is_zero = build.compare("EQ", a, build.full(0, part), part)
+    real = build.op("stablehlo.select", (is_zero, a, real), part)
+    return build.op("stablehlo.complex", (real, imag))
+
+
+@lower(e.cos_p)
+def _(build, x, *, accuracy):
+    if not _is_complex(build.avals_in[0]):
+        return build.op("stablehlo.cosine", (x,), **accuracy_attribute(accuracy))
+    # cos(a + bi) = cos a cosh b - i sin a sinh b
+    part, a, sin, cos, sinh, cosh = _parts_of_sine(build, x)
+    real = build.op("stablehlo.multiply", (cos, cosh), part)
+    imag = build.op("stablehlo.multiply", (sin, sinh), part)
+    is_zero = build.compare("EQ", a, build.full(0, part), part)
+    direction = build.op("stablehlo.sign", (sinh,), part)
+    zero = build.op("stablehlo.multiply", (a, direction), part)
+    imag = build.op("stablehlo.select", (is_zero, zero, imag), part)
+    return build.op("stablehlo.complex", (real, build.op("stablehlo.negate", (imag,), part)))
+
+
+def _parts_of_sine(build, x):
+    """For x = a + bi: the aval of a, and a, sin a, cos a, sinh b, cosh b."""
+    aval = build.avals_in[0]
+    part = ShapedArray(aval.shape, real_of(aval.dtype))
+    a = build.op("stablehlo.real", (x,), part)
+    b = build.op("stablehlo.imag", (x,), part)
+    up = build.op("stablehlo.exponential_minus_one", (b,), part)
+    down = build.op("stablehlo.negate", (b,), part)
+    down = build.op("stablehlo.exponential_minus_one", (down,), part)
+    half = build.full(0.5, part)
+    difference = build.op("stablehlo.subtract", (up, down), part)
+    total = build.op("stablehlo.add", (up, down), part)
+    sinh = build.op("stablehlo.multiply", (difference, half), part)
+    cosh = build.op("stablehlo.multiply", (total, half), part)
+    cosh = build.op("stablehlo.add", (cosh, build.full(1, part)), part)
+    return (
+        part,
+        a,
+        build.op("stablehlo.sine", (a,), part),
+        build.op("stablehlo.cosine", (a,), part),
+        sinh,
+        cosh,
+    )

@@ -146,15 +146,19 @@ def _emit_index(build, x, axes, index_dtype, direction, start):
     truth = ShapedArray((), np.dtype(np.bool_))
 
     def body(inner, x, i, y, j):
-        # x stands before y if it is more extreme or NaN; equal ones are ordered by their index.
+        # x stands before y if it is more extreme, or NaN where y is not. Among equal ones and
+        # among NaNs the index decides, in whatever order a device combines them.
         first = inner.compare(direction, x, y, value)
+        same = inner.compare("EQ", x, y, value)
         if issubdtype(operand.dtype, np.floating):
-            first = inner.op("stablehlo.or", (first, inner.compare("NE", x, x, value)), truth)
-        tie = inner.op(
-            "stablehlo.and",
-            (inner.compare("EQ", x, y, value), inner.compare("LT", i, j, index)),
-            truth,
-        )
+            x_is_nan = inner.compare("NE", x, x, value)
+            y_is_number = inner.compare("EQ", y, y, value)
+            y_is_nan = inner.compare("NE", y, y, value)
+            only_x = inner.op("stablehlo.and", (x_is_nan, y_is_number), truth)
+            both = inner.op("stablehlo.and", (x_is_nan, y_is_nan), truth)
+            first = inner.op("stablehlo.or", (first, only_x), truth)
+            same = inner.op("stablehlo.or", (same, both), truth)
+        tie = inner.op("stablehlo.and", (same, inner.compare("LT", i, j, index)), truth)
         first_index = inner.op("stablehlo.or", (first, tie), truth)
         return [
             inner.op("stablehlo.select", (first, x, y), value),

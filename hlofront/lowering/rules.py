@@ -23,6 +23,8 @@ from hlofront.lowering import (
     windowed,
 )
 
+from hlofront.lowering.module import lower_program
+
 __all__ = [
     "barriers",
     "by_tracing",
@@ -34,6 +36,7 @@ __all__ = [
     "cumulative",
     "elementwise",
     "gathering",
+    "lower_program",
     "programs",
     "random_bits",
     "reduce",

@@ -66,9 +66,7 @@ def select_n(which, *cases):
 def _(which: Any, *cases: Any):
     if which.dtype == np.bool_:
         if len(cases) > 2:
-            raise TypeError(
-                f"select with boolean `which` cannot have > 2 cases, got {len(cases)}."
-            )
+            raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.")
     elif not issubdtype(which.dtype, np.integer):
         raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype}.")
     first = cases[0]

@@ -1,1 +1,379 @@
-"""Sums of products: dot_general and its kin."""
+"""Sums of products: dot_general, ragged_dot."""
+
+import enum
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.base.config import default_matmul_precision
+from hlofront.base.dtypes import bit_width, check_user_dtype_supported, finfo, issubdtype
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+
+# ---- precision -----------------------------------------------------------------------------------
+
+
+class Precision(enum.Enum):
+    """How many of a float32's bits products keep, where hardware multiplies shorter numbers.
+
+    DEFAULT is fastest, HIGHEST keeps all of float32.
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __repr__(self):
+        return f"Precision.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+
+class DotAlgorithm(NamedTuple):
+    """Which arithmetic a dot does: types of operands and sums, and how often it multiplies.
+
+    Args:
+      lhs_precision_type: what the left operand is rounded to.
+      rhs_precision_type: what the right operand is rounded to.
+      accumulation_type: in what products are summed.
+      lhs_component_count: how many numbers of that type stand for one on the left.
+      rhs_component_count: how many on the right.
+      num_primitive_operations: how many products are made for one.
+      allow_imprecise_accumulation: whether sums may be less exact for speed (FP8 on GPUs).
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """The dot algorithms that devices have: operand, operand, sum; X3 multiplies thrice."""
+
+    DEFAULT = enum.auto()
+    ANY_F8_ANY_F8_F32 = enum.auto()
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
+    ANY_F8_ANY_F8_ANY = enum.auto()
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
+    F16_F16_F16 = enum.auto()
+    F16_F16_F32 = enum.auto()
+    BF16_BF16_BF16 = enum.auto()
+    BF16_BF16_F32 = enum.auto()
+    BF16_BF16_F32_X3 = enum.auto()
+    BF16_BF16_F32_X6 = enum.auto()
+    BF16_BF16_F32_X9 = enum.auto()
+    TF32_TF32_F32 = enum.auto()
+    TF32_TF32_F32_X3 = enum.auto()
+    F32_F32_F32 = enum.auto()
+    F64_F64_F64 = enum.auto()
+
+    def __repr__(self):
+        return f"DotAlgorithmPreset.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+
+PrecisionLike = (
+    None
+    | str
+    | Precision
+    | tuple[str, str]
+    | tuple[Precision, Precision]
+    | DotAlgorithm
+    | DotAlgorithmPreset
+)
+
+_precisions = {
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "default": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+}
+
+
+def canonical_precision(precision: Any) -> Any:
+    """What a precision means: a pair of Precision, a DotAlgorithm, a preset, or None.
+
+    None stands for the option jax_default_matmul_precision.
+
+    Raises ValueError for anything that is not a precision.
+    """
+    if precision is None:
+        precision = default_matmul_precision.value
+        if precision is None:
+            return None
+    if isinstance(precision, str):
+        single = _precisions.get(precision)
+        if single is not None:
+            return single, single
+        preset = DotAlgorithmPreset.__members__.get(precision)
+        if preset is not None:
+            return preset
+    elif isinstance(precision, Precision):
+        return precision, precision
+    elif isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
+        return precision
+    elif isinstance(precision, tuple | list) and len(precision) == 2:
+        pair = tuple(
+            p if isinstance(p, Precision) else _precisions.get(p) if isinstance(p, str) else None
+            for p in precision
+        )
+        if None not in pair:
+            return pair
+    raise ValueError(
+        f"Precision argument must be None, a lax.Precision, one of the strings "
+        f"{', '.join(map(repr, _precisions))}, a tuple of two of these (one per operand), a "
+        f"lax.DotAlgorithm, or a lax.DotAlgorithmPreset or its name; but got {precision!r}."
+    )
+
+
+def canonical_element_type(dtype: Any, where: str) -> Any:
+    """A preferred_element_type as a dtype, or None."""
+    return None if dtype is None else np.dtype(check_user_dtype_supported(dtype, where))
+
+
+# ---- dtypes --------------------------------------------------------------------------------------
+
+
+def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
+    """The dtype of sums of products of two dtypes: the wider one, unless another is preferred.
+
+    A kind of number goes before bits, and bits before the sign: complex, floating, integer, bool.
+
+    Raises TypeError if neither dtype is the wider, or the preferred one is too narrow for
+    integers.
+    """
+    if lhs == rhs:
+        dtype = lhs
+    else:
+        left, right = _width(lhs), _width(rhs)
+        if left == right:
+            raise TypeError(
+                f"{name} argument type error: {lhs}, {rhs}. Neither dtype is wider than the "
+                "other; convert one operand with .astype."
+            )
+        dtype = lhs if left > right else rhs
+    if preferred is None or preferred == dtype:
+        return dtype
+    if not issubdtype(dtype, np.floating) and _bits(preferred) < _bits(dtype):
+        raise TypeError(
+            "`preferred_element_type` must not be narrower than the original type, got "
+            f"preferred_element_type of {preferred} for result type of {dtype}."
+        )
+    return preferred
+
+
+def _width(dtype: Any) -> tuple[float, ...]:
+    """What orders dtypes of operands."""
+    if dtype == np.bool_:
+        return (0, 0)
+    if issubdtype(dtype, np.integer):
+        return (1, bit_width(dtype), issubdtype(dtype, np.signedinteger))
+    kind = 3 if issubdtype(dtype, np.complexfloating) else 2
+    return (kind, float(finfo(dtype).max))
+
+
+def _bits(dtype: Any) -> int:
+    if dtype == np.bool_:
+        return 1
+    return bit_width(dtype) // (2 if issubdtype(dtype, np.complexfloating) else 1)
+
+
+# ---- dot -----------------------------------------------------------------------------------------
+
+dot_general_p = Primitive("dot_general")
+
+
+def dot_general(
+    lhs,
+    rhs,
+    dimension_numbers,
+    precision=None,
+    preferred_element_type=None,
+    *,
+    out_sharding=None,
+):
+    """Products of two arrays, summed over some axes and kept apart by others.
+
+    The result has the batch axes, then the other axes of `lhs`, then those of `rhs`.
+
+    Args:
+      lhs: an array.
+      rhs: an array.
+      dimension_numbers: ((axes of lhs to sum over, axes of rhs), (batch axes of lhs, of rhs)),
+        each a sequence of integers or one integer, matched in order.
+      precision: see `Precision`; also the names "default", "high" and "highest", a pair for the
+        two operands, a `DotAlgorithm`, or a `DotAlgorithmPreset` or its name. By default the
+        option jax_default_matmul_precision.
+      preferred_element_type: the dtype of the sums and of the result. By default the wider dtype
+        of the operands.
+      out_sharding: how the result is laid out over devices.
+
+    Raises:
+      TypeError: if sizes or numbers of the axes differ, axes are out of range or given twice, or
+        the dtypes do not go together.
+      ValueError: if `precision` is none.
+    """
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    return process(
+        dot_general_p,
+        (lhs, rhs),
+        {
+            "dimension_numbers": (
+                (_axes(lhs_contracting), _axes(rhs_contracting)),
+                (_axes(lhs_batch), _axes(rhs_batch)),
+            ),
+            "precision": canonical_precision(precision),
+            "preferred_element_type": canonical_element_type(preferred_element_type, "dot"),
+            "out_sharding": out_sharding,
+        },
+    )
+
+
+def dot(
+    lhs,
+    rhs,
+    *,
+    dimension_numbers=None,
+    precision=None,
+    preferred_element_type=None,
+    out_sharding=None,
+):
+    """The product of two matrices, a matrix and a vector, or two vectors; or any dot_general.
+
+    Args:
+      lhs: an array of shape (n,) or (m, n) unless `dimension_numbers` are given.
+      rhs: an array of shape (n,) or (n, k).
+      dimension_numbers: see `dot_general`, as are the other arguments.
+
+    Raises:
+      ValueError: without `dimension_numbers`, for operands that do not fit.
+      TypeError: see `dot_general`.
+    """
+    if dimension_numbers is None:
+        a, b = typeof(lhs).shape, typeof(rhs).shape
+        if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2 and a[-1] == b[0]):
+            raise ValueError(
+                "lax.dot: dimension_numbers must be specified when not performing simple "
+                "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
+                f"lhs_shape={a} rhs_shape={b}. The last axis of lhs and the first of rhs must be "
+                "equal."
+            )
+        dimension_numbers = (((len(a) - 1,), (0,)), ((), ()))
+    return dot_general(
+        lhs,
+        rhs,
+        dimension_numbers,
+        precision,
+        preferred_element_type,
+        out_sharding=out_sharding,
+    )
+
+
+def batch_matmul(lhs, rhs, precision=None):
+    """Matrix products over the last two axes, one for each index of the axes before.
+
+    Args:
+      lhs: an array of shape (..., m, n).
+      rhs: an array of shape (..., n, k).
+      precision: see `dot_general`.
+
+    Raises:
+      ValueError: if an operand has fewer than two axes.
+      TypeError: if sizes do not fit.
+    """
+    rank, other = typeof(lhs).ndim, typeof(rhs).ndim
+    if min(rank, other) < 2:
+        raise ValueError(f"Arguments to batch_matmul must be at least 2D, got {rank}, {other}")
+    if rank != other:
+        raise ValueError(
+            f"Arguments to batch_matmul must have the same number of axes, got {rank}, {other}"
+        )
+    batch = tuple(range(rank - 2))
+    return dot_general(lhs, rhs, (((rank - 1,), (rank - 2,)), (batch, batch)), precision)
+
+
+def _axes(axes: Any) -> tuple[int, ...]:
+    if type(axes) is int:
+        return (axes,)
+    try:
+        return tuple(map(operator.index, axes))
+    except TypeError:
+        return (operator.index(axes),)
+
+
+@infer(dot_general_p)
+def _(lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+    check_contraction("dot_general", lhs, rhs, dimension_numbers)
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    shape = (
+        *(lhs.shape[axis] for axis in lhs_batch),
+        *_left_over(lhs.shape, (*lhs_batch, *lhs_contracting)),
+        *_left_over(rhs.shape, (*rhs_batch, *rhs_contracting)),
+    )
+    dtype = product_dtype("lax.dot_general", lhs.dtype, rhs.dtype, preferred_element_type)
+    return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)
+
+
+def _left_over(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def check_contraction(name: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> None:
+    """Raise TypeError unless the axes of a contraction exist, differ and fit each other."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    for side, aval, batch, contracting in (
+        ("lhs", lhs, lhs_batch, lhs_contracting),
+        ("rhs", rhs, rhs_batch, rhs_contracting),
+    ):
+        if not all(0 <= axis < aval.ndim for axis in (*batch, *contracting)):
+            raise TypeError(
+                f"{name} requires {side} dimension numbers to be nonnegative and less than the "
+                f"number of axes of the {side} value, got {side}_batch of {batch} and "
+                f"{side}_contracting of {contracting} for {side} of rank {aval.ndim}"
+            )
+        for kind, axes in (("batch", batch), ("contracting", contracting)):
+            if len(set(axes)) != len(axes):
+                raise TypeError(
+                    f"{name} requires {side} {kind} dimensions to be distinct, got "
+                    f"{side}_{kind} {axes}."
+                )
+        if set(batch) & set(contracting):
+            raise TypeError(
+                f"{name} requires {side} batch dimensions to be disjoint from contracting "
+                f"dimensions, got {side}_batch {batch} and {side}_contracting {contracting}."
+            )
+    if len(lhs_batch) != len(rhs_batch):
+        raise TypeError(
+            f"{name} requires equal numbers of lhs_batch and rhs_batch dimensions, got lhs_batch "
+            f"{lhs_batch} and rhs_batch {rhs_batch}."
+        )
+    for what, left, right in (
+        ("lhs batch dimensions and rhs batch", lhs_batch, rhs_batch),
+        ("contracting", lhs_contracting, rhs_contracting),
+    ):
+        left_sizes = tuple(lhs.shape[axis] for axis in left)
+        right_sizes = tuple(rhs.shape[axis] for axis in right)
+        if left_sizes != right_sizes:
+            raise TypeError(
+                f"{name} requires {what} dimensions to have the same shape, got {left_sizes} and "
+                f"{right_sizes}: lhs of shape {lhs.shape}, rhs of shape {rhs.shape}."
+            )

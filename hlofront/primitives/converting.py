@@ -54,7 +54,7 @@ def convert_element_type(operand, new_dtype):
 
 
 def convert(operand: Any, new_dtype: Any, weak_type: bool) -> Any:
-    """The operand as an array of this canonical dtype, weak or not; itself where it is that already.
+    """The operand as an array of a canonical dtype, weak or not; itself where it is that already.
 
     While tracing, scalars of Python and NumPy are converted at once and stay literals.
     """
@@ -148,9 +148,9 @@ def _(x, *, new_dtype):
     last = x.shape[-1] if x.shape else 1
     if not x.shape or last * old_bits != new_bits:
         raise ValueError(
-            f"Attempting to convert array of shape {x.shape} from {x.dtype} of size {old_bits} bits "
-            f"to {new_dtype} of size {new_bits} bits, but {last} * {old_bits} != {new_bits}: wanted "
-            f"a last axis of size {new_bits // old_bits}."
+            f"Attempting to convert array of shape {x.shape} from {x.dtype} of size {old_bits} "
+            f"bits to {new_dtype} of size {new_bits} bits, but {last} * {old_bits} != {new_bits}: "
+            f"wanted a last axis of size {new_bits // old_bits}."
         )
     return ShapedArray(x.shape[:-1], new_dtype)
 

@@ -1,6 +1,5 @@
 """Primitives that make arrays from nothing: iota, full, empty."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import is_eager, process
-from hlofront.primitives import converting
+from hlofront.primitives.converting import convert
 from hlofront.primitives.families import check_dtype
 from hlofront.primitives.shaping import broadcast_in_dim_p, refuse_sharding
 
@@ -127,13 +126,13 @@ def _full(shape, fill_value, dtype, weak=False):
         raise TypeError(
             f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}."
         )
-    if dtype is not None and (aval.dtype != dtype or aval.weak_type != weak):
-        if hasattr(fill_value, "aval"):
-            fill_value = converting.convert_with_weakness(fill_value, dtype, weak)
-        else:
-            fill_value = scalar_of(fill_value, dtype, weak)
-    elif isinstance(fill_value, np.ndarray | np.generic):
-        fill_value = scalar_of(fill_value, aval.dtype)
+    if dtype is None:
+        dtype, weak = aval.dtype, aval.weak_type
+    if hasattr(fill_value, "aval"):
+        if aval.dtype != dtype or aval.weak_type != weak:
+            fill_value = convert(fill_value, dtype, weak)
+    elif aval.dtype != dtype or aval.weak_type != weak or isinstance(fill_value, np.ndarray):
+        fill_value = scalar_of(fill_value, dtype, weak)
     if not shape:
         if hasattr(fill_value, "aval"):
             return fill_value
@@ -156,17 +155,18 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     Raises:
       TypeError: if a complex Python number is to be real.
     """
-    if isinstance(value, complex) and not isinstance(value, np.generic):
-        if not issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                f"cannot fill an array of dtype {dtype} with the complex number {value}: "
-                "give its .real part, or a complex dtype."
-            )
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    if issubdtype(dtype, np.complexfloating):
         array = np.asarray(value)
-        if array.dtype == object:  # an int beyond 64 bits
-            array = np.asarray(value & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
+    elif type(value) is complex:
+        raise TypeError(
+            f"cannot fill an array of dtype {dtype} with the complex number {value}: "
+            "give its .real part, or a complex dtype."
+        )
+    else:
+        array = np.asarray(value).real
+    if array.dtype == object:  # an int beyond 64 bits: its lowest ones
+        array = np.asarray(value & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
+    with np.errstate(all="ignore"):
         scalar = array.astype(dtype)[()]
     if weak and python_scalar_dtype(type(scalar.item())) == dtype:
         return scalar.item()

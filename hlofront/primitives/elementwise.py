@@ -7,6 +7,7 @@ different dtypes, and for shapes that do not fit.
 
 import enum
 import operator
+
 import numpy as np
 
 from hlofront.base.dtypes import canonicalize_dtype, dtype_of, issubdtype
@@ -104,8 +105,8 @@ sub_p, sub = binary("sub", NUMBER, "Elementwise difference `x - y`. Integers wra
 div_p, div = binary(
     "div",
     NUMBER,
-    "Elementwise quotient `x / y`. That of integers is rounded toward zero; division of integers by\n"
-    "    zero gives the value with all bits set: -1, or the greatest unsigned one.",
+    "Elementwise quotient `x / y`. That of integers is rounded toward zero.\n\n"
+    "    Integers divided by zero give the value with all bits set: -1, or the greatest unsigned one.",
 )
 rem_p, rem = binary(
     "rem",
@@ -258,9 +259,7 @@ def integer_pow(x, y):
 def _(x, *, y):
     check_dtype("integer_pow", x.dtype, NUMBER)
     if y < 0 and issubdtype(x.dtype, np.integer):
-        raise TypeError(
-            f"Integers cannot be raised to negative powers, got integer_pow({x}, {y})"
-        )
+        raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({x}, {y})")
     return x
 
 

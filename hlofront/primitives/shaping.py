@@ -164,9 +164,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
             if size == 1:
                 continue
             if result[axis] not in (1, size):
-                raise ValueError(
-                    f"Incompatible shapes for broadcasting: shapes={list(shapes)}"
-                )
+                raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}")
             result[axis] = size
     return tuple(result)
 
@@ -347,9 +345,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     Raises:
       TypeError: if one is out of range or given twice.
     """
-    return process(
-        rev_p, (operand,), {"dimensions": integers(dimensions, "dimensions of rev")}
-    )
+    return process(rev_p, (operand,), {"dimensions": integers(dimensions, "dimensions of rev")})
 
 
 @infer(rev_p)

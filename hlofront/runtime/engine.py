@@ -44,7 +44,12 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
 
     operation.__name__ = operation.__qualname__ = primitive.name
     jitted = Jitted(operation, ArgumentPlan(operation), keep_unused=True, traced_for=EAGER)
-    call = make_callable(jitted, (), partial(_run, jitted))
+
+    def run(*args):
+        return jitted.compile_and_call(args, {})[0]
+
+    # C++ calls `run` while jit is disabled: without an executable there is no running at all.
+    call = make_callable(jitted, (), fun=run, call=partial(_run, jitted))
     key = tuple(params.items()) if params else None
     if primitive.carries_programs:
         return call
@@ -59,7 +64,6 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
 
 @boundary
 def _run(jitted: Jitted, *args: Any) -> tuple[Any, Any, bool]:
-    """Also while jit is disabled: without an executable there is no running at all."""
     return jitted.compile_and_call(args, {})
 
 

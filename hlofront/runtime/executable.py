@@ -2,14 +2,16 @@
 
 from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hlofront.bridge.client import result_handler
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.lowering.module import Module
 from hlofront.pjrt import compile as pjrt_compile
 from hlofront.runtime.placement import on_device, put
+
+if TYPE_CHECKING:
+    from hlofront.lowering.module import Module
 
 # What jaxlib's C++ call path reads; it must be a tuple with these names.
 FastPath = namedtuple(
@@ -39,7 +41,7 @@ class Executable:
     def __init__(
         self,
         program: ClosedJaxpr,
-        module: Module,
+        module: "Module",
         client: Any,
         device: Any,
         committed: bool,

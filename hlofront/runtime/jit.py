@@ -249,11 +249,23 @@ def jit(
     return make_callable(jitted, key)
 
 
-def make_callable(jitted: Jitted, key: Any, call: Callable[..., Any] | None = None) -> Any:
-    """The C++ function in front of a `Jitted`; `call` is what it asks where it has no executable."""
-    call = bridge.pjit(
+def make_callable(
+    jitted: Jitted,
+    key: Any,
+    *,
+    fun: Callable[..., Any] | None = None,
+    call: Callable[..., Any] | None = None,
+) -> Any:
+    """The C++ function in front of a `Jitted`.
+
+    Args:
+      key: what tells this function apart from others made of the same `fun`.
+      fun: what C++ calls while jit is disabled, by default the function itself.
+      call: what C++ calls where it has no executable, by default `jitted.call`.
+    """
+    function = bridge.pjit(
         jitted.name,
-        jitted.fun,
+        fun or jitted.fun,
         call or jitted.call,
         jitted.plan.static_argnums,
         jitted.plan.static_argnames,
@@ -262,12 +274,12 @@ def make_callable(jitted: Jitted, key: Any, call: Callable[..., Any] | None = No
         shard_argument,
         cpp_cache,
     )
-    update_wrapper(call, jitted.fun)
-    call.trace = jitted.trace
-    call.lower = jitted.lower
-    call.eval_shape = jitted.eval_shape
-    call.clear_cache = partial(_clear, call, jitted)
-    return call
+    update_wrapper(function, jitted.fun)
+    function.trace = jitted.trace
+    function.lower = jitted.lower
+    function.eval_shape = jitted.eval_shape
+    function.clear_cache = partial(_clear, function, jitted)
+    return function
 
 
 def _clear(call: Any, jitted: Jitted) -> None:

@@ -2,16 +2,17 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hlofront.base import events
 from hlofront.base.events import timed
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.lowering import rules as _every_rule  # noqa: F401  (registers them)
-from hlofront.lowering.module import Module, lower_program
 from hlofront.pjrt.compile import mlir_lock
 from hlofront.runtime.executable import Executable
 from hlofront.transforms.arguments import ArgumentPlan
+if TYPE_CHECKING:
+    from hlofront.lowering.module import Module
+
 
 class Function:
     """A function to compile: how its arguments are told apart, and with which options."""
@@ -60,8 +61,11 @@ def lowered(
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
     names: bool = True,
-) -> Module:
+) -> "Module":
     """The module of a program for a platform."""
+    # Loads MLIR and every lowering rule: a process that runs nothing does without them.
+    from hlofront.lowering.rules import lower_program
+
     key = ("module", platform, name, donated, keep_unused)
     found = program.derived.get(key)
     if found is None:

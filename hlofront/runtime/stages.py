@@ -1,6 +1,6 @@
 """The stages of a jitted function, one at a time: Traced -> Lowered -> Compiled."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
@@ -9,12 +9,14 @@ from hlofront.bridge import fast_parts
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
-from hlofront.lowering.module import Module
 from hlofront.pjrt import clients
 from hlofront.runtime.executable import Executable
 from hlofront.runtime.placement import put
 from hlofront.runtime.programs import Function, TracedProgram, executable_for, lowered
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
+
+if TYPE_CHECKING:
+    from hlofront.lowering.module import Module
 
 def first_device(platform: str) -> Any:
     return clients.local_devices(platform)[0]
@@ -142,9 +144,9 @@ class Lowered(Stage):
 
     __slots__ = ("_module",)
 
-    _module: Module
+    _module: "Module"
 
-    def __init__(self, jitted, traced, device, committed, module: Module):
+    def __init__(self, jitted, traced, device, committed, module: "Module"):
         super().__init__(jitted, traced, device, committed)
         self._module = module
 

@@ -15,7 +15,7 @@ from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray, register_value_type, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
-from hlofront.core.names import current_name_stack
+from hlofront.core.names import current_name_stack, in_own_program, replayed_traceback
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, Tracer, interpreting_with, leaked
 from hlofront.transforms.origins import explain_origin
@@ -149,7 +149,7 @@ class StagingTrace(Trace):
                 _effects_of[primitive](*avals, **params)
                 if primitive in _effects_of
                 else no_effects,
-                get_traceback(),
+                replayed_traceback() or get_traceback(),
                 current_name_stack(),
             )
         )
@@ -219,7 +219,7 @@ def stage(
     """
     trace = StagingTrace(debug_info)
     try:
-        with interpreting_with(trace):
+        with interpreting_with(trace), in_own_program():
             outputs = fun(*[trace.new_input(aval) for aval in in_avals])
             program = trace.finish(outputs)
     finally:

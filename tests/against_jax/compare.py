@@ -17,7 +17,8 @@ TOLERANCES = {
 SMALL_FLOATS = 0.26
 
 # The classes a user can name in an `except`.
-PUBLIC_ERRORS = {name for name in dir(builtins) if name.endswith(("Error", "Warning"))} | {
+PUBLIC_ERRORS = {name for name in dir(builtins) if name.endswith("Error")} | {
+    "Exception",
     "ConcretizationTypeError",
     "InconclusiveDimensionOperation",
     "JAXIndexError",
@@ -33,15 +34,18 @@ PUBLIC_ERRORS = {name for name in dir(builtins) if name.endswith(("Error", "Warn
 }
 
 
-def check(ours, theirs, tolerance=None):
-    """Raises AssertionError that says how our description of a program differs from theirs."""
+def check(ours, theirs, tolerance=None, instead=None):
+    """Raises AssertionError that says how our description of a program differs from theirs.
+
+    `instead` names a class of errors that ours may raise where the reference raises another.
+    """
     for mode, wanted in theirs.items():
         found = ours[mode]
         assert found.get("warned") == wanted.get("warned"), (
             f"{mode}: warned {found.get('warned')}, the reference {wanted.get('warned')}"
         )
         if "error" in wanted:
-            check_error(mode, found, wanted)
+            check_error(mode, found, wanted, instead)
         elif "error" in found:
             raise AssertionError(
                 f"{mode}: raised {found['error'][0]}; the reference gives "
@@ -53,13 +57,13 @@ def check(ours, theirs, tolerance=None):
             check_values(mode, found, wanted, tolerance)
 
 
-def check_error(mode, found, wanted):
+def check_error(mode, found, wanted, instead):
     public = next(name for name in wanted["error"] if name in PUBLIC_ERRORS)
     if "error" not in found:
         raise AssertionError(
             f"{mode}: gave {_brief(found)}; the reference raises {public}: {wanted['message']}"
         )
-    assert public in found["error"], (
+    assert {public, instead} & set(found["error"]), (
         f"{mode}: raised {found['error'][0]}, the reference {public}: {wanted['message']}\n"
         f"{found['traceback']}"
     )

@@ -51,7 +51,10 @@ def methods(corpus, jax, jnp):
     for name in "sum prod max min mean var std any all argmax argmin cumsum cumprod ptp".split():
         corpus.add(
             f"method_{name}",
-            lambda x, name=name: (getattr(jnp.asarray(x), name)(), getattr(jnp.asarray(x), name)(axis=0)),
+            lambda x, name=name: (
+                getattr(jnp.asarray(x), name)(),
+                getattr(jnp.asarray(x), name)(axis=0),
+            ),
             floats(3, 4),
             tolerance=1e-5,
         )
@@ -100,7 +103,8 @@ def methods(corpus, jax, jnp):
     def copies(x, p, z, b):
         arrays = [jnp.asarray(a) for a in (x, p, z, b)] + [jnp.asarray(1.0)]
         return [
-            [pickle.loads(pickle.dumps(a)), copy.copy(a), copy.deepcopy(a), jnp.copy(a)] for a in arrays
+            [pickle.loads(pickle.dumps(a)), copy.copy(a), copy.deepcopy(a), jnp.copy(a)]
+            for a in arrays
         ]
 
     @corpus.program(floats(2, 3))
@@ -147,7 +151,11 @@ def through_jit(corpus, jax, jnp, lax):
 
     @corpus.program(floats(3))
     def static_arguments(x):
-        f = jax.jit(lambda x, n, *, how: x * n if how == "mul" else x + n, static_argnums=1, static_argnames="how")
+        f = jax.jit(
+            lambda x, n, *, how: x * n if how == "mul" else x + n,
+            static_argnums=1,
+            static_argnames="how",
+        )
         return f(x, 2, how="mul"), f(x, 2, how="add"), f(x, 3.0, how="mul")
 
     @corpus.program({"w": floats(2, 2), "b": [floats(2), None]})
@@ -227,7 +235,9 @@ def trees(corpus, jax, jnp):
             jax.tree.all([True, True]),
             jax.tree.leaves(None),
             jax.tree.leaves(tree, is_leaf=lambda x: isinstance(x, tuple))[-1],
-            jax.tree.transpose(jax.tree.structure([0, 0]), jax.tree.structure({"a": 0}), [{"a": 1}, {"a": 2}]),
+            jax.tree.transpose(
+                jax.tree.structure([0, 0]), jax.tree.structure({"a": 0}), [{"a": 1}, {"a": 2}]
+            ),
         )
 
     @corpus.program()

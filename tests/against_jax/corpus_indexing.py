@@ -120,12 +120,18 @@ def updating(corpus, jnp):
 
     @corpus.program(ints(5, dtype=np.int8), floats(5))
     def at_casts_what_is_written(n, x):
-        return jnp.asarray(n).at[0].set(3), jnp.asarray(x).at[1].set(2), jnp.asarray(x).at[:2].add(n[:2])
+        return (
+            jnp.asarray(n).at[0].set(3),
+            jnp.asarray(x).at[1].set(2),
+            jnp.asarray(x).at[:2].add(n[:2]),
+        )
 
     @corpus.program(floats(3, 4))
     def at_broadcasts_what_is_written(x):
         x = jnp.asarray(x)
-        return x.at[1:].set(np.arange(4, dtype=np.float32)), x.at[:, 0].set(np.ones((3,), np.float32))
+        return x.at[1:].set(np.arange(4, dtype=np.float32)), x.at[:, 0].set(
+            np.ones((3,), np.float32)
+        )
 
 
 def traced_indices(corpus, jnp):
@@ -159,7 +165,14 @@ def eager_only(corpus, jnp):
     @corpus.program(floats(3), modes=("value",))
     def back_to_python(x):
         x = jnp.asarray(x)
-        return x.tolist(), x[0].item(), int(jnp.int32(3)), float(x[1]), bool(x[0] > 0), complex(x[2])
+        return (
+            x.tolist(),
+            x[0].item(),
+            int(jnp.int32(3)),
+            float(x[1]),
+            bool(x[0] > 0),
+            complex(x[2]),
+        )
 
     @corpus.program(modes=("value",))
     def as_a_python_index():

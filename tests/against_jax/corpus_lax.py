@@ -134,7 +134,9 @@ def elementwise(corpus, lax):
 def making_and_converting(corpus, jnp, lax):
     for dtype in (np.int8, np.uint16, np.float16, bf16, np.bool_, np.complex64):
         name = np.dtype(dtype).name
-        corpus.add(f"convert_to_{name}", lambda x, t=dtype: lax.convert_element_type(x, t), floats(3))
+        corpus.add(
+            f"convert_to_{name}", lambda x, t=dtype: lax.convert_element_type(x, t), floats(3)
+        )
 
     @corpus.program(floats(3))
     def convert_to_float8(x):
@@ -353,7 +355,14 @@ def gathering(corpus, lax):
             update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
         )
 
-    for name in ("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max", "scatter_sub"):
+    for name in (
+        "scatter",
+        "scatter_add",
+        "scatter_mul",
+        "scatter_min",
+        "scatter_max",
+        "scatter_sub",
+    ):
         corpus.add(
             name,
             lambda x, i, y, name=name: getattr(lax, name)(x, i, y, into_rows()),

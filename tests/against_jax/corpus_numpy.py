@@ -203,7 +203,9 @@ def promotion(corpus, jnp):
 
 
 def ufuncs(corpus, jnp):
-    for name in """sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arctanh exp exp2 expm1 log
+    for (
+        name
+    ) in """sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arctanh exp exp2 expm1 log
         log2 log10 log1p sqrt cbrt square reciprocal abs absolute fabs negative positive sign floor
         ceil trunc rint isnan isinf isfinite signbit deg2rad rad2deg degrees radians sinc
         logical_not conj real imag""".split():
@@ -352,7 +354,12 @@ def reductions(corpus, jnp):
 
     @corpus.program(floats(4), floats(4), modes=("value",))
     def are_they_equal(x, y):
-        return jnp.allclose(x, y), jnp.array_equal(x, x), jnp.isclose(x, y), jnp.array_equal(x, y[:2])
+        return (
+            jnp.allclose(x, y),
+            jnp.array_equal(x, x),
+            jnp.isclose(x, y),
+            jnp.array_equal(x, y[:2]),
+        )
 
 
 def shapes(corpus, jnp):
@@ -485,7 +492,12 @@ def products(corpus, jnp):
 
     @corpus.program(floats(2, 3, 4), unit(2, 4, 2), tolerance=1e-5)
     def dots_of_higher_rank(a, b):
-        return jnp.matmul(a, b), jnp.dot(a, b[0]), jnp.dot(a, b), jnp.tensordot(a, b, ((0, 2), (0, 1)))
+        return (
+            jnp.matmul(a, b),
+            jnp.dot(a, b[0]),
+            jnp.dot(a, b),
+            jnp.tensordot(a, b, ((0, 2), (0, 1))),
+        )
 
     @corpus.program(ints(2, 3), floats(3), complexes(3), tolerance=1e-5)
     def dots_of_kinds(n, x, z):
@@ -600,7 +612,14 @@ def scalars_and_dtypes(corpus, jax, jnp):
 
     @corpus.program(modes=("value",))
     def constants():
-        return jnp.pi, jnp.e, jnp.inf, jnp.newaxis is None, jnp.euler_gamma, jnp.float32(jnp.nan) == 0
+        return (
+            jnp.pi,
+            jnp.e,
+            jnp.inf,
+            jnp.newaxis is None,
+            jnp.euler_gamma,
+            jnp.float32(jnp.nan) == 0,
+        )
 
     @corpus.program(modes=("value",))
     def about_dtypes():

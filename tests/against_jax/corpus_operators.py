@@ -38,7 +38,12 @@ def programs(jax, jnp, lax):
         add(f"{name}_of_ints", lambda a, b, op=op: op(a, b), n, m)
         add(f"{name}_by_an_int", lambda a, op=op: op(a, 1), n)
         add(f"{name}_on_the_left", lambda a, op=op: op(6, a), m)
-        add(f"{name}_of_unsigned", lambda a, b, op=op: op(a, b), n.astype(np.uint8), m.astype(np.uint8))
+        add(
+            f"{name}_of_unsigned",
+            lambda a, b, op=op: op(a, b),
+            n.astype(np.uint8),
+            m.astype(np.uint8),
+        )
         if name in ("and_", "or_", "xor"):
             add(f"{name}_of_bools", lambda a, b, op=op: op(a, b), bools(3), ints(3) > 0)
     for name in UNARY:
@@ -60,14 +65,25 @@ def programs(jax, jnp, lax):
     add("reciprocal", lambda a: (1 / a, 1.0 - a, 2 * a, 3 + a), y)
     add("divmod_of_floats", lambda a, b: divmod(a, b), x, y)
     add("divmod_of_ints", lambda a: divmod(a, 3), n)
-    add("complex_arithmetic", lambda a, b: (a + b, a * b, a / b, a - 1j), complexes(3), complexes(3) + 1)
+    add(
+        "complex_arithmetic",
+        lambda a, b: (a + b, a * b, a / b, a - 1j),
+        complexes(3),
+        complexes(3) + 1,
+    )
     add("scalars_only", lambda a, b: (a + b, a * 2, b / 2, a // 2), 3, 2.0)
     add("mixed_weak_types", lambda a, b: (a + b, b + a, a * 1.5), ints(2, dtype=np.int8), 3)
     add("bools_as_numbers", lambda p: (p + 1, p * 2.0, p + p), bools(3))
     add("numpy_on_the_left", lambda a: (np.float32(2) * a, np.ones(3, np.float32) - a), floats(3))
     add("chained_comparisons", lambda a: (a > 0) & (a < 1) | (a == -1), x)
     add("in_place", in_place, x, y)
-    add("x64_mixed", lambda a, b: (a + b, a * 2, b // 2, b % 3), np.arange(3.0), np.arange(3), x64=True)
+    add(
+        "x64_mixed",
+        lambda a, b: (a + b, a * 2, b // 2, b % 3),
+        np.arange(3.0),
+        np.arange(3),
+        x64=True,
+    )
     return corpus
 
 

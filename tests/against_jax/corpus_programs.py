@@ -87,7 +87,11 @@ def arguments(corpus, jax, jnp, lax):
         "python_scalars": (1, 2.0, True, 1j),
         "numpy_scalars": (np.int8(1), np.float16(2), np.bool_(False), np.uint32(4)),
         "numpy_doubles": (np.float64(1), np.int64(2), np.arange(3.0), np.arange(3)),
-        "narrow_floats": (floats(2, dtype=bf16), floats(2, dtype=f8_e5m2), floats(2, dtype=np.float16)),
+        "narrow_floats": (
+            floats(2, dtype=bf16),
+            floats(2, dtype=f8_e5m2),
+            floats(2, dtype=np.float16),
+        ),
         "complex_and_bool": (complexes(2), bools(2), ints(2, dtype=np.uint8)),
         "empty_and_deep": (floats(0), floats(1, 1, 1, 2), floats(2, 0)),
     }.items():
@@ -469,6 +473,32 @@ def shared(corpus, jax, lax):
             x = layer(x)
         return relu(x)
 
+    def chain(length, name="chain", final=None):
+        def f(x):
+            for _ in range(length):
+                x = lax.sin(x)
+            return x if final is None else final(x)
+
+        f.__name__ = name
+        return jax.jit(f)
+
+    # Programs of more than ten equations are set apart as well.
+    for length in (9, 10, 11):
+        corpus.add(f"jit_of_{length}_equations", lambda x, f=chain(length): f(x), floats(3))
+    corpus.add("long_jit_of_a_long_jit", chain(11, "outer", chain(12, "inner")), floats(3))
+    corpus.add("short_jit_of_a_long_jit", chain(2, "outer", chain(12, "inner")), floats(3))
+    corpus.add("long_jit_of_a_short_jit", chain(12, "outer", chain(2, "inner")), floats(3))
+    corpus.add("long_jits_of_one_name", chain(11, "f", chain(12, "f")), floats(3))
+
+    @corpus.program(floats(3))
+    def long_jits_of_one_name_beside_each_other(x):
+        return chain(11)(x), chain(12)(x), chain(13, "other")(x), chain(2)(chain(2)(x))
+
+    @corpus.program(floats(3))
+    def long_jit_that_shares(x):
+        inner = chain(3, "inner")
+        return chain(11, "outer", lambda x: inner(inner(x)))(inner(x))
+
 
 def options_of_jit(corpus, jax, jnp, lax):
     @corpus.program(floats(3), unit(3))
@@ -550,7 +580,9 @@ def wrapping(corpus, jax, lax):
 
     @corpus.program(*(floats(12, 345, 6) for _ in range(4)))
     def a_line_of_many_operands(a, b, c, d):
-        return lax.concatenate([a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d, a, b], 0)
+        return lax.concatenate(
+            [a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d, a, b], 0
+        )
 
     @corpus.program(floats(1))
     def a_line_of_many_results(x):
@@ -564,7 +596,12 @@ def wrapping(corpus, jax, lax):
     def a_jit_with_many_arguments(x):
         @jax.jit
         def sum_of_all(a, b, c, d, e, f, g, h):
-            return a, b, lax.add(lax.add(a, b), lax.add(c, d)), lax.add(lax.add(e, f), lax.add(g, h))
+            return (
+                a,
+                b,
+                lax.add(lax.add(a, b), lax.add(c, d)),
+                lax.add(lax.add(e, f), lax.add(g, h)),
+            )
 
         parts = [lax.mul(x, float(i)) for i in range(8)]
         return sum_of_all(*parts)
@@ -574,7 +611,9 @@ def wrapping(corpus, jax, lax):
         def a_function_with_a_name_so_long_that_the_line_it_stands_on_has_to_be_wrapped(x):
             return lax.sin(x)
 
-        return jax.jit(a_function_with_a_name_so_long_that_the_line_it_stands_on_has_to_be_wrapped)(x)
+        return jax.jit(a_function_with_a_name_so_long_that_the_line_it_stands_on_has_to_be_wrapped)(
+            x
+        )
 
     for width in range(6, 14):
         corpus.add(

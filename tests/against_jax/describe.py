@@ -29,7 +29,9 @@ class Program:
     x64: bool = False
     # Relative and absolute tolerance, where the dtype's own are too tight.
     tolerance: float | None = None
-    # For make_jaxpr.
+    # An error's class that ours may raise where the reference raises another.
+    instead: str | None = None
+    # For make_jaxpr and jit.
     static_argnums: tuple[int, ...] = ()
     kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
 

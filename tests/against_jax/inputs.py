@@ -17,7 +17,9 @@ def floats(*shape, dtype=np.float32):
 
 def unit(*shape, dtype=np.float32):
     """Numbers between 0 and 1, ends left out."""
-    return (np.sin(np.arange(1, 1 + math.prod(shape)) * 1.3) * 0.49 + 0.5).reshape(shape).astype(dtype)
+    return (
+        (np.sin(np.arange(1, 1 + math.prod(shape)) * 1.3) * 0.49 + 0.5).reshape(shape).astype(dtype)
+    )
 
 
 def ints(*shape, dtype=np.int32):

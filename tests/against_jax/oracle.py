@@ -6,6 +6,7 @@ import pickle
 import select
 import subprocess
 import tempfile
+import threading
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -27,6 +28,7 @@ class Oracle:
     """One worker process. `ask` sends a question and waits for its answer."""
 
     def __init__(self, interpreter: str):
+        self.lock = threading.Lock()
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [interpreter, "-P", str(HERE / "worker.py")],
@@ -45,14 +47,17 @@ class Oracle:
     def ask(self, *question, timeout: float = 300.0):
         data = pickle.dumps(question, protocol=5)
         try:
-            self.process.stdin.write(len(data).to_bytes(8, "little") + data)
-            self.process.stdin.flush()
-            length = int.from_bytes(self._read(8, timeout), "little")
-            status, answer = pickle.loads(self._read(length, timeout))
+            with self.lock:
+                self.process.stdin.write(len(data).to_bytes(8, "little") + data)
+                self.process.stdin.flush()
+                length = int.from_bytes(self._read(8, timeout), "little")
+                status, answer = pickle.loads(self._read(length, timeout))
         except (BrokenPipeError, EOFError, TimeoutError) as error:
             self.errors.seek(0)
             said = self.errors.read().decode(errors="replace")[-4000:]
-            raise RuntimeError(f"the oracle did not answer ({error!r}); it said:\n{said}") from error
+            raise RuntimeError(
+                f"the oracle did not answer ({error!r}); it said:\n{said}"
+            ) from error
         if status != "ok":
             raise RuntimeError(f"the oracle could not run {question[:2]}:\n{answer}")
         return answer

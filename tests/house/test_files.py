@@ -134,6 +134,10 @@ def test_every_folder_is_a_package():
     """A folder without `__init__.py` is left out of the wheel."""
     folders = {path.parent for path in (ROOT / "hlofront").rglob("*.py")}
     report(
-        [str(folder.relative_to(ROOT)) for folder in folders if not (folder / "__init__.py").exists()],
+        [
+            str(folder.relative_to(ROOT))
+            for folder in folders
+            if not (folder / "__init__.py").exists()
+        ],
         "folders of Python files without __init__.py",
     )

@@ -73,7 +73,10 @@ def differences(ours, signature):
             if how in ("", "name") and name not in names
         ]
     positional = [name for name, how in wanted if not how]
-    if inspect.Parameter.VAR_POSITIONAL not in kinds and by_position[: len(positional)] != positional:
+    if (
+        inspect.Parameter.VAR_POSITIONAL not in kinds
+        and by_position[: len(positional)] != positional
+    ):
         found.append(f"positional parameters {by_position}, wanted {positional}")
     return found
 
