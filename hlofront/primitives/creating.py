@@ -121,7 +121,7 @@ def full_like(
 
 
 def _full(shape, fill_value, dtype, weak=False):
-    aval = getattr(fill_value, "aval", None) or typeof(fill_value)
+    aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(
             f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}."
@@ -131,7 +131,12 @@ def _full(shape, fill_value, dtype, weak=False):
     if hasattr(fill_value, "aval"):
         if aval.dtype != dtype or aval.weak_type != weak:
             fill_value = convert(fill_value, dtype, weak)
-    elif aval.dtype != dtype or aval.weak_type != weak or isinstance(fill_value, np.ndarray):
+    elif (
+        aval.dtype != dtype
+        or aval.weak_type != weak
+        or isinstance(fill_value, np.ndarray)
+        or (type(fill_value) is int and not -(1 << 31) <= fill_value < 1 << 31)
+    ):
         fill_value = scalar_of(fill_value, dtype, weak)
     if not shape:
         if hasattr(fill_value, "aval"):
@@ -179,7 +184,7 @@ empty_p = Primitive("empty")
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array of this shape whose elements have not been chosen: now zeros, but do not count on it.
+    """An array of this shape whose elements are of no account: now zeros, which may change.
 
     Raises:
       TypeError: if a size is no integer or negative, or the dtype none that devices have.

@@ -1,5 +1,6 @@
 """Primitives that rearrange: broadcast, reshape, transpose, squeeze, reverse, tile."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -105,7 +106,7 @@ def _(operand, *, shape, broadcast_dimensions, sharding):
                 f"{from_shape}, target broadcast shape {shape}, broadcast_dimensions "
                 f"{broadcast_dimensions}"
             )
-    for before, after in zip(broadcast_dimensions, broadcast_dimensions[1:]):
+    for before, after in itertools.pairwise(broadcast_dimensions):
         if before >= after:
             raise TypeError(
                 "broadcast_in_dim broadcast_dimensions must be strictly increasing; got "

@@ -1,4 +1,4 @@
-"""Primitives that take arrays apart and put them together: slice, pad, concatenate, dynamic ones."""
+"""Primitives that take arrays apart and put them together: slice, pad, concatenate, split."""
 
 import operator
 from collections.abc import Sequence
@@ -187,7 +187,7 @@ def _dynamic_indices(operand: Any, indices: Any, allow_negative: Any) -> list[An
     ndim = getattr(indices, "ndim", None)
     if ndim is not None:
         if ndim != 1:
-            raise ValueError(f"Slice indices must be a 1D sequence, got {indices.shape}")
+            raise (ValueError if ndim else TypeError)(f"Slice indices must be a 1D sequence, got {indices.shape}")
         count = indices.shape[0]
     else:
         count = len(indices)
@@ -374,7 +374,8 @@ def _(operand, update, *start_indices):
             f"shape {update.shape} for operand shape {operand.shape}."
         )
     _check_indices("dynamic_update_slice", "start_indices", start_indices)
-    return ShapedArray(operand.shape, operand.dtype)
+    weak = operand.weak_type and update.weak_type and all(i.weak_type for i in start_indices)
+    return ShapedArray(operand.shape, operand.dtype, weak)
 
 
 def dynamic_update_slice_in_dim(

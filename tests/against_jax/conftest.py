@@ -59,7 +59,7 @@ def same_as_jax(oracle, request):
 
 @pytest.fixture(scope="session")
 def same_source_as_jax(oracle):
-    """`same_source_as_jax(text, "jaxpr", "value", ...)` checks a text that defines `f` and `args`."""
+    """`same_source_as_jax(text, "jaxpr", ...)` checks a text that defines `f` and `args`."""
     import hlofront
     import hlofront.numpy
     from hlofront import lax

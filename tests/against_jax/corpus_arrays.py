@@ -44,7 +44,7 @@ def printing(corpus, jnp):
     @corpus.program()
     def formatted():
         x = jnp.float32(1.23456)
-        return f"{x:.2f}", f"{x}", "%.1f" % x, f"{jnp.int32(42):>5d}", f"{jnp.arange(3)}"
+        return f"{x:.2f}", f"{x}", format(x, ".1f"), f"{jnp.int32(42):>5d}", f"{jnp.arange(3)}"
 
 
 def methods(corpus, jax, jnp):

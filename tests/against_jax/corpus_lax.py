@@ -1,4 +1,4 @@
-"""Programs of lax operations, one operation or one form of it each: the jaxpr's text, and results."""
+"""Programs of one lax operation, or one form of it: the jaxpr's text, and the results."""
 
 import numpy as np
 

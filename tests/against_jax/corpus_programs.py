@@ -1,4 +1,4 @@
-"""Whole programs, and how their jaxprs print: names, literals, constants, nested programs, wrapping."""
+"""Whole programs, and how they print: names, literals, constants, nested programs, wrapping."""
 
 import collections
 

@@ -1,4 +1,4 @@
-"""Small inputs that the corpora share: never random, so that both sides and every run see the same."""
+"""Small inputs that the corpora share: never random, so that both sides see the same."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Files are small, open with a sentence, swallow no errors; doors and `__init__` files hold no code."""
+"""Files are small, open with a sentence, swallow no errors; doors hold no code."""
 
 import ast
 
@@ -85,7 +85,7 @@ def _allowed_in_door(node, module, lazy_helpers):
         ):
             names = [n.id for n in ast.walk(node.targets[0]) if isinstance(n, ast.Name)]
             return set(names) <= {"__getattr__", "__dir__", "__all__"} and f.id in lazy_helpers
-        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))) | ast.Expr(value=ast.Call()):
             return module.path.name == "__main__.py"
         case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
             return all(isinstance(inner, ast.Import | ast.ImportFrom) for inner in node.body)

@@ -1,4 +1,4 @@
-"""Imports point down, only the bridge knows jaxlib, nobody knows jax, and nothing goes in circles."""
+"""Imports point down, only the bridge knows jaxlib, nobody knows jax; no circles."""
 
 import ast
 import pathlib

@@ -24,14 +24,17 @@ def reference():
 
 def find(module_name):
     """Our module for one of the list, or None."""
+    name = "hlofront" + module_name.removeprefix("jax")
     try:
-        return importlib.import_module("hlofront" + module_name.removeprefix("jax"))
-    except ModuleNotFoundError:
-        return None
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if name.startswith(error.name or "?"):
+            return None
+        raise
 
 
 def wanted_parameters(signature):
-    """[(name, how it is given)] of a signature's text: '' by position or name, 'name', '*', '**'."""
+    """[(name, kind)] of a signature's text; kind: '' by position or name, 'name', '*', '**'."""
     parts, depth, current = [], 0, ""
     body = re.sub(r"<[^<>]*>", "None", signature).partition("(")[2]
     for character in body:
