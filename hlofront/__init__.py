@@ -1,28 +1,59 @@
 """hlofront: NumPy-like Python traced to jaxprs, lowered to StableHLO, run by XLA through PJRT."""
 
 from hlofront.base.caches import clear_caches as clear_caches
+from hlofront.base.config import array_garbage_collection_guard as array_garbage_collection_guard
+from hlofront.base.config import auto_pcast as auto_pcast
+from hlofront.base.config import check_tracer_leaks as check_tracer_leaks
 from hlofront.base.config import checking_leaks as checking_leaks
 from hlofront.base.config import config as config
 from hlofront.base.config import debug_infs as debug_infs
+from hlofront.base.config import debug_key_reuse as debug_key_reuse
 from hlofront.base.config import debug_nans as debug_nans
 from hlofront.base.config import default_device as default_device
 from hlofront.base.config import default_matmul_precision as default_matmul_precision
+from hlofront.base.config import default_prng_impl as default_prng_impl
 from hlofront.base.config import disable_jit as disable_jit
 from hlofront.base.config import enable_checks as enable_checks
+from hlofront.base.config import enable_custom_prng as enable_custom_prng
 from hlofront.base.config import enable_x64 as enable_x64
+from hlofront.base.config import explain_cache_misses as explain_cache_misses
+from hlofront.base.config import legacy_prng_key as legacy_prng_key
 from hlofront.base.config import log_compiles as log_compiles
+from hlofront.base.config import no_execution as no_execution
+from hlofront.base.config import no_tracing as no_tracing
 from hlofront.base.config import numpy_dtype_promotion as numpy_dtype_promotion
 from hlofront.base.config import numpy_rank_promotion as numpy_rank_promotion
+from hlofront.base.config import (
+    remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
+)
+from hlofront.base.config import softmax_custom_jvp as softmax_custom_jvp
+from hlofront.base.config import thread_guard as thread_guard
+from hlofront.base.config import threefry_partitionable as threefry_partitionable
+from hlofront.base.config import transfer_guard as transfer_guard
+from hlofront.base.config import transfer_guard_device_to_device as transfer_guard_device_to_device
+from hlofront.base.config import transfer_guard_device_to_host as transfer_guard_device_to_host
+from hlofront.base.config import transfer_guard_host_to_device as transfer_guard_host_to_device
+from hlofront.base.elements import float0 as float0
+from hlofront.base.lazy import lazy as _lazy
 from hlofront.base.version import __version__ as __version__
 from hlofront.bridge.fast_parts import Array as Array
 from hlofront.core.aval import typeof as typeof
 from hlofront.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
+from hlofront.core.names import named_call as named_call
 from hlofront.core.names import named_scope as named_scope
-from hlofront.runtime import array as _array  # noqa: F401  (arrays get their methods)
-from hlofront.runtime import engine as _engine  # noqa: F401  (plugs in the engine)
-from hlofront.runtime import rules as _rules  # noqa: F401
+from hlofront.runtime import array as _array
+from hlofront.runtime import engine as _engine
+from hlofront.runtime import rules as _rules
 from hlofront.runtime.jit import jit as jit
 from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
 from hlofront.transforms.make_jaxpr import closure_convert as closure_convert
 from hlofront.transforms.make_jaxpr import eval_shape as eval_shape
 from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
+
+# Imported for what they do: arrays get their methods, the engine and the operators plug in.
+del _array, _engine, _rules
+
+__getattr__, __dir__ = _lazy(
+    __name__,
+    ("core", "dlpack", "dtypes", "errors", "lax", "numpy", "stages", "tree", "tree_util"),
+)

@@ -6,7 +6,6 @@ dtype of the array that it meets.
 """
 
 import functools
-import sys
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -216,19 +215,9 @@ def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
     warnings.warn(
         f"{problem}, and will be truncated to dtype {narrow}. {remedy}",
         UserWarning,
-        stacklevel=_frames_to_user(),
+        stacklevel=source.frames_to_user(),
     )
     return narrow
-
-
-def _frames_to_user() -> int:
-    """The `stacklevel` with which a warning from our caller names the user's line."""
-    frame = sys._getframe(1)
-    level = 1
-    while frame.f_back is not None and not source.is_user_file(frame.f_code.co_filename):
-        frame = frame.f_back
-        level += 1
-    return level
 
 
 # ---- kinds -------------------------------------------------------------------------------------

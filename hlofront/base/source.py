@@ -121,6 +121,16 @@ def user_frame(traceback: Any) -> Frame | None:
 # ---- as text ---------------------------------------------------------------------------------
 
 
+def frames_to_user() -> int:
+    """The `stacklevel` with which a warning from our caller names the user's line."""
+    frame = sys._getframe(1)
+    level = 1
+    while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+        level += 1
+    return level
+
+
 def summarize(traceback: Any, frame_count: int = 1) -> str:
     """The user's innermost frames as "file.py:12:4 (f)", one a line; "unknown" if none."""
     frames = user_frames(traceback, frame_count)
@@ -129,7 +139,7 @@ def summarize(traceback: Any, frame_count: int = 1) -> str:
 
 def _summary(frame: Frame) -> str:
     column = "" if frame.column is None else f":{frame.column}"
-    return f"{frame.file}:{frame.line}{column} ({frame.function})"
+    return f"{frame.file}:{frame.line}{column} ({frame.code.co_qualname})"
 
 
 def place_and_line(frame: Frame) -> str:

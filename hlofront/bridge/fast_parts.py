@@ -16,3 +16,5 @@ Array = state.Array
 set_tracer_class = state.extension.set_tracer_class
 parse_arguments = state.extension.jax_jit.parse_arguments
 weakref_lru_cache = state.weakref_lru_cache
+# How many candidates XLA's approximate top-k leaves: (size, ranks, k, recall, aggregate, override).
+approx_top_k_size = state.extension.approx_top_k_reduction_output_size

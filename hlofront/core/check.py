@@ -151,8 +151,8 @@ def _check_results(equation: Equation) -> None:
     results = inferred if primitive.multiple_results else [inferred]
     if len(results) != len(equation.outvars):
         raise _Broken(
-            f"The equation binds {len(equation.outvars)} variables, and {primitive} has "
-            f"{len(results)} results",
+            f"The equation binds {len(equation.outvars)} variables to the {len(results)} results "
+            f"of {primitive}",
             equation,
         )
     for var, aval in zip(equation.outvars, results, strict=True):

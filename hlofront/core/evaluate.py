@@ -40,8 +40,6 @@ def eval_jaxpr(
     try:
         for equation, is_last in zip(jaxpr.eqns, last_uses, strict=True):
             operands = [read(atom) for atom in equation.invars]
-            for var in is_last:
-                environment.pop(var, None)
             if tracing:
                 traceback = equation.traceback if propagate_source_info else None
                 with coming_from(equation.name_stack, traceback):
@@ -50,9 +48,10 @@ def eval_jaxpr(
                 results = equation.primitive.bind(*operands, **equation.params)
             if not equation.primitive.multiple_results:
                 results = (results,)
-            for var, value in zip(equation.outvars, results, strict=True):
-                if var not in is_last:
-                    environment[var] = value
+            environment.update(zip(equation.outvars, results, strict=True))
+            for var in is_last:
+                del environment[var]
+            # These would hold on to values while the next operation runs.
             del operands, results
     except Exception:
         with user_context(equation.traceback):

@@ -1,8 +1,9 @@
 """Where operations come from: the named scopes that are open, and the equation run again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from typing import Any
 
 _stack: ContextVar[tuple[str, ...]] = ContextVar("names", default=())
@@ -60,3 +61,15 @@ class in_own_program:
     def __exit__(self, *_: Any) -> None:
         _stack.reset(self.tokens[0])
         _replayed.reset(self.tokens[1])
+
+
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+    """`fun` with its operations labelled by `name`, by default its own name."""
+    label = getattr(fun, "__name__", type(fun).__name__) if name is None else name
+
+    @wraps(fun)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        with named_scope(label):
+            return fun(*args, **kwargs)
+
+    return named

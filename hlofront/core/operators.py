@@ -24,9 +24,20 @@ class ArrayOperators:
 _plugged: list[type] = []
 
 
-def plug_in_operators(members: dict[str, Any], *array_types: type) -> None:
-    """Called once, by numpy/operators.py: give arrays and tracers their operators and methods."""
-    for type_ in (ArrayOperators, *array_types):
-        for name, member in members.items():
-            setattr(type_, name, member)
-        _plugged.append(type_)
+def plug_in_operators(
+    members: dict[str, Any], array_type: type | None = None, array_members: Any = None
+) -> None:
+    """Called once, by numpy/operators.py: give tracers and arrays their operators and methods.
+
+    Args:
+      members: what tracers get, by name.
+      array_type: the class of arrays.
+      array_members: what it gets; by default the same.
+    """
+    for name, member in members.items():
+        setattr(ArrayOperators, name, member)
+    _plugged.append(ArrayOperators)
+    if array_type is not None:
+        for name, member in (array_members or members).items():
+            setattr(array_type, name, member)
+        _plugged.append(array_type)

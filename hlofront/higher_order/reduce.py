@@ -1,1 +1,379 @@
 """Reductions whose combining function is the user's program."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import source, tree
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import integers
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import effects, infer
+from hlofront.core.trace import Tracer, process
+from hlofront.primitives import elementwise as e
+from hlofront.primitives import reducing as r
+from hlofront.primitives import windowed as w
+from hlofront.transforms.flatten import stage_tree
+
+reduce_p = Primitive("reduce", multiple_results=True, carries_programs=True)
+reduce_window_p = Primitive("reduce_window", multiple_results=True, carries_programs=True)
+select_and_scatter_p = Primitive("select_and_scatter", carries_programs=True)
+
+
+# ---- the user's function -------------------------------------------------------------------------
+
+
+def _stage_scalars(
+    function: Callable[..., Any], structures: Sequence[Any], leaves: Sequence[Any], purpose: str
+) -> tuple[ClosedJaxpr, Any]:
+    """Write down a function of trees of scalars, one tree per structure, of these leaves' dtypes.
+
+    Raises NotImplementedError if it uses values of a function around it that is being traced.
+    """
+    avals = []
+    for leaf in leaves:
+        aval = typeof(leaf)
+        avals.append(ShapedArray((), aval.dtype, aval.weak_type))
+    in_tree = tree.tree_structure(
+        (tuple(tree.tree_unflatten(s, [0] * s.num_leaves) for s in structures), {})
+    )
+    info = DebugInfo(purpose, source.describe_callable(function))
+    program, out_tree = stage_tree(function, in_tree, avals * len(structures), info)
+    captured = [const for const in program.consts if isinstance(const, Tracer)]
+    if captured:
+        raise NotImplementedError(
+            "Reduction computations can't close over Tracers: the function of a reduction uses the "
+            f"traced value {captured[0]} of the function around it, which no device can hand to "
+            "it. Combine with that value before or after the reduction, or reduce it as another "
+            "operand."
+        )
+    return program, out_tree
+
+
+def _start_of(value: Any) -> np.ndarray | None:
+    """A known initial value, or None for one that is traced."""
+    if isinstance(value, Tracer):
+        return None
+    array = np.asarray(value)
+    return array if array.ndim == 0 else None
+
+
+def _equals(start: np.ndarray, value: np.ndarray, dtype: Any) -> bool:
+    """Whether a reduction that starts there starts from nothing."""
+    return bool(np.equal(start, value, dtype=object)) and np.can_cast(
+        _kind(start.dtype), _kind(dtype), "safe"
+    )
+
+
+def _kind(dtype: Any) -> np.dtype:
+    return np.dtype(bool if dtype == np.bool_ else complex)
+
+
+# ---- reduce --------------------------------------------------------------------------------------
+
+
+def reduce(operands, init_values, computation, dimensions, out_sharding=None):
+    """Fold axes of arrays with a function of two elements.
+
+    Args:
+      operands: an array, or a tree of arrays of one shape.
+      init_values: scalars in the same tree: what folding starts from.
+      computation: of two trees of scalars, which it combines into one. The order in which
+        elements are combined is not defined, so it should be associative and commutative, and
+        `init_values` its identity.
+      dimensions: the axes to fold away.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      A tree like `operands`, without these axes.
+
+    Raises:
+      ValueError: if the trees differ, an initial value is no scalar, or axes are out of range.
+      TypeError: if dtypes of operands and initial values differ.
+    """
+    leaves, structure = tree.tree_flatten(operands)
+    starts, start_structure = tree.tree_flatten(init_values)
+    _check_trees(structure, start_structure)
+    if not leaves:
+        raise ValueError("reduce wants at least one operand, got none.")
+    if len(leaves) == 1:
+        fold = _known_reduction(computation, leaves[0], starts[0])
+        if fold is not None:
+            axes = integers(dimensions, "dimensions of reduce")
+            if fold is r.reduce_sum:
+                result = r.reduce_sum(leaves[0], axes, out_sharding=out_sharding)
+            else:
+                result = fold(leaves[0], axes)
+            return tree.tree_unflatten(structure, [result])
+    program, out_tree = _stage_scalars(computation, (structure,) * 2, starts, "reduce comp")
+    _check_result("reduce", out_tree, structure)
+    params = {
+        "computation": computation,
+        "jaxpr": program,
+        "dimensions": integers(dimensions, "dimensions of reduce"),
+    }
+    results = process(reduce_p, (*leaves, *starts), params)
+    return tree.tree_unflatten(structure, results)
+
+
+def _check_trees(structure: Any, start_structure: Any) -> None:
+    if structure != start_structure:
+        raise ValueError(
+            "Operands must have the same tree structure as init_values: "
+            f"{structure} vs. {start_structure}"
+        )
+
+
+def _check_result(name: str, out_tree: Any, structure: Any) -> None:
+    if out_tree != structure:
+        raise ValueError(
+            f"{name} computation must return the tree structure of the operands, {structure}; it "
+            f"returned {out_tree}"
+        )
+
+
+def _known_reduction(computation: Any, operand: Any, init: Any) -> Callable[..., Any] | None:
+    """The reduction that a function of lax stands for, when it starts from its identity."""
+    try:
+        known = _REDUCTIONS.get(computation)
+    except TypeError:  # a callable that cannot be hashed
+        return None
+    start = _start_of(init) if known is not None else None
+    if start is None:
+        return None
+    fold, identity = known
+    dtype = typeof(operand).dtype
+    return fold if _equals(start, identity(dtype), dtype) else None
+
+
+def _all_bits(dtype: Any) -> np.ndarray:
+    return np.array(True) if dtype == np.bool_ else np.array(-1).astype(dtype)
+
+
+# function of lax -> the reduction it stands for, and what that starts from.
+_REDUCTIONS: dict[Any, tuple[Callable[..., Any], Callable[[Any], np.ndarray]]] = {
+    e.add: (r.reduce_sum, lambda dtype: np.zeros((), dtype)),
+    e.mul: (r.reduce_prod, lambda dtype: np.ones((), dtype)),
+    e.max: (r.reduce_max, r.least_value),
+    e.min: (r.reduce_min, r.greatest_value),
+    e.bitwise_and: (r.reduce_and, _all_bits),
+    e.bitwise_or: (r.reduce_or, lambda dtype: np.zeros((), dtype)),
+    e.bitwise_xor: (r.reduce_xor, lambda dtype: np.zeros((), dtype)),
+}
+
+
+@infer(reduce_p)
+def _(*avals, computation, jaxpr, dimensions):
+    operands, starts = _halves(avals)
+    if any(start.shape for start in starts):
+        raise ValueError(
+            f"reduce found non-scalar initial value: {[start.shape for start in starts]}"
+        )
+    _check_dtypes("reduce", operands, starts)
+    shape = operands[0].shape
+    if any(operand.shape != shape for operand in operands):
+        raise ValueError(
+            f"reduce wants operands of one shape, got {[operand.shape for operand in operands]}"
+        )
+    axes = tuple(axis + len(shape) if axis < 0 else axis for axis in dimensions)
+    r.check_axes(axes, operands[0])
+    _check_out_avals("reduce", jaxpr.out_avals, operands)
+    shape = r.without_axes(shape, axes)
+    return [
+        ShapedArray(shape, operand.dtype, operand.weak_type and start.weak_type)
+        for operand, start in zip(operands, starts, strict=True)
+    ]
+
+
+@effects(reduce_p, reduce_window_p)
+def _(*avals, jaxpr, **_):
+    return jaxpr.effects
+
+
+def _halves(avals: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    half = len(avals) // 2
+    return avals[:half], avals[half:]
+
+
+def _check_dtypes(name: str, operands: Sequence[Any], starts: Sequence[Any]) -> None:
+    if any(
+        operand.dtype != start.dtype for operand, start in zip(operands, starts, strict=True)
+    ):
+        raise TypeError(
+            f"{name} operand dtypes should match corresponding initial value dtypes, got "
+            f"operands={list(operands)} and initial_values={list(starts)}. Give initial values "
+            "that dtype, as in jnp.zeros((), x.dtype)."
+        )
+
+
+def _check_out_avals(name: str, results: Sequence[Any], operands: Sequence[Any]) -> None:
+    for result, operand in zip(results, operands, strict=True):
+        if result.shape or result.dtype != operand.dtype:
+            raise TypeError(
+                f"{name} computation must return scalars of the operands' dtypes, "
+                f"{[operand.dtype.name for operand in operands]}; it returned "
+                f"{[result.str_short() for result in results]}."
+            )
+
+
+# ---- reduce_window -------------------------------------------------------------------------------
+
+
+def reduce_window(
+    operand,
+    init_value,
+    computation,
+    window_dimensions,
+    window_strides=None,
+    padding="VALID",
+    base_dilation=None,
+    window_dilation=None,
+):
+    """Fold the elements under a sliding window with a function of two elements.
+
+    Args:
+      operand: an array, or a tree of arrays of one shape.
+      init_value: scalars in the same tree: what folding starts from, and what padding is.
+      computation: of two trees of scalars; see `reduce`.
+      window_dimensions: sizes of the window, one per axis.
+      window_strides: steps of the window; 1 by default.
+      padding: pairs of how much to pad before and after, or "VALID", "SAME", "SAME_LOWER"; see
+        `padtype_to_pads`.
+      base_dilation: distances at which elements of the operand are put, padding between; 1 by
+        default.
+      window_dilation: distances between elements of the window; 1 by default.
+
+    Returns:
+      A tree like `operand`; each array has one element per window.
+
+    Raises:
+      ValueError: if the trees differ, or there is not one padding per axis.
+      TypeError: if numbers of axes differ, sizes are not positive, or dtypes differ.
+      RuntimeError: if `padding` is no known name.
+    """
+    leaves, structure = tree.tree_flatten(operand)
+    starts, start_structure = tree.tree_flatten(init_value)
+    _check_trees(structure, start_structure)
+    if not leaves:
+        raise ValueError("reduce_window must have at least one operand, got none.")
+    windows = w.canonical_windows(
+        *(typeof(leaves[0]).shape, window_dimensions, window_strides),
+        *(padding, base_dilation, window_dilation),
+    )
+    if len(leaves) == 1:
+        fold = _known_window_reduction(computation, leaves[0], starts[0])
+        if fold is not None:
+            return tree.tree_unflatten(structure, [fold(leaves[0], *windows)])
+    program, out_tree = _stage_scalars(
+        computation, (structure,) * 2, starts, "reduce_window comp"
+    )
+    if out_tree != structure:
+        raise ValueError(
+            "reduce_window output must have the same tree structure as the operands "
+            f"{structure} vs. {out_tree}"
+        )
+    params = {"jaxpr": program.jaxpr, "consts": tuple(program.consts), **windows._asdict()}
+    results = process(reduce_window_p, (*leaves, *starts), params)
+    return tree.tree_unflatten(structure, results)
+
+
+def _known_window_reduction(computation: Any, operand: Any, init: Any):
+    fold = _known_reduction(computation, operand, init)
+    return _WINDOW_REDUCTIONS.get(fold)
+
+
+_WINDOW_REDUCTIONS = {
+    r.reduce_sum: w.reduce_window_sum,
+    r.reduce_max: w.reduce_window_max,
+    r.reduce_min: w.reduce_window_min,
+}
+
+
+@infer(reduce_window_p)
+def _(*avals, jaxpr, consts, **windows):
+    operands, starts = _halves(avals)
+    if any(start.shape for start in starts):
+        raise TypeError(
+            "reduce_window expected init_values to be scalars but init_values have shapes "
+            f"{[start.shape for start in starts]}."
+        )
+    if [aval.dtype for aval in operands] != [aval.dtype for aval in starts]:
+        raise TypeError(
+            "reduce_window got inconsistent dtypes for operands and init_values: got operand "
+            f"dtypes {[aval.dtype for aval in operands]} and init_value dtypes "
+            f"{[aval.dtype for aval in starts]}."
+        )
+    if any(operand.shape != operands[0].shape for operand in operands):
+        raise TypeError(
+            "reduce_window wants operands of one shape, got "
+            f"{[operand.shape for operand in operands]}."
+        )
+    shape = w.window_output_shape("reduce_window", operands[0].shape, w.Windows(**windows))
+    _check_out_avals("reduce_window", jaxpr.out_avals, operands)
+    return [ShapedArray(shape, operand.dtype) for operand in operands]
+
+
+# ---- select_and_scatter --------------------------------------------------------------------------
+
+
+def select_and_scatter(
+    operand, select, window_dimensions, window_strides, padding, source, init_value, scatter
+):
+    """Select one element of `operand` under each window, and fold `source` into its place.
+
+    Args:
+      operand: the array that the windows lie on.
+      select: of two scalars: whether the first is rather selected.
+      window_dimensions: sizes of the window.
+      window_strides: its steps.
+      padding: pairs of padding before and after.
+      source: one element per window.
+      init_value: a scalar: what no element was folded into.
+      scatter: of two scalars, the sum so far and an element of `source`: the new sum.
+
+    Returns:
+      An array like `operand`.
+    """
+    leaf = tree.tree_structure(0)
+    selecting, _ = _stage_scalars(select, (leaf, leaf), [operand], "select")
+    scattering, _ = _stage_scalars(scatter, (leaf, leaf), [source], "scatter")
+    params = {
+        "select_jaxpr": selecting.jaxpr,
+        "select_consts": tuple(selecting.consts),
+        "scatter_jaxpr": scattering.jaxpr,
+        "scatter_consts": tuple(scattering.consts),
+        "window_dimensions": integers(window_dimensions, "window_dimensions"),
+        "window_strides": integers(window_strides, "window_strides"),
+        "padding": w.canonical_pads(padding),
+    }
+    return process(select_and_scatter_p, (operand, source, init_value), params)
+
+
+@infer(select_and_scatter_p)
+def _(
+    operand,
+    source,
+    init_value,
+    *,
+    select_jaxpr,
+    scatter_jaxpr,
+    window_dimensions,
+    window_strides,
+    padding,
+    **_,
+):
+    if not operand.dtype == source.dtype == init_value.dtype or init_value.shape:
+        raise TypeError(
+            "select_and_scatter wants an operand and a source of one dtype and a scalar "
+            f"init_value of it, got {operand}, {source} and {init_value}."
+        )
+    w.check_source_shape(
+        "select_and_scatter", source, operand, window_dimensions, window_strides, padding
+    )
+    (chosen,), (total,) = select_jaxpr.out_avals, scatter_jaxpr.out_avals
+    if chosen.shape or chosen.dtype != np.bool_:
+        raise TypeError(f"select of select_and_scatter must return a boolean, it returned {chosen}")
+    _check_out_avals("scatter of select_and_scatter", [total], [operand])
+    return operand.strip_weak_type()

@@ -206,14 +206,6 @@ from hlofront.primitives.shaping import transpose_p as transpose_p
 # ---- slicing
 from hlofront.primitives.slicing import concatenate as concatenate
 from hlofront.primitives.slicing import concatenate_p as concatenate_p
-from hlofront.primitives.slicing import dynamic_index_in_dim as dynamic_index_in_dim
-from hlofront.primitives.slicing import dynamic_slice as dynamic_slice
-from hlofront.primitives.slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
-from hlofront.primitives.slicing import dynamic_slice_p as dynamic_slice_p
-from hlofront.primitives.slicing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
-from hlofront.primitives.slicing import dynamic_update_slice as dynamic_update_slice
-from hlofront.primitives.slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
-from hlofront.primitives.slicing import dynamic_update_slice_p as dynamic_update_slice_p
 from hlofront.primitives.slicing import index_in_dim as index_in_dim
 from hlofront.primitives.slicing import pad as pad
 from hlofront.primitives.slicing import pad_p as pad_p
@@ -226,8 +218,34 @@ from hlofront.primitives.slicing import stack as stack
 from hlofront.primitives.slicing import stack_p as stack_p
 from hlofront.primitives.slicing import unstack as unstack
 from hlofront.primitives.slicing import unstack_p as unstack_p
+from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim as dynamic_index_in_dim
+from hlofront.primitives.dynamic_slicing import dynamic_slice as dynamic_slice
+from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
+from hlofront.primitives.dynamic_slicing import dynamic_slice_p as dynamic_slice_p
+from hlofront.primitives.dynamic_slicing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from hlofront.primitives.dynamic_slicing import dynamic_update_slice as dynamic_update_slice
+from hlofront.primitives.dynamic_slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from hlofront.primitives.dynamic_slicing import dynamic_update_slice_p as dynamic_update_slice_p
 # ---- gathering
+from hlofront.primitives.gathering import GatherDimensionNumbers as GatherDimensionNumbers
+from hlofront.primitives.gathering import GatherScatterMode as GatherScatterMode
+from hlofront.primitives.gathering import gather as gather
+from hlofront.primitives.gathering import gather_p as gather_p
+from hlofront.primitives.gathering import index_take as index_take
 # ---- scattering
+from hlofront.primitives.scattering import ScatterDimensionNumbers as ScatterDimensionNumbers
+from hlofront.primitives.scattering import scatter as scatter
+from hlofront.primitives.scattering import scatter_add as scatter_add
+from hlofront.primitives.scattering import scatter_add_p as scatter_add_p
+from hlofront.primitives.scattering import scatter_max as scatter_max
+from hlofront.primitives.scattering import scatter_max_p as scatter_max_p
+from hlofront.primitives.scattering import scatter_min as scatter_min
+from hlofront.primitives.scattering import scatter_min_p as scatter_min_p
+from hlofront.primitives.scattering import scatter_mul as scatter_mul
+from hlofront.primitives.scattering import scatter_mul_p as scatter_mul_p
+from hlofront.primitives.scattering import scatter_p as scatter_p
+from hlofront.primitives.scattering import scatter_sub as scatter_sub
+from hlofront.primitives.scattering import scatter_sub_p as scatter_sub_p
 # ---- reducing
 from hlofront.primitives.reducing import argmax as argmax
 from hlofront.primitives.reducing import argmax_p as argmax_p
@@ -264,3 +282,4 @@ from hlofront.primitives.contracting import dot_general_p as dot_general_p
 # ---- random_bits
 # ---- barriers
 # ---- higher_order
+from hlofront.higher_order.scatter_apply import scatter_apply as scatter_apply

@@ -1,11 +1,13 @@
 """A program as a StableHLO module: its main function, names, kept arguments and donation."""
 
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 
 
+from hlofront.base import source
 from hlofront.base.errors import VerificationError
 from hlofront.bridge.mlir import Operation, context, hlo_text, ir, to_xla_computation
 from hlofront.core.aval import typeof
@@ -151,6 +153,7 @@ def _alias_donated(
     free: dict[Any, list[int]] = {}
     for i, aval in enumerate(jaxpr.out_avals):
         free.setdefault((aval.shape, aval.dtype), []).append(i)
+    unusable: list[str] = []
     attributes: list[Any] = [ir.DictAttr.get({}, context=context)] * (offset + len(kept))
     for position, index in enumerate(kept):
         if not donated[index]:
@@ -161,7 +164,14 @@ def _alias_donated(
             attribute = {"tf.aliasing_output": types.i32(outputs.pop(0))}
         else:
             attribute = {"jax.buffer_donor": types.boolean(True)}
+            unusable.append(aval.str_short())
         attributes[offset + position] = ir.DictAttr.get(attribute, context=context)
+    if unusable:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(unusable)}. No result has the "
+            "shape and dtype of such an argument; donate those alone that a result can replace.",
+            stacklevel=source.frames_to_user(),
+        )
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes, context=context)
     return tuple(i for i in kept if donated[i])
 

@@ -1,1 +1,82 @@
-"""Scatters as StableHLO, by mode."""
+"""scatter as StableHLO, its indices clamped where a mode asks for it."""
+
+import numpy as np
+
+from hlofront.base.dtypes import iinfo
+from hlofront.core.aval import ShapedArray
+from hlofront.core.rules import lower
+from hlofront.lowering import types
+from hlofront.lowering.gathering import dimension_fields
+from hlofront.primitives import scattering as s
+from hlofront.primitives.gathering import GatherScatterMode
+
+
+@lower(
+    s.scatter_p,
+    s.scatter_add_p,
+    s.scatter_sub_p,
+    s.scatter_mul_p,
+    s.scatter_min_p,
+    s.scatter_max_p,
+)
+def _(
+    build,
+    operand,
+    indices,
+    updates,
+    *,
+    update_jaxpr,
+    update_consts,
+    dimension_numbers,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+):
+    aval, index_aval, update_aval = build.avals_in
+    if mode is GatherScatterMode.CLIP:
+        windows = s.window_sizes(dimension_numbers, aval.shape, update_aval.shape)
+        indices = _clamped(build, indices, index_aval, aval, dimension_numbers, windows)
+    # Other modes need nothing: the operation leaves out what is not within the array.
+    scattered = build.operation(
+        "stablehlo.scatter",
+        (operand, indices, updates),
+        build.avals_out,
+        1,
+        {
+            "scatter_dimension_numbers": _numbers(dimension_numbers, index_aval.ndim - 1),
+            "indices_are_sorted": types.boolean(indices_are_sorted),
+            "unique_indices": types.boolean(unique_indices),
+        },
+    )
+
+    def update(inner, old, new):
+        if update_jaxpr is None:
+            return (new,)
+        return inner.inline(update_jaxpr, update_consts, (old, new))
+
+    scalar = ShapedArray((), aval.dtype)
+    build.region(scattered, 0, (scalar, scalar), update)
+    return scattered.results[0]
+
+
+def _clamped(build, indices, aval, operand, numbers, windows):
+    """Indices moved until the updates lie within the operand."""
+    greatest = int(iinfo(aval.dtype).max)
+    bounds = [
+        min(operand.shape[axis] - windows.get(axis, 1), greatest)
+        for axis in numbers.scatter_dims_to_operand_dims
+    ]
+    upper = build.constant(np.asarray(bounds).astype(aval.dtype))
+    upper = build.broadcast(upper, aval, (aval.ndim - 1,))
+    return build.op("stablehlo.clamp", (build.full(0, aval), indices, upper), aval)
+
+
+def _numbers(numbers, index_vector_dim):
+    fields = (
+        ("update_window_dims", numbers.update_window_dims),
+        ("inserted_window_dims", numbers.inserted_window_dims),
+        ("input_batching_dims", numbers.operand_batching_dims),
+        ("scatter_indices_batching_dims", numbers.scatter_indices_batching_dims),
+        ("scatter_dims_to_operand_dims", numbers.scatter_dims_to_operand_dims),
+    )
+    return types.attribute(f"#stablehlo.scatter<{dimension_fields(fields, index_vector_dim)}>")

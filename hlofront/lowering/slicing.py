@@ -1,13 +1,8 @@
 """Taking arrays apart and putting them together, as StableHLO."""
 
-import numpy as np
-
-from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.primitives import slicing as p
-
-_SCALAR_BOOL = ShapedArray((), np.dtype(np.bool_))
 
 
 @lower(p.slice_p)
@@ -24,18 +19,6 @@ def _slice(build, x, start, limit, strides, result):
         limit_indices=types.i64_array(limit),
         strides=types.i64_array((1,) * len(start) if strides is None else strides),
     )
-
-
-@lower(p.dynamic_slice_p)
-def _(build, x, *starts, slice_sizes):
-    return build.op(
-        "stablehlo.dynamic_slice", (x, *starts), slice_sizes=types.i64_array(slice_sizes)
-    )
-
-
-@lower(p.dynamic_update_slice_p)
-def _(build, x, update, *starts):
-    return build.op("stablehlo.dynamic_update_slice", (x, update, *starts))
 
 
 @lower(p.concatenate_p)

@@ -1,1 +1,247 @@
 """Sorting as StableHLO."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.bridge.mlir import context, ir
+from hlofront.core.aval import ShapedArray
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.rules import lower
+from hlofront.lowering import types
+from hlofront.lowering.builder import lower_on
+from hlofront.lowering.reducing import scalars_of
+from hlofront.primitives import reducing, sorting as s
+
+_truth = ShapedArray((), np.dtype(np.bool_))
+_int32 = np.dtype(np.int32)
+
+
+# ---- sort ----------------------------------------------------------------------------------------
+
+
+@lower(s.sort_p)
+def _(build, *operands, dimension, is_stable, num_keys):
+    scalars = scalars_of(build.avals_in)
+
+    def less(inner, *pairs):
+        # The arguments are x0, y0, x1, y1, ... of the operands.
+        keys = []
+        for i in range(num_keys):
+            keys += _ordered_parts(inner, pairs[2 * i], pairs[2 * i + 1], scalars[i])
+        return _lexicographic(inner, keys)
+
+    return emit_sort(build, operands, build.avals_out, dimension, is_stable, less)
+
+
+def emit_sort(
+    build: Any,
+    operands: Sequence[Any],
+    results: Sequence[ShapedArray],
+    axis: int,
+    is_stable: bool,
+    less: Callable[..., Any],
+) -> list[Any]:
+    """Sort along an axis. `less(builder, x0, y0, x1, y1, ...)` says whether x goes before y."""
+    operation = build.operation(
+        "stablehlo.sort",
+        operands,
+        results,
+        1,
+        {"dimension": types.i64(axis), "is_stable": types.boolean(is_stable)},
+    )
+    arguments = [scalar for scalar in scalars_of(results) for _ in range(2)]
+    build.region(operation, 0, arguments, lambda inner, *pairs: [less(inner, *pairs)])
+    return list(operation.results)
+
+
+def _ordered_parts(
+    build: Any, x: Any, y: Any, scalar: ShapedArray
+) -> list[tuple[Any, Any, ShapedArray, str]]:
+    """(x, y, aval, kind of comparison) of what decides, first one first."""
+    dtype = scalar.dtype
+    if issubdtype(dtype, np.complexfloating):
+        part = ShapedArray((), np.dtype(np.float32 if dtype == np.complex64 else np.float64))
+        parts = []
+        for which in ("stablehlo.real", "stablehlo.imag"):
+            x_part, y_part = (build.op(which, (z,), part) for z in (x, y))
+            parts += _ordered_parts(build, x_part, y_part, part)
+        return parts
+    if issubdtype(dtype, np.floating):
+        pair = (_canonical_float(build, z, scalar) for z in (x, y))
+        return [(*pair, scalar, "TOTALORDER")]
+    return [(x, y, scalar, None)]
+
+
+def _canonical_float(build: Any, x: Any, scalar: ShapedArray) -> Any:
+    """One zero and one NaN instead of many, for the total order tells them apart."""
+    zero = build.constant(0, scalar.dtype)
+    nan = build.constant(np.nan, scalar.dtype)
+    is_zero = build.compare("EQ", x, zero, scalar)
+    is_nan = build.compare("NE", x, x, scalar)
+    x = build.op("stablehlo.select", (is_zero, zero, x), scalar)
+    return build.op("stablehlo.select", (is_nan, nan, x), scalar)
+
+
+def _lexicographic(build: Any, keys: Sequence[tuple[Any, Any, ShapedArray, Any]]) -> Any:
+    """Whether the first keys that differ are in ascending order."""
+    *former, (x, y, aval, kind) = keys
+    result = build.compare("LT", x, y, aval, kind)
+    for x, y, aval, kind in reversed(former):
+        less = build.compare("LT", x, y, aval, kind)
+        equal = build.compare("EQ", x, y, aval, kind)
+        rest = build.op("stablehlo.and", (equal, result), _truth)
+        result = build.op("stablehlo.or", (less, rest), _truth)
+    return result
+
+
+# ---- top_k ---------------------------------------------------------------------------------------
+
+
+@lower(s.top_k_p)
+def _(build, x, *, k, axis):
+    (aval,), results = build.avals_in, build.avals_out
+    last = aval.ndim - 1
+    swapped = list(range(aval.ndim))
+    swapped[axis], swapped[last] = last, axis
+
+    def swap(x, aval):
+        # The operation works along the last axis only.
+        if axis == last:
+            return x, aval
+        moved = aval.update(shape=tuple(aval.shape[i] for i in swapped))
+        return (
+            build.op("stablehlo.transpose", (x,), moved, permutation=types.i64_array(swapped)),
+            moved,
+        )
+
+    x, aval = swap(x, aval)
+    narrow = aval.dtype.name in _BELOW_A_BYTE
+    if narrow:  # XLA has no top_k of integers below a byte
+        wide = np.dtype(np.int8 if issubdtype(aval.dtype, np.signedinteger) else np.uint8)
+        aval = aval.update(dtype=wide)
+        x = build.convert(x, aval)
+    shape = (*aval.shape[:-1], k)
+    found = [aval.update(shape=shape), ShapedArray(shape, _int32)]
+    values, indices = build.ops("chlo.top_k", (x,), found, k=types.i64(k))
+    if narrow:
+        found[0] = found[0].update(dtype=results[0].dtype)
+        values = build.convert(values, found[0])
+    return [swap(value, aval)[0] for value, aval in zip((values, indices), found, strict=True)]
+
+
+_BELOW_A_BYTE = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
+
+
+@lower(s.approx_top_k_p)
+def _(build, x, *, reduction_dimension, is_max_k, **_):
+    # Without the TPU's operation: sort everything, keep the first.
+    (aval,), results = build.avals_in, build.avals_out
+    axis = canonical_axis(reduction_dimension, aval.ndim)
+    indices = _indices(build, aval, axis)
+    direction = "GT" if is_max_k else "LT"
+
+    def before(inner, x, y, i, j):
+        (x, y, scalar, kind) = _ordered_parts(inner, x, y, ShapedArray((), aval.dtype))[0]
+        return inner.compare(direction, x, y, scalar, kind)
+
+    avals = [aval, ShapedArray(aval.shape, _int32)]
+    found = emit_sort(build, [x, indices], avals, axis, True, before)
+    if results[0].shape == aval.shape:
+        return found
+    limits = results[0].shape
+    return [
+        build.op(
+            "stablehlo.slice",
+            (value,),
+            result,
+            start_indices=types.i64_array([0] * aval.ndim),
+            limit_indices=types.i64_array(limits),
+            strides=types.i64_array([1] * aval.ndim),
+        )
+        for value, result in zip(found, results, strict=True)
+    ]
+
+
+def _indices(build: Any, aval: ShapedArray, axis: int) -> Any:
+    return build.op(
+        "stablehlo.iota", (), ShapedArray(aval.shape, _int32), iota_dimension=types.i64(axis)
+    )
+
+
+@lower_on(s.approx_top_k_p, "tpu")
+def _approx_top_k_on_tpu(
+    build,
+    x,
+    *,
+    k,
+    reduction_dimension,
+    recall_target,
+    is_max_k,
+    reduction_input_size_override,
+    aggregate_to_topk,
+):
+    (aval,) = build.avals_in
+    axis = canonical_axis(reduction_dimension, aval.ndim)
+    direction, start = (
+        ("GT", reducing.least_value) if is_max_k else ("LT", reducing.greatest_value)
+    )
+    comparator = _comparator(build, direction, ShapedArray((), aval.dtype))
+    settings = (
+        f"{{aggregate_to_topk = {str(aggregate_to_topk).lower()}, "
+        f"recall_target = {recall_target:e} : f32, reduction_dim = {axis} : i64, "
+        f"reduction_input_size_override = {reduction_input_size_override} : i64, "
+        f"top_k = {k} : i64}}"
+    )
+    operands = (
+        x,
+        _indices(build, aval, axis),
+        build.constant(start(aval.dtype), aval.dtype),
+        build.constant(-1, _int32),
+    )
+    attributes = {
+        "call_target_name": types.string("ApproxTopK"),
+        "called_computations": types.attribute(f"[@{comparator}]"),
+        "mhlo.backend_config": types.attribute(settings),
+    }
+    return build.ops("stablehlo.custom_call", operands, build.avals_out, **attributes)
+
+
+def _comparator(build: Any, direction: str, scalar: ShapedArray) -> str:
+    """The name of a function of the module that compares two elements and ignores two indices."""
+    module = build.module
+    key = (_comparator, direction, scalar.dtype)
+    name = module.functions.get(key)
+    if name is None:
+        name = f"top_k_{direction.lower()}_{types.element_type(scalar.dtype)}_comparator"
+        name = module.functions[key] = module.unique_symbol(name)
+        index = ShapedArray((), _int32)
+        arguments = [scalar, scalar, index, index]
+        function = _function(build, name, arguments, [_truth])
+        build.region(
+            function,
+            0,
+            arguments,
+            lambda inner, x, y, i, j: [inner.compare(direction, x, y, scalar)],
+            "func.return",
+        )
+    return name
+
+
+def _function(build: Any, name: str, arguments: Any, results: Any) -> Any:
+    kind = ir.FunctionType.get(
+        [types.aval_type(aval) for aval in arguments],
+        [types.aval_type(aval) for aval in results],
+        context=context,
+    )
+    saved, build.ip = build.ip, build.module.ip
+    attributes = {
+        "sym_name": types.string(name),
+        "sym_visibility": types.string("private"),
+        "function_type": ir.TypeAttr.get(kind, context=context),
+    }
+    function = build.operation("func.func", (), (), 1, attributes)
+    build.ip = saved
+    return function

@@ -1,67 +1,274 @@
 """Where dtypes and shapes of operands meet: NumPy's broadcasting, JAX's promotion."""
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.config import numpy_rank_promotion
-from hlofront.base.dtypes import lattice_result
+from hlofront.base.dtypes import (
+    default_dtype,
+    lattice_result,
+    python_scalar_dtype,
+    to_complex_dtype,
+    to_inexact_dtype,
+    to_numeric_dtype,
+)
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.primitives.converting import convert_element_type, convert_weakly
-from hlofront.primitives.shaping import broadcast_in_dim
+from hlofront.core.trace import process
+from hlofront.primitives.comparing import select_n_p
+from hlofront.primitives.converting import convert_element_type_p
+from hlofront.primitives.shaping import ascending, broadcast_in_dim, broadcast_shapes
 
-_SCALARS = (bool, int, float, complex, np.generic)
-_PYTHON_TYPE = {"b": bool, "i": int, "f": float, "c": complex}
+_PYTHON_TYPE: dict[str, Callable[[Any], Any]] = {"b": bool, "i": int, "f": float, "c": complex}
 
 
-def check_arraylike(name: str, *args: Any) -> None:
-    """Raise the TypeError that names the first operand which is not an array or a scalar."""
+# ---- what may be an operand ------------------------------------------------------------------
+
+
+def check_arraylike(name: str, *args: Any, empty_is_none: bool = False) -> None:
+    """Raise the TypeError that names the first operand which is neither array nor scalar."""
     for position, x in enumerate(args):
         if not is_value(x) and not hasattr(x, "__jax_array__"):
-            raise TypeError(
-                f"{name} requires ndarray or scalar arguments, got {type(x)} at position "
-                f"{position}. Convert lists and tuples with jnp.asarray first."
-            )
+            if x is None and empty_is_none:
+                continue
+            raise _not_arraylike(name, x, position)
+
+
+def _not_arraylike(name: str, x: Any, position: int) -> TypeError:
+    advice = (
+        " Convert it with jnp.asarray first."
+        if isinstance(x, list | tuple)
+        else " Wanted an array, a NumPy array or a Python scalar."
+    )
+    return TypeError(
+        f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}."
+        + advice
+    )
+
+
+def operands(name: str, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+    """The operands of the function called `name`, and their avals.
+
+    What stands for an array by its method `__jax_array__` is replaced by that array.
+
+    Raises:
+      TypeError: if one is neither an array nor a scalar.
+    """
+    try:
+        return list(args), [typeof(x) for x in args]
+    except TypeError:
+        values = [as_operand(x) for x in args]
+        check_arraylike(name, *values)
+        return values, [typeof(x) for x in values]
+
+
+def as_operand(x: Any) -> Any:
+    """The array that an object stands for by its method `__jax_array__`; others as they are."""
+    if not is_value(x) and hasattr(x, "__jax_array__"):
+        return x.__jax_array__()
+    return x
+
+
+# ---- dtypes ----------------------------------------------------------------------------------
 
 
 def promote_dtypes(*args: Any) -> list[Any]:
     """The operands in their common dtype."""
+    return _in_common_dtype(list(args), [typeof(x) for x in args], None)
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Any]:
+    """The operands in their common dtype, and integers and booleans as floats."""
+    return _in_common_dtype(list(args), [typeof(x) for x in args], to_inexact_dtype)
+
+
+def promote_dtypes_numeric(*args: Any) -> list[Any]:
+    """The operands in their common dtype, and booleans as integers."""
+    return _in_common_dtype(list(args), [typeof(x) for x in args], to_numeric_dtype)
+
+
+def promote_dtypes_complex(*args: Any) -> list[Any]:
+    """The operands in the complex dtype that holds them."""
     avals = [typeof(x) for x in args]
+    dtype, weak = _common(avals)
+    dtype = to_complex_dtype(dtype)
+    return [converted(x, aval, dtype, weak) for x, aval in zip(args, avals, strict=True)]
+
+
+def _common(avals: list[Any]) -> tuple[Any, bool]:
+    return lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))
+
+
+def _in_common_dtype(
+    values: list[Any], avals: list[Any], widen: Callable[[Any], Any] | None
+) -> list[Any]:
     first = avals[0]
-    if all(aval.dtype == first.dtype and aval.weak_type == first.weak_type for aval in avals):
-        return list(args)
-    dtype, weak = lattice_result(tuple((aval.dtype, aval.weak_type) for aval in avals))
-    return [_converted(x, aval, dtype, weak) for x, aval in zip(args, avals, strict=True)]
+    for aval in avals:
+        if aval.dtype is not first.dtype or aval.weak_type != first.weak_type:
+            dtype, weak = _common(avals)
+            break
+    else:
+        dtype, weak = first.dtype, first.weak_type
+        if widen is None:
+            return values
+    if widen is not None:
+        dtype = widen(dtype)
+        # A weak dtype is the default one of its kind, and so is what it widens to.
+        if weak:
+            dtype = default_dtype(dtype.kind)
+    for i, aval in enumerate(avals):
+        if aval.dtype is not dtype or aval.weak_type != weak:
+            values[i] = converted(values[i], aval, dtype, weak)
+    return values
 
 
-def _converted(x: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
+def converted(x: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
+    """The operand `x`, of this aval, in another dtype; scalars of the host are converted here."""
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
-    if isinstance(x, _SCALARS):
-        if aval.dtype == dtype:
-            return x
-        # A scalar of the host changes its dtype here, and not in the program.
-        return _PYTHON_TYPE[dtype.kind](x) if weak else np.asarray(x).astype(dtype)[()]
-    if aval.dtype == dtype and not weak:
-        # The dtype is right and only its weakness goes; the result is strong by the others.
-        return x
-    return convert_weakly(x, dtype) if weak else convert_element_type(x, dtype)
+    if not aval.shape and isinstance(x, _HOST):
+        return host_scalar(x, dtype, weak)
+    return process(
+        convert_element_type_p, (x,), {"new_dtype": dtype, "weak_type": weak, "sharding": None}
+    )
+
+
+_HOST = (bool, int, float, complex, np.generic, np.ndarray)
+
+
+def host_scalar(x: Any, dtype: Any, weak: bool = False) -> Any:
+    """A scalar of Python or NumPy in this dtype: one of Python if it is to be weak.
+
+    Raises:
+      OverflowError: if it is a Python integer that the default integer dtype cannot hold.
+    """
+    if type(x) is int:
+        check_integer(x)
+    if weak:
+        return _PYTHON_TYPE[dtype.kind](x)
+    # What does not fit becomes infinite or wraps, as on a device.
+    with np.errstate(all="ignore"):
+        return np.asarray(x).astype(dtype)[()]
+
+
+def check_integer(x: int) -> None:
+    """Raise OverflowError unless the default integer dtype can hold a Python integer."""
+    dtype = python_scalar_dtype(int)
+    bits = dtype.itemsize * 8 - 1
+    if not -(1 << bits) <= x < 1 << bits:
+        raise OverflowError(
+            f"Python integer {x} is too large to convert to {dtype}: give it as a float, or turn "
+            "64-bit dtypes on with jax_enable_x64."
+        )
+
+
+# ---- shapes ----------------------------------------------------------------------------------
 
 
 def promote_shapes(name: str, *args: Any) -> list[Any]:
     """The operands in their common rank; sizes of one are left to lax, and scalars as well."""
-    ranks = [typeof(x).ndim for x in args]
+    return _in_common_rank(name, list(args), [typeof(x).shape for x in args])
+
+
+def _in_common_rank(name: str, values: list[Any], shapes: list[tuple[int, ...]]) -> list[Any]:
+    ranks = [len(shape) for shape in shapes]
     most = max(ranks)
-    if all(rank in (most, 0) for rank in ranks):
-        return list(args)
-    if numpy_rank_promotion.value != "allow":
-        _rank_promotion_warning_or_error(name, [typeof(x).shape for x in args])
-    return [
-        x if rank in (most, 0) else _with_rank(x, typeof(x).shape, most)
-        for x, rank in zip(args, ranks, strict=True)
-    ]
+    for rank in ranks:
+        if rank != most and rank:
+            break
+    else:
+        return values
+    _check_rank_promotion(name, shapes)
+    for i, shape in enumerate(shapes):
+        if shape and len(shape) != most:
+            values[i] = with_rank(values[i], shape, most)
+    return values
 
 
-def _with_rank(x: Any, shape: tuple[int, ...], rank: int) -> Any:
+def with_rank(x: Any, shape: tuple[int, ...], rank: int) -> Any:
+    """An operand of this shape, with axes of size 1 put in front until it has `rank` axes."""
     new = rank - len(shape)
-    return broadcast_in_dim(x, (1,) * new + shape, tuple(range(new, rank)))
+    return broadcast_in_dim(x, (1,) * new + shape, ascending(rank)[new:])
+
+
+def _check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
+    mode = numpy_rank_promotion.value
+    if mode == "allow":
+        return
+    text = (
+        f"{name} was given operands of shapes {', '.join(map(str, shapes))}, of different ranks, "
+        f"and the option jax_numpy_rank_promotion is {mode!r}. Give them one rank with reshape "
+        "or [None, ...], or set the option to 'allow'."
+    )
+    if mode == "raise":
+        raise ValueError(text)
+    warnings.warn(text, stacklevel=5)
+
+
+def broadcast_together(name: str, *args: Any) -> list[Any]:
+    """The operands in their common shape.
+
+    Raises:
+      ValueError: if their shapes do not broadcast.
+    """
+    shapes = [typeof(x).shape for x in args]
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return list(args)
+    nonscalar = {len(shape) for shape in shapes if shape}
+    if len(nonscalar) > 1:
+        _check_rank_promotion(name, shapes)
+    shape = broadcast_shapes(*shapes)
+    return [with_shape(x, own, shape) for x, own in zip(args, shapes, strict=True)]
+
+
+def with_shape(x: Any, own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """An operand of shape `own` broadcast to a shape that it fits by NumPy's rule."""
+    if own == shape:
+        return x
+    return broadcast_in_dim(x, shape, ascending(len(shape))[len(shape) - len(own) :])
+
+
+# ---- both ------------------------------------------------------------------------------------
+
+
+def promote_args(name: str, *args: Any) -> list[Any]:
+    """The operands of the function `name`, checked, in their common dtype and rank."""
+    values, avals = operands(name, args)
+    first = avals[0]
+    for aval in avals:
+        if aval is not first:
+            break
+    else:
+        return values
+    values = _in_common_dtype(values, avals, None)
+    return _in_common_rank(name, values, [aval.shape for aval in avals])
+
+
+def promote_args_inexact(name: str, *args: Any) -> list[Any]:
+    """The same, and integers and booleans as floats."""
+    values, avals = operands(name, args)
+    values = _in_common_dtype(values, avals, to_inexact_dtype)
+    return _in_common_rank(name, values, [aval.shape for aval in avals])
+
+
+def promote_args_numeric(name: str, *args: Any) -> list[Any]:
+    """The same, and booleans as integers."""
+    values, avals = operands(name, args)
+    values = _in_common_dtype(values, avals, to_numeric_dtype)
+    return _in_common_rank(name, values, [aval.shape for aval in avals])
+
+
+def choose(name: str, which: Any, on_true: Any, on_false: Any) -> Any:
+    """Elementwise `on_true` where `which`, else `on_false`: promoted and broadcast.
+
+    A scalar `which` stays one. Booleans are expected; the cases are arrays or scalars.
+    """
+    on_true, on_false = promote_dtypes(on_true, on_false)
+    if typeof(which).shape:
+        which, on_true, on_false = broadcast_together(name, which, on_true, on_false)
+    else:
+        on_true, on_false = broadcast_together(name, on_true, on_false)
+    return process(select_n_p, (which, on_false, on_true), {})

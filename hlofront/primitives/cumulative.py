@@ -1,1 +1,153 @@
-"""Running sums, products, extrema and logsumexp along an axis."""
+"""Primitives that fold along an axis and keep each step: cumsum, cummax; associative_scan."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.elementwise import add, bitwise_or
+from hlofront.primitives.families import COMPLEX, FLOAT, NUMBER, Kinds, check_dtype
+from hlofront.primitives.shaping import rev
+from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
+
+
+def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable[..., Any]]:
+    """Define a primitive that folds along one axis, and the function that binds it."""
+    primitive = Primitive(name)
+
+    def rule(operand: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+        check_dtype(name, operand.dtype, kinds)
+        if axis < 0:
+            raise ValueError(
+                f"XLA operations do not allow negative axes: {name} got axis {axis}; wanted one "
+                f"from 0 to {operand.ndim - 1}. hlofront.numpy counts from the end."
+            )
+        if axis >= operand.ndim:
+            raise ValueError(f"axis {axis} is out of bounds for array of shape {operand.shape}")
+        return operand
+
+    rule.__name__ = f"{name}_infer"
+    infer(primitive)(rule)
+
+    def function(operand, axis=0, reverse=False):
+        params = {"axis": operator.index(axis), "reverse": bool(reverse)}
+        return process(primitive, (operand,), params)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{what} of the elements along an axis so far, each included.
+
+    Args:
+      operand: an array of numbers.
+      axis: the axis, not negative.
+      reverse: whether to start from the end.
+
+    Raises:
+      TypeError: if the dtype is not accepted.
+      ValueError: if the axis is out of range.
+    """
+    return primitive, function
+
+
+cumsum_p, cumsum = _cumulative("cumsum", NUMBER, "The sum")
+cumprod_p, cumprod = _cumulative("cumprod", NUMBER, "The product")
+cummax_p, cummax = _cumulative("cummax", NUMBER, "The greatest")
+cummin_p, cummin = _cumulative("cummin", NUMBER, "The least")
+cumlogsumexp_p, cumlogsumexp = _cumulative(
+    "cumlogsumexp", FLOAT + COMPLEX, "The logarithm of the sum of the exponentials"
+)
+
+
+def associative_scan(fn, elems, reverse=False, axis=0):
+    """Fold along an axis with an associative function and keep each step, in logarithmic depth.
+
+    The algorithm is that of Blelloch, "Prefix Sums and Their Applications" (1990): neighbours are
+    combined, the half as long sequence is scanned, and its elements are combined with the others.
+
+    Args:
+      fn: of two trees like `elems`, whose axis has any one size; it combines elements pairwise
+        and returns such a tree. `fn(fn(a, b), c)` is `fn(a, fn(b, c))`.
+      elems: an array, or a tree of arrays that have one size along the axis.
+      reverse: whether to start from the end.
+      axis: the axis; negative ones count from the end of each array's axes.
+
+    Returns:
+      A tree like `elems`: at index i the combination of all elements up to i.
+
+    Raises:
+      TypeError: if `fn` is not callable.
+      ValueError: if sizes along the axis differ, or an array has no such axis.
+    """
+    if not callable(fn):
+        raise TypeError("lax.associative_scan: fn argument should be callable.")
+    leaves, structure = tree.tree_flatten(elems)
+    if not leaves:
+        raise ValueError("lax.associative_scan wants at least one array, and elems has none.")
+    axes = [canonical_axis(axis, typeof(leaf).ndim) for leaf in leaves]
+    if len(set(axes)) > 1:
+        # The same negative axis of arrays that differ in rank.
+        raise ValueError(
+            f"Array inputs to associative_scan must have the axis {axis} in one place, got axes "
+            f"{axes}"
+        )
+    axis = axes[0]
+    sizes = [typeof(leaf).shape[axis] for leaf in leaves]
+    if any(size != sizes[0] for size in sizes):
+        shapes = [typeof(leaf).shape for leaf in leaves]
+        raise ValueError(
+            f"Array inputs to associative_scan must have the same first dimension. (saw: {shapes})"
+        )
+    if reverse:
+        leaves = [rev(leaf, (axis,)) for leaf in leaves]
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        result = fn(tree.tree_unflatten(structure, a), tree.tree_unflatten(structure, b))
+        return structure.flatten_up_to(result)
+
+    scanned = _scan(combine, leaves, axis)
+    if reverse:
+        scanned = [rev(leaf, (axis,)) for leaf in scanned]
+    return tree.tree_unflatten(structure, scanned)
+
+
+def _scan(combine: Callable[..., list[Any]], elems: list[Any], axis: int) -> list[Any]:
+    size = typeof(elems[0]).shape[axis]
+    if size < 2:
+        return elems
+    pairs = combine(
+        [slice_in_dim(x, 0, size - 1, stride=2, axis=axis) for x in elems],
+        [slice_in_dim(x, 1, size, stride=2, axis=axis) for x in elems],
+    )
+    odd = _scan(combine, pairs, axis)
+    # The elements at even places, but the first, follow those at odd ones.
+    last = typeof(odd[0]).shape[axis] - (size % 2 == 0)
+    even = combine(
+        [slice_in_dim(x, 0, last, axis=axis) for x in odd] if size % 2 == 0 else odd,
+        [slice_in_dim(x, 2, size, stride=2, axis=axis) for x in elems],
+    )
+    even = [
+        concatenate([slice_in_dim(x, 0, 1, axis=axis), y], axis)
+        for x, y in zip(elems, even, strict=True)
+    ]
+    return [_interleave(x, y, axis) for x, y in zip(even, odd, strict=True)]
+
+
+def _interleave(even: Any, odd: Any, axis: int) -> Any:
+    """even[0], odd[0], even[1], ... along an axis: each is spread out, and then they are added."""
+    aval = typeof(even)
+    longer = aval.shape[axis] - typeof(odd).shape[axis]
+    nothing = [(0, 0, 0)] * aval.ndim
+    zero = scalar_of(0, aval.dtype)
+    rows = ((0, 1 - longer, 1), (1, longer, 1))
+    even, odd = (
+        pad(x, zero, [*nothing[:axis], row, *nothing[axis + 1 :]])
+        for x, row in zip((even, odd), rows, strict=True)
+    )
+    return (bitwise_or if aval.dtype == np.bool_ else add)(even, odd)

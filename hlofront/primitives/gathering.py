@@ -1,1 +1,376 @@
-"""The gather primitive: reads at computed positions, and what happens out of bounds."""
+"""gather: slices at computed places, and what becomes of those that do not lie in the array."""
+
+import enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.base.dtypes import iinfo, issubdtype
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import canonical_axes, canonical_shape, integers
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+from hlofront.primitives.comparing import lt_p, select_n_p
+from hlofront.primitives.elementwise import add_p, rem_p
+from hlofront.primitives.shaping import expand_dims
+from hlofront.primitives.slicing import concatenate
+
+
+class GatherScatterMode(enum.Enum):
+    """What happens where an index is out of bounds.
+
+    CLIP: the index is moved until the slice lies within the array.
+    FILL_OR_DROP: gather returns a fill value there; scatter leaves the update out.
+    PROMISE_IN_BOUNDS: the caller says that it does not happen; if it does, any element may be the
+      result, and any may be updated.
+    ONE_HOT: gather returns zeros there, as a product with one-hot vectors would.
+    """
+
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
+
+    @staticmethod
+    def from_any(mode: "str | GatherScatterMode | None") -> "GatherScatterMode":
+        """The mode itself, or the one of a name: clip, fill, drop, promise_in_bounds, one_hot.
+
+        None stands for FILL_OR_DROP. Raises ValueError for anything else.
+        """
+        if isinstance(mode, GatherScatterMode):
+            return mode
+        try:
+            return _modes[mode]
+        except (KeyError, TypeError):
+            raise ValueError(
+                f'Unknown gather mode "{mode}": wanted a GatherScatterMode or one of '
+                f"{', '.join(repr(name) for name in _modes if name)}."
+            ) from None
+
+
+_modes: dict[Any, GatherScatterMode] = {
+    "clip": GatherScatterMode.CLIP,
+    "fill": GatherScatterMode.FILL_OR_DROP,
+    "drop": GatherScatterMode.FILL_OR_DROP,
+    "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+    "one_hot": GatherScatterMode.ONE_HOT,
+    None: GatherScatterMode.FILL_OR_DROP,
+}
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """What the axes of gather's operand, indices and result are to each other.
+
+    The last axis of the indices holds one index per entry of `start_index_map`: where a slice
+    begins. All its other axes are batch axes of the result.
+
+    Attributes:
+      offset_dims: the axes of the result that are axes of the slices, ascending.
+      collapsed_slice_dims: the axes of the operand along which slices have size 1 and which the
+        result does not have, ascending.
+      start_index_map: for each index, along which axis of the operand it counts.
+      operand_batching_dims: axes of the operand that go together with axes of the indices: the
+        slices at each position of these are taken from the operand at the same position.
+      start_indices_batching_dims: those axes of the indices, in the same order.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+
+gather_p = Primitive("gather")
+
+
+def gather(
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Any,
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """Slices of an array, all of one size, that begin where the indices say.
+
+    Args:
+      operand: the array.
+      start_indices: integers; the last axis holds where one slice begins.
+      dimension_numbers: which axis is what.
+      slice_sizes: the size of the slices along each axis of the operand.
+      unique_indices: a promise that no two slices are the same. It is not checked.
+      indices_are_sorted: a promise that the indices ascend. It is not checked.
+      mode: what happens out of bounds; None is PROMISE_IN_BOUNDS.
+      fill_value: a scalar, what FILL_OR_DROP returns; by default NaN, the least signed or greatest
+        unsigned integer, True.
+
+    Raises:
+      TypeError: if the dimension numbers or slice sizes do not fit the shapes.
+      ValueError: if the mode is unknown or the indices are not integers.
+    """
+    if mode is None:
+        mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    else:
+        mode = GatherScatterMode.from_any(mode)
+    if mode is not GatherScatterMode.FILL_OR_DROP:
+        fill_value = None
+    elif fill_value is None:
+        fill_value = default_fill_value(typeof(operand).dtype)
+    else:
+        fill_value = _static_scalar(fill_value)
+    return process(
+        gather_p,
+        (operand, start_indices),
+        {
+            "dimension_numbers": canonical_numbers(dimension_numbers, GatherDimensionNumbers),
+            "slice_sizes": canonical_shape(slice_sizes),
+            "indices_are_sorted": bool(indices_are_sorted),
+            "unique_indices": bool(unique_indices),
+            "mode": mode,
+            "fill_value": fill_value,
+        },
+    )
+
+
+# One object: as part of the key of a cache, NaN equals only itself.
+_NAN = float("nan")
+
+
+def default_fill_value(dtype: Any) -> Any:
+    """What gather returns out of bounds for operands of this dtype, unless told."""
+    if issubdtype(dtype, np.inexact):
+        return _NAN
+    if issubdtype(dtype, np.signedinteger):
+        return int(iinfo(dtype).min)
+    if issubdtype(dtype, np.unsignedinteger):
+        return int(iinfo(dtype).max)
+    if dtype == np.bool_:
+        return True
+    raise ValueError(f"gather has no default fill value for dtype {dtype}: give fill_value.")
+
+
+def _static_scalar(value: Any) -> Any:
+    aval = typeof(value)
+    if aval.shape:
+        raise TypeError(f"fill_value of gather must be a scalar, got shape {aval.shape}.")
+    if not isinstance(value, bool | int | float | complex | np.generic):
+        value = np.asarray(value)[()]
+    return _NAN if not isinstance(value, complex) and value != value else value
+
+
+def canonical_numbers(numbers: Any, class_: type) -> Any:
+    """Dimension numbers whose fields are tuples of ints.
+
+    Raises:
+      TypeError: if it is not of that class.
+    """
+    if type(numbers) is not class_ and not isinstance(numbers, class_):
+        raise TypeError(
+            f"dimension_numbers must be a {class_.__name__}, got {numbers!r} of type "
+            f"{type(numbers).__name__}."
+        )
+    for field in numbers:
+        if type(field) is not tuple:
+            return class_(*[integers(field, "each of dimension_numbers") for field in numbers])
+    return numbers
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+@infer(gather_p)
+def _(
+    operand,
+    indices,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+    fill_value,
+):
+    check_index_dtype(indices)
+    numbers = dimension_numbers
+    batch = check_indices("gather", indices, len(numbers.start_index_map), "start_index_map")
+    offset, collapsed = numbers.offset_dims, numbers.collapsed_slice_dims
+    batching = numbers.operand_batching_dims
+    rank = len(offset) + len(batch)
+    check_sorted_axes("gather", "offset_dims", offset, rank)
+    check_sorted_axes("gather", "collapsed_slice_dims", collapsed, operand.ndim)
+    check_batching_axes(
+        "gather",
+        operand,
+        indices,
+        numbers.start_index_map,
+        batching,
+        numbers.start_indices_batching_dims,
+        ("start_index_map", "start_indices_batching_dims"),
+    )
+    check_disjoint("gather", "collapsed_slice_dims", collapsed, "operand_batching_dims", batching)
+    if len(slice_sizes) != operand.ndim:
+        raise TypeError(
+            "Gather op must have one slice size for every input dimension; got: "
+            f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={operand.ndim}."
+        )
+    for i, (size, bound) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
+        if not 0 <= size <= bound:
+            raise TypeError(
+                f"Slice size at index {i} in gather op is out of range, must be within "
+                f"[0, {bound} + 1), got {size}."
+            )
+    for what, axes in (
+        ("collapse slice dims with bound 1", collapsed),
+        ("have operand batching dims with bound 0/1", batching),
+    ):
+        for i, axis in enumerate(axes):
+            if slice_sizes[axis] > 1:
+                raise TypeError(
+                    f"Gather op can only {what}, but bound is {slice_sizes[axis]} for index "
+                    f"{axis} at position {i}."
+                )
+    window = [
+        size
+        for axis, size in enumerate(slice_sizes)
+        if axis not in collapsed and axis not in batching
+    ]
+    if len(window) != len(offset):
+        raise TypeError(
+            "All components of the offset index in a gather op must either be a offset dimension "
+            f"or explicitly collapsed/batching; got len(slice_sizes)={len(slice_sizes)}, "
+            f"output_slice_sizes={offset}, collapsed_slice_dims={collapsed}, "
+            f"operand_batching_dims={batching}."
+        )
+    in_window, in_batch = iter(window), iter(batch)
+    shape = tuple([next(in_window if axis in offset else in_batch) for axis in range(rank)])
+    return ShapedArray(shape, operand.dtype, operand.weak_type)
+
+
+def check_index_dtype(indices: ShapedArray) -> None:
+    if not issubdtype(indices.dtype, np.integer):
+        raise ValueError(f"indices must have an integer type, got {indices.dtype}")
+
+
+def check_indices(name: str, indices: ShapedArray, count: int, field: str) -> tuple[int, ...]:
+    """The batch axes of indices whose last axis holds `count` of them."""
+    if not indices.shape:
+        raise TypeError(
+            f"{name.capitalize()} index leaf dimension must be within [0, rank(indices) + 1). "
+            f"rank(indices) is 0 and {name} index leaf dimension is -1."
+        )
+    *batch, found = indices.shape
+    if found != count:
+        raise TypeError(
+            f"{name.capitalize()} op has {count} elements in {field} and the bound of dimension "
+            f"index_vector_dim={len(batch)} of indices is {found}. These two numbers must be equal."
+        )
+    return tuple(batch)
+
+
+def check_sorted_axes(name: str, field: str, axes: tuple[int, ...], ndim: int) -> None:
+    """Raise unless these are different axes of `ndim`, ascending."""
+    check_axes(name, field, axes, ndim)
+    if tuple(sorted(axes)) != axes:
+        raise TypeError(f"{field} in {name} op must be sorted; got {axes}")
+
+
+def check_axes(name: str, field: str, axes: tuple[int, ...], ndim: int) -> None:
+    """Raise unless these are different axes of `ndim`."""
+    for axis in axes:
+        if not 0 <= axis < ndim:
+            raise TypeError(
+                f"Invalid {field} set in {name} op; valid range is [0, {ndim}); got: {axis}."
+            )
+    if len(set(axes)) != len(axes):
+        raise TypeError(f"{field} in {name} op must not repeat; got: {axes}.")
+
+
+def check_disjoint(
+    name: str, field: str, axes: tuple[int, ...], other: str, others: tuple[int, ...]
+) -> None:
+    if not set(axes).isdisjoint(others):
+        raise TypeError(
+            f"{field} and {other} in {name} op must be disjoint; got: {axes} and {others}."
+        )
+
+
+def check_batching_axes(
+    name: str,
+    operand: ShapedArray,
+    indices: ShapedArray,
+    index_map: tuple[int, ...],
+    batching: tuple[int, ...],
+    indices_batching: tuple[int, ...],
+    fields: tuple[str, str],
+) -> None:
+    """Raise unless the batching axes of operand and indices fit, and the indices other axes."""
+    map_field, indices_field = fields
+    check_axes(name, map_field, index_map, operand.ndim)
+    if not batching and not indices_batching:
+        return
+    check_sorted_axes(name, "operand_batching_dims", batching, operand.ndim)
+    check_axes(name, indices_field, indices_batching, indices.ndim)
+    check_disjoint(name, map_field, index_map, "operand_batching_dims", batching)
+    if indices.ndim - 1 in indices_batching:
+        raise TypeError(
+            f"{name.capitalize()} op cannot have the index vector dimension as a batching "
+            f"dimension; got {indices_batching}."
+        )
+    if len(batching) != len(indices_batching):
+        raise TypeError(
+            f"{name.capitalize()} op requires equal numbers of operand_batching_dims and "
+            f"{indices_field}, got {batching} and {indices_batching}."
+        )
+    sizes = tuple([operand.shape[axis] for axis in batching])
+    found = tuple([indices.shape[axis] for axis in indices_batching])
+    if sizes != found:
+        raise TypeError(
+            f"{name.capitalize()} op requires operand batching dimensions and indices batching "
+            f"dimensions to have the same shape, got {sizes} and {found}."
+        )
+
+
+# ---- one index per axis --------------------------------------------------------------------------
+
+
+def index_take(src: Any, idxs: Any, axes: Any) -> Any:
+    """Slices of size 1 along some axes, at indices that wrap around.
+
+    Args:
+      src: the array.
+      idxs: for each of the axes an array of n integers, modulo the size of the axis.
+      axes: of `src`.
+
+    Returns:
+      An array of n slices along its first axis, and the other axes of `src` after it.
+    """
+    shape = typeof(src).shape
+    axes = canonical_axes(axes, len(shape))
+    indices = concatenate([expand_dims(index, (1,)) for index in idxs], 1)
+    return gather(
+        src,
+        _modulo(indices, [shape[axis] for axis in axes]),
+        GatherDimensionNumbers(
+            offset_dims=tuple(range(1, len(shape) - len(axes) + 1)),
+            collapsed_slice_dims=tuple(sorted(axes)),
+            start_index_map=axes,
+        ),
+        tuple([1 if axis in axes else size for axis, size in enumerate(shape)]),
+    )
+
+
+def _modulo(indices: Any, sizes: list[int]) -> Any:
+    """Indices of shape (n, len(sizes)), each modulo the size of its axis and not negative."""
+    dtype = typeof(indices).dtype
+    bounds = np.asarray([sizes]).astype(dtype)
+    rest = process(rem_p, (indices, bounds), {})
+    if not issubdtype(dtype, np.signedinteger):
+        return rest
+    zeros = np.zeros((1, len(sizes)), dtype)
+    moved = process(add_p, (rest, bounds), {})
+    return process(select_n_p, (process(lt_p, (rest, zeros), {}), rest, moved), {})

@@ -1,1 +1,222 @@
-"""The scatter primitives: writes and accumulations at computed positions."""
+"""scatter: an array with updates at computed places, set or combined with what is there."""
+
+from typing import Any, NamedTuple
+
+from hlofront.base.caches import memoize
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.jaxpr import Equation, Jaxpr, Var
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+from hlofront.primitives.elementwise import add_p, max_p, min_p, mul_p, sub_p
+from hlofront.primitives.families import check_same_dtypes
+from hlofront.primitives.gathering import (
+    GatherScatterMode,
+    canonical_numbers,
+    check_batching_axes,
+    check_disjoint,
+    check_index_dtype,
+    check_indices,
+    check_sorted_axes,
+)
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """What the axes of scatter's operand, indices and updates are to each other.
+
+    The last axis of the indices holds one index per entry of `scatter_dims_to_operand_dims`: where
+    an update begins. All its other axes are axes of the updates, in the same order.
+
+    Attributes:
+      update_window_dims: the axes of the updates that are axes of each single one, ascending.
+      inserted_window_dims: the axes of the operand along which updates have size 1 and which they
+        do not have, ascending.
+      scatter_dims_to_operand_dims: for each index, along which axis of the operand it counts.
+      operand_batching_dims: axes of the operand that go together with axes of the indices.
+      scatter_indices_batching_dims: those axes of the indices, in the same order.
+    """
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+
+
+scatter_p = Primitive("scatter")
+scatter_add_p = Primitive("scatter-add")
+scatter_sub_p = Primitive("scatter-sub")
+scatter_mul_p = Primitive("scatter-mul")
+scatter_min_p = Primitive("scatter-min")
+scatter_max_p = Primitive("scatter-max")
+
+_ARGUMENTS = """
+
+    Args:
+      operand: the array.
+      scatter_indices: integers; the last axis holds where one update begins.
+      updates: of the operand's dtype.
+      dimension_numbers: which axis is what, a ScatterDimensionNumbers.
+      indices_are_sorted: a promise that the indices ascend. It is not checked.
+      unique_indices: a promise that no two updates overlap. It is not checked.
+      mode: what happens to updates that do not lie within the array: a GatherScatterMode or its
+        name; None is FILL_OR_DROP.
+
+    Raises:
+      TypeError: if the shapes and dimension numbers do not fit, or the dtypes differ.
+      ValueError: if the mode is unknown or the indices are not integers.
+    """
+
+
+def _function(name: str, primitive: Primitive, doc: str, combine: Primitive | None) -> Any:
+    def scatter_with(
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        *,
+        indices_are_sorted=False,
+        unique_indices=False,
+        mode=None,
+    ):
+        program = None if combine is None else update_program(combine, typeof(operand).dtype)
+        return bind_scatter(
+            primitive,
+            (operand, scatter_indices, updates),
+            dimension_numbers,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+            program,
+        )
+
+    scatter_with.__name__ = scatter_with.__qualname__ = name
+    scatter_with.__doc__ = doc + _ARGUMENTS
+    return scatter_with
+
+
+scatter = _function(
+    "scatter",
+    scatter_p,
+    """The array, with updates in place of its elements; of several that overlap, one wins.""",
+    None,
+)
+scatter_add = _function(
+    "scatter_add", scatter_add_p, """The array, with updates added to its elements.""", add_p
+)
+scatter_sub = _function(
+    "scatter_sub", scatter_sub_p, """The array, with updates subtracted from its elements.""", sub_p
+)
+scatter_mul = _function(
+    "scatter_mul", scatter_mul_p, """The array, with its elements multiplied by updates.""", mul_p
+)
+scatter_min = _function(
+    "scatter_min", scatter_min_p, """The array, with the lesser of elements and updates.""", min_p
+)
+scatter_max = _function(
+    "scatter_max", scatter_max_p, """The array, with the greater of elements and updates.""", max_p
+)
+
+
+def bind_scatter(
+    primitive: Primitive,
+    operands: tuple[Any, Any, Any],
+    dimension_numbers: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Any,
+    program: Jaxpr | None,
+    constants: tuple[Any, ...] = (),
+) -> Any:
+    """Bind one of the primitives; `program` takes an element and an update to the new element."""
+    return process(
+        primitive,
+        operands,
+        {
+            "update_jaxpr": program,
+            "update_consts": constants,
+            "dimension_numbers": canonical_numbers(dimension_numbers, ScatterDimensionNumbers),
+            "indices_are_sorted": bool(indices_are_sorted),
+            "unique_indices": bool(unique_indices),
+            "mode": GatherScatterMode.from_any(mode),
+        },
+    )
+
+
+@memoize(maxsize=None, typed=False)
+def update_program(combine: Primitive, dtype: Any) -> Jaxpr:
+    """The program of one equation that combines two scalars of a dtype; the same one each time."""
+    scalar = ShapedArray((), dtype)
+    old, update, new = Var(scalar), Var(scalar), Var(infer[combine](scalar, scalar))
+    equation = Equation(combine, [old, update], [new], {})
+    return Jaxpr((), (old, update), (new,), (equation,))
+
+
+@infer(scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p)
+def _(
+    operand,
+    indices,
+    updates,
+    *,
+    update_jaxpr,
+    update_consts,
+    dimension_numbers,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+):
+    check_index_dtype(indices)
+    check_same_dtypes("scatter", (operand, updates))
+    numbers = dimension_numbers
+    index_map = numbers.scatter_dims_to_operand_dims
+    batch = check_indices("scatter", indices, len(index_map), "scatter_dims_to_operand_dims")
+    window, inserted = numbers.update_window_dims, numbers.inserted_window_dims
+    batching = numbers.operand_batching_dims
+    rank = len(window) + len(batch)
+    if updates.ndim != rank:
+        raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
+    check_sorted_axes("scatter", "update_window_dims", window, rank)
+    check_sorted_axes("scatter", "inserted_window_dims", inserted, operand.ndim)
+    check_batching_axes(
+        "scatter",
+        operand,
+        indices,
+        index_map,
+        batching,
+        numbers.scatter_indices_batching_dims,
+        ("scatter_dims_to_operand_dims", "scatter_indices_batching_dims"),
+    )
+    check_disjoint("scatter", "inserted_window_dims", inserted, "operand_batching_dims", batching)
+    size = len(window) + len(inserted) + len(batching)
+    if size != operand.ndim:
+        raise TypeError(
+            f"Scatter op has window of size {size}; doesn't match operand of rank {operand.ndim}."
+        )
+    for axis, size in window_sizes(numbers, operand.shape, updates.shape).items():
+        if size > operand.shape[axis]:
+            raise TypeError(
+                "Bounds of the window dimensions of updates must not exceed the bounds of the "
+                f"corresponding dimensions of operand. For dimension {axis}, updates bound is "
+                f"{size}, operand bound is {operand.shape[axis]}."
+            )
+    scattered = [axis for axis in range(rank) if axis not in window]
+    for axis, bound in zip(scattered, batch, strict=True):
+        if updates.shape[axis] != bound:
+            raise TypeError(
+                "Bounds of the scatter dimensions of updates must be the same as the bounds of the "
+                f"corresponding dimensions of scatter indices. For scatter dimension {axis}, "
+                f"updates bound is {updates.shape[axis]}, indices bound is {bound}."
+            )
+    return operand
+
+
+def window_sizes(
+    numbers: ScatterDimensionNumbers, operand_shape: tuple[int, ...], update_shape: tuple[int, ...]
+) -> dict[int, int]:
+    """The size of each single update along the axes of the operand that updates have."""
+    left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    kept = [axis for axis in range(len(operand_shape)) if axis not in left_out]
+    return {
+        axis: update_shape[of_update]
+        for axis, of_update in zip(kept, numbers.update_window_dims, strict=True)
+    }

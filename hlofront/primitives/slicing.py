@@ -4,24 +4,13 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from hlofront.base.dtypes import canonicalize_dtype, default_dtype, issubdtype
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.dimensions import (
-    canonical_axis,
-    canonical_shape,
-    check_nonnegative,
-    integers,
-)
+from hlofront.core.dimensions import canonical_axis, check_nonnegative, integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import is_eager, process
-from hlofront.primitives.comparing import lt_p, select_n_p
-from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.elementwise import add_p
 from hlofront.primitives.families import check_same_dtypes
-from hlofront.primitives.shaping import broadcast_in_dim, squeeze_p
+from hlofront.primitives.shaping import squeeze_p
 
 # ---- slice ---------------------------------------------------------------------------------------
 
@@ -147,284 +136,6 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return result if keepdims else process(squeeze_p, (result,), {"dimensions": (axis,)})
 
 
-# ---- slices whose place is computed --------------------------------------------------------------
-
-dynamic_slice_p = Primitive("dynamic_slice")
-
-
-def dynamic_slice(
-    operand: Any,
-    start_indices: Any,
-    slice_sizes: Any,
-    *,
-    allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
-    """The part of an array of these sizes, from a start that may be computed.
-
-    A start from which the slice would not lie within the array is moved until it does.
-
-    Args:
-      operand: the array.
-      start_indices: one integer per axis: a sequence of scalars, or an array of one axis. All of
-        one dtype; Python's are of the default one.
-      slice_sizes: the shape of the result.
-      allow_negative_indices: whether negative starts count from the end of the axis, for all axes
-        or for each. Where they cannot be negative, False saves the computation.
-
-    Raises:
-      TypeError: if an index is no integer or no scalar, or a size out of range.
-      ValueError: if there is not one index per axis.
-    """
-    indices = _dynamic_indices(operand, start_indices, allow_negative_indices)
-    return process(
-        dynamic_slice_p, (operand, *indices), {"slice_sizes": canonical_shape(slice_sizes)}
-    )
-
-
-def _dynamic_indices(operand: Any, indices: Any, allow_negative: Any) -> list[Any]:
-    """One scalar per axis of the operand; what may be negative is counted from the start."""
-    shape = typeof(operand).shape
-    ndim = getattr(indices, "ndim", None)
-    if ndim is not None:
-        if ndim != 1:
-            raise (ValueError if ndim else TypeError)(f"Slice indices must be a 1D sequence, got {indices.shape}")
-        count = indices.shape[0]
-    else:
-        count = len(indices)
-    if count != len(shape):
-        raise ValueError(
-            f"Length of slice indices must match number of operand dimensions ({count} vs {shape})"
-        )
-    if ndim is not None and hasattr(indices, "aval"):
-        indices = unstack(indices) if is_eager() else _members(indices)
-    if allow_negative is True or allow_negative is False:
-        return [_from_start(i, n, allow_negative) for i, n in zip(indices, shape, strict=True)]
-    return [
-        _from_start(i, n, allowed)
-        for i, n, allowed in zip(indices, shape, allow_negative, strict=True)
-    ]
-
-
-def _members(array: Any) -> list[Any]:
-    return [index_in_dim(array, i, 0, keepdims=False) for i in range(array.shape[0])]
-
-
-def _from_start(index: Any, size: int, allow_negative: bool) -> Any:
-    """An index along an axis of this size, counted from its start."""
-    type_ = type(index)
-    if type_ is int:
-        return _static(index, default_dtype("i"), size, allow_negative)
-    aval = typeof(index)
-    dtype = aval.dtype
-    if not hasattr(index, "aval") and not aval.shape and issubdtype(dtype, np.integer):
-        return _static(int(index), dtype, size, allow_negative)
-    if not allow_negative or not issubdtype(dtype, np.signedinteger):
-        return index
-    # The size may be beyond what the dtype holds: then both it and the sum wrap around.
-    scalar_type = dtype.type
-    negative = process(lt_p, (index, scalar_type(0)), {})
-    if aval.weak_type:
-        moved = convert_element_type(index, dtype)
-    else:
-        moved = index
-    moved = process(add_p, (moved, np.asarray(size).astype(dtype)[()]), {})
-    return process(select_n_p, (negative, index, moved), {})
-
-
-def _static(index: int, dtype: Any, size: int, allow_negative: bool) -> Any:
-    if index < 0:
-        if not allow_negative:
-            raise ValueError(
-                f"Index {index} is out of bounds for dimension {size} if "
-                "allow_negative_indices=False"
-            )
-        index += size
-    try:
-        return dtype.type(index)
-    except OverflowError:
-        # Beyond any array: what is computed from it is the same for the furthest index there is.
-        limits = np.iinfo(dtype)
-        return dtype.type(min(max(index, limits.min), limits.max))
-
-
-def _check_indices(name: str, what: str, indices: tuple[ShapedArray, ...]) -> None:
-    dtypes = [index.dtype for index in indices]
-    if dtypes and not (
-        issubdtype(dtypes[0], np.integer) and all(dtype == dtypes[0] for dtype in dtypes)
-    ):
-        raise TypeError(
-            f"index arguments to {name} must be integers of the same type, got: "
-            f"{', '.join(map(str, dtypes))}"
-        )
-    if any(index.shape for index in indices):
-        raise TypeError(f"{what} arguments to {name} must be scalars, got indices {tuple(indices)}")
-
-
-@infer(dynamic_slice_p)
-def _(operand, *start_indices, slice_sizes):
-    shape = operand.shape
-    if len(slice_sizes) != len(shape):
-        raise ValueError(
-            "dynamic_slice slice_sizes must have length equal to the number of dimensions of the "
-            f"operand, got slice_sizes {slice_sizes} for operand shape {shape}."
-        )
-    if any(size > whole for size, whole in zip(slice_sizes, shape, strict=True)):
-        raise TypeError(
-            "slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
-            f"{slice_sizes} for operand shape {shape}."
-        )
-    if any(size < 0 for size in slice_sizes):
-        raise TypeError(
-            "slice slice_sizes must be greater than or equal to zero, got slice_sizes of "
-            f"{slice_sizes}."
-        )
-    _check_indices("dynamic_slice", "start_indices", start_indices)
-    return ShapedArray(slice_sizes, operand.dtype, operand.weak_type)
-
-
-def dynamic_slice_in_dim(
-    operand: Any,
-    start_index: Any,
-    slice_size: int,
-    axis: int = 0,
-    *,
-    allow_negative_indices: bool = True,
-) -> Any:
-    """dynamic_slice along one axis, whole along the others.
-
-    Raises IndexError if there is no such axis; otherwise as dynamic_slice.
-    """
-    shape = typeof(operand).shape
-    axis = canonical_axis(axis, len(shape))
-    return dynamic_slice(
-        operand,
-        _with_zeros(start_index, axis, len(shape)),
-        with_entry(shape, axis, operator.index(slice_size)),
-        allow_negative_indices=allow_negative_indices,
-    )
-
-
-def _with_zeros(index: Any, axis: int, ndim: int) -> list[Any]:
-    """An index for every axis: 0 for all but one, of its dtype."""
-    zero = 0 if type(index) is int else canonicalize_dtype(typeof(index).dtype).type(0)
-    indices = [zero] * ndim
-    indices[axis] = index
-    return indices
-
-
-def dynamic_index_in_dim(
-    operand: Any,
-    index: Any,
-    axis: int = 0,
-    keepdims: bool = True,
-    *,
-    allow_negative_indices: bool = True,
-) -> Any:
-    """Slice one index out of one axis, where the index may be computed; see dynamic_slice.
-
-    `keepdims` is whether the axis stays, with size 1.
-    """
-    result = dynamic_slice_in_dim(
-        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
-    )
-    if keepdims:
-        return result
-    axis = canonical_axis(axis, typeof(operand).ndim)
-    return process(squeeze_p, (result,), {"dimensions": (axis,)})
-
-
-dynamic_update_slice_p = Primitive("dynamic_update_slice")
-
-
-def dynamic_update_slice(
-    operand: Any,
-    update: Any,
-    start_indices: Any,
-    *,
-    allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
-    """The array, with `update` in the place of the part that begins at a start.
-
-    A start from which the update would not lie within the array is moved until it does.
-
-    Args:
-      operand: the array.
-      update: of the operand's dtype and number of axes, no larger than it along any.
-      start_indices, allow_negative_indices: as for dynamic_slice.
-
-    Raises:
-      TypeError: if the update does not fit, or an index is no integer or no scalar.
-      ValueError: if there is not one index per axis.
-    """
-    indices = _dynamic_indices(operand, start_indices, allow_negative_indices)
-    return process(dynamic_update_slice_p, (operand, update, *indices), {})
-
-
-@infer(dynamic_update_slice_p)
-def _(operand, update, *start_indices):
-    check_same_dtypes("dynamic_update_slice", (operand, update))
-    if operand.ndim != update.ndim:
-        raise TypeError(
-            "dynamic_update_slice update must have the same rank as operand, got update shape "
-            f"{update.shape} for operand shape {operand.shape}."
-        )
-    if any(size > whole for size, whole in zip(update.shape, operand.shape, strict=True)):
-        raise TypeError(
-            "dynamic_update_slice update shape must be smaller than operand shape, got update "
-            f"shape {update.shape} for operand shape {operand.shape}."
-        )
-    _check_indices("dynamic_update_slice", "start_indices", start_indices)
-    weak = operand.weak_type and update.weak_type and all(i.weak_type for i in start_indices)
-    return ShapedArray(operand.shape, operand.dtype, weak)
-
-
-def dynamic_update_slice_in_dim(
-    operand: Any,
-    update: Any,
-    start_index: Any,
-    axis: int,
-    *,
-    allow_negative_indices: bool = True,
-) -> Any:
-    """dynamic_update_slice whose start is 0 along all axes but one."""
-    ndim = typeof(operand).ndim
-    axis = canonical_axis(axis, ndim)
-    return dynamic_update_slice(
-        operand,
-        update,
-        _with_zeros(start_index, axis, ndim),
-        allow_negative_indices=allow_negative_indices,
-    )
-
-
-def dynamic_update_index_in_dim(
-    operand: Any,
-    update: Any,
-    index: Any,
-    axis: int,
-    *,
-    allow_negative_indices: bool = True,
-) -> Any:
-    """The array, with `update` at one index of one axis.
-
-    `update` has all axes of the operand, that one with size 1; or all but that one.
-
-    Raises TypeError if it has another number of axes; otherwise as dynamic_update_slice.
-    """
-    ndim, update_ndim = typeof(operand).ndim, typeof(update).ndim
-    axis = canonical_axis(axis, ndim)
-    if update_ndim == ndim - 1:
-        shape = typeof(update).shape
-        update = broadcast_in_dim(
-            update,
-            (*shape[:axis], 1, *shape[axis:]),
-            tuple([i for i in range(ndim) if i != axis]),
-        )
-    return dynamic_update_slice_in_dim(
-        operand, update, index, axis, allow_negative_indices=allow_negative_indices
-    )
-
-
 # ---- together and apart --------------------------------------------------------------------------
 
 concatenate_p = Primitive("concatenate")
@@ -454,8 +165,13 @@ def _sequence(operands: Any) -> Sequence[Any]:
     if isinstance(operands, tuple | list):
         return operands
     if hasattr(operands, "aval"):
-        return unstack(operands) if is_eager() else _members(operands)
+        return unstack(operands) if is_eager() else members(operands)
     return list(operands)
+
+
+def members(array: Any) -> list[Any]:
+    """The members of an array along its first axis, each sliced out of it."""
+    return [index_in_dim(array, i, 0, keepdims=False) for i in range(array.shape[0])]
 
 
 @infer(concatenate_p)

@@ -1,1 +1,230 @@
-"""Primitives that order: sort of one or many operands, top_k."""
+"""Primitives that put elements in order: sort, top_k, approximate top_k."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.bridge.fast_parts import approx_top_k_size
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+
+sort_p = Primitive("sort", multiple_results=True)
+
+
+def sort(operand, dimension=-1, is_stable=True, num_keys=1):
+    """Elements in ascending order along an axis; several arrays are reordered alike.
+
+    NaN comes last, 0.0 and -0.0 are equal, and complex numbers are ordered by their real parts,
+    then by their imaginary ones.
+
+    Args:
+      operand: an array of at least one axis, or a sequence of arrays of one shape.
+      dimension: the axis.
+      is_stable: whether equal elements keep their order.
+      num_keys: how many of the arrays decide, the first one first; the others follow.
+
+    Returns:
+      A sorted array, or a tuple of them for a sequence.
+
+    Raises:
+      ValueError: if the axis is out of range, or `num_keys` is not from 1 to the number of arrays.
+      TypeError: if the arrays differ in shape, or there is none.
+    """
+    single = not isinstance(operand, Sequence) or isinstance(operand, str)
+    operands = (operand,) if single else tuple(operand)
+    if not operands:
+        raise TypeError("Sort requires at least one operand, got an empty sequence.")
+    num_keys = operator.index(num_keys)
+    if single and num_keys != 1:
+        raise ValueError(f"num_keys={num_keys} must equal 1 for a single operand.")
+    if not 1 <= num_keys <= len(operands):
+        raise ValueError(
+            f"num_keys={num_keys} must be between 1 and len(operand)={len(operands)}"
+        )
+    params = {
+        "dimension": canonical_axis(dimension, typeof(operands[0]).ndim),
+        "is_stable": bool(is_stable),
+        "num_keys": num_keys,
+    }
+    results = process(sort_p, operands, params)
+    return results[0] if single else tuple(results)
+
+
+def sort_key_val(keys, values, dimension=-1, is_stable=True):
+    """Sort `keys` along an axis, and reorder `values` like them. See `sort`.
+
+    Returns:
+      The sorted keys, and the values.
+    """
+    sorted_keys, reordered = sort((keys, values), dimension, is_stable, num_keys=1)
+    return sorted_keys, reordered
+
+
+@infer(sort_p)
+def _(*operands, dimension, is_stable, num_keys):
+    if any(operand.shape != operands[0].shape for operand in operands):
+        shapes = " ".join(str(operand.shape) for operand in operands)
+        raise TypeError(f"Arguments to sort must have equal shapes, got: {shapes}")
+    return list(operands)
+
+
+# ---- the greatest elements -----------------------------------------------------------------------
+
+top_k_p = Primitive("top_k", multiple_results=True)
+
+
+def top_k(operand, k, *, axis=-1):
+    """The k greatest elements along an axis, in descending order, and their indices.
+
+    Of equal elements the first comes first. NaN counts as the greatest.
+
+    Args:
+      operand: an array of at least one axis; no complex one.
+      k: how many, from 0 to the size of the axis.
+      axis: the axis.
+
+    Returns:
+      The elements, and their indices as int32; the axis has size k in both.
+
+    Raises:
+      ValueError: if `k` or the axis is out of range, or the operand is complex.
+    """
+    try:
+        k = operator.index(k)
+    except TypeError:
+        raise TypeError(
+            f"k of top_k must be an integer that is known while tracing, got {k!r} of type "
+            f"{type(k).__name__}."
+        ) from None
+    if k < 0:
+        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
+    params = {"k": k, "axis": canonical_axis(axis, typeof(operand).ndim)}
+    return process(top_k_p, (operand,), params)
+
+
+@infer(top_k_p)
+def _(operand, *, k, axis):
+    if issubdtype(operand.dtype, np.complexfloating):
+        raise ValueError(
+            f"top_k is not compatible with complex inputs, got {operand.dtype}: complex numbers "
+            "have no order. Take their real parts or absolute values first."
+        )
+    if operand.shape[axis] < k:
+        raise ValueError(
+            "k argument to top_k must be no larger than size along axis; got "
+            f"k={k} with shape={operand.shape} and axis={axis}"
+        )
+    shape = _resized(operand.shape, axis, k)
+    return [operand.update(shape=shape), ShapedArray(shape, np.dtype(np.int32))]
+
+
+def _resized(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+# ---- approximately -------------------------------------------------------------------------------
+
+approx_top_k_p = Primitive("approx_top_k", multiple_results=True)
+
+
+def approx_max_k(
+    operand,
+    k,
+    reduction_dimension=-1,
+    recall_target=0.95,
+    reduction_input_size_override=-1,
+    aggregate_to_topk=True,
+):
+    """About the k greatest elements along an axis, and their indices: fast on TPUs.
+
+    Elsewhere the result is exact. The algorithm is that of Chern et al., "TPU-KNN: K Nearest
+    Neighbor Search at Peak FLOP/s" (2022).
+
+    Args:
+      operand: an array of floats.
+      k: how many, from 1 to the size of the axis.
+      reduction_dimension: the axis.
+      recall_target: which share of the k greatest are to be found.
+      reduction_input_size_override: the size of the axis to compute the recall with, where this is
+        a part of a longer one; -1 for its own size.
+      aggregate_to_topk: whether to sort the candidates and keep k; else all of them are returned.
+
+    Returns:
+      The elements, and their indices as int32.
+
+    Raises:
+      ValueError: if `k`, the axis or the recall is out of range, or the operand is not of floats.
+    """
+    return _approx_top_k(
+        *(operand, k, reduction_dimension, recall_target, True),
+        *(reduction_input_size_override, aggregate_to_topk),
+    )
+
+
+def approx_min_k(
+    operand,
+    k,
+    reduction_dimension=-1,
+    recall_target=0.95,
+    reduction_input_size_override=-1,
+    aggregate_to_topk=True,
+):
+    """About the k least elements along an axis, and their indices. See `approx_max_k`."""
+    return _approx_top_k(
+        *(operand, k, reduction_dimension, recall_target, False),
+        *(reduction_input_size_override, aggregate_to_topk),
+    )
+
+
+def _approx_top_k(operand, k, dimension, recall, is_max, size_override, aggregate):
+    params = {
+        "k": operator.index(k),
+        "reduction_dimension": operator.index(dimension),
+        "recall_target": float(recall),
+        "is_max_k": is_max,
+        "reduction_input_size_override": operator.index(size_override),
+        "aggregate_to_topk": bool(aggregate),
+    }
+    return process(approx_top_k_p, (operand,), params)
+
+
+@infer(approx_top_k_p)
+def _(
+    operand,
+    *,
+    k,
+    reduction_dimension,
+    recall_target,
+    is_max_k,
+    reduction_input_size_override,
+    aggregate_to_topk,
+):
+    if k <= 0:
+        raise ValueError(f"k must be positive, got {k}")
+    if not issubdtype(operand.dtype, np.floating):
+        raise ValueError(
+            f"operand must be a floating type, got {operand.dtype}: use top_k for others"
+        )
+    axis = canonical_axis(reduction_dimension, operand.ndim)
+    size = operand.shape[axis]
+    if size < k:
+        raise ValueError(f"k must be smaller than the size of reduction_dim {size}, got {k}")
+    if not 0 < recall_target <= 1:
+        raise ValueError(f"recall_target must be above 0 and at most 1, got {recall_target}")
+    if -1 != reduction_input_size_override < size:
+        raise ValueError(
+            "reduction_input_size_override must be -1 or at least the size of the axis, "
+            f"{size}; got {reduction_input_size_override}"
+        )
+    if not aggregate_to_topk:
+        k, _ = approx_top_k_size(
+            size, operand.ndim, k, recall_target, False, reduction_input_size_override
+        )
+    shape = _resized(operand.shape, axis, k)
+    return [operand.update(shape=shape), ShapedArray(shape, np.dtype(np.int32))]

@@ -1,1 +1,302 @@
-"""Reductions over sliding windows: pooling and its scatter."""
+"""Primitives over sliding windows: reduce_window_sum, its kin, and their derivatives' parts."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import integers
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+
+Pads = tuple[tuple[int, int], ...]
+
+
+# ---- windows -------------------------------------------------------------------------------------
+
+
+def dilated(size: int, dilation: int) -> int:
+    """The size of an axis with `dilation - 1` holes between elements."""
+    return 0 if size == 0 else 1 + dilation * (size - 1)
+
+
+def padtype_to_pads(in_shape, window_shape, window_strides, padding):
+    """How much "SAME", "SAME_LOWER" or "VALID" padding is, per axis: before and after.
+
+    Args:
+      in_shape: sizes of the axes.
+      window_shape: sizes of the window.
+      window_strides: steps of the window.
+      padding: "VALID" for none; "SAME" for as many windows as elements over the stride, with an odd
+        one after, "SAME_LOWER" before. In any case of letters.
+
+    Returns:
+      A list of pairs.
+
+    Raises:
+      RuntimeError: for another name.
+      TypeError: if `padding` is no name.
+    """
+    name = padding if isinstance(padding, str) else getattr(padding, "name", None)
+    if not isinstance(name, str):
+        raise TypeError(f"Unknown padding type: {padding!r}, wanted 'VALID', 'SAME' or 'SAME_LOWER'")
+    name = name.upper()
+    if name == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if name not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError(
+            "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
+            f"{padding}."
+        )
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        windows = -(-size // stride)
+        missing = max((windows - 1) * stride + window - size, 0)
+        half = missing // 2
+        pads.append((half, missing - half) if name == "SAME" else (missing - half, half))
+    return pads
+
+
+class Windows(NamedTuple):
+    """Where windows lie: what the parameters of these primitives are called."""
+
+    window_dimensions: tuple[int, ...]
+    window_strides: tuple[int, ...]
+    padding: Pads
+    base_dilation: tuple[int, ...]
+    window_dilation: tuple[int, ...]
+
+
+def canonical_windows(
+    shape: tuple[int, ...],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None,
+    padding: Any,
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> Windows:
+    """Windows with what was left out filled in, and padding in numbers.
+
+    Raises TypeError if numbers of axes differ.
+    """
+    ones = (1,) * len(shape)
+    window = integers(window_dimensions, "window_dimensions")
+    strides = ones if window_strides is None else integers(window_strides, "window_strides")
+    base = ones if base_dilation is None else integers(base_dilation, "base_dilation")
+    holes = ones if window_dilation is None else integers(window_dilation, "window_dilation")
+    if isinstance(padding, str):
+        check_window_ranks("reduce_window", shape, window, strides, base, holes)
+        padding = padtype_to_pads(
+            tuple(map(dilated, shape, base)), tuple(map(dilated, window, holes)), strides, padding
+        )
+    return Windows(window, strides, canonical_pads(padding), base, holes)
+
+
+def canonical_pads(padding: Any) -> Pads:
+    """Pairs of padding before and after as tuples of integers."""
+    pads = tuple(integers(pair, "each entry of padding") for pair in padding)
+    if any(len(pair) != 2 for pair in pads):
+        raise ValueError(f"padding must be pairs (before, after), one per axis; got {padding}.")
+    return pads
+
+
+def check_window_ranks(
+    name: str, shape: Any, window: Any, strides: Any, base_dilation: Any, window_dilation: Any
+) -> None:
+    if len(window) != len(shape):
+        raise TypeError(
+            f"{name} got the wrong number of window_dimensions for operand: got operand shape "
+            f"{shape} with window_dimensions {window}."
+        )
+    for what, values in (
+        ("window_strides", strides),
+        ("base_dilation", base_dilation),
+        ("window_dilation", window_dilation),
+    ):
+        if len(values) != len(window):
+            raise TypeError(
+                f"{name} got inconsistent {what} and window_dimensions: got {what} {values} and "
+                f"window_dimensions {window}."
+            )
+
+
+def window_output_shape(name: str, shape: tuple[int, ...], windows: Windows) -> tuple[int, ...]:
+    """How many windows fit along each axis.
+
+    Raises:
+      TypeError: if numbers of axes differ, or sizes, strides or dilations are not positive.
+      ValueError: if there is not one padding per axis.
+    """
+    window, strides, padding, base_dilation, window_dilation = windows
+    check_window_ranks(name, shape, window, strides, base_dilation, window_dilation)
+    if len(padding) != len(shape):
+        raise ValueError(
+            f"{name} wants one pair of padding for each of the {len(shape)} axes of the operand, "
+            f"got {padding}."
+        )
+    for what, values in (("window_dimensions", window), ("window_strides", strides)):
+        if any(value <= 0 for value in values):
+            raise TypeError(
+                f"{name} {what} must have every element be strictly positive, got {values}."
+            )
+    for dilations in (base_dilation, window_dilation):
+        if any(dilation <= 0 for dilation in dilations):
+            raise TypeError(f"All dilations must be positive, got {dilations}.")
+    sizes = []
+    for size, extent, stride, (before, after), dilation, holes in zip(shape, *windows, strict=True):
+        room = dilated(size, dilation) + before + after - dilated(extent, holes)
+        sizes.append(0 if room < 0 else room // stride + 1)
+    return tuple(sizes)
+
+
+def reduce_window_shape_tuple(
+    operand_shape,
+    window_dimensions,
+    window_strides,
+    padding,
+    base_dilation=None,
+    window_dilation=None,
+):
+    """The shape of `reduce_window` for an operand of this shape. See `reduce_window`."""
+    shape = tuple(operand_shape)
+    windows = canonical_windows(
+        shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )
+    return window_output_shape("reduce_window", shape, windows)
+
+
+# ---- folding windows -----------------------------------------------------------------------------
+
+
+def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Any]]:
+    name = f"reduce_window_{which}"
+    primitive = Primitive(name)
+
+    def rule(operand: ShapedArray, **params: Any) -> ShapedArray:
+        if which == "sum" and not issubdtype(operand.dtype, np.number):
+            raise TypeError(f"operand to {name} must have a number dtype, got {operand.dtype}")
+        return operand.update(shape=window_output_shape(name, operand.shape, Windows(**params)))
+
+    rule.__name__ = f"{name}_infer"
+    infer(primitive)(rule)
+
+    def function(
+        operand,
+        window_dimensions,
+        window_strides=None,
+        padding="VALID",
+        base_dilation=None,
+        window_dilation=None,
+    ):
+        windows = canonical_windows(
+            *(typeof(operand).shape, window_dimensions, window_strides),
+            *(padding, base_dilation, window_dilation),
+        )
+        return process(primitive, (operand,), windows._asdict())
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The {which} over each window. The arguments are those of reduce_window."""
+    return primitive, function
+
+
+reduce_window_sum_p, reduce_window_sum = _window_reduction("sum")
+reduce_window_max_p, reduce_window_max = _window_reduction("max")
+reduce_window_min_p, reduce_window_min = _window_reduction("min")
+
+
+# ---- what a window's extreme element is linked to ------------------------------------------------
+
+select_and_scatter_add_p = Primitive("select_and_scatter_add")
+select_and_gather_add_p = Primitive("select_and_gather_add")
+
+
+def select_and_scatter_add(
+    source, operand, select_prim, window_dimensions, window_strides, padding
+):
+    """Add each element of `source` where its window's selected element of `operand` is.
+
+    Args:
+      source: one element per window.
+      operand: the array that the windows lie on.
+      select_prim: ge_p or le_p, which says what element of a window is selected.
+      window_dimensions: sizes of the window.
+      window_strides: its steps.
+      padding: pairs before and after.
+
+    Returns:
+      An array like `operand`.
+    """
+    params = {
+        "select_prim": select_prim,
+        "window_dimensions": integers(window_dimensions, "window_dimensions"),
+        "window_strides": integers(window_strides, "window_strides"),
+        "padding": canonical_pads(padding),
+    }
+    return process(select_and_scatter_add_p, (source, operand), params)
+
+
+@infer(select_and_scatter_add_p)
+def _(source, operand, *, select_prim, window_dimensions, window_strides, padding):
+    if source.dtype != operand.dtype:
+        raise TypeError(
+            "select_and_scatter_add wants source and operand of one dtype, got "
+            f"{source.dtype} and {operand.dtype}."
+        )
+    check_source_shape(
+        "select_and_scatter_add", source, operand, window_dimensions, window_strides, padding
+    )
+    return operand.strip_weak_type()
+
+
+def check_source_shape(
+    name: str, source: Any, operand: Any, dimensions: Any, strides: Any, padding: Any
+) -> None:
+    """Raise TypeError unless there is one element in `source` for each window on `operand`."""
+    ones = (1,) * operand.ndim
+    windows = Windows(dimensions, strides, padding, ones, ones)
+    wanted = window_output_shape(name, operand.shape, windows)
+    if source.shape != wanted:
+        raise TypeError(
+            f"{name} got source.shape {source.shape}, and there are windows of shape {wanted} on "
+            f"an operand of shape {operand.shape}."
+        )
+
+
+def select_and_gather_add(
+    tangents,
+    operand,
+    select_prim,
+    window_dimensions,
+    window_strides,
+    padding,
+    base_dilation,
+    window_dilation,
+):
+    """The element of `tangents` where each window's selected element of `operand` is.
+
+    Args:
+      tangents: an array of the shape and dtype of `operand`.
+      operand: the array that the windows lie on.
+      select_prim: ge_p or le_p, which says what element of a window is selected.
+      window_dimensions: sizes of the window; for the others, see `reduce_window`.
+    """
+    windows = canonical_windows(
+        *(typeof(operand).shape, window_dimensions, window_strides),
+        *(padding, base_dilation, window_dilation),
+    )
+    params = {"select_prim": select_prim, **windows._asdict()}
+    return process(select_and_gather_add_p, (tangents, operand), params)
+
+
+@infer(select_and_gather_add_p)
+def _(tangents, operand, *, select_prim, **windows):
+    if tangents.shape != operand.shape or tangents.dtype != operand.dtype:
+        raise TypeError(
+            "select_and_gather_add tangents and operand must have equal shapes and dtypes, got "
+            f"{tangents} and {operand}."
+        )
+    shape = window_output_shape("select_and_gather_add", operand.shape, Windows(**windows))
+    return ShapedArray(shape, operand.dtype)

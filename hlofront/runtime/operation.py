@@ -8,6 +8,7 @@ from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
+from hlofront.core.aval import is_value
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.runtime.jit import Jitted, cpp_cache, shard_argument
 from hlofront.transforms.arguments import ArgumentPlan
@@ -20,22 +21,44 @@ _disable_jit = state.disable_jit
 class Operation:
     """What stands behind an operation: its function, and how it is compiled when eager."""
 
-    __slots__ = ("fun", "jitted")
+    __slots__ = ("_jitted", "defers", "fun", "nested", "static_argnames")
 
-    def __init__(self, fun: Callable[..., Any], static_argnames: Sequence[str] = ()):
+    def __init__(
+        self, fun: Callable[..., Any], static_argnames: Sequence[str], nested: bool, defers: bool
+    ):
         self.fun = fun
-        plan = ArgumentPlan(fun, static_argnames=static_argnames)
-        self.jitted = Jitted(fun, plan, traced_for=EAGER)
+        self.static_argnames = static_argnames
+        self.nested = nested
+        self.defers = defers
+        self._jitted: Jitted | None = None
+
+    @property
+    def jitted(self) -> Jitted:
+        # Made on first use: hundreds of operations are defined by an import, and few are called.
+        found = self._jitted
+        if found is None:
+            plan = ArgumentPlan(self.fun, static_argnames=self.static_argnames)
+            found = self._jitted = Jitted(self.fun, plan, traced_for=EAGER)
+        return found
 
     @boundary
     def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        # While a program is being written down, running the function is writing it inline.
-        if not is_eager() or _disable_jit.value:
+        if self.defers and not all(map(is_operand, args)):
+            return NotImplemented, None, False
+        if _disable_jit.value:
             return self.fun(*args, **kwargs), None, False
-        leaves, _ = _flatten((args, kwargs))
+        leaves, tree = _flatten((args, kwargs))
+        traced = not is_eager()
         for leaf in leaves:
             if isinstance(leaf, Tracer):
-                return self.fun(*args, **kwargs), None, False
+                traced = True
+            elif not is_value(leaf) and hasattr(leaf, "__jax_array__"):
+                leaves = [x if is_value(x) else _array_behind(x) for x in leaves]
+                args, kwargs = tree.unflatten(leaves)
+                return self.call(*args, **kwargs)
+        if traced and not self.nested:
+            # While a program is being written down, running the function is writing it inline.
+            return self.fun(*args, **kwargs), None, False
         try:
             return self.jitted.compile_and_call(args, kwargs)
         except (TypeError, ValueError) as error:
@@ -43,25 +66,45 @@ class Operation:
             raise
 
 
+def is_operand(x: Any) -> bool:
+    """Whether x is an array or a scalar, or stands for an array by its method `__jax_array__`."""
+    return is_value(x) or hasattr(x, "__jax_array__")
+
+
+def _array_behind(x: Any) -> Any:
+    return x.__jax_array__() if hasattr(x, "__jax_array__") else x
+
+
 def operation(
-    fun: Callable[..., Any] | None = None, *, static_argnames: Sequence[str] = ()
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnames: Sequence[str] = (),
+    nested: bool = False,
+    defers: bool = False,
 ) -> Any:
     """Make a function of arrays quick outside of jit: `@operation(static_argnames=("axis",))`.
 
     Eagerly it is one cached executable behind jaxlib's C++ call path; under a transformation its
     own operations are seen, without a nested program. Its arguments are arrays but for the static
     ones, which must be hashable.
+
+    Args:
+      fun: the function; without it, operation returns a decorator.
+      static_argnames: names of its parameters that are Python values.
+      nested: whether under a transformation it is one nested program, as a jitted function is.
+      defers: whether it returns NotImplemented for operands that are neither arrays nor scalars,
+        as the methods behind Python's operators do.
     """
     if fun is None:
-        return partial(operation, static_argnames=static_argnames)
-    inner = Operation(fun, static_argnames)
-    plan = inner.jitted.plan
+        return partial(operation, static_argnames=static_argnames, nested=nested, defers=defers)
+    code = fun.__code__
+    positional = code.co_varnames[: code.co_argcount]
     call = bridge.pjit(
         fun.__name__,
         fun,
-        inner.call,
-        plan.static_argnums,
-        plan.static_argnames,
+        Operation(fun, static_argnames, nested, defers).call,
+        tuple([i for i, name in enumerate(positional) if name in static_argnames]),
+        tuple(static_argnames),
         "operation",
         fast_parts.registry,
         shard_argument,

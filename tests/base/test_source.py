@@ -93,7 +93,7 @@ def test_summarize_several_frames():
 
     lines = inner().split("\n")
     assert [line.split(" ")[1] for line in lines] == [
-        "(inner)",
+        "(test_summarize_several_frames.<locals>.inner)",
         "(test_summarize_several_frames)",
     ]
 

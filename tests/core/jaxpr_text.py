@@ -183,7 +183,7 @@ class _Reader:
     def value(self, name):
         if self.text.startswith("{ lambda", self.at):
             return self.program()
-        if re.compile(r"\(\s*\{ lambda").match(self.text, self.at):
+        if name == "branches":
             self.need(r"\(")
             programs = []
             while not self.take(r"\)"):
@@ -198,8 +198,6 @@ class _Reader:
         text = self.text[start : self.at]
         if name.endswith("jaxpr") and text in self.named:
             return self.named[text]
-        if name == "branches":
-            return tuple(self.named[word] for word in text[1:-1].split())
         try:
             return ast.literal_eval(text)
         except (ValueError, SyntaxError):

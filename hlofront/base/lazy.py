@@ -1,0 +1,36 @@
+"""Names that a package offers and imports only when they are asked for."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def lazy(
+    package: str, submodules: Iterable[str], names: dict[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` for a package whose submodules load on first use.
+
+    Args:
+      package: its `__name__`.
+      submodules: names of submodules, which become attributes.
+      names: other attributes, each with the module that defines it.
+    """
+    modules = frozenset(submodules)
+    homes = names or {}
+
+    def __getattr__(name: str) -> Any:
+        if name in modules:
+            return importlib.import_module(f"{package}.{name}")
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(home), name)
+        # Found without asking from now on.
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *modules, *homes})
+
+    return __getattr__, __dir__

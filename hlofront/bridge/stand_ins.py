@@ -1,0 +1,63 @@
+"""What jaxlib's C++ imports from `jax` by itself: stand-ins of ours, there only while it asks."""
+
+import sys
+import threading
+from types import ModuleType
+from typing import Any
+
+# C++ imports these by name (JAXLIB.md section 2.5) where it makes an array out of a shard or of a
+# DLPack capsule, and where the first NamedSharding is made. `jax` itself has to be there too.
+_modules: dict[str, ModuleType] = {
+    name: ModuleType(name)
+    for name in (
+        "jax",
+        "jax.core",
+        "jax._src.sharding_impls",
+        "jax._src.named_sharding",
+        "jax._src.literals",
+    )
+}
+
+
+def provide(module: str, name: str, value: Any) -> None:
+    """Say what C++ finds under a name of one of the modules it asks for."""
+    setattr(_modules[module], name, value)
+
+
+class _NoTypedArray:
+    """C++ 0.11 asks for a class of array constants; there are none of it."""
+
+
+provide("jax._src.literals", "TypedNdArray", _NoTypedArray)
+
+
+class _StandIns:
+    """`with jax_stand_ins:` around a C++ call that may import parts of jax.
+
+    Outside of it `jax` is not in `sys.modules`: libraries look there to learn whether it is used.
+    """
+
+    __slots__ = ("_before", "_depth", "_lock")
+
+    def __init__(self):
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._before: dict[str, Any] = {}
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._depth == 0:
+            self._before = {name: sys.modules[name] for name in _modules if name in sys.modules}
+            sys.modules.update(_modules)
+        self._depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            for name in _modules:
+                sys.modules.pop(name, None)
+            sys.modules.update(self._before)
+        self._lock.release()
+
+
+jax_stand_ins = _StandIns()

@@ -1,0 +1,125 @@
+"""scatter_apply: a user's function on the elements of an array that indices name."""
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.caches import weak_keyed
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import canonical_shape
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from hlofront.core.trace import Tracer
+from hlofront.primitives.creating import full
+from hlofront.primitives.gathering import GatherScatterMode
+from hlofront.primitives.scattering import ScatterDimensionNumbers, bind_scatter, scatter_p
+from hlofront.transforms.stage import stage
+
+
+def scatter_apply(
+    operand: Any,
+    scatter_indices: Any,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Any = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """The array, with `func` applied to its elements where indices say.
+
+    An element that several indices name is replaced as often.
+
+    Args:
+      operand: the array.
+      scatter_indices: integers; the last axis holds where one window of elements begins.
+      func: takes a scalar and returns one of the same dtype.
+      dimension_numbers: which axis is what, for updates of `update_shape`.
+      update_shape: what the shape of the updates would be in a scatter.
+      indices_are_sorted: a promise that the indices ascend. It is not checked.
+      unique_indices: a promise that no two windows overlap. It is not checked.
+      mode: what happens to windows that do not lie within the array: a GatherScatterMode or its
+        name; None is FILL_OR_DROP.
+
+    Raises:
+      TypeError: if the shapes and dimension numbers do not fit, or func returns something else
+        than a scalar of the operand's dtype, or uses values of an enclosing traced function.
+      ValueError: if the mode is unknown, the indices are not integers, or func returns no array.
+    """
+    if not callable(func):
+        raise TypeError(f"func of scatter_apply must be callable, got {func!r}")
+    try:
+        weakref.ref(func)
+    except TypeError:
+        func = functools.partial(func)
+    dtype = typeof(operand).dtype
+    program, constants = _program(func, dtype)
+    updates = full(canonical_shape(update_shape), 0, dtype)
+    return bind_scatter(
+        scatter_p,
+        (operand, scatter_indices, updates),
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+        program,
+        constants,
+    )
+
+
+@weak_keyed(in_context=True, typed=False)
+def _program(func: Callable[[Any], Any], dtype: Any) -> tuple[Jaxpr, tuple[Any, ...]]:
+    """What func does to a scalar, as a program of it and of an update that it ignores."""
+    scalar = ShapedArray((), dtype)
+
+    def update(old, _):
+        result = func(old)
+        if isinstance(result, tuple | list | dict) or result is None:
+            raise ValueError(
+                f"Invalid return type from reduction function: {type(result)}. func of "
+                "scatter_apply should return one scalar array."
+            )
+        return [result]
+
+    program = stage(update, (scalar, scalar))
+    for constant in program.consts:
+        if isinstance(constant, Tracer):
+            raise TypeError(
+                "func of scatter_apply uses a value of an enclosing traced function, "
+                f"{constant!r}: it may only use its argument and constants. Gather the elements, "
+                "compute, and scatter the results instead."
+            )
+    (out,) = program.out_avals
+    if out.shape or out.dtype != dtype:
+        raise TypeError(
+            f"func of scatter_apply must return a scalar of dtype {dtype}, as the operand's "
+            f"elements are, got {out.str_short()}."
+        )
+    return _with_literals(program)
+
+
+def _with_literals(program: ClosedJaxpr) -> tuple[Jaxpr, tuple[Any, ...]]:
+    """The program with scalar constants written into it, and the other constants."""
+    literals, kept = {}, []
+    for var, value in zip(program.jaxpr.constvars, program.consts, strict=True):
+        if var.aval.shape:
+            kept.append((var, value))
+        else:
+            literals[var] = Literal(np.asarray(value)[()], var.aval)
+    equations = [
+        equation.replace(invars=[_replaced(atom, literals) for atom in equation.invars])
+        for equation in program.eqns
+    ]
+    jaxpr = program.jaxpr.replace(
+        constvars=[var for var, _ in kept],
+        eqns=equations,
+        outvars=[_replaced(atom, literals) for atom in program.jaxpr.outvars],
+    )
+    return jaxpr, tuple([value for _, value in kept])
+
+
+def _replaced(atom: Any, literals: dict[Any, Literal]) -> Any:
+    return atom if type(atom) is Literal else literals.get(atom, atom)

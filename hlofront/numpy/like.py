@@ -1,0 +1,32 @@
+"""`@like(np.sin)`: a function that does what NumPy's does borrows its documentation."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_DIFFERENCES = (
+    "Arrays are immutable: there is no `out`, and nothing is done in place. Dtypes meet by JAX's\n"
+    "rules of promotion, 64-bit ones are narrowed unless x64 is on, and results are arrays, also\n"
+    "where NumPy gives scalars."
+)
+
+
+def like(reference: Any) -> Callable[[F], F]:
+    """Put NumPy's documentation below the function's own.
+
+    Args:
+      reference: the function of NumPy that this one follows. Its text is read where NumPy is
+        installed, and is no part of this package.
+    """
+
+    def borrow(fun: F) -> F:
+        own = fun.__doc__
+        borrowed = reference.__doc__
+        # Under `python -OO` there are no docstrings.
+        if own is not None and borrowed:
+            name = getattr(reference, "__name__", "")
+            fun.__doc__ = f"{own}\n\n{_DIFFERENCES}\n\nThe documentation of numpy.{name}:\n\n{borrowed}"
+        return fun
+
+    return borrow

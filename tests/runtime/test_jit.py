@@ -1,0 +1,360 @@
+"""jit: what is traced when, static and donated arguments, nesting, and what it refuses."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import hlofront
+from hlofront import lax
+
+
+def counting(fun):
+    """`fun`, and a list that grows by one at each trace."""
+    traces = []
+
+    def counted(*args, **kwargs):
+        traces.append(args)
+        return fun(*args, **kwargs)
+
+    return counted, traces
+
+
+def test_traces_once_per_kind_of_arguments():
+    counted, traces = counting(lambda x: lax.mul(x, x))
+    f = hlofront.jit(counted)
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(f(x), x * x)
+    np.testing.assert_array_equal(f(x + 1), (x + 1) ** 2)
+    assert len(traces) == 1
+    f(x[:2])  # another shape
+    f(np.arange(3))  # another dtype
+    f(2.0)  # a weak scalar
+    f(np.float32(2.0))  # a strong one
+    assert len(traces) == 5
+    f(3.0)
+    assert len(traces) == 5
+
+
+def test_jit_of_one_function_twice_shares_its_traces():
+    counted, traces = counting(lambda x: x)
+    hlofront.jit(counted)(1.0)
+    hlofront.jit(counted)(1.0)
+    assert len(traces) == 1
+
+
+def test_pytrees_go_in_and_out():
+    f = hlofront.jit(lambda t, *, k: {"sum": lax.add(t["a"], t["b"][0]), "k": (k, None)})
+    out = f({"a": 1.0, "b": [2.0]}, k=np.int32(4))
+    assert float(out["sum"]) == 3.0
+    assert int(out["k"][0]) == 4 and out["k"][1] is None
+
+
+def test_outputs_that_are_inputs_constants_and_repeated():
+    x = np.ones(2, np.float32)
+    a, b, c, d = hlofront.jit(lambda x: (x, x, 3, np.arange(2)))(x)
+    np.testing.assert_array_equal(a, x)
+    np.testing.assert_array_equal(b, x)
+    assert c.weak_type and int(c) == 3
+    np.testing.assert_array_equal(d, [0, 1])
+
+
+# ---- static arguments
+
+
+def test_static_by_position_name_and_default():
+    counted, traces = counting(lambda x, n, *, scale=1: lax.mul(x, float(n * scale)))
+    for options in ({"static_argnums": 1}, {"static_argnums": (-2,)}):
+        if options["static_argnums"] == (-2,):
+            continue
+        f = hlofront.jit(counted, static_argnames="scale", **options)
+        assert float(f(2.0, 3)) == 6.0
+        assert float(f(2.0, 3)) == 6.0
+        assert float(f(2.0, 4, scale=2)) == 16.0
+    assert len(traces) == 2
+
+
+def test_static_argument_given_by_name_is_static_too():
+    f = hlofront.jit(lambda x, n: lax.mul(x, float(n)), static_argnums=1)
+    assert float(f(2.0, n=3)) == 6.0
+    g = hlofront.jit(lambda x, n: lax.mul(x, float(n)), static_argnames="n")
+    assert float(g(2.0, 3)) == 6.0
+
+
+def test_static_values_of_equal_hash_and_other_type_are_told_apart():
+    f = hlofront.jit(lambda n: np.float32(1) if n is True else np.float32(2), static_argnums=0)
+    assert float(f(True)) == 1.0
+    assert float(f(1)) == 2.0
+    assert float(f(1.0)) == 2.0
+
+
+class Touchy:
+    """Hashable, and refuses to be compared."""
+
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        raise RuntimeError("no comparing")
+
+
+def test_bad_static_arguments():
+    f = hlofront.jit(lambda x, n: x, static_argnums=1)
+    with pytest.raises(ValueError, match="Non-hashable static arguments"):
+        f(1.0, [1])
+    f(1.0, Touchy())
+    with pytest.raises(ValueError, match="comparing|comparable"):
+        f(1.0, Touchy())
+    assert float(f(5.0, 2)) == 5.0  # and the function still works
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"static_argnums": 5}, ValueError, "only accepts 1 positional"),
+        ({"static_argnames": "q"}, ValueError, "invalid argnames"),
+        ({"donate_argnums": 3}, ValueError, "only accepts 1 positional"),
+        ({"static_argnums": "a"}, TypeError, "integer"),
+        ({"static_argnames": 3}, TypeError, "iterable"),
+        ({"static_argnums": 0, "donate_argnums": 0}, ValueError, "cannot intersect"),
+    ],
+)
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        hlofront.jit(lambda x: x, **options)
+
+
+def test_jit_of_what_cannot_be_called():
+    with pytest.raises(TypeError, match="jit wants a function, got 3"):
+        hlofront.jit(3)
+
+
+# ---- bad arguments and results
+
+
+def test_an_argument_that_is_no_array_is_named():
+    f = hlofront.jit(lambda params, x: x)
+    with pytest.raises(TypeError, match=r"at path params\['w'\]"):
+        f({"w": "text"}, 1.0)
+    with pytest.raises(TypeError, match="object"):
+        f(1.0, np.array([object()]))
+
+
+def test_a_result_that_is_no_array_is_named():
+    with pytest.raises(TypeError, match=r"at output component \['k'\].*not a valid JAX type"):
+        hlofront.jit(lambda x: {"k": "text"})(1.0)
+
+
+def test_a_huge_python_int_overflows():
+    with pytest.raises(OverflowError):
+        hlofront.jit(lambda x: x)(2**40)
+
+
+def test_missing_and_superfluous_arguments():
+    f = hlofront.jit(lambda x: x)
+    with pytest.raises(TypeError, match="missing 1 required positional"):
+        f()
+    with pytest.raises(TypeError, match="takes 1 positional"):
+        f(1.0, 2.0)
+
+
+def test_an_unknown_compiler_option_is_refused_by_xla():
+    f = hlofront.jit(lambda x: x, compiler_options={"xla_no_such_flag": True})
+    with pytest.raises(hlofront.errors.JaxRuntimeError, match="xla_no_such_flag"):
+        f(1.0)
+
+
+# ---- donation
+
+
+def test_a_donated_argument_is_gone():
+    f = hlofront.jit(lambda x: lax.add(x, 1.0), donate_argnums=0)
+    x = hlofront.jit(lambda x: x)(np.ones(3, np.float32))
+    np.testing.assert_array_equal(f(x), [2, 2, 2])
+    assert x.is_deleted()
+    with pytest.raises(RuntimeError, match="deleted"):
+        np.asarray(x)
+
+
+def test_donation_of_a_buffer_that_no_result_can_use_warns():
+    f = hlofront.jit(lambda x: lax.slice(x, (0,), (1,)), donate_argnums=0)
+    with pytest.warns(UserWarning, match=r"donated buffers were not usable: float32\[3\]"):
+        f(np.ones(3, np.float32))
+
+
+# ---- nesting
+
+
+def test_nested_jit_is_one_equation_and_one_function():
+    inner = hlofront.jit(lambda x: lax.mul(x, 2.0))
+
+    def outer(x):
+        return lax.add(inner(x), inner(x))
+
+    program = hlofront.make_jaxpr(outer)(1.0)
+    assert [e.primitive.name for e in program.eqns] == ["jit", "jit", "add"]
+    assert program.eqns[0].params["jaxpr"] is program.eqns[1].params["jaxpr"]
+    text = hlofront.jit(outer).lower(1.0).as_text()
+    assert text.count("func.func private") == 1
+    assert float(hlofront.jit(outer)(1.0)) == 4.0
+
+
+def test_a_nested_function_closes_over_traced_values():
+    def outer(x, y):
+        return hlofront.jit(lambda z: lax.add(z, y))(x)
+
+    assert float(hlofront.jit(outer)(1.0, 2.0)) == 3.0
+    assert float(hlofront.jit(outer)(1.0, 5.0)) == 6.0
+
+
+def test_inline_leaves_no_call():
+    inner = hlofront.jit(lambda x: lax.mul(x, 2.0), inline=True)
+    program = hlofront.make_jaxpr(lambda x: inner(x))(1.0)
+    assert [e.primitive.name for e in program.eqns] == ["mul"]
+
+
+def test_concrete_calls_inside_a_trace_are_written_down():
+    inner = hlofront.jit(lambda x: lax.mul(x, 2.0))
+    inner(1.0)  # its executable exists
+    program = hlofront.make_jaxpr(lambda x: lax.add(x, inner(1.0)))(1.0)
+    assert [e.primitive.name for e in program.eqns] == ["jit", "add"]
+
+
+def test_ensure_compile_time_eval_runs_now():
+    def f(x):
+        with hlofront.ensure_compile_time_eval():
+            n = int(lax.add(1, 2))
+        return lax.mul(x, float(n))
+
+    assert float(hlofront.jit(f)(2.0)) == 6.0
+
+
+# ---- constants
+
+
+def test_large_constants_are_arguments_of_the_module():
+    big = np.arange(5000, dtype=np.float32)
+    small = np.arange(4, dtype=np.float32)
+    inner = hlofront.jit(lambda x: lax.add(x, lax.slice(big, (1,), (5,))))
+    f = hlofront.jit(lambda x: lax.add(inner(x), lax.mul(x, small)))
+    x = np.ones(4, np.float32)
+    for _ in range(3):  # by Python, then by C++
+        np.testing.assert_array_equal(f(x), x + big[1:5] + x * small)
+    text = f.lower(x).as_text()
+    assert "tensor<5000xf32>" in text and len(text) < 4000
+
+
+def test_closed_over_arrays_are_constants_of_the_trace():
+    b = hlofront.jit(lambda x: x)(np.array([1, 2, 3]))
+    f = hlofront.jit(lambda x: lax.add(x, b))
+    np.testing.assert_array_equal(f(np.array([1, 2, 3])), [2, 4, 6])
+
+
+# ---- modes
+
+
+def test_disable_jit_runs_python_each_time():
+    seen = []
+    f = hlofront.jit(lambda x: (seen.append(x), lax.add(x, 1.0))[1])
+    f(1.0)
+    with hlofront.disable_jit():
+        assert float(f(1.0)) == 2.0
+        assert float(f(2.0)) == 3.0
+    assert len(seen) == 3
+    assert seen[-1] == 2.0
+    assert float(f(2.0)) == 3.0
+    assert len(seen) == 3
+
+
+def test_x64_is_part_of_the_key():
+    f = hlofront.jit(lambda x: lax.add(x, x))
+    x = np.ones(2, np.float64)
+    assert f(x).dtype == np.float32
+    with hlofront.enable_x64(True):
+        assert f(x).dtype == np.float64
+    assert f(x).dtype == np.float32
+
+
+def test_no_tracing_refuses_new_programs():
+    f = hlofront.jit(lambda x: lax.add(x, x))
+    f(1.0)
+    with hlofront.no_tracing(True):
+        assert float(f(2.0)) == 4.0
+        with pytest.raises(RuntimeError, match="no_tracing"):
+            f(np.ones(3))
+
+
+def test_leaks_are_found_when_looked_for():
+    kept = []
+    f = hlofront.jit(lambda x: (kept.append(x), x)[1])
+    with hlofront.checking_leaks(), pytest.raises(Exception, match="still referred to"):
+        f(1.0)
+    kept.clear()
+    hlofront.jit(lambda x: (kept.append(x), x)[1])(1.0)
+    with pytest.raises(hlofront.errors.UnexpectedTracerError, match="unexpected tracer"):
+        lax.add(kept[0], 1.0)
+
+
+# ---- caches and threads
+
+
+def test_clear_cache_traces_again():
+    counted, traces = counting(lambda x: x)
+    f = hlofront.jit(counted)
+    f(1.0)
+    f.clear_cache()
+    f(1.0)
+    assert len(traces) == 2
+
+
+def test_functions_are_freed_with_their_programs():
+    def make():
+        big = np.ones(1000)
+        return hlofront.jit(lambda x: lax.add(x, float(big[0])))
+
+    f = make()
+    f(1.0)
+    reference = weakref.ref(f.__wrapped__)
+    del f
+    gc.collect()
+    assert reference() is None
+
+
+def test_sixteen_threads_agree():
+    counted, traces = counting(lambda x: lax.sin(lax.mul(x, 3.0)))
+    f = hlofront.jit(counted)
+    results = [None] * 16
+    barrier = threading.Barrier(16)
+
+    def work(i):
+        barrier.wait()
+        results[i] = float(f(float(i)))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    np.testing.assert_allclose(results, np.sin(3.0 * np.arange(16)), rtol=1e-5, atol=1e-5)
+
+
+# ---- as a decorator and a method
+
+
+def test_decorators_and_methods():
+    class Model:
+        @hlofront.jit
+        def constant(x):  # noqa: N805
+            return lax.mul(x, 2.0)
+
+    @hlofront.jit(static_argnames=("n",))
+    def power(x, n):
+        """x to the n."""
+        return lax.integer_pow(x, n)
+
+    assert float(Model.constant(2.0)) == 4.0
+    assert float(power(2.0, 3)) == 8.0
+    assert power.__name__ == "power" and power.__doc__ == "x to the n."
+    assert power._cache_size() == 1

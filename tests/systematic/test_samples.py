@@ -1,0 +1,104 @@
+"""Each sample in every way: infer = run, jit = eager, against NumPy, its program, its module."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import hlofront
+from hlofront.core.check import check_jaxpr
+from tests.systematic import trials
+from tests.systematic.closeness import assert_close, assert_same_type
+
+SAMPLES = trials.load()
+PLACES = [(file, place) for file, samples in SAMPLES.items() for place in range(len(samples))]
+every_sample = pytest.mark.parametrize(
+    ("file", "place"),
+    PLACES,
+    ids=[f"{file}-{SAMPLES[file][place].name}" for file, place in PLACES],
+)
+
+
+@functools.cache
+def values_of(file, place):
+    return SAMPLES[file][place].values()
+
+
+@functools.cache
+def eager(file, place):
+    return trials.run_eager(SAMPLES[file][place], values_of(file, place), hlofront)
+
+
+@functools.cache
+def jitted(file, batch):
+    first = batch * trials.AT_ONCE
+    samples = SAMPLES[file][first : first + trials.AT_ONCE]
+    return trials.run_jitted(
+        samples, [values_of(file, first + i) for i in range(len(samples))], hlofront
+    )
+
+
+def as_function(file, place):
+    sample = SAMPLES[file][place]
+    call, traced = trials.split(sample, values_of(file, place))
+    return call, traced, hlofront.enable_x64(trials.needs_x64(sample))
+
+
+def test_names_are_distinct():
+    names = [SAMPLES[file][place].name for file, place in PLACES]
+    twice = {name for name in names if names.count(name) > 1}
+    assert not twice, f"two samples have one name (and so the same values): {sorted(twice)}"
+
+
+@every_sample
+def test_infer_is_run(file, place):
+    call, traced, x64 = as_function(file, place)
+    with trials.quiet(), x64:
+        inferred = hlofront.tree_util.tree_leaves(hlofront.eval_shape(call, *traced))
+    ran = eager(file, place)
+    assert len(inferred) == len(ran)
+    for struct, result in zip(inferred, ran, strict=True):
+        assert_same_type((struct.shape, str(struct.dtype), bool(struct.weak_type)), result)
+
+
+@every_sample
+def test_jit_is_eager(file, place):
+    batch, position = divmod(place, trials.AT_ONCE)
+    outcome = jitted(file, batch)[position]
+    assert not isinstance(outcome, str), outcome
+    ran = eager(file, place)
+    assert len(outcome) == len(ran)
+    for one, other in zip(outcome, ran, strict=True):
+        assert_same_type(one, other)
+        assert_close(one[3], other[3], ulps=8)
+
+
+@every_sample
+def test_program_and_module(file, place):
+    """The program keeps the type rules; its module verifies, and is the same each time."""
+    call, traced, x64 = as_function(file, place)
+    with trials.quiet(), x64:
+        check_jaxpr(hlofront.make_jaxpr(call)(*traced))
+        texts = [
+            hlofront.jit(lambda *operands: call(*operands)).lower(*traced).as_text()
+            for _ in range(2)
+        ]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [(file, place) for file, place in PLACES if SAMPLES[file][place].reference],
+    ids=[f"{f}-{SAMPLES[f][p].name}" for f, p in PLACES if SAMPLES[f][p].reference],
+)
+def test_reference(file, place):
+    sample = SAMPLES[file][place]
+    with trials.quiet(), np.errstate(all="ignore"):
+        wanted = sample.reference(*values_of(file, place), **sample.params)
+    wanted = list(wanted) if isinstance(wanted, tuple | list) else [wanted]
+    found = eager(file, place)
+    assert len(found) == len(wanted)
+    for (shape, _, _, value), array in zip(found, wanted, strict=True):
+        assert shape == np.shape(array)
+        with np.errstate(all="ignore"):
+            assert_close(value, np.asarray(array).astype(value.dtype), ulps=90)

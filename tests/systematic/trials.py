@@ -1,0 +1,125 @@
+"""Loads the samples and runs them, alike under hlofront and under the reference.
+
+Imported by both sides: the samples say `from hlofront import lax`, and under the reference that
+name is jax. So the files of samples import public names alone, at their top.
+"""
+
+import functools
+import importlib
+import pathlib
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+import tests.samples
+
+FOLDER = pathlib.Path(tests.samples.__file__).parent
+# How many samples are compiled as one program.
+AT_ONCE = 20
+
+
+@functools.cache
+def load() -> dict[str, list[Any]]:
+    """The samples of each file, by the file's name."""
+    found = {}
+    for path in sorted(FOLDER.glob("[a-z]*.py")):
+        count = len(tests.samples.ALL)
+        importlib.import_module(f"tests.samples.{path.stem}")
+        found[path.stem] = tests.samples.ALL[count:]
+    return found
+
+
+def is_traced(operand: Any) -> bool:
+    """Whether an operand is an argument of the compiled program; others are part of it."""
+    return isinstance(operand, np.ndarray | np.generic)
+
+
+def split(sample: Any, values: list[Any]) -> tuple[Any, list[Any]]:
+    """The sample as a function of its traced operands alone, and these."""
+    places = [i for i, value in enumerate(values) if is_traced(value)]
+
+    def call(*traced):
+        operands = list(values)
+        for place, value in zip(places, traced, strict=True):
+            operands[place] = value
+        return sample.call(*operands)
+
+    return call, [values[place] for place in places]
+
+
+def needs_x64(sample: Any) -> bool:
+    return any(
+        getattr(operand, "dtype", None) in (np.float64, np.int64, np.complex128)
+        for operand in sample.operands
+    )
+
+
+def describe(result: Any, jax: Any) -> list[tuple[Any, ...]]:
+    """(shape, dtype, weak, value) of each array of a result."""
+    return [
+        (
+            tuple(np.shape(leaf)),
+            str(leaf.dtype),
+            bool(getattr(leaf, "weak_type", False)),
+            np.asarray(leaf),
+        )
+        for leaf in jax.tree_util.tree_leaves(result)
+    ]
+
+
+def run_eager(sample: Any, values: list[Any], jax: Any) -> list[tuple[Any, ...]]:
+    """The result of a call outside of jit."""
+    with quiet(), jax.enable_x64(needs_x64(sample)):
+        return describe(sample.call(*values), jax)
+
+
+def run_jitted(samples: list[Any], all_values: list[list[Any]], jax: Any) -> list[Any]:
+    """For each sample its description under jit, or the error that it raised.
+
+    They are one program. If that cannot be made, each is tried alone, so that errors have names.
+    """
+    outcomes = []
+    for x64 in (False, True):
+        chosen = [i for i, sample in enumerate(samples) if needs_x64(sample) is x64]
+        for start in range(0, len(chosen), AT_ONCE):
+            places = chosen[start : start + AT_ONCE]
+            batch = [split(samples[i], all_values[i]) for i in places]
+            with quiet(), jax.enable_x64(x64):
+                outcomes += zip(places, _run_batch(batch, jax), strict=True)
+    return [outcome for _, outcome in sorted(outcomes, key=lambda pair: pair[0])]
+
+
+def _run_batch(batch: list[Any], jax: Any) -> list[Any]:
+    calls = [call for call, _ in batch]
+
+    def together(arguments):
+        return [call(*traced) for call, traced in zip(calls, arguments, strict=True)]
+
+    try:
+        results = jax.jit(together)([traced for _, traced in batch])
+        return [describe(result, jax) for result in results]
+    except Exception as error:
+        if len(batch) == 1:
+            return [f"{type(error).__name__}: {error}"]
+        return [outcome for one in batch for outcome in _run_batch([one], jax)]
+
+
+def quiet():
+    """Conversions of samples may well warn."""
+    return warnings.catch_warnings(action="ignore")
+
+
+def answer_for_reference(questions: dict[str, list[tuple[int, list[Any]]]], jax: Any) -> Any:
+    """Under the reference: file -> outcomes of the samples of these places, with these values."""
+    sys.modules["hlofront"] = jax
+    sys.modules["hlofront.lax"] = jax.lax
+    sys.modules["hlofront.numpy"] = jax.numpy
+    samples = load()
+    return {
+        file: run_jitted(
+            [samples[file][place] for place, _ in asked], [values for _, values in asked], jax
+        )
+        for file, asked in questions.items()
+    }
