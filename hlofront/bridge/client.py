@@ -8,6 +8,7 @@ _jax = state.extension
 xla_client = state.xla_client
 
 ArrayImpl = state.ArrayImpl
+Client = _jax.Client
 CompileOptions = xla_client.CompileOptions
 Device = _jax.Device
 DeviceAssignment = xla_client.DeviceAssignment

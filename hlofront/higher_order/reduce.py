@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import source, tree
+from hlofront.base.caches import weak_keyed
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.dimensions import integers
+from hlofront.core.dimensions import canonical_axes, integers
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer
@@ -17,9 +18,11 @@ from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
 from hlofront.transforms.flatten import stage_tree
 
-reduce_p = Primitive("reduce", multiple_results=True, carries_programs=True)
-reduce_window_p = Primitive("reduce_window", multiple_results=True, carries_programs=True)
-select_and_scatter_p = Primitive("select_and_scatter", carries_programs=True)
+# A function is written down once, so its program says which operation is meant: what is compiled for
+# one is kept, though the parameters hold programs.
+reduce_p = Primitive("reduce", multiple_results=True)
+reduce_window_p = Primitive("reduce_window", multiple_results=True)
+select_and_scatter_p = Primitive("select_and_scatter")
 
 
 # ---- the user's function -------------------------------------------------------------------------
@@ -30,45 +33,41 @@ def _stage_scalars(
 ) -> tuple[ClosedJaxpr, Any]:
     """Write down a function of trees of scalars, one tree per structure, of these leaves' dtypes.
 
-    Raises NotImplementedError if it uses values of a function around it that is being traced.
+    Raises:
+      TypeError: if it is no function.
+      NotImplementedError: if it uses values of a function around it that is being traced.
     """
     avals = []
     for leaf in leaves:
         aval = typeof(leaf)
         avals.append(ShapedArray((), aval.dtype, aval.weak_type))
+    if not callable(function):
+        raise TypeError(f"{purpose} must be a function, got {function!r}")
+    # What cannot be a key is written down each time.
+    kind = type(function)
+    may_be_key = kind.__weakrefoffset__ and kind.__hash__ is not None
+    write = _write_down if may_be_key else _write_down.__wrapped__
+    return write(function, tuple(structures), tuple(avals), purpose)
+
+
+@weak_keyed(in_context=True)
+def _write_down(
+    function: Callable[..., Any], structures: Any, avals: Any, purpose: str
+) -> tuple[ClosedJaxpr, Any]:
     in_tree = tree.tree_structure(
         (tuple(tree.tree_unflatten(s, [0] * s.num_leaves) for s in structures), {})
     )
     info = DebugInfo(purpose, source.describe_callable(function))
-    program, out_tree = stage_tree(function, in_tree, avals * len(structures), info)
+    program, out_tree = stage_tree(function, in_tree, list(avals) * len(structures), info)
     captured = [const for const in program.consts if isinstance(const, Tracer)]
     if captured:
-        raise NotImplementedError(
+        raise NotImplementedError(  # the class that JAX raises
             "Reduction computations can't close over Tracers: the function of a reduction uses the "
             f"traced value {captured[0]} of the function around it, which no device can hand to "
             "it. Combine with that value before or after the reduction, or reduce it as another "
             "operand."
         )
     return program, out_tree
-
-
-def _start_of(value: Any) -> np.ndarray | None:
-    """A known initial value, or None for one that is traced."""
-    if isinstance(value, Tracer):
-        return None
-    array = np.asarray(value)
-    return array if array.ndim == 0 else None
-
-
-def _equals(start: np.ndarray, value: np.ndarray, dtype: Any) -> bool:
-    """Whether a reduction that starts there starts from nothing."""
-    return bool(np.equal(start, value, dtype=object)) and np.can_cast(
-        _kind(start.dtype), _kind(dtype), "safe"
-    )
-
-
-def _kind(dtype: Any) -> np.dtype:
-    return np.dtype(bool if dtype == np.bool_ else complex)
 
 
 # ---- reduce --------------------------------------------------------------------------------------
@@ -140,27 +139,36 @@ def _known_reduction(computation: Any, operand: Any, init: Any) -> Callable[...,
         known = _REDUCTIONS.get(computation)
     except TypeError:  # a callable that cannot be hashed
         return None
-    start = _start_of(init) if known is not None else None
-    if start is None:
+    if known is None or isinstance(init, Tracer) or typeof(init).shape:
         return None
-    fold, identity = known
-    dtype = typeof(operand).dtype
-    return fold if _equals(start, identity(dtype), dtype) else None
+    fold, is_identity = known
+    return fold if is_identity(np.asarray(init), typeof(operand).dtype) else None
+
+
+def _is(value: float) -> Callable[[np.ndarray, Any], bool]:
+    return lambda start, dtype: bool(start == value)
+
+
+def _is_extreme(value: float, of_dtype: Callable[[Any], np.ndarray]):
+    """Whether it is `value`, or the one of the dtype where it has that dtype."""
+    return lambda start, dtype: bool(
+        start == value or (start.dtype == dtype and start == of_dtype(dtype))
+    )
 
 
 def _all_bits(dtype: Any) -> np.ndarray:
     return np.array(True) if dtype == np.bool_ else np.array(-1).astype(dtype)
 
 
-# function of lax -> the reduction it stands for, and what that starts from.
-_REDUCTIONS: dict[Any, tuple[Callable[..., Any], Callable[[Any], np.ndarray]]] = {
-    e.add: (r.reduce_sum, lambda dtype: np.zeros((), dtype)),
-    e.mul: (r.reduce_prod, lambda dtype: np.ones((), dtype)),
-    e.max: (r.reduce_max, r.least_value),
-    e.min: (r.reduce_min, r.greatest_value),
-    e.bitwise_and: (r.reduce_and, _all_bits),
-    e.bitwise_or: (r.reduce_or, lambda dtype: np.zeros((), dtype)),
-    e.bitwise_xor: (r.reduce_xor, lambda dtype: np.zeros((), dtype)),
+# function of lax -> the reduction it stands for, and whether that starts from a value.
+_REDUCTIONS: dict[Any, tuple[Callable[..., Any], Callable[[np.ndarray, Any], bool]]] = {
+    e.add: (r.reduce_sum, _is(0)),
+    e.mul: (r.reduce_prod, _is(1)),
+    e.max: (r.reduce_max, _is_extreme(-np.inf, r.least_value)),
+    e.min: (r.reduce_min, _is_extreme(np.inf, r.greatest_value)),
+    e.bitwise_and: (r.reduce_and, _is_extreme(-1, _all_bits)),
+    e.bitwise_or: (r.reduce_or, _is(0)),
+    e.bitwise_xor: (r.reduce_xor, _is(0)),
 }
 
 
@@ -177,7 +185,7 @@ def _(*avals, computation, jaxpr, dimensions):
         raise ValueError(
             f"reduce wants operands of one shape, got {[operand.shape for operand in operands]}"
         )
-    axes = tuple(axis + len(shape) if axis < 0 else axis for axis in dimensions)
+    axes = canonical_axes(dimensions, len(shape))
     r.check_axes(axes, operands[0])
     _check_out_avals("reduce", jaxpr.out_avals, operands)
     shape = r.without_axes(shape, axes)
@@ -211,7 +219,7 @@ def _check_dtypes(name: str, operands: Sequence[Any], starts: Sequence[Any]) -> 
 def _check_out_avals(name: str, results: Sequence[Any], operands: Sequence[Any]) -> None:
     for result, operand in zip(results, operands, strict=True):
         if result.shape or result.dtype != operand.dtype:
-            raise TypeError(
+            raise ValueError(
                 f"{name} computation must return scalars of the operands' dtypes, "
                 f"{[operand.dtype.name for operand in operands]}; it returned "
                 f"{[result.str_short() for result in results]}."
@@ -374,6 +382,6 @@ def _(
     )
     (chosen,), (total,) = select_jaxpr.out_avals, scatter_jaxpr.out_avals
     if chosen.shape or chosen.dtype != np.bool_:
-        raise TypeError(f"select of select_and_scatter must return a boolean, it returned {chosen}")
+        raise ValueError(f"select of select_and_scatter must return a boolean, it returned {chosen}")
     _check_out_avals("scatter of select_and_scatter", [total], [operand])
     return operand.strip_weak_type()

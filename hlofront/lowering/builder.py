@@ -139,6 +139,19 @@ class Builder:
         outputs = body(inner, *block.arguments)
         _create(terminator, (), list(outputs), loc=self.loc, ip=inner.ip)
 
+    def while_loop(
+        self,
+        condition: Callable[..., Value],
+        body: Callable[..., Sequence[Value]],
+        values: Sequence[Value],
+        avals: Sequence[Any],
+    ) -> list[Value]:
+        """Repeat `body(builder, *values)` while `condition(builder, *values)`, from these on."""
+        operation = self.operation("stablehlo.while", values, avals, 2)
+        self.region(operation, 0, avals, lambda inner, *xs: (condition(inner, *xs),))
+        self.region(operation, 1, avals, body)
+        return list(operation.results)
+
     # ---- constants and small conveniences
 
     def constant(self, value: Any, dtype: Any = None) -> Value:

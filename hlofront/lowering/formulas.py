@@ -4,15 +4,15 @@ Tracers get their operators from a floor above this one, and promote. Formulas a
 constants have the dtype of what they meet.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.primitives import comparing as c
 from hlofront.primitives import elementwise as e
+from hlofront.primitives import special as s
 from hlofront.primitives.creating import full_like
-from hlofront.primitives.reducing import reduce_or
 
 
 class Formula:
@@ -27,9 +27,9 @@ class Formula:
     def dtype(self):
         return self.value.dtype
 
-    def like(self, other: "Formula | float | bool") -> Any:
+    def _other(self, x: Any) -> Any:
         """The other operand, as an array of this one's dtype."""
-        return other.value if type(other) is Formula else np.asarray(other, self.dtype)[()]
+        return x.value if type(x) is Formula else np.asarray(x, self.dtype)[()]
 
     def __neg__(self):
         return Formula(e.neg(self.value))
@@ -40,26 +40,73 @@ class Formula:
     def __invert__(self):
         return Formula(e.bitwise_not(self.value))
 
+    def __add__(self, x: Any):
+        return Formula(e.add(self.value, self._other(x)))
 
-def _operator(function: Callable[..., Any], reflected: bool = False) -> Any:
-    if reflected:
-        return lambda x, y: Formula(function(x.like(y), x.value))
-    return lambda x, y: Formula(function(x.value, x.like(y)))
+    def __sub__(self, x: Any):
+        return Formula(e.sub(self.value, self._other(x)))
+
+    def __rsub__(self, x: Any):
+        return Formula(e.sub(self._other(x), self.value))
+
+    def __mul__(self, x: Any):
+        return Formula(e.mul(self.value, self._other(x)))
+
+    def __truediv__(self, x: Any):
+        return Formula(e.div(self.value, self._other(x)))
+
+    def __rtruediv__(self, x: Any):
+        return Formula(e.div(self._other(x), self.value))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __and__(self, x: Any):
+        return Formula(e.bitwise_and(self.value, self._other(x)))
+
+    def __or__(self, x: Any):
+        return Formula(e.bitwise_or(self.value, self._other(x)))
+
+    def __lt__(self, x: Any):
+        return Formula(c.lt(self.value, self._other(x)))
+
+    def __le__(self, x: Any):
+        return Formula(c.le(self.value, self._other(x)))
+
+    def __gt__(self, x: Any):
+        return Formula(c.gt(self.value, self._other(x)))
+
+    def __ge__(self, x: Any):
+        return Formula(c.ge(self.value, self._other(x)))
+
+    def equals(self, x: Any) -> "Formula":
+        return Formula(c.eq(self.value, self._other(x)))
 
 
-for _name, _function in (("add", e.add), ("sub", e.sub), ("mul", e.mul), ("truediv", e.div)):
-    setattr(Formula, f"__{_name}__", _operator(_function))
-    setattr(Formula, f"__r{_name}__", _operator(_function, reflected=True))
-for _name, _function in (
-    *(("lt", c.lt), ("le", c.le), ("gt", c.gt), ("ge", c.ge), ("eq", c.eq), ("ne", c.ne)),
-    *(("and", e.bitwise_and), ("or", e.bitwise_or)),
-):
-    setattr(Formula, f"__{_name}__", _operator(_function))
+def function(of_array: Callable[..., Any]) -> Callable[[Formula], Formula]:
+    """A function of arrays as one of formulas."""
+    return lambda x: Formula(of_array(x.value))
 
 
-def _function(function: Callable[..., Any]) -> Callable[[Formula], Formula]:
-    return lambda x: Formula(function(x.value))
+exp, log, log1p, sqrt, sign = map(function, (e.exp, e.log, e.log1p, e.sqrt, e.sign))
+is_finite, is_nan = function(e.is_finite), function(lambda x: c.ne(x, x))
+lgamma, digamma, erfc = map(function, (s.lgamma, s.digamma, s.erfc))
 
 
-exp, expm1, log, log1p, sqrt = map(_function, (e.exp, e.expm1, e.log, e.log1p, e.sqrt))
-is_finite, sign = map(_function, (e.is_finite, e.sign))
+def where(condition: Formula, yes: Any, no: Any) -> Formula:
+    """`yes` where the condition holds, else `no`; one of them may be a constant."""
+    array = yes.value if type(yes) is Formula else no.value
+    yes, no = (x.value if type(x) is Formula else full_like(array, x) for x in (yes, no))
+    return Formula(c.select(condition.value, yes, no))
+
+
+def clip(low: float, x: Formula, high: float) -> Formula:
+    return Formula(e.clamp(x._other(low), x.value, x._other(high)))
+
+
+def polynomial(x: Formula, coefficients: Sequence[float]) -> Formula:
+    """The sum of coefficients[k] * x**k, by Horner's rule."""
+    result = Formula(full_like(x.value, coefficients[-1]))
+    for coefficient in reversed(coefficients[:-1]):
+        result = result * x + coefficient
+    return result

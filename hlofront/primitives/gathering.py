@@ -14,7 +14,7 @@ from hlofront.core.trace import process
 from hlofront.primitives.comparing import lt_p, select_n_p
 from hlofront.primitives.elementwise import add_p, rem_p
 from hlofront.primitives.shaping import expand_dims
-from hlofront.primitives.slicing import concatenate
+from hlofront.primitives.slicing import concatenate, sequence_of
 
 
 class GatherScatterMode(enum.Enum):
@@ -351,7 +351,7 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
     """
     shape = typeof(src).shape
     axes = canonical_axes(axes, len(shape))
-    indices = concatenate([expand_dims(index, (1,)) for index in idxs], 1)
+    indices = concatenate([expand_dims(index, (1,)) for index in sequence_of(idxs)], 1)
     return gather(
         src,
         _modulo(indices, [shape[axis] for axis in axes]),

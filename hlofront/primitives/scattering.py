@@ -147,8 +147,9 @@ def bind_scatter(
 def update_program(combine: Primitive, dtype: Any) -> Jaxpr:
     """The program of one equation that combines two scalars of a dtype; the same one each time."""
     scalar = ShapedArray((), dtype)
-    old, update, new = Var(scalar), Var(scalar), Var(infer[combine](scalar, scalar))
-    equation = Equation(combine, [old, update], [new], {})
+    params = {"out_dtype": None} if combine is mul_p else {}
+    old, update, new = Var(scalar), Var(scalar), Var(infer[combine](scalar, scalar, **params))
+    equation = Equation(combine, [old, update], [new], params)
     return Jaxpr((), (old, update), (new,), (equation,))
 
 

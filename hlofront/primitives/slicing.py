@@ -153,7 +153,7 @@ def concatenate(operands: Any, dimension: int) -> Any:
       ValueError: if there are no arrays.
       TypeError: if shapes or dtypes differ, or there is no such axis.
     """
-    operands = _sequence(operands)
+    operands = sequence_of(operands)
     if not operands:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     if len(operands) == 1 and hasattr(operands[0], "aval"):
@@ -161,7 +161,8 @@ def concatenate(operands: Any, dimension: int) -> Any:
     return process(concatenate_p, tuple(operands), {"dimension": operator.index(dimension)})
 
 
-def _sequence(operands: Any) -> Sequence[Any]:
+def sequence_of(operands: Any) -> Sequence[Any]:
+    """Arrays that are given as a sequence, or as one array of which they are the members."""
     if isinstance(operands, tuple | list):
         return operands
     if hasattr(operands, "aval"):
@@ -215,7 +216,7 @@ def stack(operands: Any, axis: int = 0) -> Any:
       ValueError: if there are no arrays, there is no such axis, or the shapes differ.
       TypeError: if the dtypes differ.
     """
-    operands = _sequence(operands)
+    operands = sequence_of(operands)
     if not operands:
         raise _NothingToStack("stack requires a non-empty sequence of arrays, got none")
     axis = canonical_axis(axis, typeof(operands[0]).ndim + 1)

@@ -5,29 +5,68 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.config import default_device as _default_device
-from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding, batched_device_put
+from hlofront.base.config import options
+from hlofront.bridge.arrays import KEEP, READ_NOW, batched_device_put
+from hlofront.bridge.client import ArrayImpl
 from hlofront.pjrt import clients
+from hlofront.pjrt.shardings import on_device as on_device
+from hlofront.runtime.deleted import check_not_deleted
 
-_shardings: dict[Any, Any] = {}
+_default_device = options["jax_default_device"].cell
 
 
-def on_device(device: Any) -> Any:
-    """The sharding that is one device; one object per device."""
-    found = _shardings.get(device)
+class Place:
+    """One device, in the forms that C++ wants it."""
+
+    __slots__ = ("device", "devices", "sharding")
+
+    def __init__(self, sharding: Any):
+        self.sharding = sharding
+        self.device = sharding._device
+        self.devices = [self.device]
+
+
+_places: dict[Any, Place] = {}
+# Where values go by default, by the value of the option jax_default_device.
+_defaults: dict[Any, Place] = {}
+clients.on_reset(_places.clear)
+clients.on_reset(_defaults.clear)
+
+
+def place_of(sharding: Any) -> Place:
+    """The place that a SingleDeviceSharding is."""
+    found = _places.get(sharding)
     if found is None:
-        found = _shardings[device] = SingleDeviceSharding(device)
+        sharding = on_device(sharding._device, sharding._memory_kind)
+        found = _places[sharding] = Place(sharding)
     return found
 
 
+def place_on(device: Any) -> Place:
+    """The default memory of a device, as a place."""
+    found = _places.get(device)
+    if found is None:
+        found = _places[device] = place_of(on_device(device))
+    return found
+
+
+def default_place() -> Place:
+    """Where uncommitted values are put: the option jax_default_device, else the first device."""
+    try:
+        return _defaults[_default_device.value]
+    except KeyError:
+        chosen = _default_device.value
+        if chosen is None or isinstance(chosen, str):
+            found = place_on(clients.local_devices(chosen)[0])
+        else:
+            found = place_on(chosen)
+        _defaults[chosen] = found
+        return found
+
+
 def default_device() -> Any:
-    """Where uncommitted values are put: `jax_default_device`, else the first local device."""
-    device = _default_device.value
-    if device is None:
-        return clients.local_devices()[0]
-    if isinstance(device, str):
-        return clients.local_devices(device)[0]
-    return device
+    """The device of `default_place()`."""
+    return default_place().device
 
 
 def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
@@ -39,7 +78,7 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     chosen = None
     for x in args:
         if type(x) is ArrayImpl and x._committed:
-            (device,) = x.devices()
+            device = x._sharding._device
             if chosen is None:
                 chosen = device
             elif device != chosen:
@@ -53,12 +92,67 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     return default_device(), False
 
 
-def put(x: Any, aval: Any, device: Any, committed: bool) -> Any:
-    """A value of the host, or an array from elsewhere, as an array on this device."""
-    sharding = on_device(device)
-    if type(x) is ArrayImpl:
-        if x._sharding == sharding:
-            return x
-        return batched_device_put(aval, sharding, [x], [device], committed)
-    host = np.asarray(x, aval.dtype)
-    return batched_device_put(aval, sharding, [host], [device], committed)
+# ---- host values -------------------------------------------------------------------------------
+
+# Types that C++ reads directly, narrowing 64 bits to 32 where the aval says so.
+_read_directly = frozenset({np.ndarray, float, bool, complex})
+_LIMITS = {np.dtype(name): np.iinfo(name) for name in ("int32", "int64")}
+
+
+def readable(x: Any, aval: Any) -> Any:
+    """A value of the host as something that C++ reads.
+
+    Raises:
+      OverflowError: if it is a Python integer that its dtype cannot hold.
+    """
+    type_ = type(x)
+    if type_ in _read_directly:
+        return x
+    if type_ is int or (isinstance(x, int) and not isinstance(x, np.generic)):
+        limits = _LIMITS.get(aval.dtype)
+        if limits is not None:
+            if limits.min <= x <= limits.max:
+                return int(x)
+            raise OverflowError(
+                f"Python int {int(x)} too large to convert to {aval.dtype}: it takes "
+                f"{limits.min} to {limits.max}. Use a float, or turn on 64-bit dtypes with "
+                "config.update('jax_enable_x64', True)."
+            )
+    return np.asarray(x, aval.dtype)
+
+
+def host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool = False) -> Any:
+    """A value of the host on one device.
+
+    Args:
+      x: a NumPy array or a scalar, of the shape and, but for 64 bits, the dtype of the aval.
+      copied: whether its memory must be read now. Otherwise a NumPy array may be kept, and the
+        array changes when the user changes that.
+    """
+    return batched_device_put(
+        aval,
+        place.sharding,
+        [readable(x, aval)],
+        place.devices,
+        committed,
+        False,
+        READ_NOW if copied else KEEP,
+    )
+
+
+def put(x: Any, aval: Any, device: Any, committed: bool, copied: bool = False) -> Any:
+    """A value of the host, or an array from elsewhere, as an array on this device.
+
+    An array that is there already stays as it is.
+
+    Raises:
+      OverflowError: if it is a Python integer that its dtype cannot hold.
+      RuntimeError: if it is an array that was deleted.
+    """
+    place = place_on(device)
+    if type(x) is not ArrayImpl:
+        return host_put(x, aval, place, committed, copied)
+    if x._sharding is place.sharding or x._sharding == place.sharding:
+        return x
+    check_not_deleted(x)
+    return batched_device_put(aval, place.sharding, [x], place.devices, committed)

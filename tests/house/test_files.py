@@ -1,6 +1,7 @@
 """Files are small, open with a sentence, swallow no errors; doors hold no code."""
 
 import ast
+import re
 
 import pytest
 
@@ -21,6 +22,19 @@ def test_files_stay_small():
             if (lines := module.text.count("\n")) >= LONGEST
         ],
         f"files have fewer than {LONGEST} lines: split by topic",
+    )
+
+
+def test_every_module_stands_in_the_architecture():
+    """ARCHITECTURE.md draws the tree of files, so that a newcomer finds what each one is for."""
+    named = set(re.findall(r"\w+\.py\b", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")))
+    report(
+        [
+            module.shown
+            for module in modules()
+            if not module.is_package and module.path.name not in named
+        ],
+        "modules that the tree in ARCHITECTURE.md does not name",
     )
 
 
@@ -115,12 +129,18 @@ def _raises(handler):
 
 
 def test_nothing_is_left_unimplemented():
+    """A few calls are refused with NotImplementedError as JAX refuses them: marked on the line."""
     found = []
     for module in modules():
+        lines = module.text.splitlines()
         for node, _ in nodes_with_lateness(module.tree):
             raised = node.exc if isinstance(node, ast.Raise) else None
             name = raised.func if isinstance(raised, ast.Call) else raised
-            if getattr(name, "id", "") == "NotImplementedError":
+            if getattr(name, "id", "") == "NotImplementedError" and not (
+                isinstance(raised, ast.Call)
+                and raised.args
+                and lines[node.lineno - 1].endswith("# the class that JAX raises")
+            ):
                 found.append(f"{module.shown}:{node.lineno}")
     report(found, "NotImplementedError where a user could land")
 

@@ -1,0 +1,178 @@
+"""Division that leaves remainders, and the greatest common divisor."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import bit_width, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import choose, promote_args, promote_args_numeric
+from hlofront.numpy.ufuncs import full_of, is_complex, is_integer, scalar_like
+from hlofront.primitives import comparing, elementwise
+from hlofront.runtime.operation import operation
+
+
+@operation(nested=True)
+def _where(condition, x, y):
+    """Elementwise choice, one nested program: integers stand for `they are not zero`."""
+    aval = typeof(condition)
+    if aval.dtype != np.bool_:
+        condition = comparing.ne(condition, scalar_like(aval, 0))
+    return choose("where", condition, x, y)
+
+
+def _both(x: Any, y: Any) -> Any:
+    """Whether both are true; comparisons of weak numbers are weak booleans, and meet as strong."""
+    return elementwise.bitwise_and(*promote_args("logical_and", x, y))
+
+
+def _floor_divide(x1, x2):
+    x, y = promote_args_numeric("floor_divide", x1, x2)
+    aval = typeof(x)
+    if issubdtype(aval.dtype, np.unsignedinteger):
+        return elementwise.div(x, y)
+    if is_complex(aval):
+        raise TypeError(
+            f"floor_divide does not support complex numbers, got dtype {aval.dtype}: they have no "
+            "floor. Divide with / instead."
+        )
+    if not is_integer(aval):
+        return _float_divmod(x, y)[0]
+    quotient = elementwise.div(x, y)
+    # XLA rounds toward zero: below a negative quotient that is not exact lies the floor.
+    inexact = _both(
+        comparing.ne(elementwise.sign(x), elementwise.sign(y)),
+        comparing.ne(elementwise.rem(x, y), scalar_like(aval, 0)),
+    )
+    return _where(inexact, elementwise.sub(quotient, scalar_like(aval, 1)), quotient)
+
+
+def _float_divmod(x, y):
+    zero, one = scalar_like(typeof(x), 0), scalar_like(typeof(x), 1)
+    remainder = elementwise.rem(x, y)
+    # A division by zero is to give an infinity or NaN.
+    divisible = _where(comparing.eq(y, zero), x, elementwise.sub(x, remainder))
+    quotient = elementwise.div(divisible, y)
+    other_sign = elementwise.bitwise_and(
+        comparing.ne(remainder, zero),
+        comparing.ne(elementwise.sign(y), elementwise.sign(remainder)),
+    )
+    remainder = comparing.select(other_sign, elementwise.add(remainder, y), remainder)
+    quotient = comparing.select(other_sign, elementwise.sub(quotient, one), quotient)
+    return elementwise.round(quotient), remainder
+
+
+def _remainder(x1, x2):
+    x, y = promote_args_numeric("remainder", x1, x2)
+    aval = typeof(x)
+    zero = scalar_like(aval, 0)
+    if is_integer(aval):
+        y = _nonzero(y)
+    remainder = elementwise.rem(x, y)
+    nonzero = comparing.ne(remainder, zero)
+    other_sign = elementwise.bitwise_and(
+        comparing.ne(comparing.lt(remainder, zero), comparing.lt(y, zero)), nonzero
+    )
+    return comparing.select(other_sign, elementwise.add(remainder, y), remainder)
+
+
+def _nonzero(y: Any) -> Any:
+    """Integers with ones in the place of zeros: a remainder by one is zero."""
+    aval = typeof(y)
+    one = full_of(y, 1) if aval.shape else scalar_like(aval, 1)
+    return _where(comparing.eq(y, scalar_like(aval, 0)), one, y)
+
+
+@operation(nested=True)
+@like(np.floor_divide)
+def floor_divide(x1, x2, /):
+    """Elementwise floor of the quotient, in the dtype of the operands.
+
+    Division by zero gives -1 for integers, infinity or NaN for floats. Raises TypeError for complex
+    numbers.
+    """
+    return _floor_divide(x1, x2)
+
+
+@operation(nested=True)
+@like(np.remainder)
+def remainder(x1, x2, /):
+    """Elementwise remainder of the division that rounds down: it has the sign of x2, as `%`.
+
+    By zero it is 0 for integers, NaN for floats. Raises TypeError for complex numbers.
+    """
+    return _remainder(x1, x2)
+
+
+mod = remainder
+
+
+@operation(nested=True)
+@like(np.divmod)
+def divmod(x1, x2, /):
+    """Elementwise pair of floor_divide and remainder."""
+    x, y = promote_args_numeric("divmod", x1, x2)
+    if is_integer(typeof(x)):
+        return floor_divide(x, y), remainder(x, y)
+    if is_complex(typeof(x)):
+        return _floor_divide(x, y)  # raises
+    return _float_divmod(x, y)
+
+
+@operation
+@like(np.fmod)
+def fmod(x1, x2, /):
+    """Elementwise remainder of the division that rounds toward zero: it has the sign of x1."""
+    x, y = promote_args_numeric("fmod", x1, x2)
+    if is_integer(typeof(x)):
+        y = _nonzero(y)
+    return elementwise.rem(x, y)
+
+
+def _two_integers(name: str, x1: Any, x2: Any) -> list[Any]:
+    x, y = promote_args(name, x1, x2)
+    aval = typeof(x)
+    if not issubdtype(aval.dtype, np.integer):
+        raise ValueError(
+            f"Arguments to jnp.{name} must be integers, got dtypes {typeof(x1).dtype} and "
+            f"{typeof(x2).dtype}. Convert them with .astype(int)."
+        )
+    return [_magnitude(x), _magnitude(y)]
+
+
+def _magnitude(x: Any) -> Any:
+    return x if issubdtype(typeof(x).dtype, np.unsignedinteger) else elementwise.abs(x)
+
+
+def _gcd(x, y):
+    """Euclid's algorithm, as many steps as the worst case (Fibonacci numbers) takes."""
+    x, y = elementwise.max(x, y), elementwise.min(x, y)
+    aval = typeof(x)
+    zero = scalar_like(aval, 0)
+    # F(n) has about 0.694 n bits, and two numbers of n bits take no more than 1.45 n steps.
+    for _ in range(int(1.45 * bit_width(aval.dtype)) + 2):
+        done = comparing.eq(y, zero)
+        divisor = choose("gcd", done, scalar_like(aval, 1), y)
+        x, y = choose("gcd", done, x, y), elementwise.rem(x, divisor)
+        y = choose("gcd", done, zero, y)
+    return x
+
+
+@operation
+@like(np.gcd)
+def gcd(x1, x2):
+    """Elementwise greatest common divisor of integers; ValueError for others."""
+    return _gcd(*_two_integers("gcd", x1, x2))
+
+
+@operation
+@like(np.lcm)
+def lcm(x1, x2):
+    """Elementwise least common multiple of integers; ValueError for others."""
+    x, y = _two_integers("lcm", x1, x2)
+    divisor = _gcd(x, y)
+    zero, one = scalar_like(typeof(x), 0), scalar_like(typeof(x), 1)
+    none = comparing.eq(divisor, zero)
+    multiple = elementwise.mul(x, elementwise.div(y, choose("lcm", none, one, divisor)))
+    return choose("lcm", none, zero, multiple)

@@ -1,0 +1,300 @@
+"""Comparisons, truth, and questions about numbers: are they finite, NaN, close to others?"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import dtype_of, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import (
+    as_operand,
+    broadcast_together,
+    check_arraylike,
+    choose,
+    operands,
+    promote_args,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
+from hlofront.numpy.ufuncs import (
+    any_operand,
+    binary_operation,
+    bool_,
+    full_of,
+    is_complex,
+    is_integer,
+    rename,
+    refuse_out,
+    scalar_like,
+)
+from hlofront.primitives import comparing, creating, elementwise
+from hlofront.primitives.reducing import reduce_and
+from hlofront.runtime.operation import operation
+
+# ---- comparisons -------------------------------------------------------------------------------
+
+
+def ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A comparison that orders complex numbers too: by real, then by imaginary part."""
+
+    def apply(x, y):
+        if not is_complex(typeof(x)):
+            return compare(x, y)
+        real, imag = elementwise.real, elementwise.imag
+        tie = comparing.eq(real(x), real(y))
+        by_imag = compare(imag(x), imag(y))
+        return comparing.select(tie, by_imag, compare(real(x), real(y)))
+
+    return apply
+
+
+equal = binary_operation(np.equal, "Elementwise `x == y`, as booleans.", comparing.eq)
+not_equal = binary_operation(np.not_equal, "Elementwise `x != y`, as booleans.", comparing.ne)
+less = binary_operation(np.less, "Elementwise `x < y`, as booleans.", ordering(comparing.lt))
+less_equal = binary_operation(
+    np.less_equal, "Elementwise `x <= y`, as booleans.", ordering(comparing.le)
+)
+greater = binary_operation(
+    np.greater, "Elementwise `x > y`, as booleans.", ordering(comparing.gt)
+)
+greater_equal = binary_operation(
+    np.greater_equal, "Elementwise `x >= y`, as booleans.", ordering(comparing.ge)
+)
+
+# ---- truth -------------------------------------------------------------------------------------
+
+
+def truth(x: Any) -> Any:
+    """Elementwise `x != 0`; booleans as they are."""
+    aval = typeof(x)
+    return x if aval.dtype == bool_ else comparing.ne(x, scalar_like(aval, 0))
+
+
+def _logical(reference: Any, doc: str, apply: Callable[[Any, Any], Any]) -> Any:
+    name = reference.__name__
+
+    def function(x1, x2, /, out=None, where=None):
+        refuse_out(name, out, where)
+        x1, x2 = promote_args(name, x1, x2)
+        return apply(truth(x1), truth(x2))
+
+    return operation(like(reference)(rename(function, name, doc)))
+
+
+logical_and = _logical(
+    np.logical_and, "Elementwise: are both not zero?", elementwise.bitwise_and
+)
+logical_or = _logical(np.logical_or, "Elementwise: is either not zero?", elementwise.bitwise_or)
+logical_xor = _logical(
+    np.logical_xor, "Elementwise: is exactly one not zero?", elementwise.bitwise_xor
+)
+
+
+@operation
+@like(np.logical_not)
+def logical_not(x, /):
+    """Elementwise: is it zero?"""
+    return elementwise.bitwise_not(truth(any_operand("logical_not", x)))
+
+
+# ---- kinds of numbers --------------------------------------------------------------------------
+
+
+def _answer(x: Any, value: bool) -> Any:
+    return creating.full(typeof(x).shape, value, bool_)
+
+
+@operation
+@like(np.isnan)
+def isnan(x, /):
+    """Elementwise: is it NaN?"""
+    x = any_operand("isnan", x)
+    return comparing.ne(x, x)
+
+
+@operation
+@like(np.isfinite)
+def isfinite(x, /):
+    """Elementwise: is it neither infinite nor NaN?"""
+    x = any_operand("isfinite", x)
+    aval = typeof(x)
+    if is_integer(aval):
+        return _answer(x, True)
+    if is_complex(aval):
+        return elementwise.bitwise_and(
+            elementwise.is_finite(elementwise.real(x)), elementwise.is_finite(elementwise.imag(x))
+        )
+    return elementwise.is_finite(x)
+
+
+def infinite(x: Any) -> Any:
+    """Elementwise: is it infinite, or either of its parts?"""
+    aval = typeof(x)
+    if is_integer(aval):
+        return _answer(x, False)
+    if is_complex(aval):
+        return elementwise.bitwise_or(
+            infinite(elementwise.real(x)), infinite(elementwise.imag(x))
+        )
+    return comparing.eq(elementwise.abs(x), scalar_like(aval, np.inf))
+
+
+@operation
+@like(np.isinf)
+def isinf(x, /):
+    """Elementwise: is it infinite?"""
+    return infinite(any_operand("isinf", x))
+
+
+def _is_infinity(name: str, x: Any, infinity: float, out: Any) -> Any:
+    refuse_out(name, out)
+    x = any_operand(name, x)
+    aval = typeof(x)
+    if is_complex(aval):
+        raise ValueError(
+            f"{name} is not well defined for complex numbers, got dtype {aval.dtype}: ask for "
+            "their .real or .imag parts."
+        )
+    if is_integer(aval):
+        return _answer(x, False)
+    return comparing.eq(x, scalar_like(aval, infinity))
+
+
+@operation
+@like(np.isposinf)
+def isposinf(x, /, out=None):
+    """Elementwise: is it positive infinity? Raises ValueError for complex numbers."""
+    return _is_infinity("isposinf", x, np.inf, out)
+
+
+@operation
+@like(np.isneginf)
+def isneginf(x, /, out=None):
+    """Elementwise: is it negative infinity? Raises ValueError for complex numbers."""
+    return _is_infinity("isneginf", x, -np.inf, out)
+
+
+@operation
+@like(np.iscomplex)
+def iscomplex(x):
+    """Elementwise: does it have an imaginary part that is not zero?"""
+    x = any_operand("iscomplex", x)
+    if not is_complex(typeof(x)):
+        return _answer(x, False)
+    part = elementwise.imag(x)
+    return comparing.ne(part, scalar_like(typeof(part), 0))
+
+
+@operation
+@like(np.isreal)
+def isreal(x):
+    """Elementwise: is its imaginary part zero?"""
+    x = any_operand("isreal", x)
+    if not is_complex(typeof(x)):
+        return _answer(x, True)
+    part = elementwise.imag(x)
+    return comparing.eq(part, scalar_like(typeof(part), 0))
+
+
+@like(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype of x is complex; of anything that NumPy could make an array of."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        dtype = np.asarray(as_operand(x)).dtype
+    return issubdtype(dtype_of(dtype), np.complexfloating)
+
+
+@like(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype of x is not complex."""
+    return not iscomplexobj(x)
+
+
+@like(np.isscalar)
+def isscalar(element: Any) -> bool:
+    """Whether it is a scalar of Python or NumPy, or an array without axes."""
+    if np.isscalar(element):
+        return True
+    return getattr(as_operand(element), "ndim", None) == 0
+
+
+@like(np.iterable)
+def iterable(y: Any) -> bool:
+    """Whether y can be iterated over: arrays without axes cannot."""
+    if getattr(y, "ndim", None) == 0:
+        return False
+    return isinstance(y, Iterable) or hasattr(y, "__getitem__")
+
+
+# ---- closeness and equality --------------------------------------------------------------------
+
+
+def _close(a, b, rtol, atol, equal_nan):
+    a, b = promote_dtypes_inexact(*operands("isclose", (a, b))[0])
+    a, b = broadcast_together("isclose", a, b)
+    aval = typeof(a)
+    dtype = aval.dtype
+    if is_complex(aval):
+        dtype = np.zeros((), dtype).real.dtype
+    rtol, atol = (_converted(x, dtype) for x in (rtol, atol))
+    gap = elementwise.abs(elementwise.sub(a, b))
+    allowed = elementwise.add(
+        _broadcast(atol, aval.shape),
+        elementwise.mul(_broadcast(rtol, aval.shape), elementwise.abs(b)),
+    )
+    finite = comparing.le(gap, allowed)
+    # NaN and infinities are not close to anything but, the latter, to themselves.
+    inf_a, inf_b = infinite(a), infinite(b)
+    either = elementwise.bitwise_or(inf_a, inf_b)
+    close = comparing.select(either, comparing.eq(a, b), finite)
+    if equal_nan:
+        both = elementwise.bitwise_and(comparing.ne(a, a), comparing.ne(b, b))
+        close = elementwise.bitwise_or(close, both)
+    return close
+
+
+def _converted(x, dtype):
+    return converting.convert(x, dtype, False)
+
+
+def _broadcast(x, shape):
+    own = typeof(x).shape
+    return x if not own else with_shape(x, own, shape)
+
+
+@operation(static_argnames=("equal_nan",))
+@like(np.isclose)
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Elementwise: is |a - b| <= atol + rtol * |b|?"""
+    return _close(a, b, rtol, atol, equal_nan)
+
+
+@operation(static_argnames=("equal_nan",))
+@like(np.allclose)
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all elements are close, as one boolean."""
+    return _all(_close(a, b, rtol, atol, equal_nan))
+
+
+def _all(x: Any) -> Any:
+    return reduce_and(x, tuple(range(typeof(x).ndim)))
+
+
+def _equal_elements(a, b, equal_nan=False):
+    a, b = promote_dtypes(a, b)
+    same = comparing.eq(a, b)
+    if equal_nan and not is_integer(typeof(a)):
+        both = elementwise.bitwise_and(comparing.ne(a, a), comparing.ne(b, b))
+        same = elementwise.bitwise_or(same, both)
+    return _all(same)
+
+
+def _as_array(x: Any) -> Any:
+    """What array_equal compares: arrays, scalars, and lists of scalars; None for anything else."""
+    try:
+        return np.asarray(x) if isinstance(x, list | tuple) else operands("array_equal", (x,))[0][0]
+    except (TypeError, ValueError):
+        return None

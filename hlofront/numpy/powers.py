@@ -1,0 +1,93 @@
+"""Powers: of integers by squaring, of floats by exp and log."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.numpy.division import _where
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import (
+    operands,
+    promote_args_inexact,
+    promote_dtypes_numeric,
+    promote_shapes,
+)
+from hlofront.numpy.ufuncs import is_integer, numeric_operand, scalar_like
+from hlofront.primitives import comparing, elementwise
+from hlofront.runtime.operation import operation
+
+# Bits of exponents that count: beyond them, only powers of 0, 1 and -1 fit any integer dtype.
+_BITS = 6
+
+
+def static_exponent(x: Any) -> int | None:
+    """A scalar of the host that is an integer, as one; None for anything else."""
+    type_ = type(x)
+    if type_ is int or type_ is bool:
+        return int(x)
+    if isinstance(x, np.generic | np.ndarray) and x.ndim == 0 and x.dtype.kind in "iub":
+        return int(x)
+    return operator.index(x) if isinstance(x, int) else None
+
+
+def fixed_power(x: Any, exponent: int) -> Any:
+    """Elementwise power with an exponent that is known now, by repeated multiplication."""
+    return elementwise.integer_pow(numeric_operand("power", x), exponent)
+
+
+def _power(x1, x2):
+    (x1, x2), _ = operands("power", (x1, x2))
+    exponent = static_exponent(x2)
+    if exponent is not None:
+        return fixed_power(x1, exponent)
+    x1, x2 = promote_shapes("power", x1, x2)
+    x, y = promote_dtypes_numeric(x1, x2)
+    if is_integer(typeof(x)):
+        return _integer_power(x, y)
+    # Exponents of integer dtype need no conversion, and without one are exact.
+    return elementwise.pow(x, x2 if issubdtype(typeof(x2).dtype, np.integer) else y)
+
+
+def _integer_power(x, y):
+    """Squaring: the product of x ** (2 ** k) over the bits k that are set in y."""
+    aval = typeof(x)
+    zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
+    vanishes = elementwise.bitwise_and(comparing.eq(x, zero), comparing.ne(y, zero))
+    result = _where(vanishes, zero, one)
+    for _ in range(_BITS):
+        bit = elementwise.bitwise_and(y, one)
+        result = _where(bit, elementwise.mul(result, x), result)
+        x = elementwise.mul(x, x)
+        y = elementwise.shift_right_logical(y, one)
+    return result
+
+
+@operation(static_argnames=("exponent",))
+def integer_power(x, exponent):
+    """`x ** 2` and its like, outside of jit: each exponent is a program of its own."""
+    return fixed_power(x, exponent)
+
+
+@operation
+@like(np.power)
+def power(x1, x2, /):
+    """Elementwise x1 to the power x2.
+
+    Integers stay integers, and wrap; raised to a negative power that is known while tracing they
+    raise TypeError, to others they give nothing useful. An exponent that is a Python integer is
+    expanded into multiplications.
+    """
+    return _power(x1, x2)
+
+
+pow = power
+
+
+@operation
+@like(np.float_power)
+def float_power(x, y, /):
+    """Elementwise x to the power y, always as a float or a complex number."""
+    return elementwise.pow(*promote_args_inexact("float_power", x, y))

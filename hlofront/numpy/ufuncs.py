@@ -1,0 +1,368 @@
+"""Elementwise arithmetic, exponentials and trigonometry, after NumPy's promotion and broadcasting."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype, python_scalar_dtype, to_inexact_dtype
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import (
+    choose,
+    host_scalar,
+    operands,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_dtypes_inexact,
+)
+from hlofront.primitives import comparing, creating, elementwise
+from hlofront.runtime.operation import operation
+
+bool_ = np.dtype(np.bool_)
+
+
+# ---- what the chapters of elementwise functions share ------------------------------------------
+
+
+def any_operand(name: str, x: Any) -> Any:
+    """The one operand of a function, checked."""
+    return operands(name, (x,))[0][0]
+
+
+def inexact_operand(name: str, x: Any) -> Any:
+    """The one operand of a function as a float or a complex number."""
+    (x,), (aval,) = operands(name, (x,))
+    return x if to_inexact_dtype(aval.dtype) is aval.dtype else promote_dtypes_inexact(x)[0]
+
+
+def numeric_operand(name: str, x: Any) -> Any:
+    """The one operand of a function, booleans as integers."""
+    return promote_args_numeric(name, x)[0]
+
+
+def scalar_like(aval: ShapedArray, value: Any) -> Any:
+    """A Python scalar in the dtype of an aval, and weak only where that makes nothing weaker."""
+    kind = aval.dtype.kind
+    if kind == "c":
+        value = complex(value)
+    elif kind == "f":
+        value = float(value)
+    if python_scalar_dtype(type(value)) is aval.dtype:
+        return value
+    return host_scalar(value, aval.dtype)
+
+
+def is_complex(aval: ShapedArray) -> bool:
+    return issubdtype(aval.dtype, np.complexfloating)
+
+
+def is_integer(aval: ShapedArray) -> bool:
+    """Whether the elements are integers or booleans."""
+    return aval.dtype == bool_ or issubdtype(aval.dtype, np.integer)
+
+
+def full_of(x: Any, value: Any) -> Any:
+    """An array of the shape and dtype of `x`, every element `value`."""
+    return creating.full_like(x, value)
+
+
+def refuse_out(name: str, out: Any, where: Any = None) -> None:
+    """Raise the NotImplementedError that JAX raises for what immutable arrays cannot do."""
+    if out is not None:
+        raise NotImplementedError(  # the class that JAX raises
+            f"The 'out' argument to jnp.{name} is not supported: arrays are immutable. Use the "
+            "result that it returns."
+        )
+    if where is not None:
+        raise NotImplementedError(  # the class that JAX raises
+            f"The 'where' argument to jnp.{name} is not supported, as there is no `out` to leave "
+            f"as it is. Use jnp.where(mask, jnp.{name}(...), other)."
+        )
+
+
+def rename(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    """Give a function made by another one its own name, also in tracebacks."""
+    function.__name__ = function.__qualname__ = name
+    function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
+    function.__doc__ = doc
+    return function
+
+
+def unary_operation(
+    reference: Any,
+    doc: str,
+    apply: Callable[[Any], Any],
+    operand: Callable[[str, Any], Any] = inexact_operand,
+) -> Any:
+    """A function of one array: `apply` to what `operand` makes of it."""
+    name = reference.__name__
+
+    def function(x, /):
+        return apply(operand(name, x))
+
+    return operation(like(reference)(rename(function, name, doc)))
+
+
+def binary_operation(
+    reference: Any,
+    doc: str,
+    apply: Callable[[Any, Any], Any],
+    promote: Callable[..., list[Any]] = promote_args,
+    logical: Callable[[Any, Any], Any] | None = None,
+) -> Any:
+    """A function of two arrays: `apply` to them promoted, or `logical` to booleans."""
+    name = reference.__name__
+
+    def function(x1, x2, /):
+        x1, x2 = promote(name, x1, x2)
+        if logical is not None and typeof(x1).dtype == bool_:
+            return logical(x1, x2)
+        return apply(x1, x2)
+
+    return operation(like(reference)(rename(function, name, doc)))
+
+
+def ufunc_operation(
+    reference: Any,
+    doc: str,
+    apply: Callable[[Any, Any], Any],
+    promote: Callable[..., list[Any]] = promote_args,
+    logical: Callable[[Any, Any], Any] | None = None,
+) -> Any:
+    """The same for those that NumPy's users reduce with: they take `out` and `where`, and refuse."""
+    name = reference.__name__
+
+    def function(x1, x2, /, out=None, where=None):
+        if out is not None or where is not None:
+            refuse_out(name, out, where)
+        x1, x2 = promote(name, x1, x2)
+        if logical is not None and typeof(x1).dtype == bool_:
+            return logical(x1, x2)
+        return apply(x1, x2)
+
+    return operation(like(reference)(rename(function, name, doc)))
+
+
+# ---- sums, products, signs ---------------------------------------------------------------------
+
+add = ufunc_operation(
+    np.add,
+    "Elementwise sum; of booleans, whether either is true.",
+    elementwise.add,
+    logical=elementwise.bitwise_or,
+)
+subtract = ufunc_operation(np.subtract, "Elementwise difference.", elementwise.sub)
+multiply = ufunc_operation(
+    np.multiply,
+    "Elementwise product; of booleans, whether both are true.",
+    elementwise.mul,
+    logical=elementwise.bitwise_and,
+)
+divide = true_divide = binary_operation(
+    np.divide, "Elementwise quotient; of integers, a float.", elementwise.div, promote_args_inexact
+)
+maximum = ufunc_operation(np.maximum, "Elementwise greater one; NaN wins.", elementwise.max)
+minimum = ufunc_operation(np.minimum, "Elementwise lesser one; NaN wins.", elementwise.min)
+
+
+@operation
+@like(np.negative)
+def negative(x, /, out=None, where=None):
+    """Elementwise negation. Raises TypeError for booleans: use logical_not."""
+    refuse_out("negative", out, where)
+    return elementwise.neg(any_operand("negative", x))
+
+
+positive = unary_operation(np.positive, "The same numbers.", lambda x: x, any_operand)
+square = unary_operation(np.square, "Elementwise square.", elementwise.square, numeric_operand)
+reciprocal = unary_operation(
+    np.reciprocal, "Elementwise `1 / x`; of integers, a float.", elementwise.reciprocal
+)
+sign = unary_operation(
+    np.sign, "Elementwise sign: -1, 0 or 1; for complex x, x / |x|.", elementwise.sign, any_operand
+)
+
+
+def _absolute(x):
+    aval = typeof(x)
+    if aval.dtype == bool_ or issubdtype(aval.dtype, np.unsignedinteger):
+        return x
+    return elementwise.abs(x)
+
+
+absolute = abs = unary_operation(
+    np.absolute, "Elementwise absolute value; of complex numbers, a float.", _absolute, any_operand
+)
+
+
+@operation
+@like(np.fabs)
+def fabs(x, /):
+    """Elementwise absolute value, as a float. Raises TypeError for complex x."""
+    x = inexact_operand("fabs", x)
+    if is_complex(typeof(x)):
+        raise TypeError(
+            f"fabs does not support complex numbers, got dtype {typeof(x).dtype}: use jnp.abs."
+        )
+    return elementwise.abs(x)
+
+
+@operation
+@like(np.fmax)
+def fmax(x1, x2):
+    """Elementwise greater one; a number wins over NaN."""
+    x1, x2 = promote_args("fmax", x1, x2)
+    preferred = elementwise.bitwise_or(comparing.gt(x1, x2), comparing.ne(x2, x2))
+    return choose("fmax", preferred, x1, x2)
+
+
+@operation
+@like(np.fmin)
+def fmin(x1, x2):
+    """Elementwise lesser one; a number wins over NaN."""
+    x1, x2 = promote_args("fmin", x1, x2)
+    preferred = elementwise.bitwise_or(comparing.lt(x1, x2), comparing.ne(x2, x2))
+    return choose("fmin", preferred, x1, x2)
+
+
+# ---- exponentials and logarithms ---------------------------------------------------------------
+
+exp = unary_operation(np.exp, "Elementwise exponential.", elementwise.exp)
+exp2 = unary_operation(np.exp2, "Elementwise 2 to the power x.", elementwise.exp2)
+expm1 = unary_operation(
+    np.expm1, "Elementwise `exp(x) - 1`, accurate for x near zero.", elementwise.expm1
+)
+log = unary_operation(np.log, "Elementwise natural logarithm.", elementwise.log)
+log1p = unary_operation(
+    np.log1p, "Elementwise `log(1 + x)`, accurate for x near zero.", elementwise.log1p
+)
+sqrt = unary_operation(np.sqrt, "Elementwise square root.", elementwise.sqrt)
+cbrt = unary_operation(np.cbrt, "Elementwise cube root.", elementwise.cbrt)
+
+
+def _by_scalar(apply: Callable[[Any, Any], Any], x: Any, number: float) -> Any:
+    return apply(x, scalar_like(typeof(x), number))
+
+
+def _each_part(x: Any, apply: Callable[[Any], Any]) -> Any:
+    """`apply` to floats, or to both parts of complex numbers."""
+    if not is_complex(typeof(x)):
+        return apply(x)
+    return elementwise.complex(apply(elementwise.real(x)), apply(elementwise.imag(x)))
+
+
+log2 = unary_operation(
+    np.log2,
+    "Elementwise logarithm to base 2.",
+    lambda x: _each_part(
+        elementwise.log(x), lambda y: _by_scalar(elementwise.div, y, math.log(2.0))
+    ),
+)
+log10 = unary_operation(
+    np.log10,
+    "Elementwise logarithm to base 10.",
+    lambda x: _each_part(
+        elementwise.log(x), lambda y: _by_scalar(elementwise.mul, y, 1.0 / math.log(10.0))
+    ),
+)
+
+
+def _logaddexp(x, y, power, log_of_base):
+    """The logarithm of `base ** x + base ** y`: the greater one and a correction, no overflow."""
+    aval = typeof(x)
+    greater = elementwise.max(x, y)
+    if is_complex(aval):
+        # The one that is not `greater`, less it.
+        gap = elementwise.sub(
+            elementwise.add(x, y), elementwise.mul(greater, scalar_like(aval, 2))
+        )
+        result = elementwise.add(
+            greater, _scaled(elementwise.log1p(power(gap)), 1 / log_of_base)
+        )
+        half = math.pi / log_of_base
+        return elementwise.complex(
+            elementwise.real(result), _wrapped(elementwise.imag(result), half)
+        )
+    gap = elementwise.sub(x, y)
+    correction = elementwise.log1p(power(elementwise.neg(elementwise.abs(gap))))
+    # Infinities of one sign have no gap, and their sum is what it should be.
+    return comparing.select(
+        comparing.ne(gap, gap),
+        elementwise.add(x, y),
+        elementwise.add(greater, _scaled(correction, 1 / log_of_base)),
+    )
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    return x if factor == 1 else elementwise.mul(x, scalar_like(typeof(x), factor))
+
+
+def _wrapped(x: Any, half: float) -> Any:
+    """Angles within [-half, half)."""
+    aval = typeof(x)
+    period = scalar_like(aval, 2 * half)
+    turned = elementwise.rem(elementwise.add(x, scalar_like(aval, half)), period)
+    turned = comparing.select(
+        comparing.lt(turned, scalar_like(aval, 0)), elementwise.add(turned, period), turned
+    )
+    return elementwise.sub(turned, scalar_like(aval, half))
+
+
+logaddexp = ufunc_operation(
+    np.logaddexp,
+    "Elementwise `log(exp(x1) + exp(x2))`, without overflow.",
+    lambda x, y: _logaddexp(x, y, elementwise.exp, 1.0),
+    promote_args_inexact,
+)
+logaddexp2 = ufunc_operation(
+    np.logaddexp2,
+    "Elementwise `log2(2 ** x1 + 2 ** x2)`, without overflow.",
+    lambda x, y: _logaddexp(x, y, elementwise.exp2, math.log(2.0)),
+    promote_args_inexact,
+)
+
+# ---- trigonometry ------------------------------------------------------------------------------
+
+sin = unary_operation(np.sin, "Elementwise sine, of radians.", elementwise.sin)
+cos = unary_operation(np.cos, "Elementwise cosine, of radians.", elementwise.cos)
+tan = unary_operation(np.tan, "Elementwise tangent, of radians.", elementwise.tan)
+arcsin = asin = unary_operation(
+    np.arcsin, "Elementwise arc sine, in radians.", elementwise.asin
+)
+arccos = acos = unary_operation(
+    np.arccos, "Elementwise arc cosine, in radians.", elementwise.acos
+)
+arctan = atan = unary_operation(
+    np.arctan, "Elementwise arc tangent, in radians.", elementwise.atan
+)
+arctan2 = atan2 = binary_operation(
+    np.arctan2,
+    "Elementwise angle of the point (x2, x1), in radians from -pi to pi.",
+    elementwise.atan2,
+    promote_args_inexact,
+)
+sinh = unary_operation(np.sinh, "Elementwise hyperbolic sine.", elementwise.sinh)
+cosh = unary_operation(np.cosh, "Elementwise hyperbolic cosine.", elementwise.cosh)
+tanh = unary_operation(np.tanh, "Elementwise hyperbolic tangent.", elementwise.tanh)
+arcsinh = asinh = unary_operation(
+    np.arcsinh, "Elementwise inverse hyperbolic sine.", elementwise.asinh
+)
+arccosh = acosh = unary_operation(
+    np.arccosh, "Elementwise inverse hyperbolic cosine.", elementwise.acosh
+)
+arctanh = atanh = unary_operation(
+    np.arctanh, "Elementwise inverse hyperbolic tangent.", elementwise.atanh
+)
+deg2rad = radians = unary_operation(
+    np.deg2rad,
+    "Elementwise conversion of degrees to radians.",
+    lambda x: _by_scalar(elementwise.mul, x, math.pi / 180),
+)
+rad2deg = degrees = unary_operation(
+    np.rad2deg,
+    "Elementwise conversion of radians to degrees.",
+    lambda x: _by_scalar(elementwise.mul, x, 180 / math.pi),
+)

@@ -1,0 +1,104 @@
+"""Layout and Format: in which order an array's elements lie in memory."""
+
+from typing import Any
+
+from hlofront.bridge.client import Sharding
+
+
+class Layout:
+    """The order of an array's elements in memory.
+
+    Args:
+      major_to_minor: the axes, from the one whose elements lie farthest apart to the nearest.
+      tiling: the tiles that the elements are grouped in, a tuple of sizes each; None: not said.
+      sub_byte_element_size_in_bits: the size of packed elements; 0 where they are not packed.
+    """
+
+    __slots__ = ("major_to_minor", "sub_byte_element_size_in_bits", "tiling")
+
+    AUTO: Any
+
+    def __init__(
+        self,
+        major_to_minor: tuple[int, ...],
+        tiling: tuple[tuple[int, ...], ...] | None = None,
+        sub_byte_element_size_in_bits: int = 0,
+    ):
+        self.major_to_minor = tuple(major_to_minor)
+        self.tiling = None if tiling is None else tuple(map(tuple, tiling))
+        self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
+
+    @staticmethod
+    def of_buffer(pjrt_layout: Any) -> "Layout":
+        """The layout that PJRT says a buffer has."""
+        found = pjrt_layout._xla_layout()
+        return Layout(
+            found.minor_to_major()[::-1], tuple(found.tiling()), found.element_size_in_bits()
+        )
+
+    def _fields(self) -> tuple[Any, ...]:
+        return (self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Layout and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __repr__(self) -> str:
+        return (
+            f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
+            f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
+        )
+
+
+class _Automatic:
+    """The layout that XLA chooses."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Layout.AUTO"
+
+    def __reduce__(self) -> str:
+        return "_automatic"
+
+
+_automatic = Layout.AUTO = _Automatic()
+
+
+class Format:
+    """A layout and a sharding: all of how an array is stored.
+
+    Raises:
+      TypeError: if the layout or the sharding is something else.
+    """
+
+    __slots__ = ("layout", "sharding")
+
+    def __init__(self, layout: Any = None, sharding: Any = None):
+        if not (layout is None or layout is _automatic or isinstance(layout, Layout)):
+            raise TypeError(
+                "the layout of a Format is None, Layout.AUTO or a Layout: got "
+                f"{layout!r} of type {type(layout).__name__}"
+            )
+        if not (sharding is None or isinstance(sharding, Sharding)):
+            raise TypeError(
+                "the sharding of a Format is None or a Sharding: got "
+                f"{sharding!r} of type {type(sharding).__name__}"
+            )
+        self.layout = layout
+        self.sharding = sharding
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is Format
+            and self.layout == other.layout
+            and self.sharding == other.sharding
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.layout, self.sharding))
+
+    def __repr__(self) -> str:
+        return f"Format(layout={self.layout}, sharding={self.sharding})"

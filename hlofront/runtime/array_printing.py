@@ -1,0 +1,41 @@
+"""How arrays print: by NumPy's rules, and with their dtype."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.runtime.host import host_value
+
+_PREFIX = "Array("
+
+
+def array_repr(array: Any) -> str:
+    """The text of `repr(array)`: `Array([1., 2.], dtype=float32)`."""
+    aval = array.aval
+    ending = f"dtype={aval.dtype.name}" + (", weak_type=True)" if aval.weak_type else ")")
+    if not _has_value(array):
+        return f"{_PREFIX}shape={aval.shape}, {ending}"
+    value = host_value(array)
+    if aval.size == 0:
+        return f"{_PREFIX}[], shape={aval.shape}, {ending}"
+    text = np.array2string(value, prefix=_PREFIX, suffix=",", separator=", ")
+    # Past the width of a line, the reference does not start a new one but leaves its indent.
+    last = len(text) - (text.rfind("\n") + 1) + len(ending) + 1
+    gap = " " if last <= np.get_printoptions()["linewidth"] else " " * len(_PREFIX)
+    return f"{_PREFIX}{text},{gap}{ending}"
+
+
+def array_str(array: Any) -> str:
+    """The text of `str(array)`, which is NumPy's."""
+    return str(host_value(array)) if _has_value(array) else array_repr(array)
+
+
+def array_format(array: Any, spec: str) -> str:
+    """The text of `format(array, spec)`: a scalar is formatted as a number."""
+    value = host_value(array)
+    return format(value[()] if value.ndim == 0 else value, spec)
+
+
+def _has_value(array: Any) -> bool:
+    sharding = array._sharding
+    return sharding.is_fully_replicated or sharding.is_fully_addressable

@@ -1,0 +1,18 @@
+"""What using an array says after it was deleted or donated."""
+
+from typing import Any
+
+
+def deleted(array: Any) -> RuntimeError:
+    """The error for the use of a deleted array."""
+    return RuntimeError(
+        f"Array has been deleted with shape={array.aval.str_short()}: by its delete(), or by a "
+        "call that it was donated to (donate_argnums). Use what that call returned, or do not "
+        "donate it."
+    )
+
+
+def check_not_deleted(array: Any) -> None:
+    """Raise RuntimeError if the array was deleted. Some calls of C++ crash on one (before 0.11)."""
+    if array.is_deleted():
+        raise deleted(array)

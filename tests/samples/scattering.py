@@ -1,0 +1,87 @@
+"""Samples of scatter and its combining kin."""
+
+import itertools
+
+import numpy as np
+
+from hlofront import lax
+from tests.samples import b1, bf16, c64, f16, f32, f64, i8, i32, sample, u8, u32
+from tests.samples._windows import scattered
+
+S = lax.ScatterDimensionNumbers
+
+
+def named(function, operand, indices, updates, numbers, reference, **params):
+    """A sample whose name leaves out what makes it too long."""
+    shape = f"{indices.dtype}{list(indices.shape)}"
+    options = "".join(f", {key}={value}" for key, value in params.items())
+    shown = f"{operand}, {shape}, {updates}, {'.'.join(map(str, numbers))}{options}"
+    name = f"{function.__name__}({shown})"
+    sample(function, operand, indices, updates, numbers, name=name, reference=reference, **params)
+
+
+ROWS = S((1,), (0,), (0,))
+ELEMENTS = S((), (0,), (0,))
+CORNERS = S((0, 2), (), (1, 0))
+PAIRED = S((1,), (), (1,), (0,), (0,))
+ONCE = np.int32([[2], [0]])
+put, add = scattered(lambda old, new: new), scattered(np.add)
+for function, reference in (
+    (lax.scatter, put),
+    (lax.scatter_add, add),
+    (lax.scatter_sub, scattered(np.subtract)),
+    (lax.scatter_mul, scattered(np.multiply)),
+    (lax.scatter_min, scattered(np.minimum)),
+    (lax.scatter_max, scattered(np.maximum)),
+):
+    named(function, f32[3, 5], ONCE, f32[2, 5], ROWS, reference)
+    named(function, u8[3, 5], ONCE, u8[2, 3], ROWS, reference)
+    named(function, bf16[3, 5], ONCE, bf16[2, 5], ROWS, reference)
+    if function is not lax.scatter:
+        named(function, i32[4], i32[9, 1].between(-3, 6), i32[9], ELEMENTS, reference)
+    if function in (lax.scatter, lax.scatter_min, lax.scatter_max):
+        named(function, b1[3, 5], ONCE, b1[2, 5], ROWS, reference)
+    if function not in (lax.scatter_min, lax.scatter_max):
+        named(function, c64[3, 5], ONCE, c64[2, 5], ROWS, reference)
+
+for mode in ("clip", "fill", "drop", "promise_in_bounds"):
+    beyond = 0 if mode == "promise_in_bounds" else 2
+    rows, corners = i32[4, 1], i32[4, 2].between(-beyond, 1 + beyond)
+    rows, pairs = rows.between(-beyond, 2 + beyond), i32[3, 1].between(-beyond, 3 + beyond)
+    named(lax.scatter_add, i32[3, 5], rows, i32[4, 4], ROWS, add, mode=mode)
+    named(lax.scatter_add, i32[3, 5], corners, i32[2, 4, 3], CORNERS, add, mode=mode)
+    named(lax.scatter_add, i32[3, 5], pairs, i32[3, 2], PAIRED, add, mode=mode)
+for mode, size in itertools.product(("clip", "fill"), (200, 300)):
+    for indices in (
+        i8[9, 1].between(-3, 127),
+        u8[9, 1].between(100, 255),
+        u32[9, 1].between(100, 300),
+    ):
+        named(lax.scatter_add, i32[size], indices, i32[9], ELEMENTS, add, mode=mode)
+named(lax.scatter_add, f64[3, 5], np.int64([[1], [-1], [9]]), f64[3, 5], ROWS, add)
+named(lax.scatter_add, f16[3, 5], ONCE, f16[2, 5], ROWS, add)
+named(lax.scatter_add, f32[3, 5], i32[0, 1], f32[0, 5], ROWS, add, mode="clip")
+named(lax.scatter_add, f32[0, 5], i32[2, 1], f32[2, 5], ROWS, add)
+named(lax.scatter_add, f32[5], np.int32([2]), f32[()], ELEMENTS, add)
+named(
+    lax.scatter, f32[3, 5], np.int32([[0], [2]]), f32[2, 5], ROWS, put,
+    indices_are_sorted=True, unique_indices=True,
+)  # fmt: skip
+named(lax.scatter_max, c64[3, 5], ONCE, c64[2, 5], ROWS, None)
+
+sine = scattered(lambda old, new: np.sin(old))
+
+
+def applied(x, indices, function, numbers, update_shape, mode=None):
+    """The function on each window, once for each index that names it."""
+    return sine(x, indices, np.zeros(update_shape, x.dtype), numbers, mode=mode)
+
+
+sample(
+    lax.scatter_apply, f32[3, 5], ONCE, lax.sin, ROWS, update_shape=(2, 5), reference=applied,
+    name="scatter_apply(once)",
+)  # fmt: skip
+sample(
+    lax.scatter_apply, f32[3, 5], i32[9, 1], lax.sin, ROWS, update_shape=(9, 2), mode="clip",
+    reference=applied, name="scatter_apply(often)",
+)  # fmt: skip
