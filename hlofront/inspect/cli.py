@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -66,6 +67,10 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
         return 0
     except JaxRuntimeError as error:
         print(f"hlofront {options.command}: XLA refused the program: {error}", file=sys.stderr)
+        return 2
+    except Exception as error:
+        # The user's file or function failed: it is theirs to read, with their own lines.
+        traceback.print_exception(error)
         return 2
 
 

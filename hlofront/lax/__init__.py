@@ -247,6 +247,8 @@ from hlofront.primitives.scattering import scatter_p as scatter_p
 from hlofront.primitives.scattering import scatter_sub as scatter_sub
 from hlofront.primitives.scattering import scatter_sub_p as scatter_sub_p
 # ---- reducing
+from hlofront.higher_order.reduce import reduce as reduce
+from hlofront.higher_order.reduce import reduce_p as reduce_p
 from hlofront.primitives.reducing import argmax as argmax
 from hlofront.primitives.reducing import argmax_p as argmax_p
 from hlofront.primitives.reducing import argmin as argmin
@@ -266,7 +268,28 @@ from hlofront.primitives.reducing import reduce_sum_p as reduce_sum_p
 from hlofront.primitives.reducing import reduce_xor as reduce_xor
 from hlofront.primitives.reducing import reduce_xor_p as reduce_xor_p
 # ---- cumulative
+from hlofront.primitives.cumulative import associative_scan as associative_scan
+from hlofront.primitives.cumulative import cumlogsumexp as cumlogsumexp
+from hlofront.primitives.cumulative import cumlogsumexp_p as cumlogsumexp_p
+from hlofront.primitives.cumulative import cummax as cummax
+from hlofront.primitives.cumulative import cummax_p as cummax_p
+from hlofront.primitives.cumulative import cummin as cummin
+from hlofront.primitives.cumulative import cummin_p as cummin_p
+from hlofront.primitives.cumulative import cumprod as cumprod
+from hlofront.primitives.cumulative import cumprod_p as cumprod_p
+from hlofront.primitives.cumulative import cumsum as cumsum
+from hlofront.primitives.cumulative import cumsum_p as cumsum_p
 # ---- windowed
+from hlofront.higher_order.reduce import reduce_window as reduce_window
+from hlofront.higher_order.reduce import reduce_window_p as reduce_window_p
+from hlofront.higher_order.reduce import select_and_scatter_p as select_and_scatter_p
+from hlofront.primitives.windowed import padtype_to_pads as padtype_to_pads
+from hlofront.primitives.windowed import reduce_window_max_p as reduce_window_max_p
+from hlofront.primitives.windowed import reduce_window_min_p as reduce_window_min_p
+from hlofront.primitives.windowed import reduce_window_shape_tuple as reduce_window_shape_tuple
+from hlofront.primitives.windowed import reduce_window_sum_p as reduce_window_sum_p
+from hlofront.primitives.windowed import select_and_gather_add_p as select_and_gather_add_p
+from hlofront.primitives.windowed import select_and_scatter_add_p as select_and_scatter_add_p
 # ---- contracting
 from hlofront.primitives.contracting import DotAlgorithm as DotAlgorithm
 from hlofront.primitives.contracting import DotAlgorithmPreset as DotAlgorithmPreset
@@ -278,8 +301,43 @@ from hlofront.primitives.contracting import dot as dot
 from hlofront.primitives.contracting import dot_general as dot_general
 from hlofront.primitives.contracting import dot_general_p as dot_general_p
 # ---- convolving
+from hlofront.primitives.convolving import ConvDimensionNumbers as ConvDimensionNumbers
+from hlofront.primitives.convolving import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
+from hlofront.primitives.convolving import conv as conv
+from hlofront.primitives.convolving import conv_dimension_numbers as conv_dimension_numbers
+from hlofront.primitives.convolving import conv_general_dilated as conv_general_dilated
+from hlofront.primitives.convolving import conv_general_dilated_local as conv_general_dilated_local
+from hlofront.primitives.convolving import conv_general_dilated_p as conv_general_dilated_p
+from hlofront.primitives.convolving import conv_general_dilated_patches as conv_general_dilated_patches
+from hlofront.primitives.convolving import conv_general_permutations as conv_general_permutations
+from hlofront.primitives.convolving import conv_general_shape_tuple as conv_general_shape_tuple
+from hlofront.primitives.convolving import conv_shape_tuple as conv_shape_tuple
+from hlofront.primitives.convolving import conv_transpose as conv_transpose
+from hlofront.primitives.convolving import conv_transpose_shape_tuple as conv_transpose_shape_tuple
+from hlofront.primitives.convolving import conv_with_general_padding as conv_with_general_padding
 # ---- sorting
+from hlofront.primitives.sorting import approx_max_k as approx_max_k
+from hlofront.primitives.sorting import approx_min_k as approx_min_k
+from hlofront.primitives.sorting import approx_top_k_p as approx_top_k_p
+from hlofront.primitives.sorting import sort as sort
+from hlofront.primitives.sorting import sort_key_val as sort_key_val
+from hlofront.primitives.sorting import sort_p as sort_p
+from hlofront.primitives.sorting import top_k as top_k
+from hlofront.primitives.sorting import top_k_p as top_k_p
 # ---- random_bits
+from hlofront.primitives.random_bits import RandomAlgorithm as RandomAlgorithm
+from hlofront.primitives.random_bits import rng_bit_generator as rng_bit_generator
+from hlofront.primitives.random_bits import rng_bit_generator_p as rng_bit_generator_p
+from hlofront.primitives.random_bits import rng_uniform as rng_uniform
+from hlofront.primitives.random_bits import rng_uniform_p as rng_uniform_p
 # ---- barriers
+from hlofront.primitives.barriers import after_all as after_all
+from hlofront.primitives.barriers import after_all_p as after_all_p
+from hlofront.primitives.barriers import create_token as create_token
+from hlofront.primitives.barriers import create_token_p as create_token_p
+from hlofront.primitives.barriers import dce_sink as dce_sink
+from hlofront.primitives.barriers import dce_sink_p as dce_sink_p
+from hlofront.primitives.barriers import optimization_barrier as optimization_barrier
+from hlofront.primitives.barriers import optimization_barrier_p as optimization_barrier_p
 # ---- higher_order
 from hlofront.higher_order.scatter_apply import scatter_apply as scatter_apply

@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Operation, context, ir
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from hlofront.core.rules import lower
 from hlofront.lowering import types
@@ -240,7 +240,9 @@ class Builder:
         """
         environment: dict[Any, Value] = {}
         for var, const in zip(jaxpr.constvars, consts, strict=True):
-            environment[var] = const if isinstance(const, ir.Value) else self.hoist(const)
+            environment[var] = (
+                const if isinstance(const, ir.Value) else self.hoist(const, var.aval.dtype)
+            )
         environment.update(zip(jaxpr.invars, args, strict=True))
         saved = self.loc, self.avals_in, self.avals_out, self.equation
         for equation in live_equations(jaxpr):
@@ -259,10 +261,10 @@ class Builder:
             return self.constant(atom.val, atom.aval.dtype)
         return self.full(atom.val, outvars[0].aval.update(dtype=atom.aval.dtype))
 
-    def hoist(self, value: Any) -> Value:
+    def hoist(self, value: Any, dtype: Any) -> Value:
         """A constant of the program: an argument where it is large, else a constant operation."""
         found = self.hoisted.get(id(value))
-        return self.constant(np.asarray(value)) if found is None else found
+        return self.constant(np.asarray(value), dtype) if found is None else found
 
     def lower_equation(self, equation: Equation, environment: dict[Any, Value]) -> None:
         primitive = equation.primitive
@@ -342,7 +344,7 @@ class Builder:
         avals_in: Sequence[Any],
         avals_out: Sequence[Any],
         body: Callable[..., Sequence[Value]],
-        constants: Sequence[Any] = (),
+        constants: Sequence["Constant"] = (),
     ) -> list[Value]:
         """Call the private function that `body` defines; made once per `key` and module.
 
@@ -350,7 +352,7 @@ class Builder:
         down the calls.
         """
         module = self.module
-        extra = [self.hoisted[id(value)] for value in constants]
+        extra = [self.hoisted[id(value)] for value, _ in constants]
         extra_types = [value.type for value in extra]
         symbol = module.functions.get(key)
         if symbol is None:
@@ -380,7 +382,10 @@ class Builder:
                 *extra_types, *in_types, arg_locs=[self.loc] * (len(extra) + len(in_types))
             )
             arguments = list(block.arguments)
-            hoisted = dict(zip(map(id, constants), arguments[: len(extra)], strict=True))
+            hoisted = {
+                id(value): argument
+                for (value, _), argument in zip(constants, arguments, strict=False)
+            }
             inner = Builder(
                 module,
                 ir.InsertionPoint(block),
@@ -434,17 +439,22 @@ _SIGNED = ("int2", "int4")
 LARGE_CONSTANT_BYTES = 1024
 
 
-def large_constants(program: ClosedJaxpr) -> list[Any]:
+# A constant's value, and its aval in the program.
+Constant = tuple[Any, Any]
+
+
+def large_constants(program: ClosedJaxpr) -> list[Constant]:
     """The large constants of a program and of those inside it, each once, in order of use."""
     found = program.derived.get(large_constants)
     if found is None:
-        unique: dict[int, Any] = {}
-        for const in program.consts:
-            if typeof(const).size * typeof(const).dtype.itemsize > LARGE_CONSTANT_BYTES:
-                unique[id(const)] = const
+        unique: dict[int, Constant] = {}
+        for var, const in zip(program.jaxpr.constvars, program.consts, strict=True):
+            aval: Any = var.aval
+            if aval.size * aval.dtype.itemsize > LARGE_CONSTANT_BYTES:
+                unique[id(const)] = const, aval
         for equation in live_equations(program.jaxpr):
             for inner in closed_programs(equation):
-                unique.update((id(const), const) for const in large_constants(inner))
+                unique.update((id(const), (const, aval)) for const, aval in large_constants(inner))
         found = program.derived[large_constants] = list(unique.values())
     return found
 

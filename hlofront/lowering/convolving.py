@@ -1,1 +1,82 @@
 """Convolutions as StableHLO."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import ShapedArray
+from hlofront.core.rules import lower
+from hlofront.lowering import types
+from hlofront.lowering.builder import lower_on
+from hlofront.lowering.contracting import precision_attribute
+from hlofront.primitives import convolving as c
+
+
+def _emit(build: Any, lhs: Any, rhs: Any, result: ShapedArray, params: dict[str, Any]) -> Any:
+    return build.op(
+        "stablehlo.convolution",
+        (lhs, rhs),
+        result,
+        window_strides=types.i64_array(params["window_strides"]),
+        padding=types.i64_matrix(params["padding"]),
+        lhs_dilation=types.i64_array(params["lhs_dilation"]),
+        rhs_dilation=types.i64_array(params["rhs_dilation"]),
+        window_reversal=types.bool_array([False] * len(params["window_strides"])),
+        dimension_numbers=_dimension_attribute(*params["dimension_numbers"]),
+        feature_group_count=types.i64(params["feature_group_count"]),
+        batch_group_count=types.i64(params["batch_group_count"]),
+        precision_config=precision_attribute(params["precision"]),
+    )
+
+
+def _dimension_attribute(lhs_spec: Any, rhs_spec: Any, out_spec: Any) -> Any:
+    lhs, rhs, out = _letters(lhs_spec, "bf"), _letters(rhs_spec, "oi"), _letters(out_spec, "bf")
+    return types.attribute(f"#stablehlo.conv<[{lhs}]x[{rhs}]->[{out}]>")
+
+
+def _letters(spec: Sequence[int], kinds: str) -> str:
+    """What each axis means, in order of the axes: two letters, and numbers of spatial axes."""
+    meanings = [""] * len(spec)
+    for axis, meaning in zip(spec, (*kinds, *map(str, range(len(spec) - 2))), strict=True):
+        meanings[axis] = meaning
+    return ", ".join(meanings)
+
+
+def _is_empty(build: Any) -> bool:
+    """Whether all are sums of nothing: XLA wants windows that have elements."""
+    return not all(aval.size for aval in (*build.avals_in, *build.avals_out))
+
+
+@lower_on(c.conv_general_dilated_p, "tpu")
+def _convolution_on_tpu(build, lhs, rhs, **params):
+    (result,) = build.avals_out
+    return build.full(0, result) if _is_empty(build) else _emit(build, lhs, rhs, result, params)
+
+
+@lower(c.conv_general_dilated_p)
+def _(build, lhs, rhs, **params):
+    (result,) = build.avals_out
+    if _is_empty(build):
+        return build.full(0, result)
+    if not issubdtype(result.dtype, np.complexfloating):
+        return _emit(build, lhs, rhs, result, params)
+    # XLA has complex convolutions on TPUs alone. Elsewhere three real ones make one (Gauss):
+    # (a + bi)(c + di) = c(a + b) - b(c + d) + (c(a + b) + a(d - c))i.
+    a_aval, c_aval = (
+        ShapedArray(aval.shape, np.dtype(f"float{aval.dtype.itemsize * 4}"))
+        for aval in build.avals_in
+    )
+    out = ShapedArray(result.shape, np.dtype(f"float{result.dtype.itemsize * 4}"))
+    a, b = (build.op(f"stablehlo.{part}", (lhs,), a_aval) for part in ("real", "imag"))
+    c_, d = (build.op(f"stablehlo.{part}", (rhs,), c_aval) for part in ("real", "imag"))
+    both_left = build.op("stablehlo.add", (a, b), a_aval)
+    both_right = build.op("stablehlo.add", (c_, d), c_aval)
+    difference = build.op("stablehlo.subtract", (d, c_), c_aval)
+    first = _emit(build, both_left, c_, out, params)
+    second = _emit(build, b, both_right, out, params)
+    third = _emit(build, a, difference, out, params)
+    real = build.op("stablehlo.subtract", (first, second), out)
+    imag = build.op("stablehlo.add", (first, third), out)
+    return build.op("stablehlo.complex", (real, imag), result)

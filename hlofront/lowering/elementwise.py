@@ -106,8 +106,13 @@ def _(build, x, *, rounding_method):
 
 @lower(e.exp2_p)
 def _(build, x, *, accuracy):
-    scaled = build.op("stablehlo.multiply", (x, build.full(math.log(2), build.avals_in[0])))
-    return build.op("stablehlo.exponential", (scaled,), **accuracy_attribute(accuracy))
+    aval = build.avals_in[0]
+    attributes = accuracy_attribute(accuracy)
+    if not attributes and not _is_complex(aval):
+        # More accurate than exp(x log 2) where x is large.
+        return build.op("stablehlo.power", (build.full(2, aval), x))
+    scaled = build.op("stablehlo.multiply", (x, build.full(math.log(2), aval)))
+    return build.op("stablehlo.exponential", (scaled,), **attributes)
 
 
 @lower(e.pow_p)

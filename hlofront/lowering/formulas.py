@@ -88,8 +88,8 @@ def function(of_array: Callable[..., Any]) -> Callable[[Formula], Formula]:
     return lambda x: Formula(of_array(x.value))
 
 
-exp, log, log1p, sqrt, sign = map(function, (e.exp, e.log, e.log1p, e.sqrt, e.sign))
-is_finite, is_nan = function(e.is_finite), function(lambda x: c.ne(x, x))
+exp, expm1, log, log1p = map(function, (e.exp, e.expm1, e.log, e.log1p))
+sqrt, sign, is_finite = map(function, (e.sqrt, e.sign, e.is_finite))
 lgamma, digamma, erfc = map(function, (s.lgamma, s.digamma, s.erfc))
 
 

@@ -22,8 +22,8 @@ from hlofront.lowering.formulas import (
     digamma,
     erfc,
     exp,
+    expm1,
     is_finite,
-    is_nan,
     lgamma,
     log,
     log1p,
@@ -74,6 +74,11 @@ def iterate(
     return results[2:]
 
 
+def _tolerance(aval: ShapedArray) -> float:
+    """The relative change that ends a loop: above what rounding makes of no change."""
+    return 4 * float(finfo(aval.dtype).eps)
+
+
 # ---- the powers before the sums ---------------------------------------------------------------
 
 
@@ -84,14 +89,16 @@ def _log1p_residue(u: Formula) -> Formula:
     return where(abs(v) < 0.2, v * (u - 2 * series), u - log1p(u))
 
 
-def _deviance(m: Formula, x: Formula) -> Formula:
-    """m log(m / x) + x - m, which is not negative: Loader's bd0."""
+def _deviance(m: Formula, x: Formula, difference: Formula | None = None) -> Formula:
+    """m log(m / x) + x - m, which is not negative: Loader's bd0. `difference`: x - m, if known."""
+    difference = x - m if difference is None else difference
     ratio = m / x
     is_usual = is_finite(ratio) & (ratio > 0)
     logarithm = where(is_usual, log(where(is_usual, ratio, 1.0)), log(m) - log(x))
-    u = (x - m) / m
+    u = difference / m
     is_close = abs(u) < 0.4
-    return where(is_close, m * _log1p_residue(where(is_close, u, 0.0)), m * logarithm + (x - m))
+    near = m * _log1p_residue(where(is_close, u, 0.0))
+    return where(is_close, near, m * logarithm + difference)
 
 
 # The coefficients of Stirling's series, DLMF 5.11.1.
@@ -234,7 +241,7 @@ def _gamma_sums(build, aval, a, x, derivatives, far_too):
     The latter is the logarithmic one.
     """
     avals = (aval, aval)
-    eps = float(finfo(aval.dtype).eps)
+    eps = _tolerance(aval)
 
     def prepare(a, x):
         _, in_series, in_fraction = _regions(a, x, far_too)
@@ -334,12 +341,54 @@ def _lower(a, x, series, fraction):
 
 def _upper(a, x, series, fraction):
     density = _gamma_density(a, x)
+    is_small = (a <= 1) & (x <= 1)
+    small = _upper_of_small(where(is_small, a, 1.0), where(is_small, x, 1.0))
     return (
         _Temme(a, x).upper(),
-        1 - density / a * series,
+        where(is_small, small, 1 - density / a * series),
         density / fraction,
         *(1.0, 0.0, 0.0, 1.0),
     )
+
+
+def _upper_of_small(a, x):
+    """upper() for a and x <= 1 as 1 - x**a / gamma(1 + a) - the later terms of DLMF 8.7.1.
+
+    Unlike 1 - lower(), it keeps its bits where it is small.
+    """
+    logarithm = a * log(x) - _lgamma1p(a)
+    terms = _SMALL_TERMS[a.dtype]
+    tail = x * 0
+    for n in range(terms, 0, -1):
+        tail = (1 / (a + n) - tail * (1 / (n + 1))) * x
+    return exp(logarithm) * a * tail - expm1(logarithm)
+
+
+_SMALL_TERMS = {np.dtype(np.float32): 12, np.dtype(np.float64): 20}
+
+
+def _lgamma1p(a: Formula) -> Formula:
+    """The logarithm of gamma(1 + a) for 0 < a <= 1, DLMF 5.7.3, with few bits lost for a near 0."""
+    near = a <= 0.5
+    a_ = where(near, a, 0.25)
+    series = polynomial(a_, [1 - np.euler_gamma, *_zeta_terms(_ZETA_TERMS[a.dtype])])
+    return where(near, a_ * series - log1p(a_), lgamma(1 + a))
+
+
+_ZETA_TERMS = {np.dtype(np.float32): 12, np.dtype(np.float64): 26}
+
+
+@functools.cache
+def _zeta_terms(count: int) -> list[float]:
+    """(-1)**k (zeta(k) - 1) / k for k = 2, 3, ...: a sum, and the rest by Euler and Maclaurin."""
+    end = 100.0
+    terms = []
+    for k in range(2, count + 2):
+        total = math.fsum(n**-k for n in range(2, int(end)))
+        total += end ** (1 - k) / (k - 1) + end**-k / 2 + k * end ** (-k - 1) / 12
+        total -= k * (k + 1) * (k + 2) * end ** (-k - 3) / 720
+        terms.append((-1) ** k * total / k)
+    return terms
 
 
 def _lower_by_a(a, x, series, series_slope, fraction, fraction_slope):
@@ -373,24 +422,28 @@ random_gamma_grad = _gamma_rule(_sample_by_a, derivatives=True, far_too=False)
 
 # ---- the beta function -------------------------------------------------------------------------
 
-# Steps go with the root of the parameters: enough for some millions.
+# Steps go with the root of the parameters; the expansion takes over before this many.
 _BETA_STEPS = 5000
+# From which parameters on the expansion is used, and up to which eta, as a multiple of the least
+# one that its next term could be seen at, its first function is taken from its own series.
+_BETA_EXPANSION = {np.dtype(np.float32): (2e3, 0.03), np.dtype(np.float64): (1e6, 1e-3)}
 
 
 def betainc(build, aval, a, b, x):
     """The regularized incomplete beta function, by the continued fraction of DLMF 8.17.22."""
-    eps = float(finfo(aval.dtype).eps)
+    eps = _tolerance(aval)
     tiny = float(finfo(aval.dtype).tiny)
 
     def prepare(a, b, x):
-        inside = _inside(a, b, x)
-        a, b, x = where(inside, a, 1.0), where(inside, b, 1.0), where(inside, x, 0.5)
-        # It converges well on one side of the mean; the other is mirrored.
-        mirrored = x > (a + 1) / (a + b + 2)
+        expanded, inside = _beta_regions(a, b, x)
+        by_fraction = inside & ~expanded
+        mirrored = _is_mirrored(a, b, x)
+        a, b, x = where(by_fraction, a, 1.0), where(by_fraction, b, 1.0), where(inside, x, 0.5)
         first, second = where(mirrored, b, a), where(mirrored, a, b)
-        return first, second, where(mirrored, 1 - x, x), where(mirrored, x, 1 - x)
+        x = where(mirrored, 1 - x, x)
+        return first, second, where(by_fraction, x, 0.0)
 
-    a_, b_, x_, y_ = traced(build, prepare, (a, b, x), (aval,) * 3)
+    a_, b_, x_ = traced(build, prepare, (a, b, x), (aval,) * 3)
 
     def advance(numerator, upper, lower, value):
         lower = _away_from_zero(1 + numerator * lower, tiny)
@@ -400,41 +453,67 @@ def betainc(build, aval, a, b, x):
 
     def step(m, a, b, x, upper, lower, value):
         # Two steps of the fraction; quotients first, so that large parameters do not overflow.
-        m = m - 1
-        odd = -((a + m) / (a + 2 * m)) * ((a + b + m) / (a + 2 * m + 1)) * x
+        odd = -((a + (m - 1)) / (a + (2 * m - 2))) * ((a + b + (m - 1)) / (a + (2 * m - 1))) * x
         upper, lower, value = advance(odd, upper, lower, value)
-        m = m + 1
-        even = (m / (a + 2 * m - 1)) * ((b - m) / (a + 2 * m)) * x
-        upper, lower, new_value = advance(even, upper, lower, value)
-        return (a, b, x, upper, lower, new_value), abs(upper * lower - 1) > eps
+        even = (m / (a + (2 * m - 1))) * ((b - m) / (a + 2 * m)) * x
+        upper, lower, value = advance(even, upper, lower, value)
+        return (a, b, x, upper, lower, value), abs(upper * lower - 1) > eps
 
     one = build.full(1, aval)
     state = (a_, b_, x_, one, build.full(0, aval), one)
     fraction = iterate(build, step, state, aval, _BETA_STEPS)[5]
 
-    def finish(a, b, x, a_, b_, x_, y_, fraction):
-        total = a_ + b_
-        share = b_ / total
-        # x**a y**b / (a beta(a, b))
-        power = exp(
-            _stirling_error(total)
-            - _stirling_error(a_)
-            - _stirling_error(b_)
-            - _deviance(a_, total * x_)
-            - _deviance(b_, total * y_)
-        ) * sqrt(share / a_ * (0.5 / math.pi))
+    def finish(a, b, x, fraction):
+        expanded, inside = _beta_regions(a, b, x)
+        edges = _betainc_at_edges(a, b, x)
+        a, b, x = where(inside, a, 1.0), where(inside, b, 1.0), where(inside, x, 0.5)
+        mirrored = _is_mirrored(a, b, x)
+        y = 1 - x
+        # Of x from its mean a / (a + b), times a + b.
+        offset = b * x - a * y
+        total = a + b
+        deviance = _deviance(a, total * x, offset) + _deviance(b, total * y, -offset)
+        # x**a y**b / beta(a, b), over a or b
+        shares = where(mirrored, a / total / b, b / total / a)
+        power = sqrt(shares * (0.5 / math.pi)) * exp(
+            _stirling_error(total) - _stirling_error(a) - _stirling_error(b) - deviance
+        )
         result = power / fraction
-        mirrored = x > (a + 1) / (a + b + 2)
         result = where(mirrored, 1 - result, result)
-        inside = _inside(a, b, x)
-        return (where(inside, result, _betainc_at_edges(a, b, x)),)
+        result = where(expanded, _expanded_betainc(a, b, offset, deviance), result)
+        return (where(inside, clip(0.0, result, 1.0), edges),)
 
-    values = (a, b, x, a_, b_, x_, y_, fraction)
-    return traced(build, finish, values, (aval,) * 8)[0]
+    return traced(build, finish, (a, b, x, fraction), (aval,) * 4)[0]
 
 
-def _inside(a, b, x):
-    return (a > 0) & (b > 0) & (x > 0) & (x < 1) & (a < inf) & (b < inf)
+def _beta_regions(a, b, x):
+    """Where the expansion is used; and where it or the continued fraction is: two masks."""
+    inside = (a > 0) & (b > 0) & (x > 0) & (x < 1) & (a < inf) & (b < inf)
+    least, _ = _BETA_EXPANSION[a.dtype]
+    return inside & (a > least) & (b > least), inside
+
+
+def _is_mirrored(a, b, x):
+    """The fraction converges well on one side of the mean; the other is its mirror image."""
+    return x > (a + 1) / (a + b + 2)
+
+
+def _expanded_betainc(a, b, offset, deviance):
+    """Temme's expansion for two large parameters, DLMF 8.18.9, with its first function."""
+    _, border = _BETA_EXPANSION[a.dtype]
+    total = a + b
+    spread = sqrt(a / total * b)
+    u = offset / spread / sqrt(total)
+    size = sqrt(2 * (deviance / total))
+    eta = where(offset < 0, -size, size)
+    # 1 / eta - 1 / u, which near zero is s / 3 + (s**2 / 6 - t / 4) u
+    s = (b - a) / spread / sqrt(total)
+    t = s * s + 1
+    is_close = abs(eta) * (1 + abs(s)) < border
+    quotient = 1 / where(is_close, 1.0, eta) - 1 / where(is_close, 1.0, u)
+    first = where(is_close, s / 3 + (s * s / 6 - t / 4) * u, quotient)
+    factor = exp(-deviance) / sqrt(total * (2 * math.pi))
+    return 0.5 * erfc(-eta * sqrt(total * 0.5)) + factor * first
 
 
 def _away_from_zero(x, tiny):
@@ -445,7 +524,7 @@ def _betainc_at_edges(a, b, x):
     """The limits at the ends of x, and for parameters that are zero or infinite; NaN elsewhere."""
     a_gone = a.equals(0.0) | b.equals(inf)
     b_gone = b.equals(0.0) | a.equals(inf)
-    result = where(b_gone, 0.0, where(a_gone, 1.0, a * 0))
-    result = where(x.equals(0.0), 0.0, where(x.equals(1.0), 1.0, result))
+    result = where(a_gone, 1.0, a * 0)
+    result = where(x.equals(1.0), 1.0, where(x.equals(0.0) | b_gone, 0.0, result))
     bad = ~((a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)) | (a_gone & b_gone)
     return where(bad, nan, result)

@@ -10,7 +10,6 @@ from typing import Any
 from hlofront.base import source
 from hlofront.base.errors import VerificationError
 from hlofront.bridge.mlir import Operation, context, hlo_text, ir, to_xla_computation
-from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Literal
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, ModuleState, large_constants, live_equations
@@ -23,8 +22,8 @@ class Module:
 
     ir_module: Any
     name: str
-    # The large constants, which come before the other arguments.
-    const_args: list[Any]
+    # The large constants, which come before the other arguments, with their avals.
+    const_args: list[tuple[Any, Any]]
     # The positions of the program's inputs that the module takes.
     kept: tuple[int, ...]
     # Those of them whose buffers it may reuse.
@@ -81,7 +80,7 @@ def lower_program(
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
     state = ModuleState(platform, ir_module.body)
 
-    in_avals = [typeof(constant) for constant in constants] + [jaxpr.invars[i].aval for i in kept]
+    in_avals = [aval for _, aval in constants] + [jaxpr.invars[i].aval for i in kept]
     in_types = [types.aval_type(aval) for aval in in_avals]
     out_types = [types.aval_type(aval) for aval in jaxpr.out_avals]
     names = [f"constant{i}" for i in range(len(constants))]
@@ -90,7 +89,9 @@ def lower_program(
     function = _create_main(in_types, out_types, state.ip)
     block = function.regions[0].blocks.append(*in_types, arg_locs=locations)
     arguments = list(block.arguments)
-    hoisted = dict(zip(map(id, constants), arguments, strict=False))
+    hoisted = {
+        id(value): argument for (value, _), argument in zip(constants, arguments, strict=False)
+    }
     builder = Builder(
         state, ir.InsertionPoint(block), f"{wrapper}({name})", hoisted
     )

@@ -7,12 +7,12 @@ import numpy as np
 
 from hlofront.base.dtypes import dtype_of, issubdtype
 from hlofront.core.aval import typeof
+from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
     as_operand,
     broadcast_together,
-    check_arraylike,
-    choose,
+    converted,
     operands,
     promote_args,
     promote_dtypes,
@@ -22,7 +22,6 @@ from hlofront.numpy.ufuncs import (
     any_operand,
     binary_operation,
     bool_,
-    full_of,
     is_complex,
     is_integer,
     rename,
@@ -232,69 +231,75 @@ def iterable(y: Any) -> bool:
 # ---- closeness and equality --------------------------------------------------------------------
 
 
-def _close(a, b, rtol, atol, equal_nan):
-    a, b = promote_dtypes_inexact(*operands("isclose", (a, b))[0])
-    a, b = broadcast_together("isclose", a, b)
-    aval = typeof(a)
-    dtype = aval.dtype
-    if is_complex(aval):
-        dtype = np.zeros((), dtype).real.dtype
-    rtol, atol = (_converted(x, dtype) for x in (rtol, atol))
+def _close(name, a, b, rtol, atol, equal_nan):
+    a, b = promote_dtypes_inexact(*operands(name, (a, b))[0])
+    a, b = broadcast_together(name, a, b)
     gap = elementwise.abs(elementwise.sub(a, b))
+    size = elementwise.abs(b)
+    real = typeof(gap).dtype
     allowed = elementwise.add(
-        _broadcast(atol, aval.shape),
-        elementwise.mul(_broadcast(rtol, aval.shape), elementwise.abs(b)),
+        converted(atol, typeof(atol), real, False),
+        elementwise.mul(converted(rtol, typeof(rtol), real, False), size),
     )
-    finite = comparing.le(gap, allowed)
-    # NaN and infinities are not close to anything but, the latter, to themselves.
-    inf_a, inf_b = infinite(a), infinite(b)
-    either = elementwise.bitwise_or(inf_a, inf_b)
-    close = comparing.select(either, comparing.eq(a, b), finite)
+    # NaN is close to nothing, and infinities only to themselves.
+    either = elementwise.bitwise_or(infinite(a), infinite(b))
+    close = comparing.select(either, comparing.eq(a, b), comparing.le(gap, allowed))
     if equal_nan:
-        both = elementwise.bitwise_and(comparing.ne(a, a), comparing.ne(b, b))
-        close = elementwise.bitwise_or(close, both)
+        close = elementwise.bitwise_or(close, _both_nan(a, b))
     return close
 
 
-def _converted(x, dtype):
-    return converting.convert(x, dtype, False)
-
-
-def _broadcast(x, shape):
-    own = typeof(x).shape
-    return x if not own else with_shape(x, own, shape)
-
-
-@operation(static_argnames=("equal_nan",))
-@like(np.isclose)
-def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Elementwise: is |a - b| <= atol + rtol * |b|?"""
-    return _close(a, b, rtol, atol, equal_nan)
-
-
-@operation(static_argnames=("equal_nan",))
-@like(np.allclose)
-def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether all elements are close, as one boolean."""
-    return _all(_close(a, b, rtol, atol, equal_nan))
+def _both_nan(a: Any, b: Any) -> Any:
+    return elementwise.bitwise_and(comparing.ne(a, a), comparing.ne(b, b))
 
 
 def _all(x: Any) -> Any:
     return reduce_and(x, tuple(range(typeof(x).ndim)))
 
 
-def _equal_elements(a, b, equal_nan=False):
+@operation(static_argnames=("equal_nan",))
+@like(np.isclose)
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Elementwise: is |a - b| <= atol + rtol * |b|? NaN is close to NaN if `equal_nan`."""
+    return _close("isclose", a, b, rtol, atol, equal_nan)
+
+
+@operation(static_argnames=("equal_nan",))
+@like(np.allclose)
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all elements are close, as one boolean."""
+    return _all(_close("allclose", a, b, rtol, atol, equal_nan))
+
+
+@operation(static_argnames=("equal_nan",))
+def _array_equal(a, b, equal_nan):
     a, b = promote_dtypes(a, b)
     same = comparing.eq(a, b)
-    if equal_nan and not is_integer(typeof(a)):
-        both = elementwise.bitwise_and(comparing.ne(a, a), comparing.ne(b, b))
-        same = elementwise.bitwise_or(same, both)
+    if equal_nan:
+        same = elementwise.bitwise_or(same, _both_nan(a, b))
     return _all(same)
 
 
-def _as_array(x: Any) -> Any:
-    """What array_equal compares: arrays, scalars, and lists of scalars; None for anything else."""
+@operation
+def _array_equiv(a, b):
+    return _all(comparing.eq(*broadcast_together("array_equiv", *promote_dtypes(a, b))))
+
+
+@like(np.array_equal)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether two arrays, or lists of numbers, have one shape and equal elements, as a boolean."""
+    a1, a2 = asarray(a1), asarray(a2)
+    if a1.shape != a2.shape:
+        return asarray(False)
+    return _array_equal(a1, a2, bool(equal_nan))
+
+
+@like(np.array_equiv)
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether two arrays, or lists of numbers, broadcast and are equal then, as a boolean."""
+    a1, a2 = asarray(a1), asarray(a2)
     try:
-        return np.asarray(x) if isinstance(x, list | tuple) else operands("array_equal", (x,))[0][0]
-    except (TypeError, ValueError):
-        return None
+        np.broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return asarray(False)
+    return _array_equiv(a1, a2)

@@ -10,6 +10,7 @@ from hlofront.core.aval import typeof
 from hlofront.numpy.division import _where
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
+    host_scalar,
     operands,
     promote_args_inexact,
     promote_dtypes_numeric,
@@ -56,7 +57,9 @@ def _integer_power(x, y):
     aval = typeof(x)
     zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
     vanishes = elementwise.bitwise_and(comparing.eq(x, zero), comparing.ne(y, zero))
-    result = _where(vanishes, zero, one)
+    # As weak as x: the promotion below is to find nothing to do.
+    start = [host_scalar(number, aval.dtype, aval.weak_type) for number in (0, 1)]
+    result = _where(vanishes, *start)
     for _ in range(_BITS):
         bit = elementwise.bitwise_and(y, one)
         result = _where(bit, elementwise.mul(result, x), result)

@@ -160,6 +160,8 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     Raises:
       TypeError: if a complex Python number is to be real.
     """
+    if not weak and type(value) in (int, float) and 0 <= value < 100 and dtype.kind in "iuf":
+        return dtype.type(value)
     if issubdtype(dtype, np.complexfloating):
         array = np.asarray(value)
     elif type(value) is complex:

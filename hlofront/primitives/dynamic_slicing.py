@@ -55,14 +55,14 @@ def _dynamic_indices(operand: Any, indices: Any, allow_negative: Any) -> list[An
     """One scalar per axis of the operand; what may be negative is counted from the start."""
     shape = typeof(operand).shape
     ndim = getattr(indices, "ndim", None)
-    if ndim is not None:
-        if ndim != 1:
-            raise (ValueError if ndim else TypeError)(
-                f"Slice indices must be a 1D sequence, got {indices.shape}"
-            )
-        count = indices.shape[0]
-    else:
+    if ndim is None and isinstance(indices, Sequence):
         count = len(indices)
+    elif ndim == 1:
+        count = indices.shape[0]
+    elif ndim:
+        raise ValueError(f"Slice indices must be a 1D sequence, got {indices.shape}")
+    else:
+        raise TypeError(f"Slice indices must be a 1D sequence, got {indices!r}")
     if count != len(shape):
         raise ValueError(
             f"Length of slice indices must match number of operand dimensions ({count} vs {shape})"

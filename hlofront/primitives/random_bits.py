@@ -1,1 +1,129 @@
-"""Primitives that make random bits."""
+"""Random bits: the generators that XLA has."""
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.core.aval import ShapedArray
+from hlofront.core.dimensions import canonical_shape, check_nonnegative
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """Which generator makes the bits: the fastest of the device, Threefry or Philox."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+    def __str__(self):
+        return self.name
+
+
+rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True)
+rng_uniform_p = Primitive("rng_uniform")
+
+
+def rng_bit_generator(
+    key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
+):
+    """Uniformly random bits, and the state to go on with. Fast, and stable for one device only.
+
+    The generators are counter-based: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3"
+    (2011). The same key gives other bits on other devices and other releases of XLA.
+
+    Args:
+      key: the state, of shape (4,) and dtype uint32, or of shape (2,) and dtype uint64.
+      shape: of the bits.
+      dtype: uint8, uint16, uint32 or uint64.
+      algorithm: a RandomAlgorithm, or its name.
+      out_sharding: how the bits are laid out over devices.
+
+    Returns:
+      The next state, like `key`, and the bits.
+
+    Raises:
+      TypeError: if the key or the dtype is another.
+      ValueError: if there is no such algorithm.
+    """
+    params = {
+        "shape": canonical_shape(shape),
+        "dtype": np.dtype(check_user_dtype_supported(dtype, "rng_bit_generator")),
+        "algorithm": _algorithm(algorithm),
+        "out_sharding": out_sharding,
+    }
+    return tuple(process(rng_bit_generator_p, (key,), params))
+
+
+def _algorithm(algorithm: Any) -> RandomAlgorithm:
+    try:
+        if isinstance(algorithm, str):
+            return RandomAlgorithm[algorithm]
+        return RandomAlgorithm(algorithm)
+    except (KeyError, ValueError):
+        raise ValueError(
+            f"rng_bit_generator: there is no algorithm {algorithm!r}; wanted one of "
+            f"{', '.join(RandomAlgorithm.__members__)}."
+        ) from None
+
+
+_KEYS = (((4,), np.dtype(np.uint32)), ((2,), np.dtype(np.uint64)))
+_BITS = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
+
+
+@infer(rng_bit_generator_p)
+def _(key, *, shape, dtype, algorithm, out_sharding):
+    if (key.shape, key.dtype) not in _KEYS:
+        raise TypeError(
+            "rng_bit_generator wants a key of type uint32[4] or uint64[2], got "
+            f"{key.str_short()}. Two halves of a key of 64 bits make one of 128: "
+            "jnp.concatenate([key, key])."
+        )
+    if dtype not in _BITS:
+        raise TypeError(
+            f"rng_bit_generator: unsupported dtype {dtype}; wanted uint8, uint16, uint32 or uint64"
+        )
+    check_nonnegative("rng_bit_generator", "shape", shape)
+    return [key.strip_weak_type(), ShapedArray(shape, dtype)]
+
+
+def rng_uniform(a, b, shape):
+    """Random numbers between two bounds, from a state that the device keeps: no key, no seed.
+
+    Args:
+      a: the lower bound, a scalar; it may come up.
+      b: the upper bound, a scalar of that dtype; it does not.
+      shape: of the result.
+
+    Raises:
+      ValueError: if the bounds are not scalars of one dtype.
+      TypeError: unless they are floats of 16 bits and more, or integers of 32 bits and more.
+    """
+    return process(rng_uniform_p, (a, b), {"shape": canonical_shape(shape)})
+
+
+@infer(rng_uniform_p)
+def _(a, b, *, shape):
+    if a.shape or b.shape:
+        raise ValueError(
+            f"Arguments to rng_uniform must be scalars; got shapes {a.shape} and {b.shape}."
+        )
+    if a.dtype != b.dtype:
+        raise ValueError(
+            f"Arguments to rng_uniform must have identical dtypes, got {a.dtype} and {b.dtype}."
+        )
+    # XLA ends the process on others.
+    is_float = issubdtype(a.dtype, np.floating) and a.dtype.itemsize >= 2
+    is_integer = issubdtype(a.dtype, np.integer) and a.dtype.itemsize >= 4
+    if not is_float and not is_integer:
+        raise TypeError(
+            f"rng_uniform does not accept dtype {a.dtype}: wanted floats of 16 bits and more, or "
+            "integers of 32 bits and more."
+        )
+    check_nonnegative("rng_uniform", "shape", shape)
+    return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
+

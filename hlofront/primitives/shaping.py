@@ -18,7 +18,7 @@ from hlofront.core.dimensions import (
 )
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.trace import engine, interpreting_with, process
+from hlofront.core.trace import process
 
 _ascending = tuple(tuple(range(n)) for n in range(33))
 
@@ -28,15 +28,8 @@ def ascending(n: int) -> tuple[int, ...]:
     return _ascending[n] if n < 33 else tuple(range(n))
 
 
-def is_array(x: Any) -> bool:
-    """Whether x is an array or tracer, which an operation without effect may return as it is.
-
-    NumPy arrays and Python scalars are not: results are arrays.
-    """
-    return hasattr(x, "aval")
-
-
 def refuse_sharding(name: str, argument: str, sharding: Any) -> TypeError:
+    """What to raise where a sharding is asked of an operation."""
     return TypeError(
         f"`{argument}` of {name} must be None, got {sharding!r} of type "
         f"{type(sharding).__name__}: results have the sharding that the compiler chooses. "
@@ -133,8 +126,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:
     """Put axes of size 1 in front until there are `rank`; arrays of more axes stay as they are."""
-    missing = rank - typeof(x).ndim
-    return x if missing <= 0 else broadcast(x, (1,) * missing)
+    return broadcast(x, (1,) * max(rank - typeof(x).ndim, 0))
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
@@ -144,20 +136,18 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
       ValueError: if they do not broadcast.
       TypeError: if one is not a shape: a sequence of integers, none negative.
     """
-    first = shapes[0] if shapes else ()
-    canonical = []
-    for shape in shapes:
-        canonical.append(integers(shape, "each shape of broadcast_shapes"))
-        if canonical[-1] != shape:
-            first = None
-        for size in canonical[-1]:
+    canonical = [integers(shape, "each shape of broadcast_shapes") for shape in shapes]
+    for shape in canonical:
+        for size in shape:
             if size < 0:
                 raise TypeError(
                     "Only non-negative indices are allowed when broadcasting static shapes, but "
-                    f"got shape {shape!r}."
+                    f"got shape {shape}."
                 )
-    if first is not None and all(shape == first for shape in canonical):
-        return first
+    if not canonical:
+        return ()
+    if canonical.count(canonical[0]) == len(canonical):
+        return canonical[0]
     rank = max(map(len, canonical))
     result = [1] * rank
     for shape in canonical:
@@ -244,16 +234,9 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
 
 
-def shape_as_value(shape: Any) -> Any:
-    """A shape as an array of integers, one per axis."""
-    shape = canonical_shape(shape)
-    # A constant, also while a program is being written down.
-    with interpreting_with(engine()):
-        return process(
-            reshape_p,
-            (np.asarray(shape, default_dtype("i")),),
-            {"new_sizes": (len(shape),), "dimensions": None, "sharding": None},
-        )
+def shape_as_value(shape: Any) -> np.ndarray:
+    """A shape as a NumPy array of integers, one per axis."""
+    return np.asarray(canonical_shape(shape), default_dtype("i"))
 
 
 # ---- squeeze and expand --------------------------------------------------------------------------

@@ -18,11 +18,11 @@ def array_repr(array: Any) -> str:
     value = host_value(array)
     if aval.size == 0:
         return f"{_PREFIX}[], shape={aval.shape}, {ending}"
-    text = np.array2string(value, prefix=_PREFIX, suffix=",", separator=", ")
+    text = f"{_PREFIX}{np.array2string(value, prefix=_PREFIX, suffix=',', separator=', ')},"
     # Past the width of a line, the reference does not start a new one but leaves its indent.
-    last = len(text) - (text.rfind("\n") + 1) + len(ending) + 1
-    gap = " " if last <= np.get_printoptions()["linewidth"] else " " * len(_PREFIX)
-    return f"{_PREFIX}{text},{gap}{ending}"
+    width = len(text) - (text.rfind("\n") + 1) + 1 + len(ending)
+    fits = width <= np.get_printoptions()["linewidth"]
+    return text + (" " if fits else " " * len(_PREFIX)) + ending
 
 
 def array_str(array: Any) -> str:

@@ -13,6 +13,7 @@ from hlofront.pjrt import clients
 from hlofront.runtime.deleted import check_not_deleted
 from hlofront.runtime.host import host_value
 from hlofront.runtime.placement import Place, default_place, host_put, place_of, place_on
+from hlofront.runtime.transfer import copied
 
 # ---- pickles -----------------------------------------------------------------------------------
 
@@ -134,18 +135,6 @@ def to_dlpack(
     if copy:
         array = copied(array, None)
     return bridge.to_dlpack(array, stream, max_version, bool(copy))
-
-
-def copied(array: Any, place: Place | None) -> Any:
-    """A copy of an array in memory of its own, there or, if None, where the array is."""
-    check_not_deleted(array)
-    if place is None and not array._committed:
-        place = place_of(array._sharding)
-        return bridge.batched_device_put(
-            array.aval, place.sharding, [array], place.devices, False, True
-        )
-    sharding = array._sharding if place is None else place.sharding
-    return bridge.moved(array, sharding, bridge.CopySemantics.ALWAYS_COPY)
 
 
 # ---- DLPack, in --------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlofront.bridge.client import result_handler
-from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import compile as pjrt_compile
 from hlofront.runtime.placement import on_device, put
@@ -61,7 +60,7 @@ class Executable:
         self.out_avals = program.out_avals
         sharding = self.sharding = on_device(device)
         self.const_args = [
-            put(value, typeof(value), device, committed) for value in module.const_args
+            put(value, aval, device, committed) for value, aval in module.const_args
         ]
         self.handlers = [result_handler(aval, sharding, committed) for aval in self.out_avals]
 

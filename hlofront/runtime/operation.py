@@ -111,4 +111,6 @@ def operation(
         cpp_cache,
     )
     update_wrapper(call, fun)
+    # What a tracer's method of this name is: nothing stands between it and the function.
+    call.when_traced = call if nested else fun
     return call

@@ -20,11 +20,13 @@ import jax.numpy as jnp  # noqa: E402
 from jax import lax  # noqa: E402
 
 from tests.against_jax import describe  # noqa: E402
+from tests.systematic import trials  # noqa: E402
 
 KINDS = {
     "version": lambda jax, jnp, lax: jax.__version__,
     "corpus": lambda *a: describe.describe_corpus(a[0], *a[1:]),
     "source": lambda *a: describe.describe_source(*a),
+    "samples": lambda questions, jax, *_: trials.answer_for_reference(questions, jax),
 }
 
 

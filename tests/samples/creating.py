@@ -59,7 +59,7 @@ sample(
     lax.full_like, f32[2], 3, dtype=np.int8, shape=(4,), reference=lambda *_, **__: np.full(4, 3)
 )
 sample(lax.full_like, u8[2], 3, shape=(), reference=lambda *_, **__: 3)
-sample(lax.full_like, 1.5, 3, shape=(2,), reference=lambda *_, **__: [3, 3])
+sample(lax.full_like, 1.5, 3, shape=(2,), reference=lambda *_, **__: np.full(2, 3))
 sample(lax.full_like, f32[2, 2], f32[()], reference=np.full_like)
 sample(lax.empty, (2, 3), np.float32)
 sample(lax.empty, (), "bool")

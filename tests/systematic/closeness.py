@@ -26,3 +26,11 @@ def assert_close(found, wanted, ulps):
     np.testing.assert_allclose(
         found.astype(type_), wanted.astype(type_), rtol=allowed, atol=allowed
     )
+
+
+def assert_close_to_reference(found, wanted):
+    """Close, and zeros of one sign."""
+    assert_close(found, wanted, ulps=40)
+    if found.dtype.kind == "f" or (found.dtype.kind == "V" and hasattr(found.dtype, "name")):
+        zeros = (found == 0) & (wanted == 0)
+        np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(wanted[zeros]))

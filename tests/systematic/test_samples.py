@@ -8,6 +8,7 @@ import pytest
 import hlofront
 from hlofront.core.check import check_jaxpr
 from tests.systematic import trials
+from tests.systematic.trials import AT_ONCE
 from tests.systematic.closeness import assert_close, assert_same_type
 
 SAMPLES = trials.load()
@@ -31,8 +32,8 @@ def eager(file, place):
 
 @functools.cache
 def jitted(file, batch):
-    first = batch * trials.AT_ONCE
-    samples = SAMPLES[file][first : first + trials.AT_ONCE]
+    first = batch * AT_ONCE
+    samples = SAMPLES[file][first : first + AT_ONCE]
     return trials.run_jitted(
         samples, [values_of(file, first + i) for i in range(len(samples))], hlofront
     )
@@ -63,7 +64,7 @@ def test_infer_is_run(file, place):
 
 @every_sample
 def test_jit_is_eager(file, place):
-    batch, position = divmod(place, trials.AT_ONCE)
+    batch, position = divmod(place, AT_ONCE)
     outcome = jitted(file, batch)[position]
     assert not isinstance(outcome, str), outcome
     ran = eager(file, place)

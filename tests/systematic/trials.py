@@ -50,8 +50,10 @@ def split(sample: Any, values: list[Any]) -> tuple[Any, list[Any]]:
 
 
 def needs_x64(sample: Any) -> bool:
+    """Whether an operand is asked for in 64 bits; NumPy's arrays often are by accident."""
     return any(
-        getattr(operand, "dtype", None) in (np.float64, np.int64, np.complex128)
+        isinstance(operand, tests.samples.Spec)
+        and operand.dtype in (np.float64, np.int64, np.complex128)
         for operand in sample.operands
     )
 

@@ -1,0 +1,159 @@
+"""Operations on the bits of integers."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import promote_args, promote_args_numeric
+from hlofront.numpy.ufuncs import (
+    any_operand,
+    bool_,
+    is_integer,
+    scalar_like,
+    ufunc_operation,
+    unary_operation,
+)
+from hlofront.primitives import comparing, converting, elementwise, reducing, shaping, slicing
+from hlofront.runtime.operation import operation
+
+_byte = np.dtype("uint8")
+
+bitwise_and = ufunc_operation(
+    np.bitwise_and, "Elementwise conjunction of the bits.", elementwise.bitwise_and
+)
+bitwise_or = ufunc_operation(
+    np.bitwise_or, "Elementwise disjunction of the bits.", elementwise.bitwise_or
+)
+bitwise_xor = ufunc_operation(
+    np.bitwise_xor, "Elementwise exclusive disjunction of the bits.", elementwise.bitwise_xor
+)
+invert = bitwise_not = bitwise_invert = unary_operation(
+    np.invert,
+    "Elementwise complement of the bits; of booleans, their negation.",
+    elementwise.bitwise_not,
+    any_operand,
+)
+
+
+@operation
+@like(np.bitwise_count)
+def bitwise_count(x, /):
+    """Elementwise number of bits that are set in the absolute value, as uint8."""
+    (x,) = promote_args_numeric("bitwise_count", x)
+    if not issubdtype(typeof(x).dtype, np.unsignedinteger):
+        x = elementwise.abs(x)
+    return converting.convert(elementwise.population_count(x), np.dtype("uint8"), False)
+
+
+@operation
+@like(np.left_shift)
+def left_shift(x, y, /):
+    """Elementwise `x << y`, which wraps; y is not negative and less than the number of bits."""
+    return elementwise.shift_left(*promote_args_numeric("left_shift", x, y))
+
+
+bitwise_left_shift = left_shift
+
+
+def shift_right(x1, x2):
+    """`x1 >> x2` of promoted operands: signed integers keep their sign."""
+    if issubdtype(typeof(x1).dtype, np.unsignedinteger):
+        return elementwise.shift_right_logical(x1, x2)
+    return elementwise.shift_right_arithmetic(x1, x2)
+
+
+@operation
+@like(np.right_shift)
+def right_shift(x1, x2, /):
+    """Elementwise `x1 >> x2`: signed integers keep their sign."""
+    return shift_right(*promote_args_numeric("right_shift", x1, x2))
+
+
+bitwise_right_shift = right_shift
+
+
+def _axis_last(x: Any, axis: int | None) -> tuple[Any, tuple[int, ...]]:
+    """The array with `axis` moved to the end, and the permutation that moves it back."""
+    ndim = typeof(x).ndim
+    if axis is None:
+        return shaping.reshape(x, (typeof(x).size,)), (0,)
+    axis = canonical_axis(axis, ndim)
+    others = [i for i in range(ndim) if i != axis]
+    back = [*range(axis), ndim - 1, *range(axis, ndim - 1)]
+    return shaping.transpose(x, (*others, axis)), tuple(back)
+
+
+def _check_bit_order(name: str, bitorder: str) -> None:
+    if bitorder not in ("little", "big"):
+        raise ValueError(f"{name}: 'bitorder' must be 'little' or 'big', got {bitorder!r}")
+
+
+@operation(static_argnames=("axis", "bitorder"))
+@like(np.packbits)
+def packbits(a, axis=None, bitorder="big"):
+    """Eight elements along an axis, zero or not, as the bits of one byte.
+
+    Raises:
+      TypeError: if the elements are neither integers nor booleans.
+      ValueError: if bitorder is neither "big" nor "little".
+    """
+    a = any_operand("packbits", a)
+    aval = typeof(a)
+    if not is_integer(aval):
+        raise TypeError(f"packbits wants integers or booleans, got dtype {aval.dtype}")
+    _check_bit_order("packbits", bitorder)
+    if aval.dtype != bool_:
+        a = comparing.ne(a, scalar_like(aval, 0))
+    a, back = _axis_last(a, axis)
+    *rest, size = typeof(a).shape
+    missing = -size % 8
+    a = converting.convert(a, _byte, False)
+    a = slicing.pad(a, _byte.type(0), [(0, 0, 0)] * len(rest) + [(0, missing, 0)])
+    a = shaping.reshape(a, (*rest, (size + missing) // 8, 8))
+    places = np.arange(8) if bitorder == "little" else np.arange(8)[::-1]
+    weights = shaping.broadcast_in_dim(
+        (1 << places).astype(_byte), typeof(a).shape, (len(rest) + 1,)
+    )
+    packed = reducing.reduce_sum(elementwise.mul(a, weights), (len(rest) + 1,))
+    return shaping.transpose(packed, back)
+
+
+@operation(static_argnames=("axis", "count", "bitorder"))
+@like(np.unpackbits)
+def unpackbits(a, axis=None, count=None, bitorder="big"):
+    """The bits of bytes along an axis, as bytes that are 0 or 1.
+
+    Args:
+      a: uint8.
+      count: how many bits to give: a negative number drops as many, None gives all, and zeros
+        stand for those that are not there.
+
+    Raises:
+      TypeError: if the elements are not bytes.
+      ValueError: if bitorder is neither "big" nor "little".
+    """
+    a = any_operand("unpackbits", a)
+    if typeof(a).dtype != _byte:
+        raise TypeError(f"unpackbits wants uint8, got dtype {typeof(a).dtype}")
+    _check_bit_order("unpackbits", bitorder)
+    a, back = _axis_last(a, axis)
+    shape = typeof(a).shape
+    *rest, size = shape
+    places = np.arange(8, dtype=_byte)
+    if bitorder == "big":
+        places = places[::-1].copy()
+    shape = (*rest, size, 8)
+    a = shaping.broadcast_in_dim(a, shape, range(len(rest) + 1))
+    places = shaping.broadcast_in_dim(places, shape, (len(rest) + 1,))
+    bits = elementwise.bitwise_and(elementwise.shift_right_logical(a, places), _byte.type(1))
+    bits = shaping.reshape(bits, (*rest, size * 8))
+    if count is not None:
+        kept = size * 8 + count if count < 0 else count
+        bits = slicing.pad(
+            bits, _byte.type(0), [(0, 0, 0)] * len(rest) + [(0, max(kept, 0) - size * 8, 0)]
+        )
+    return shaping.transpose(bits, back)

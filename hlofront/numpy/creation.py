@@ -1,0 +1,2 @@
+"""tmp"""
+def asarray(x): return x

@@ -1,0 +1,284 @@
+"""The parts of floating-point numbers, and functions that look closely at them."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import bit_width, finfo, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.logic import infinite
+from hlofront.numpy.promotion import choose, operands, promote_args_inexact, promote_shapes
+from hlofront.numpy.rounding import toward_zero
+from hlofront.numpy.ufuncs import (
+    any_operand,
+    full_of,
+    inexact_operand,
+    is_complex,
+    is_integer,
+    refuse_out,
+    scalar_like,
+)
+from hlofront.primitives import comparing, converting, creating, elementwise, special
+from hlofront.runtime.operation import operation
+
+
+def _no_complex(name: str, error: type[Exception], *avals: Any) -> None:
+    for aval in avals:
+        if is_complex(aval):
+            raise error(f"{name} does not support complex numbers, got dtype {aval.dtype}")
+
+
+def _bits(x: Any) -> Any:
+    """The bits of floats, as signed integers."""
+    return converting.bitcast_convert_type(x, f"int{bit_width(typeof(x).dtype)}")
+
+
+# ---- signs -------------------------------------------------------------------------------------
+
+
+def _sign_bit(x: Any) -> Any:
+    bits = _bits(x)
+    return comparing.lt(bits, scalar_like(typeof(bits), 0))
+
+
+@operation
+@like(np.signbit)
+def signbit(x, /):
+    """Elementwise: is it negative, -0.0 and NaN with a sign among them? ValueError for complex x."""
+    x = any_operand("signbit", x)
+    aval = typeof(x)
+    _no_complex("signbit", ValueError, aval)
+    if issubdtype(aval.dtype, np.signedinteger):
+        return comparing.lt(x, scalar_like(aval, 0))
+    if is_integer(aval):
+        return creating.full(aval.shape, False, np.bool_)
+    return _sign_bit(x)
+
+
+def _with_sign(x1: Any, x2: Any) -> Any:
+    magnitude = elementwise.abs(x1)
+    return choose("copysign", _sign_bit(x2), elementwise.neg(magnitude), magnitude)
+
+
+@operation
+@like(np.copysign)
+def copysign(x1, x2, /):
+    """Elementwise x1 with the sign of x2, as floats. TypeError for complex numbers."""
+    x1, x2 = promote_args_inexact("copysign", x1, x2)
+    _no_complex("copysign", TypeError, typeof(x1))
+    return _with_sign(x1, x2)
+
+
+@operation
+@like(np.heaviside)
+def heaviside(x1, x2, /):
+    """Elementwise step: 0 for negative x1, x2 at zero, 1 for positive x1, as floats."""
+    x, y = promote_args_inexact("heaviside", x1, x2)
+    zero, one = scalar_like(typeof(x), 0), scalar_like(typeof(x), 1)
+    result = choose("heaviside", comparing.ne(x, x), x, y)
+    result = choose("heaviside", comparing.gt(x, zero), one, result)
+    return choose("heaviside", comparing.lt(x, zero), zero, result)
+
+
+# ---- neighbours --------------------------------------------------------------------------------
+
+
+@operation
+@like(np.nextafter)
+def nextafter(x, y, /):
+    """Elementwise next float after x in the direction of y."""
+    return elementwise.nextafter(*promote_args_inexact("nextafter", x, y))
+
+
+@operation
+@like(np.spacing)
+def spacing(x, /):
+    """Elementwise distance to the next float away from zero. ValueError for complex numbers."""
+    x = inexact_operand("spacing", x)
+    aval = typeof(x)
+    _no_complex("spacing", ValueError, aval)
+    away = _with_sign(full_of(x, np.inf), x)
+    gap = elementwise.sub(elementwise.nextafter(x, away), x)
+    # Where subnormal numbers count as zero, so would the distance.
+    least = full_of(x, finfo(aval.dtype).smallest_subnormal)
+    return choose(
+        "spacing", comparing.eq(gap, scalar_like(aval, 0)), _with_sign(least, x), gap
+    )
+
+
+# ---- mantissas and exponents -------------------------------------------------------------------
+
+
+def _frexp(x: Any) -> tuple[Any, Any]:
+    aval = typeof(x)
+    info = finfo(aval.dtype)
+    bits, mantissa, exponent_bits = info.bits, info.nmant, info.nexp
+    integer = np.dtype(f"int{bits}")
+
+    def constant(value):
+        # As an integer of this width, negative where the highest bit is set.
+        return np.asarray(value & (1 << bits) - 1, f"uint{bits}").astype(integer)[()]
+
+    exponent_mask = (1 << exponent_bits) - 1
+    bias = exponent_mask >> 1
+    # Subnormal numbers have no exponent of their own: scaled up, they do.
+    small = comparing.lt(elementwise.abs(x), scalar_like(aval, float(info.smallest_normal)))
+    scaled = choose("frexp", small, elementwise.mul(x, scalar_like(aval, 2.0**mantissa)), x)
+    shift = choose("frexp", small, constant(-mantissa), constant(0))
+    pattern = _bits(scaled)
+    exponent = elementwise.bitwise_and(
+        elementwise.shift_right_logical(pattern, constant(mantissa)), constant(exponent_mask)
+    )
+    exponent = elementwise.add(shift, elementwise.sub(exponent, constant(bias - 1)))
+    # The exponent of numbers in [0.5, 1) in the place of their own.
+    pattern = elementwise.bitwise_and(pattern, constant(~(exponent_mask << mantissa)))
+    pattern = elementwise.bitwise_or(pattern, constant((bias - 1) << mantissa))
+    fraction = converting.bitcast_convert_type(pattern, aval.dtype)
+    whole = elementwise.bitwise_or(infinite(x), comparing.ne(x, x))
+    whole = elementwise.bitwise_or(whole, comparing.eq(x, scalar_like(aval, 0)))
+    exponent = converting.convert(exponent, np.dtype("int32"), False)
+    return (
+        choose("frexp", whole, x, fraction),
+        choose("frexp", whole, np.int32(0), exponent),
+    )
+
+
+@operation
+@like(np.frexp)
+def frexp(x, /):
+    """Elementwise pair of a fraction within [0.5, 1), with the sign of x, and an int32 exponent.
+
+    `x = fraction * 2 ** exponent`; zeros, infinities and NaN are their own fractions. Raises
+    TypeError for complex numbers.
+    """
+    x = inexact_operand("frexp", x)
+    _no_complex("frexp", TypeError, typeof(x))
+    return _frexp(x)
+
+
+@operation
+@like(np.ldexp)
+def ldexp(x1, x2, /):
+    """Elementwise `x1 * 2 ** x2`, for integers x2. Raises ValueError for other dtypes."""
+    (x1, x2), (base, power) = operands("ldexp", (x1, x2))
+    if is_complex(base) or not issubdtype(power.dtype, np.integer):
+        raise ValueError(
+            f"ldexp wants floats and integers, got dtypes {base.dtype} and {power.dtype}"
+        )
+    x1 = inexact_operand("ldexp", x1)
+    x1, x2 = promote_shapes("ldexp", x1, x2)
+    aval = typeof(x1)
+    fraction, own = _frexp(x1)
+    exponent = elementwise.add(own, converting.convert(x2, np.dtype("int32"), False))
+    # In two steps, so that neither power leaves the range while their product is within it.
+    positive = comparing.gt(exponent, np.int32(0))
+    fraction = choose(
+        "ldexp", positive, elementwise.mul(fraction, scalar_like(aval, 2.0)), fraction
+    )
+    exponent = elementwise.sub(
+        exponent, choose("ldexp", positive, np.int32(1), np.int32(0))
+    )
+    power_of_two = elementwise.pow(
+        scalar_like(aval, 2.0), converting.convert(exponent, aval.dtype, False)
+    )
+    result = elementwise.mul(fraction, power_of_two)
+    same = elementwise.bitwise_or(infinite(x1), comparing.eq(x1, scalar_like(aval, 0)))
+    return choose("ldexp", same, x1, result)
+
+
+@operation
+@like(np.modf)
+def modf(x, /, out=None):
+    """Elementwise pair of the fraction and the whole part, as floats, both with the sign of x."""
+    refuse_out("modf", out)
+    x = inexact_operand("modf", x)
+    whole = toward_zero(x)
+    return elementwise.sub(x, whole), whole
+
+
+# ---- odd numbers -------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("copy",))
+@like(np.nan_to_num)
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """Elementwise x with other numbers in the places of NaN and the infinities.
+
+    Args:
+      nan: for NaN.
+      posinf, neginf: for the infinities; by default the greatest and least number of the dtype.
+      copy: of no meaning, as nothing is done in place.
+    """
+    x = any_operand("nan_to_num", x)
+    aval = typeof(x)
+    if is_integer(aval):
+        return x
+    if is_complex(aval):
+        return elementwise.complex(
+            _numbers(elementwise.real(x), nan, posinf, neginf),
+            _numbers(elementwise.imag(x), nan, posinf, neginf),
+        )
+    return _numbers(x, nan, posinf, neginf)
+
+
+def _numbers(x, nan, posinf, neginf):
+    aval = typeof(x)
+    info = finfo(aval.dtype)
+    posinf = info.max if posinf is None else posinf
+    neginf = info.min if neginf is None else neginf
+
+    def put(where, value, x):
+        value = converting.convert(value, aval.dtype, False)
+        return choose("nan_to_num", where, value, x)
+
+    result = put(comparing.ne(x, x), nan, x)
+    result = put(comparing.eq(x, scalar_like(aval, np.inf)), posinf, result)
+    return put(comparing.eq(x, scalar_like(aval, -np.inf)), neginf, result)
+
+
+# ---- functions with an eye on extremes ---------------------------------------------------------
+
+
+@operation
+@like(np.hypot)
+def hypot(x1, x2, /):
+    """Elementwise `sqrt(x1 ** 2 + x2 ** 2)` without overflow. ValueError for complex numbers."""
+    x, y = promote_args_inexact("hypot", x1, x2)
+    aval = typeof(x)
+    _no_complex("hypot", ValueError, aval)
+    x, y = elementwise.abs(x), elementwise.abs(y)
+    zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
+    infinity = scalar_like(aval, np.inf)
+    unbounded = elementwise.bitwise_or(comparing.eq(x, infinity), comparing.eq(y, infinity))
+    longer, shorter = elementwise.max(x, y), elementwise.min(x, y)
+    nothing = comparing.eq(longer, zero)
+    ratio = elementwise.div(shorter, choose("hypot", nothing, one, longer))
+    length = elementwise.mul(
+        longer, elementwise.sqrt(elementwise.add(one, elementwise.square(ratio)))
+    )
+    length = choose("hypot", nothing, longer, length)
+    return choose("hypot", unbounded, infinity, length)
+
+
+@operation
+@like(np.sinc)
+def sinc(x, /):
+    """Elementwise `sin(pi x) / (pi x)`, 1 at zero."""
+    x = inexact_operand("sinc", x)
+    aval = typeof(x)
+    zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
+    at_zero = comparing.eq(x, zero)
+    turned = elementwise.mul(scalar_like(aval, math.pi), choose("sinc", at_zero, one, x))
+    return choose("sinc", at_zero, one, elementwise.div(elementwise.sin(turned), turned))
+
+
+@operation
+@like(np.i0)
+def i0(x):
+    """Elementwise modified Bessel function of the first kind and order 0. ValueError if complex."""
+    x = inexact_operand("i0", x)
+    _no_complex("i0", ValueError, typeof(x))
+    x = elementwise.abs(x)
+    return elementwise.mul(elementwise.exp(x), special.bessel_i0e(x))

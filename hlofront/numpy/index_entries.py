@@ -1,0 +1,466 @@
+"""What an index means for an array of some shape: one entry per axis, and where each one lands."""
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.base import errors
+from hlofront.base.dtypes import array_dtype, default_dtype, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.trace import Tracer, process
+from hlofront.primitives.comparing import lt_p, select_n_p
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import iota
+from hlofront.primitives.elementwise import add_p, mul
+from hlofront.primitives.shaping import ascending, broadcast_in_dim_p, broadcast_shapes, rev_p
+from hlofront.primitives.slicing import concatenate_p
+
+int32 = np.dtype(np.int32)
+_bool = np.dtype(np.bool_)
+_INT32 = np.iinfo(np.int32)
+
+
+class _All:
+    """The entry of an axis that is taken whole."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return ":"
+
+
+ALL = _All()
+
+
+class Resolved(NamedTuple):
+    """An index, spelt out for one shape.
+
+    Attributes:
+      entries: in order, per axis: an int, not yet counted from 0; an array of integers; ALL; or a
+        slice as `(start, count, step, stop)`, counted from 0. And None for each new axis.
+      sizes: of the axes that the entries are for: the array's, and one of size 1 for each scalar
+        boolean in the index.
+      inserted: which axes these last are.
+    """
+
+    entries: list[Any]
+    sizes: tuple[int, ...]
+    inserted: list[int]
+
+
+def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
+    """Spell out an index: ellipsis and masks replaced, slices counted from 0, one entry per axis.
+
+    Raises:
+      IndexError: if there are too many indices, a mask of another shape, an axis without elements
+        is indexed by an int, or something cannot be an index.
+      NonConcreteBooleanIndexError: if there is a traced mask.
+      TypeError: if an index is a list, a string or not of integers.
+    """
+    items = index if type(index) is tuple else _items(index)
+    entries: list[Any] = []
+    sizes = shape
+    inserted: list[int] = []
+    axis = 0
+    ellipsis = False
+    for place, item in enumerate(items):
+        kind = type(item)
+        if kind is not int and kind is not slice:
+            if item is None:
+                entries.append(None)
+                continue
+            if item is Ellipsis:
+                if ellipsis:
+                    raise IndexError("an index can only have a single ellipsis ('...')")
+                ellipsis = True
+                missing = len(sizes) - axis - sum(map(_axes_taken, items[place + 1 :]))
+                if missing < 0:
+                    raise _too_many(items, shape)
+                entries += (ALL,) * missing
+                axis += missing
+                continue
+            item = as_index(item)
+            kind = type(item)
+            if kind is not int:
+                if kind is bool:
+                    sizes = (*sizes[:axis], 1, *sizes[axis:])
+                    inserted.append(axis)
+                    entries.append(np.zeros(int(item), default_dtype("i")))
+                    axis += 1
+                elif item.dtype == _bool:
+                    entries += _positions(item, sizes, axis, place, items, shape)
+                    axis += item.ndim
+                else:
+                    if axis >= len(sizes) or (not item.ndim and not sizes[axis]):
+                        raise _no_element(items, shape, sizes, axis)
+                    entries.append(item)
+                    axis += 1
+                continue
+        if axis >= len(sizes):
+            raise _too_many(items, shape)
+        if kind is int:
+            if not sizes[axis]:
+                raise _no_element(items, shape, sizes, axis)
+            entries.append(item)
+        else:
+            entries.append(_resolved_slice(item, sizes[axis], place))
+        axis += 1
+    if axis < len(sizes):
+        entries += (ALL,) * (len(sizes) - axis)
+    return Resolved(entries, sizes, inserted)
+
+
+def _items(index: Any) -> tuple[Any, ...]:
+    if isinstance(index, tuple):
+        return tuple(index)
+    if isinstance(index, list | range):
+        kind = type(index).__name__
+        advice = "jnp.array(indices)"
+        if isinstance(index, list) and any(i is None or isinstance(i, slice) for i in index):
+            advice = "tuple(indices)"
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed: got the "
+            f"{kind} {_shortened(index)}. Use `x[{advice}]` instead of `x[indices]`."
+        )
+    return (index,)
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _too_many(items: tuple[Any, ...], shape: tuple[int, ...]) -> IndexError:
+    count = sum(map(_axes_taken, items))
+    return IndexError(
+        f"Too many indices: array is {len(shape)}-dimensional, but {count} were indexed: its shape "
+        f"is {shape}."
+    )
+
+
+def _no_element(items: Any, shape: Any, sizes: Any, axis: int) -> IndexError:
+    if axis >= len(sizes):
+        return _too_many(items, shape)
+    return IndexError(
+        f"index is out of bounds for axis {axis} with size 0: an array of shape {shape} has no "
+        "elements there."
+    )
+
+
+def _axes_taken(item: Any) -> int:
+    """How many axes of the array an item of an index stands for."""
+    if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
+        return 0
+    if getattr(item, "dtype", None) == _bool:
+        return item.ndim
+    if isinstance(item, list | tuple):
+        array = np.asarray(item)
+        return array.ndim if array.dtype == _bool else 1
+    return 1
+
+
+def as_index(item: Any) -> Any:
+    """An int, a bool, or an array of integers or booleans; arrays of host values are NumPy's."""
+    if isinstance(item, bool | np.bool_):
+        return bool(item)
+    if isinstance(item, np.integer):
+        return int(item)
+    if hasattr(item, "__jax_array__"):
+        item = item.__jax_array__()
+    aval = getattr(item, "aval", None)
+    if aval is None and isinstance(item, list | tuple):
+        item = _from_sequence(item)
+        aval = getattr(item, "aval", None)
+    if aval is not None:
+        dtype = aval.dtype
+    elif isinstance(item, np.ndarray):
+        dtype = item.dtype
+        if dtype == _bool:
+            return item if item.ndim else bool(item)
+        if dtype.kind in "iu":
+            narrow = array_dtype(dtype)
+            return item if narrow == dtype else item.astype(narrow)
+    elif isinstance(item, float | complex | np.generic):
+        dtype = np.asarray(item).dtype
+    elif isinstance(item, str | bytes):
+        raise TypeError(
+            f"JAX does not support string indexing; got idx={item!r}. Arrays have no named fields."
+        )
+    else:
+        try:
+            return operator.index(item)
+        except TypeError:
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
+                f"boolean arrays are valid indices. Got {_shortened(item)}"
+            ) from None
+    if dtype == _bool:
+        return concrete_mask(item)
+    if not issubdtype(dtype, np.integer):
+        raise TypeError(
+            f"Indexer must have integer or boolean type, got indexer with type {dtype}. Convert it "
+            "with .astype(int), or use // where it was divided."
+        )
+    return item
+
+
+def _from_sequence(items: Any) -> Any:
+    """A list inside of an index as an array: of integers where it is empty."""
+    members = [_from_sequence(i) if isinstance(i, list | tuple) else i for i in items]
+    if not any(hasattr(member, "aval") for member in members):
+        array = np.asarray(members)
+        return array if array.size else array.astype(np.int32)
+    avals = [typeof(member) for member in members]
+    shape = broadcast_shapes(*[aval.shape for aval in avals])
+    dtype = np.result_type(*[aval.dtype for aval in avals])
+    dims = ascending(len(shape) + 1)[1:]
+    rows = [_spread(convert(m, dtype, False), (1, *shape), dims) for m in members]
+    return process(concatenate_p, tuple(rows), {"dimension": 0})
+
+
+def concrete_mask(mask: Any) -> Any:
+    """A mask on a device as one of NumPy, or as a bool; traced masks raise an error."""
+    if isinstance(mask, Tracer):
+        value = mask.to_concrete_value()
+        if value is None:
+            raise errors.NonConcreteBooleanIndexError(mask)
+        mask = value
+    mask = np.asarray(mask)
+    return mask if mask.ndim else bool(mask)
+
+
+def _positions(mask: Any, sizes: Any, axis: int, place: int, items: Any, shape: Any) -> list[Any]:
+    found = sizes[axis : axis + mask.ndim]
+    if len(found) < mask.ndim:
+        raise _too_many(items, shape)
+    if found != mask.shape:
+        raise IndexError(
+            f"boolean index did not match shape of indexed array in index {place}: got "
+            f"{mask.shape}, expected {list(found)}"
+        )
+    dtype = default_dtype("i")
+    return [positions.astype(dtype) for positions in mask.nonzero()]
+
+
+def _resolved_slice(item: slice, size: int, place: int) -> Any:
+    if item.start is None and item.stop is None and item.step is None:
+        return ALL
+    try:
+        start, stop, step = item.indices(size)
+    except errors.TracerIntegerConversionError:
+        raise IndexError(
+            f"Slice entries must be static integers. Got {item} at position {place}. The shape of "
+            "the result must be known while tracing. For a start that is computed, use "
+            "lax.dynamic_slice_in_dim(x, start, size); for a size that is, keep the whole array "
+            "and mask it: jnp.where(jnp.arange(n) < stop, x, 0)."
+        ) from None
+    if step == 1:
+        if start == 0 and stop == size:
+            return ALL
+        return start, max(0, stop - start), 1, stop
+    count = len(range(start, stop, step))
+    return start, count, step, stop
+
+
+# ---- where the entries land --------------------------------------------------------------------
+
+
+class Placement(NamedTuple):
+    """How an index is spelt with gather and scatter.
+
+    Attributes:
+      indices: what gather takes: integers, the last axis one per entry of `index_axes`.
+      index_axes: along which axis of the array each of these counts.
+      collapsed: the axes of the array that the windows lack.
+      window: the axes of the result, without new ones, that are axes of windows.
+      window_sizes: the size of a window along each axis of the array.
+      shape: of the result, without new axes.
+      full_shape: of the result.
+      new_axes: the axes of the result that None made.
+      reversed: the axes of the result, without new ones, that go backwards.
+      ordered: whether indices ascend and are unique, because they are of ints and slices alone.
+    """
+
+    indices: Any
+    index_axes: tuple[int, ...]
+    collapsed: tuple[int, ...]
+    window: tuple[int, ...]
+    window_sizes: tuple[int, ...]
+    shape: tuple[int, ...]
+    full_shape: tuple[int, ...]
+    new_axes: tuple[int, ...]
+    reversed: tuple[int, ...]
+    ordered: bool
+
+
+def place(resolved: Resolved, wrap: bool) -> Placement:
+    """Compute where the entries of an index land.
+
+    Arrays of one axis or more broadcast together, with ints and scalars. Their axes come where the
+    first of these is, if no slice or new axis is between them; otherwise first. Negative indices
+    count from the end if `wrap`.
+
+    Raises ValueError if the arrays do not broadcast together.
+    """
+    entries, sizes, _ = resolved
+    axes: dict[int, int] = {}
+    values: dict[int, Any] = {}
+    for k, entry in enumerate(entries):
+        if entry is None:
+            continue
+        axis = axes[k] = len(axes)
+        kind = type(entry)
+        if kind is int:
+            index = entry + sizes[axis] if entry < 0 and wrap else entry
+            # Far out of bounds is as far as int32 goes.
+            values[k] = min(max(index, _INT32.min), _INT32.max)
+        elif kind is not tuple and entry is not ALL:
+            values[k] = from_start(entry, sizes[axis]) if wrap else entry
+    group, block = _broadcast_together(values)
+    order = range(len(entries))
+    if group and group[-1] - group[0] + 1 != len(group):
+        order = group[:1] + [k for k in order if k not in values]
+
+    components: list[tuple[Any, tuple[int, ...]]] = []
+    index_axes: list[int] = []
+    collapsed: list[int] = []
+    window: list[int] = []
+    window_sizes = list(sizes)
+    shape: list[int] = []
+    batch: list[int] = []
+    full_shape: list[int] = []
+    new_axes: list[int] = []
+    backwards: list[int] = []
+    for k in order:
+        entry = entries[k]
+        if entry is None:
+            new_axes.append(len(full_shape))
+            full_shape.append(1)
+            continue
+        axis = axes[k]
+        if entry is ALL:
+            window.append(len(shape))
+            shape.append(sizes[axis])
+            full_shape.append(sizes[axis])
+            continue
+        if group and k in values:
+            if k != group[0]:
+                continue
+            dims = tuple(range(len(batch), len(batch) + len(block)))
+            for member in group:
+                components.append((_as_int32(values[member]), dims))
+                index_axes.append(axes[member])
+                collapsed.append(axes[member])
+                window_sizes[axes[member]] = 1
+            batch += block
+            shape += block
+            full_shape += block
+            continue
+        index_axes.append(axis)
+        if k in values:
+            components.append((_as_int32(values[k]), ()))
+            collapsed.append(axis)
+            window_sizes[axis] = 1
+            continue
+        start, count, step, _ = entry
+        if step == 1:
+            components.append((_as_int32(start), ()))
+            window.append(len(shape))
+            window_sizes[axis] = count
+        else:
+            if step < 0:
+                backwards.append(len(shape))
+            components.append((_every(start, count, step), (len(batch),)))
+            batch.append(count)
+            collapsed.append(axis)
+            window_sizes[axis] = 1
+        shape.append(count)
+        full_shape.append(count)
+    return Placement(
+        _joined(components, tuple(batch)),
+        tuple(index_axes),
+        tuple(sorted(collapsed)),
+        tuple(window),
+        tuple(window_sizes),
+        tuple(shape),
+        tuple(full_shape),
+        tuple(new_axes),
+        tuple(backwards),
+        not group,
+    )
+
+
+def from_start(index: Any, size: int) -> Any:
+    """Indices along an axis, of which negative ones count from its end, counted from its start."""
+    dtype = typeof(index).dtype
+    if not issubdtype(dtype, np.signedinteger):
+        return index
+    if dtype.itemsize < 4 and size > np.iinfo(dtype).max:
+        index, dtype = convert(index, int32, False), int32
+    scalar = dtype.type
+    if isinstance(index, np.ndarray):
+        negative = np.less(index, 0)
+        if not index.ndim:
+            index, negative = index[()], negative[()]
+    else:
+        negative = process(lt_p, (index, scalar(0)), {})
+    moved = process(add_p, (index, scalar(size)), {})
+    return process(select_n_p, (negative, index, moved), {})
+
+
+def _broadcast_together(values: dict[int, Any]) -> tuple[list[int], tuple[int, ...]]:
+    """Broadcast arrays, and what goes with them, in place; which they are, and their shape.
+
+    Nothing is, where there are only ints and scalars.
+    """
+    shapes = {k: () if type(value) is int else value.shape for k, value in values.items()}
+    if not any(shapes.values()):
+        return [], ()
+    try:
+        block = broadcast_shapes(*shapes.values())
+    except ValueError:
+        raise ValueError(
+            "Incompatible shapes for broadcasting: the arrays of an index must broadcast together, "
+            f"got shapes={[shapes[k] for k in shapes]}. To index rows and columns independently, "
+            "use x[rows[:, None], columns], or jnp.ix_."
+        ) from None
+    for k, value in values.items():
+        if shapes[k] != block:
+            dims = ascending(len(block))[len(block) - len(shapes[k]) :]
+            values[k] = _spread(value, block, dims)
+    return list(values), block
+
+
+def _spread(value: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    return process(
+        broadcast_in_dim_p,
+        (value,),
+        {"shape": shape, "broadcast_dimensions": dims, "sharding": None},
+    )
+
+
+def _as_int32(value: Any) -> Any:
+    if type(value) is int:
+        return np.int32(value)
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
+    return convert(value, int32, False)
+
+
+def _every(start: Any, count: int, step: int) -> Any:
+    """The indices of a slice with a step, ascending."""
+    if count <= 1 and not _INT32.min <= step <= _INT32.max:
+        step = 1
+    steps = mul(np.int32(step), iota(int32, count))
+    indices = process(add_p, (_as_int32(start), steps), {})
+    return process(rev_p, (indices,), {"dimensions": (0,)}) if step < 0 else indices
+
+
+def _joined(components: list[tuple[Any, tuple[int, ...]]], batch: tuple[int, ...]) -> Any:
+    parts = tuple([_spread(value, (*batch, 1), dims) for value, dims in components])
+    if not parts:
+        return np.zeros((*batch, 0), np.int32)
+    if len(parts) == 1:
+        return parts[0]
+    return process(concatenate_p, parts, {"dimension": len(batch)})

@@ -1,0 +1,450 @@
+"""Reading by an index: `x[1:3, i, None, mask]` by NumPy's rules, as slices where it can be."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.core.aval import typeof
+from hlofront.core.trace import is_eager, process
+from hlofront.numpy.index_entries import ALL, Resolved, from_start, int32, place, resolve
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import full
+from hlofront.primitives.dynamic_slicing import dynamic_slice_p
+from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from hlofront.primitives.shaping import broadcast_in_dim_p, rev_p, squeeze_p
+from hlofront.primitives.slicing import slice_in_dim, slice_p
+from hlofront.bridge.client import ArrayImpl
+from hlofront.runtime.operation import operation
+
+_MODE = GatherScatterMode
+# Where an index is out of bounds these read what is nearest, as dynamic_slice does.
+_NEAREST = (None, _MODE.CLIP, _MODE.PROMISE_IN_BOUNDS)
+
+
+def read(
+    array: Any,
+    resolved: Resolved,
+    mode: Any = None,
+    fill_value: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap: bool = True,
+) -> Any:
+    """The part of an array that an index names, by the fewest and simplest operations.
+
+    Ints and slices alone become a slice; where an int is computed or out of bounds, a
+    dynamic_slice; everything else a gather.
+    """
+    entries, sizes, inserted = resolved
+    if mode in _NEAREST and not inserted:
+        static, dynamic, axis = True, True, 0
+        for entry in entries:
+            if entry is None:
+                continue
+            kind = type(entry)
+            if kind is int:
+                static = static and (-sizes[axis] if wrap else 0) <= entry < sizes[axis]
+            elif kind is tuple:
+                static = static and type(entry[0]) is int
+                dynamic = dynamic and entry[2] in (1, -1)
+            elif entry is not ALL:
+                static = False
+                dynamic = dynamic and not entry.ndim
+            axis += 1
+        if static:
+            return _sliced(array, entries, sizes)
+        if dynamic:
+            return _dynamically_sliced(array, entries, sizes, wrap)
+    return _gathered(array, resolved, mode, fill_value, indices_are_sorted, unique_indices, wrap)
+
+
+# ---- by slice ----------------------------------------------------------------------------------
+
+
+def _sliced(array: Any, entries: list[Any], sizes: tuple[int, ...]) -> Any:
+    starts, limits, strides, dropped, backwards, new, shape = [], [], [], [], [], [], []
+    axis = 0
+    for entry in entries:
+        if entry is None:
+            new.append(len(shape))
+            shape.append(1)
+            continue
+        size = sizes[axis]
+        if entry is ALL:
+            start, limit, stride = 0, size, 1
+            shape.append(size)
+        elif type(entry) is int:
+            start = entry + size if entry < 0 else entry
+            limit, stride = start + 1, 1
+            dropped.append(axis)
+        else:
+            start, count, step, stop = entry
+            if step > 0:
+                limit, stride = max(start, stop), step
+            else:
+                high, stride = start, -step
+                start = high + (count - 1) * step if count else stop + 1
+                limit = high + 1 if count else start
+                backwards.append(axis)
+            shape.append(count)
+        starts.append(start)
+        limits.append(limit)
+        strides.append(stride)
+        axis += 1
+    if any(starts) or tuple(limits) != sizes or any(stride != 1 for stride in strides):
+        array = process(
+            slice_p,
+            (array,),
+            {
+                "start_indices": tuple(starts),
+                "limit_indices": tuple(limits),
+                "strides": None if all(stride == 1 for stride in strides) else tuple(strides),
+            },
+        )
+    return _finished(array, dropped, backwards, new, shape)
+
+
+def _finished(array: Any, dropped: Any, backwards: Any, new: Any, shape: Any) -> Any:
+    """Turn axes around, drop those of ints, and put in new ones."""
+    if backwards:
+        array = process(rev_p, (array,), {"dimensions": tuple(backwards)})
+    if dropped:
+        array = process(squeeze_p, (array,), {"dimensions": tuple(dropped)})
+    return _with_new_axes(array, new, tuple(shape))
+
+
+def _with_new_axes(array: Any, new: Any, shape: tuple[int, ...]) -> Any:
+    if not new:
+        return array
+    old = tuple([axis for axis in range(len(shape)) if axis not in new])
+    return process(
+        broadcast_in_dim_p,
+        (array,),
+        {"shape": shape, "broadcast_dimensions": old, "sharding": None},
+    )
+
+
+# ---- by dynamic_slice --------------------------------------------------------------------------
+
+
+def _dynamically_sliced(
+    array: Any, entries: list[Any], sizes: tuple[int, ...], wrap: bool
+) -> Any:
+    starts, counts, dropped, backwards, new, shape = [], [], [], [], [], []
+    axis = 0
+    for entry in entries:
+        if entry is None:
+            new.append(len(shape))
+            shape.append(1)
+            continue
+        if entry is ALL or type(entry) is tuple:
+            start, count, step, stop = (0, sizes[axis], 1, 0) if entry is ALL else entry
+            if step < 0:
+                start = start + 1 - count if count else stop + 1
+                backwards.append(axis)
+            shape.append(count)
+        else:
+            start, count = entry, 1
+            dropped.append(axis)
+        starts.append(_start(start))
+        counts.append(count)
+        axis += 1
+    if wrap:
+        starts = [from_start(start, size) for start, size in zip(starts, sizes, strict=True)]
+    array = process(dynamic_slice_p, (array, *starts), {"slice_sizes": tuple(counts)})
+    return _finished(array, dropped, backwards, new, shape)
+
+
+def _start(start: Any) -> Any:
+    if type(start) is int:
+        try:
+            return np.int32(start)
+        except OverflowError:
+            raise _too_large(start) from None
+    if isinstance(start, np.ndarray):
+        start = start[()]
+    return convert(start, int32, False)
+
+
+def _too_large(index: int) -> OverflowError:
+    return OverflowError(
+        f"Python int {index} too large to convert to int32: as an index it is out of bounds of "
+        "every array."
+    )
+
+
+# ---- by gather ---------------------------------------------------------------------------------
+
+
+def _gathered(
+    array: Any,
+    resolved: Resolved,
+    mode: Any,
+    fill_value: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    wrap: bool,
+) -> Any:
+    placed = place(resolved, wrap)
+    array = with_inserted(array, resolved)
+    if 0 in placed.shape:
+        result = full(placed.shape, 0, typeof(array).dtype)
+    else:
+        result = gather(
+            array,
+            placed.indices,
+            GatherDimensionNumbers(placed.window, placed.collapsed, placed.index_axes),
+            placed.window_sizes,
+            indices_are_sorted=indices_are_sorted or placed.ordered,
+            unique_indices=unique_indices or placed.ordered,
+            mode=mode,
+            fill_value=fill_value,
+        )
+        if placed.reversed:
+            result = process(rev_p, (result,), {"dimensions": placed.reversed})
+    return _with_new_axes(result, placed.new_axes, placed.full_shape)
+
+
+def with_inserted(array: Any, resolved: Resolved) -> Any:
+    """The array with an axis of size 1 for each scalar boolean of an index."""
+    return _with_new_axes(array, resolved.inserted, resolved.sizes)
+
+
+# ---- eager -------------------------------------------------------------------------------------
+#
+# An index is split in two: what decides the shape is a static key; the rest, ints and where slices
+# start, are operands. So x[0] and x[1], and x[i:i+2] for all i, are one executable.
+
+INDEX, ARRAY = "index", "array"
+_ONE = (INDEX,)
+VECTOR = (ARRAY,)
+
+
+@operation(static_argnames=("key",))
+def _basic(array, key, *operands):
+    """Read by ints and slices; `operands` are counted from 0, of slices the least index."""
+    sizes = typeof(array).shape
+    operands = iter(operands)
+    starts, spans, strides, dropped, backwards, new, shape = [], [], [], [], [], [], []
+    moved = False
+    for part in key:
+        if part is None:
+            new.append(len(shape))
+            shape.append(1)
+            continue
+        axis = len(starts)
+        start, span, stride = np.int32(0), sizes[axis], 1
+        if part is ALL:
+            shape.append(span)
+        elif part is INDEX:
+            start, span, moved = convert(next(operands), int32, False), 1, True
+            dropped.append(axis)
+        else:
+            count, step, from_zero = part
+            stride = abs(step)
+            span = (count - 1) * stride + 1 if count else 0
+            if step < 0:
+                backwards.append(axis)
+            if not from_zero:
+                start = convert(next(operands), int32, False)
+            moved = moved or not from_zero or span != sizes[axis]
+            shape.append(count)
+        starts.append(start)
+        spans.append(span)
+        strides.append(stride)
+    rest = sizes[len(starts) :]
+    starts += [np.int32(0)] * len(rest)
+    spans += rest
+    strides += [1] * len(rest)
+    shape += rest
+    if moved:
+        array = process(dynamic_slice_p, (array, *starts), {"slice_sizes": tuple(spans)})
+    if any(stride != 1 for stride in strides):
+        zeros = (0,) * len(spans)
+        array = process(
+            slice_p,
+            (array,),
+            {
+                "start_indices": zeros,
+                "limit_indices": tuple(spans),
+                "strides": tuple(strides),
+            },
+        )
+    return _finished(array, dropped, backwards, new, shape)
+
+
+@operation(static_argnames=("key", "options"))
+def _advanced(array, key, options, *operands):
+    """Read by arrays as well; `operands` are as given, of slices the first index."""
+    return read(array, rebuilt(key, typeof(array).shape, operands), *options)
+
+
+_DEFAULT = (None, None, False, False, True)
+
+
+def _read_eagerly(array: Any, shape: tuple[int, ...], index: Any) -> Any:
+    resolved = resolve(index, shape)
+    key: list[Any] = []
+    operands: list[Any] = []
+    axis = 0
+    if resolved.inserted:
+        return _advanced(array, *split(resolved, _DEFAULT))
+    for entry in resolved.entries:
+        kind = type(entry)
+        if entry is None:
+            key.append(None)
+            continue
+        if kind is int:
+            size = shape[axis]
+            key.append(INDEX)
+            operands.append(_within(entry, size))
+        elif kind is tuple:
+            start, count, step, _ = entry
+            if step < 0 and count:
+                start += (count - 1) * step
+            if start == 0 or not count:
+                key.append((count, step, True))
+            else:
+                key.append((count, step, False))
+                operands.append(start)
+        elif entry is ALL:
+            key.append(ALL)
+        else:
+            return _advanced(array, *split(resolved, _DEFAULT))
+        axis += 1
+    while key and key[-1] is ALL:
+        key.pop()
+    if not key:
+        return array
+    return _basic(array, tuple(key), *operands)
+
+
+def _within(index: int, size: int) -> int:
+    """An index counted from 0, and the nearest that there is."""
+    if not -0x8000_0000 <= index <= 0x7FFF_FFFF:
+        raise _too_large(index)
+    if index < 0:
+        index += size
+        return 0 if index < 0 else index
+    return size - 1 if index >= size else index
+
+
+def split(resolved: Resolved, options: Any) -> tuple[Any, ...]:
+    """An index as a static key, the options, and operands; `rebuilt` puts it together again."""
+    key: list[Any] = []
+    operands: list[Any] = []
+    for entry in resolved.entries:
+        kind = type(entry)
+        if kind is int:
+            key.append(INDEX)
+            operands.append(min(max(entry, -0x8000_0000), 0x7FFF_FFFF))
+        elif kind is tuple:
+            start, count, step, stop = entry
+            if start == 0 or not count:
+                key.append(entry)
+            else:
+                key.append((count, step))
+                operands.append(start)
+        elif entry is None or entry is ALL:
+            key.append(entry)
+        else:
+            key.append(ARRAY)
+            operands.append(entry)
+    if resolved.inserted:
+        key.append(tuple(["inserted", *resolved.inserted]))
+    return tuple(key), options, *operands
+
+
+def rebuilt(key: tuple[Any, ...], shape: tuple[int, ...], operands: Any) -> Resolved:
+    """What `split` took apart, with traced operands."""
+    operands = iter(operands)
+    entries: list[Any] = []
+    inserted: list[int] = []
+    for part in key:
+        if part is INDEX or part is ARRAY:
+            entries.append(next(operands))
+        elif type(part) is not tuple or len(part) == 4:
+            entries.append(part)
+        elif part[0] == "inserted":
+            inserted = list(part[1:])
+        else:
+            entries.append((next(operands), part[0], part[1], 0))
+    for axis in inserted:
+        shape = (*shape[:axis], 1, *shape[axis:])
+    taken = sum(entry is not None for entry in entries)
+    return Resolved(entries + [ALL] * (len(shape) - taken), shape, inserted)
+
+
+@boundary
+def getitem(array: Any, index: Any) -> Any:
+    """`array[index]` where `array` may be traced."""
+    return read(array, resolve(index, array.aval.shape))
+
+
+@boundary
+def getitem_of_array(array: Any, index: Any) -> Any:
+    """`array[index]` for an array on a device."""
+    aval = array.aval
+    shape = aval.shape
+    if not is_eager():
+        return read(array, resolve(index, shape))
+    if shape:
+        kind = type(index)
+        if kind is int and shape[0]:
+            return _basic(array, _ONE, _within(index, shape[0]))
+        if kind is ArrayImpl and index.aval.dtype.kind in "iu" and shape[0]:
+            return _advanced(array, VECTOR, _DEFAULT, index)
+    return _read_eagerly(array, shape, index)
+
+
+def get(array: Any, index: Any, options: tuple[Any, ...]) -> Any:
+    """`array[index]` with the options of `.at[index].get`: mode, fill value, sorted, unique, wrap."""
+    resolved = resolve(index, array.aval.shape)
+    if is_eager():
+        return _advanced(array, *split(resolved, options))
+    return read(array, resolved, *options)
+
+
+# ---- iteration ---------------------------------------------------------------------------------
+
+# This many rows are taken apart by one executable.
+_ROWS = 128
+
+
+@operation(static_argnames=("count",))
+def _rows(array, start, count):
+    part = process(
+        dynamic_slice_p,
+        (array, convert(start, int32, False), *[np.int32(0)] * (typeof(array).ndim - 1)),
+        {"slice_sizes": (count, *typeof(array).shape[1:])},
+    )
+    return tuple(_traced_rows(part))
+
+
+def _traced_rows(array: Any) -> Iterator[Any]:
+    for i in range(typeof(array).shape[0]):
+        yield process(squeeze_p, (slice_in_dim(array, i, i + 1),), {"dimensions": (0,)})
+
+
+def _eager_rows(array: Any, size: int) -> Iterator[Any]:
+    for start in range(0, size, _ROWS):
+        yield from _rows(array, start, min(_ROWS, size - start))
+
+
+def iterate(array: Any) -> Iterator[Any]:
+    """The rows of an array, along its first axis.
+
+    Raises TypeError for an array without axes.
+    """
+    shape = array.aval.shape
+    if not shape:
+        raise TypeError("iteration over a 0-d array: it has no axis to go along.")
+    if is_eager() and type(array) is ArrayImpl:
+        return _eager_rows(array, shape[0])
+    return _traced_rows(array)
+
+
+TRACER_METHODS = {"__getitem__": getitem}
+ARRAY_METHODS = {"__getitem__": getitem_of_array, "__iter__": iterate}

@@ -1,0 +1,186 @@
+"""The operator wire: what Python's operators and the methods of arrays and tracers mean."""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.elements import all_dtypes
+from hlofront.bridge import state
+from hlofront.bridge.client import ArrayImpl
+from hlofront.core.operators import plug_in_operators
+from hlofront.core.trace import process
+from hlofront.numpy import bitwise, division, logic, powers, ufuncs
+from hlofront.primitives import comparing, elementwise
+from hlofront.primitives.families import (
+    COMPLEX,
+    FLOAT,
+    INT,
+    NUMBER,
+    Kinds,
+    accepts,
+)
+from hlofront.runtime.operation import is_operand, operation
+
+_x64 = state.enable_x64
+_float32, _float64 = np.dtype("float32"), np.dtype("float64")
+_int32, _int64 = np.dtype("int32"), np.dtype("int64")
+
+# ---- binary operators --------------------------------------------------------------------------
+# Of arrays they are C++ functions, which Python binds as methods. Of tracers they are Python ones
+# that write the equation at once where nothing has to be promoted: programs are long.
+
+
+def _array_operator(function: Any, swapped: bool) -> Any:
+    nested = function.when_traced is function
+    raw = function.__wrapped__
+    if not swapped:
+        return operation(raw, defers=True, nested=nested)
+
+    def reflected(x, y):
+        return (function if nested else raw)(y, x)
+
+    ufuncs.rename(reflected, f"reflected_{raw.__name__}", f"{raw.__name__} of swapped operands.")
+    return operation(reflected, defers=True)
+
+
+def _tracer_operator(
+    function: Any, primitive: Any, kinds: Kinds, swapped: bool
+) -> Callable[[Any, Any], Any]:
+    """The method of tracers.
+
+    Args:
+      function: what it means in general.
+      primitive: what it is for two operands of one dtype of these kinds.
+      kinds: none where there is no such primitive.
+      swapped: whether the tracer is the operand on the right.
+    """
+    general = function.when_traced
+    dtypes = frozenset(dtype for dtype in all_dtypes if kinds and accepts(dtype, kinds))
+    with_int, with_float = _int32 in dtypes, _float32 in dtypes
+    params: dict[str, Any] = {"out_dtype": None} if primitive is elementwise.mul_p else {}
+
+    def method(self, other):
+        aval = self.aval
+        type_ = type(other)
+        if type_ is type(self):
+            if other.aval is aval and aval.dtype in dtypes:
+                return process(primitive, (other, self) if swapped else (self, other), params)
+        elif type_ is float:
+            if with_float and aval.dtype is (_float64 if _x64.value else _float32):
+                return process(primitive, (other, self) if swapped else (self, other), params)
+        elif type_ is int:
+            if -0x8000_0000 <= other <= 0x7FFF_FFFF:
+                dtype = aval.dtype
+                if dtype is (_float64 if _x64.value else _float32):
+                    if with_float:
+                        other = float(other)
+                        return process(
+                            primitive, (other, self) if swapped else (self, other), params
+                        )
+                elif with_int and dtype is (_int64 if _x64.value else _int32):
+                    return process(primitive, (other, self) if swapped else (self, other), params)
+        elif not is_operand(other):
+            return NotImplemented
+        return general(other, self) if swapped else general(self, other)
+
+    name = function.__wrapped__.__name__
+    return ufuncs.rename(method, f"reflected_{name}" if swapped else name, function.__doc__)
+
+
+_INEXACT = FLOAT + COMPLEX
+
+# name -> the function, its primitive, the dtypes that need no promotion, and whether 2 @ x is asked.
+_BINARY: dict[str, tuple[Any, Any, Kinds, bool]] = {
+    "add": (ufuncs.add, elementwise.add_p, NUMBER, True),
+    "sub": (ufuncs.subtract, elementwise.sub_p, NUMBER, True),
+    "mul": (ufuncs.multiply, elementwise.mul_p, NUMBER, True),
+    "truediv": (ufuncs.divide, elementwise.div_p, _INEXACT, True),
+    "floordiv": (division.floor_divide, None, (), True),
+    "mod": (division.remainder, None, (), True),
+    "divmod": (division.divmod, None, (), True),
+    "and": (bitwise.bitwise_and, elementwise.and_p, INT, True),
+    "or": (bitwise.bitwise_or, elementwise.or_p, INT, True),
+    "xor": (bitwise.bitwise_xor, elementwise.xor_p, INT, True),
+    "lshift": (bitwise.left_shift, elementwise.shift_left_p, INT, True),
+    "rshift": (bitwise.right_shift, None, (), True),
+    "eq": (logic.equal, comparing.eq_p, NUMBER, False),
+    "ne": (logic.not_equal, comparing.ne_p, NUMBER, False),
+    "lt": (logic.less, comparing.lt_p, INT + FLOAT, False),
+    "le": (logic.less_equal, comparing.le_p, INT + FLOAT, False),
+    "gt": (logic.greater, comparing.gt_p, INT + FLOAT, False),
+    "ge": (logic.greater_equal, comparing.ge_p, INT + FLOAT, False),
+}
+
+
+def _binary_members() -> tuple[dict[str, Any], dict[str, Any]]:
+    tracers, arrays = {}, {}
+    for name, (function, primitive, kinds, reflects) in _BINARY.items():
+        for swapped in (False, True) if reflects else (False,):
+            member = f"__r{name}__" if swapped else f"__{name}__"
+            tracers[member] = _tracer_operator(function, primitive, kinds, swapped)
+            arrays[member] = _array_operator(function, swapped)
+    return tracers, arrays
+
+
+# ---- powers ------------------------------------------------------------------------------------
+
+_power = _array_operator(powers.power, False)
+
+
+def _array_power(self, other):
+    """Elementwise power; an exponent that is an integer of the host is part of the program."""
+    exponent = powers.static_exponent(other)
+    return _power(self, other) if exponent is None else powers.integer_power(self, exponent)
+
+
+def _tracer_power(self, other):
+    """Elementwise power."""
+    if not is_operand(other):
+        return NotImplemented
+    return powers.power.when_traced(self, other)
+
+
+def _tracer_reflected_power(self, other):
+    """Elementwise power of what is on the left."""
+    if not is_operand(other):
+        return NotImplemented
+    return powers.power.when_traced(other, self)
+
+
+# ---- unary operators ---------------------------------------------------------------------------
+
+_UNARY = {
+    "__neg__": ufuncs.negative,
+    "__pos__": ufuncs.positive,
+    "__abs__": ufuncs.absolute,
+    "__invert__": bitwise.invert,
+}
+
+
+# ---- all together ------------------------------------------------------------------------------
+
+# Each gives `ARRAY_METHODS`: name -> an operation, a function, or a property.
+_CHAPTERS: tuple[ModuleType, ...] = ()
+
+
+def _methods() -> dict[str, Any]:
+    found: dict[str, Any] = dict(_UNARY)
+    for chapter in _CHAPTERS:
+        found |= chapter.ARRAY_METHODS
+    return found
+
+
+def plug_in() -> None:
+    """Give arrays and tracers their operators and methods."""
+    tracers, arrays = _binary_members()
+    tracers |= {"__pow__": _tracer_power, "__rpow__": _tracer_reflected_power}
+    arrays |= {"__pow__": _array_power, "__rpow__": _array_operator(powers.power, True)}
+    for name, method in _methods().items():
+        arrays[name] = method
+        tracers[name] = getattr(method, "when_traced", method)
+    plug_in_operators(tracers, ArrayImpl, arrays)
+
+
+plug_in()

@@ -1,0 +1,146 @@
+"""Rounding, and keeping numbers within bounds."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import choose, operands, promote_args, with_shape
+from hlofront.numpy.ufuncs import (
+    any_operand,
+    bool_,
+    inexact_operand,
+    is_complex,
+    is_integer,
+    refuse_out,
+    scalar_like,
+    unary_operation,
+)
+from hlofront.primitives import comparing, converting, elementwise
+from hlofront.primitives.elementwise import RoundingMethod
+from hlofront.primitives.shaping import broadcast_shapes
+from hlofront.runtime.operation import operation
+
+
+def _unless_integer(apply):
+    return lambda x: x if is_integer(typeof(x)) else apply(x)
+
+
+floor = unary_operation(
+    np.floor,
+    "Elementwise greatest whole number not above x, in its dtype.",
+    _unless_integer(elementwise.floor),
+    any_operand,
+)
+ceil = unary_operation(
+    np.ceil,
+    "Elementwise least whole number not below x, in its dtype.",
+    _unless_integer(elementwise.ceil),
+    any_operand,
+)
+
+
+def toward_zero(x: Any) -> Any:
+    """Floats without their fractions."""
+    negative = comparing.lt(x, scalar_like(typeof(x), 0))
+    return comparing.select(negative, elementwise.ceil(x), elementwise.floor(x))
+
+
+@operation
+@like(np.trunc)
+def trunc(x):
+    """Elementwise x without its fraction, in its dtype."""
+    return _unless_integer(toward_zero)(any_operand("trunc", x))
+
+
+def _to_even(x):
+    return elementwise.round(x, RoundingMethod.TO_NEAREST_EVEN)
+
+
+def _parts(x, apply):
+    if not is_complex(typeof(x)):
+        return apply(x)
+    return elementwise.complex(apply(elementwise.real(x)), apply(elementwise.imag(x)))
+
+
+@operation
+@like(np.rint)
+def rint(x, /):
+    """Elementwise nearest whole number, halves to even, as a float."""
+    aval = typeof(any_operand("rint", x))
+    x = inexact_operand("rint", x)
+    return x if is_integer(aval) else _parts(x, _to_even)
+
+
+@operation(static_argnames=("decimals",), nested=True)
+@like(np.round)
+def round(a, decimals=0, out=None):
+    """Elementwise rounding to a number of decimal places, halves to even, in the dtype of `a`.
+
+    Raises ValueError for booleans.
+    """
+    refuse_out("round", out)
+    a = any_operand("round", a)
+    aval = typeof(a)
+    if issubdtype(aval.dtype, np.integer):
+        return a if decimals >= 0 else _round_integer(a, 10**-decimals)
+    if aval.dtype == bool_:
+        raise ValueError("round does not accept booleans: convert them with .astype(int) first.")
+    return _parts(a, lambda x: _round_float(x, decimals))
+
+
+around = round
+
+
+def _round_float(x, decimals):
+    if decimals == 0:
+        return _to_even(x)
+    aval = typeof(x)
+    # Numbers of 16 bits times 10 ** decimals would soon be infinite.
+    if aval.dtype == np.float16:
+        rounded = _round_float(converting.convert(x, np.dtype("float32"), False), decimals)
+        return converting.convert(rounded, aval.dtype, False)
+    factor = scalar_like(aval, 10.0**decimals)
+    return elementwise.div(_to_even(elementwise.mul(x, factor)), factor)
+
+
+def _round_integer(x, unit):
+    aval = typeof(x)
+    if unit > np.iinfo(aval.dtype).max:
+        return elementwise.mul(x, scalar_like(aval, 0))
+    unit, zero, one, two = (scalar_like(aval, number) for number in (unit, 0, 1, 2))
+    # What is left above the multiple of `unit` that is not above x.
+    left = elementwise.rem(x, unit)
+    if issubdtype(aval.dtype, np.signedinteger):
+        left = choose("round", comparing.lt(left, zero), elementwise.add(left, unit), left)
+    below = elementwise.sub(x, left)
+    half = elementwise.sub(unit, left)
+    is_odd = comparing.ne(elementwise.rem(elementwise.div(below, unit), two), zero)
+    tie = elementwise.bitwise_and(comparing.eq(left, half), is_odd)
+    up = elementwise.bitwise_or(comparing.gt(left, half), tie)
+    return choose("round", up, elementwise.add(below, unit), below)
+
+
+@operation
+@like(np.clip)
+def clip(arr=None, /, min=None, max=None):
+    """Elementwise arr, but no less than `min` and no more than `max`, which wins.
+
+    Raises ValueError for complex numbers.
+    """
+    if arr is None:
+        raise ValueError("clip wants an array: jnp.clip(x, min, max)")
+    for x in (arr, min, max):
+        if x is not None and is_complex(typeof(any_operand("clip", x))):
+            raise ValueError(
+                "clip was given complex numbers, which have no order: clip their .real and .imag "
+                "parts."
+            )
+    (arr,), _ = operands("clip", (arr,))
+    if min is not None:
+        arr = elementwise.max(*promote_args("clip", min, arr))
+    if max is not None:
+        arr = elementwise.min(*promote_args("clip", max, arr))
+    return arr

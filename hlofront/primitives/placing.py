@@ -1,0 +1,106 @@
+"""Primitives that say where values are to be: device_put."""
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.core.marks import Zero
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import batch, infer, jvp, transpose
+from hlofront.core.trace import process
+
+
+class MemorySpace(enum.Enum):
+    """The kinds of memory that a device works with: its own, and that of its host."""
+
+    Device = "device"
+    Host = "pinned_host"
+    Any = "any"
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+
+class CopySemantics(enum.IntEnum):
+    """What device_put may do with the memory of its operand."""
+
+    REUSE_INPUT = 0
+    DONATE_INPUT = 1
+    ALWAYS_COPY = 2
+
+    def __repr__(self) -> str:
+        return f"ArrayCopySemantics.{self.name}"
+
+    __str__ = __repr__
+
+
+# Per operand: where it goes (None: where it is, or by default), where it is said to be, and what
+# may be done with its memory. Within a compiled program all values are on its device, so that this
+# is no operation there.
+device_put_p = Primitive("device_put", multiple_results=True)
+
+
+def device_put(
+    operands: Sequence[Any],
+    devices: Sequence[Any],
+    srcs: Sequence[Any],
+    copy_semantics: Sequence[CopySemantics],
+) -> list[Any]:
+    """Put each operand on its device, device_put's user interface being in runtime/transfer.py."""
+    return process(
+        device_put_p,
+        tuple(operands),
+        {
+            "devices": tuple(devices),
+            "srcs": tuple(srcs),
+            "copy_semantics": tuple(copy_semantics),
+        },
+    )
+
+
+@infer(device_put_p)
+def _(*avals, devices, srcs, copy_semantics):
+    return list(avals)
+
+
+@jvp(device_put_p)
+def _(primals, tangents, *, devices, srcs, copy_semantics):
+    outputs = device_put(primals, devices, srcs, copy_semantics)
+    known = [i for i, tangent in enumerate(tangents) if not isinstance(tangent, Zero)]
+    results = list(tangents)
+    if known:
+        moved = device_put(
+            [tangents[i] for i in known],
+            [devices[i] for i in known],
+            [srcs[i] for i in known],
+            [copy_semantics[i] for i in known],
+        )
+        for i, tangent in zip(known, moved, strict=True):
+            results[i] = tangent
+    return outputs, results
+
+
+@transpose(device_put_p)
+def _(cotangents, *_, devices, srcs, copy_semantics):
+    if CopySemantics.DONATE_INPUT in copy_semantics:
+        raise ValueError(
+            "device_put with donate=True cannot be transposed: the way back would need the buffer "
+            "that was given away. Leave donate out where derivatives are taken."
+        )
+    known = [i for i, cotangent in enumerate(cotangents) if not isinstance(cotangent, Zero)]
+    results = list(cotangents)
+    if known:
+        moved = device_put(
+            [cotangents[i] for i in known],
+            [srcs[i] for i in known],
+            [devices[i] for i in known],
+            [CopySemantics.ALWAYS_COPY] * len(known),
+        )
+        for i, cotangent in zip(known, moved, strict=True):
+            results[i] = cotangent
+    return results
+
+
+@batch(device_put_p)
+def _(values, axes, *, devices, srcs, copy_semantics):
+    return device_put(values, devices, srcs, copy_semantics), axes
