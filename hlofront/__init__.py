@@ -41,10 +41,34 @@ from hlofront.core.aval import typeof as typeof
 from hlofront.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
 from hlofront.core.names import named_call as named_call
 from hlofront.core.names import named_scope as named_scope
+from hlofront.pjrt.devices import default_backend as default_backend
+from hlofront.pjrt.devices import device_count as device_count
+from hlofront.pjrt.devices import devices as devices
+from hlofront.pjrt.devices import host_count as host_count
+from hlofront.pjrt.devices import host_id as host_id
+from hlofront.pjrt.devices import host_ids as host_ids
+from hlofront.pjrt.devices import local_device_count as local_device_count
+from hlofront.pjrt.devices import local_devices as local_devices
+from hlofront.pjrt.devices import process_count as process_count
+from hlofront.pjrt.devices import process_index as process_index
+from hlofront.pjrt.devices import process_indices as process_indices
 from hlofront.runtime import array as _array
 from hlofront.runtime import engine as _engine
 from hlofront.runtime import rules as _rules
+from hlofront.runtime.assembling import make_array_from_callback as make_array_from_callback
+from hlofront.runtime.assembling import (
+    make_array_from_process_local_data as make_array_from_process_local_data,
+)
+from hlofront.runtime.assembling import (
+    make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+)
 from hlofront.runtime.jit import jit as jit
+from hlofront.runtime.shards import Shard as Shard
+from hlofront.runtime.transfer import block_until_ready as block_until_ready
+from hlofront.runtime.transfer import copy_to_host_async as copy_to_host_async
+from hlofront.runtime.transfer import device_get as device_get
+from hlofront.runtime.transfer import device_put as device_put
+from hlofront.runtime.transfer import live_arrays as live_arrays
 from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
 from hlofront.transforms.make_jaxpr import closure_convert as closure_convert
 from hlofront.transforms.make_jaxpr import eval_shape as eval_shape
@@ -55,5 +79,5 @@ del _array, _engine, _rules
 
 __getattr__, __dir__ = _lazy(
     __name__,
-    ("core", "dlpack", "dtypes", "errors", "lax", "numpy", "stages", "tree", "tree_util"),
+    ("core", "dlpack", "dtypes", "errors", "lax", "memory", "numpy", "stages", "tree", "tree_util"),
 )

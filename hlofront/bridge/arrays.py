@@ -26,10 +26,27 @@ def pieces(array: Any) -> list[Any]:
         return array._arrays
 
 
-def one_replica(array: Any) -> Any:
-    """The single-device array behind an array that is the same on all of its devices."""
+def prime(client: Any, aval: Any, sharding_of: Any) -> None:
+    """Have C++ look for the class of avals now, as it does so once per process.
+
+    `aval` is that of a scalar; `sharding_of` makes the sharding of a device.
+    """
+    device = client.local_devices()[0]
+    array = batched_device_put(aval, sharding_of(device), [0.0], [device])
     with jax_stand_ins:
-        return array._fully_replicated_shard()
+        array._fully_replicated_shard()
+
+
+def to_numpy(array: Any) -> tuple[Any, bool]:
+    """The value of an array that is the same on all of its devices, and whether it was copied."""
+    with jax_stand_ins:
+        return array._single_device_array_to_np_array_did_copy()
+
+
+def start_copy_to_host(array: Any) -> None:
+    """Have the value of an array on its way to the host."""
+    with jax_stand_ins:
+        array._copy_single_device_array_to_host_async()
 
 
 def assembled(aval: Any, sharding: Any, arrays: Sequence[Any], committed: bool) -> Any:

@@ -10,6 +10,8 @@ from hlofront.core.aval import SymbolicSize
 from hlofront.core.trace import Tracer
 
 Shape = tuple[int, ...]
+# Axes of an array, by their position.
+Axes = tuple[int, ...]
 
 
 def canonical_shape(shape: Any, context: str = "") -> Shape:

@@ -13,6 +13,7 @@ _platforms = options["jax_platforms"]
 _platform_name = options["jax_platform_name"]
 _cpu_devices = options["jax_num_cpu_devices"]
 _async_dispatch = options["jax_cpu_enable_async_dispatch"]
+_on_made: list[Callable[[Any], object]] = []
 _on_reset: list[Callable[[], object]] = []
 
 
@@ -56,9 +57,13 @@ def client_for(platform: Any = None) -> Any:
             f"{', '.join(_makers)}."
         )
     with _lock:
-        if known not in _clients:
-            _clients[known] = _makers[known]()
-    return _clients[known]
+        found = _clients.get(known)
+        if found is None:
+            found = _makers[known]()
+            for prepare in _on_made:
+                prepare(found)
+            _clients[known] = found
+    return found
 
 
 def default_platform() -> str:
@@ -82,6 +87,12 @@ def default_platform() -> str:
 def clients() -> dict[str, Any]:
     """The clients made so far, by platform."""
     return dict(_clients)
+
+
+def on_made(prepare: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Have each new client given to `prepare` before anyone else gets it; returns it."""
+    _on_made.append(prepare)
+    return prepare
 
 
 def on_reset(forget: Callable[[], object]) -> Callable[[], object]:

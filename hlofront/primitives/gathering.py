@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.dtypes import iinfo, issubdtype
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.dimensions import canonical_axes, canonical_shape, integers
+from hlofront.core.dimensions import Axes, canonical_axes, canonical_shape, integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
@@ -75,11 +75,11 @@ class GatherDimensionNumbers(NamedTuple):
       start_indices_batching_dims: those axes of the indices, in the same order.
     """
 
-    offset_dims: tuple[int, ...]
-    collapsed_slice_dims: tuple[int, ...]
-    start_index_map: tuple[int, ...]
-    operand_batching_dims: tuple[int, ...] = ()
-    start_indices_batching_dims: tuple[int, ...] = ()
+    offset_dims: Axes
+    collapsed_slice_dims: Axes
+    start_index_map: Axes
+    operand_batching_dims: Axes = ()
+    start_indices_batching_dims: Axes = ()
 
 
 gather_p = Primitive("gather")
@@ -272,14 +272,14 @@ def check_indices(name: str, indices: ShapedArray, count: int, field: str) -> tu
     return tuple(batch)
 
 
-def check_sorted_axes(name: str, field: str, axes: tuple[int, ...], ndim: int) -> None:
+def check_sorted_axes(name: str, field: str, axes: Axes, ndim: int) -> None:
     """Raise unless these are different axes of `ndim`, ascending."""
     check_axes(name, field, axes, ndim)
     if tuple(sorted(axes)) != axes:
         raise TypeError(f"{field} in {name} op must be sorted; got {axes}")
 
 
-def check_axes(name: str, field: str, axes: tuple[int, ...], ndim: int) -> None:
+def check_axes(name: str, field: str, axes: Axes, ndim: int) -> None:
     """Raise unless these are different axes of `ndim`."""
     for axis in axes:
         if not 0 <= axis < ndim:
@@ -290,9 +290,7 @@ def check_axes(name: str, field: str, axes: tuple[int, ...], ndim: int) -> None:
         raise TypeError(f"{field} in {name} op must not repeat; got: {axes}.")
 
 
-def check_disjoint(
-    name: str, field: str, axes: tuple[int, ...], other: str, others: tuple[int, ...]
-) -> None:
+def check_disjoint(name: str, field: str, axes: Axes, other: str, others: Axes) -> None:
     if not set(axes).isdisjoint(others):
         raise TypeError(
             f"{field} and {other} in {name} op must be disjoint; got: {axes} and {others}."

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from hlofront.base.caches import memoize
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import Axes
 from hlofront.core.jaxpr import Equation, Jaxpr, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
@@ -36,11 +37,11 @@ class ScatterDimensionNumbers(NamedTuple):
       scatter_indices_batching_dims: those axes of the indices, in the same order.
     """
 
-    update_window_dims: tuple[int, ...]
-    inserted_window_dims: tuple[int, ...]
-    scatter_dims_to_operand_dims: tuple[int, ...]
-    operand_batching_dims: tuple[int, ...] = ()
-    scatter_indices_batching_dims: tuple[int, ...] = ()
+    update_window_dims: Axes
+    inserted_window_dims: Axes
+    scatter_dims_to_operand_dims: Axes
+    operand_batching_dims: Axes = ()
+    scatter_indices_batching_dims: Axes = ()
 
 
 scatter_p = Primitive("scatter")

@@ -7,17 +7,21 @@ import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.bridge import stand_ins
-from hlofront.bridge.arrays import JaxRuntimeError
+from hlofront.bridge.arrays import JaxRuntimeError, prime
 from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
 from hlofront.core.aval import ShapedArray, register_value_type
+from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
+from hlofront.pjrt.shardings import on_device
 from hlofront.runtime import array_printing, exchange, shards
 from hlofront.runtime.deleted import check_not_deleted, deleted
-from hlofront.runtime.host import host_value, prefetch
+from hlofront.runtime.host import fetched, host_value, prefetch
 from hlofront.runtime.rows import rows
 from hlofront.runtime.transfer import copied, device_put
 
 stand_ins.provide("jax.core", "ShapedArray", ShapedArray)
+_scalar_aval = ShapedArray((), np.dtype("float32"))
+clients.on_made(lambda client: prime(client, _scalar_aval, on_device))
 register_value_type(ArrayImpl, lambda array: array.aval)
 
 
@@ -193,7 +197,7 @@ def __deepcopy__(self, memo):
 
 @_member
 def __array__(self, dtype=None, context=None, copy=None):
-    value = host_value(self)
+    value = fetched(self)
     if dtype is None and not copy:
         return value
     return np.array(value, dtype=dtype, copy=copy)

@@ -212,7 +212,7 @@ def _imported(external: Any, source: Any, copy: bool | None) -> Any:
         # Elements that do not lie one after the other.
         if on_host and copy is not False and "striding" in str(error):
             return None
-        if copy is False and "copy" in str(error):
+        if copy is False and "view" in str(error):
             raise ValueError(f"from_dlpack with copy=False needs a copy here: {error}") from None
         raise
 

@@ -4,32 +4,32 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.bridge.arrays import JaxRuntimeError, pieces
-from hlofront.runtime.deleted import deleted
+from hlofront.bridge.arrays import JaxRuntimeError, pieces, start_copy_to_host, to_numpy
+from hlofront.runtime.deleted import check_not_deleted, deleted
 
 
-def host_value(array: Any) -> np.ndarray:
-    """The array as a read-only NumPy array; on a CPU it shares the memory where it can.
+# NumPy asks C++ for the memory of the array, which on a CPU it shares where its dtype is one of the
+# buffer protocol, and otherwise calls `__array__`, which is `fetched`.
+host_value = np.asarray
+
+
+def fetched(array: Any) -> np.ndarray:
+    """The array as a read-only NumPy array, copied to the host if it has to be.
 
     Waits until the array is computed.
 
     Raises:
-      RuntimeError: if the array was deleted, or is partly on devices of other processes.
+      RuntimeError: if the array was deleted, its computation failed, or it is partly on devices of
+        other processes.
     """
     value = array._npy_value
-    if value is None:
-        return _fetched(array)
-    if array.is_deleted():
-        raise deleted(array)
-    return value
-
-
-def _fetched(array: Any) -> np.ndarray:
-    sharding = array._sharding
-    if not sharding.is_fully_replicated:
+    if value is not None:
+        check_not_deleted(array)
+        return value
+    if not array._sharding.is_fully_replicated:
         return _gathered(array)
     try:
-        value, copied = array._single_device_array_to_np_array_did_copy()
+        value, copied = to_numpy(array)
     except JaxRuntimeError:
         if array.is_deleted():
             raise deleted(array) from None
@@ -44,8 +44,7 @@ def _fetched(array: Any) -> np.ndarray:
 def _gathered(array: Any) -> np.ndarray:
     """The value of an array that has different parts on several devices."""
     sharding = array._sharding
-    if array.is_deleted():
-        raise deleted(array)
+    check_not_deleted(array)
     if not sharding.is_fully_addressable:
         raise RuntimeError(
             "Fetching the value of an array that spans devices of other processes is not possible: "
@@ -60,22 +59,17 @@ def _gathered(array: Any) -> np.ndarray:
         index = where[device]
         if index not in seen:  # replicas hold the same
             seen.append(index)
-            value[index] = _fetched(piece)
+            value[index] = fetched(piece)
     value.flags.writeable = False
     array._npy_value = value
     return value
 
 
 def prefetch(array: Any) -> None:
-    """Start copying the array to the host, without waiting for it."""
-    if array._npy_value is None:
-        try:
-            if array._sharding.is_fully_replicated:
-                array._copy_single_device_array_to_host_async()
-            else:
-                for piece in pieces(array):
-                    piece._copy_single_device_array_to_host_async()
-        except JaxRuntimeError:
-            if array.is_deleted():
-                raise deleted(array) from None
-            raise
+    """Start copying the array to the host, without waiting for it. On a CPU it is there."""
+    check_not_deleted(array)
+    sharding = array._sharding
+    if array._npy_value is not None or next(iter(sharding.device_set)).platform == "cpu":
+        return
+    for piece in [array] if sharding.is_fully_replicated else pieces(array):
+        start_copy_to_host(piece)

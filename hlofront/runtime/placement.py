@@ -152,7 +152,7 @@ def put(x: Any, aval: Any, device: Any, committed: bool, copied: bool = False) -
     place = place_on(device)
     if type(x) is not ArrayImpl:
         return host_put(x, aval, place, committed, copied)
+    check_not_deleted(x)
     if x._sharding is place.sharding or x._sharding == place.sharding:
         return x
-    check_not_deleted(x)
     return batched_device_put(aval, place.sharding, [x], place.devices, committed)

@@ -1,0 +1,433 @@
+"""Updating by an index: `x.at[i].add(v)`, an array as `x` is but for the elements that i names."""
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import source
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import array_dtype, issubdtype, lattice_result
+from hlofront.base.errors import ConcretizationTypeError
+from hlofront.bridge.client import ArrayImpl
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.trace import Tracer, is_eager, process
+from hlofront.higher_order.scatter_apply import scatter_apply
+from hlofront.numpy.division import divide
+from hlofront.numpy.index_entries import Resolved, place, resolve
+from hlofront.numpy.indexing import INDEX, VECTOR, get, rebuilt, split, with_inserted
+from hlofront.numpy.masked_updating import find_mask, masked_update
+from hlofront.numpy.powers import power
+from hlofront.primitives import scattering
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import full_like
+from hlofront.primitives.gathering import GatherScatterMode
+from hlofront.primitives.scattering import ScatterDimensionNumbers
+from hlofront.primitives.shaping import (
+    ascending,
+    broadcast_in_dim_p,
+    refuse_sharding,
+    rev_p,
+    squeeze_p,
+)
+from hlofront.runtime.operation import operation
+
+_SCATTERS = {
+    "set": scattering.scatter,
+    "add": scattering.scatter_add,
+    "subtract": scattering.scatter_sub,
+    "multiply": scattering.scatter_mul,
+    "min": scattering.scatter_min,
+    "max": scattering.scatter_max,
+}
+# These have no scatter: ones are multiplied by the values, and then the whole array is.
+_BY_SCALE = {"divide": divide, "power": power}
+
+
+def update(
+    array: Any,
+    resolved: Resolved,
+    method: str,
+    values: Any,
+    mode: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap: bool = True,
+) -> Any:
+    """The array, with `values` set, added, ... where an index says; `values` is func for apply."""
+    options = (mode, indices_are_sorted, unique_indices, wrap)
+    if method in _BY_SCALE:
+        scale = update(full_like(array, 1), resolved, "multiply", values, *options)
+        return _BY_SCALE[method](array, scale)
+    placed = place(resolved, wrap)
+    if 0 in placed.shape:
+        return array
+    numbers = ScatterDimensionNumbers(placed.window, placed.collapsed, placed.index_axes)
+    keywords = {
+        "indices_are_sorted": indices_are_sorted or placed.ordered,
+        "unique_indices": unique_indices or placed.ordered,
+        "mode": mode,
+    }
+    before = typeof(array)
+    if method == "apply":
+        array = scatter_apply(
+            with_inserted(array, resolved),
+            placed.indices,
+            values,
+            numbers,
+            update_shape=placed.shape,
+            **keywords,
+        )
+        return _without_inserted(array, resolved)
+    array, values = in_common_dtype(array, values)
+    values = fit(values, placed.full_shape, method)
+    if placed.new_axes:
+        values = process(squeeze_p, (values,), {"dimensions": placed.new_axes})
+    if placed.reversed:
+        values = process(rev_p, (values,), {"dimensions": placed.reversed})
+    array = with_inserted(array, resolved)
+    array = _SCATTERS[method](array, placed.indices, values, numbers, **keywords)
+    return convert(_without_inserted(array, resolved), before.dtype, before.weak_type)
+
+
+def _without_inserted(array: Any, resolved: Resolved) -> Any:
+    if not resolved.inserted:
+        return array
+    return process(squeeze_p, (array,), {"dimensions": tuple(resolved.inserted)})
+
+
+def in_common_dtype(array: Any, values: Any) -> tuple[Any, Any]:
+    """Both in the array's dtype where that holds the values' dtype, otherwise in their common one."""
+    aval, other = typeof(array), typeof(values)
+    dtype, weak = _common(aval, other)
+    if dtype == aval.dtype:
+        return array, convert(values, dtype, False)
+    return convert(array, dtype, weak), convert(values, dtype, weak)
+
+
+def _common(aval: ShapedArray, other: ShapedArray) -> Any:
+    if aval.dtype == other.dtype:
+        return aval.dtype, aval.weak_type
+    return lattice_result(((aval.dtype, aval.weak_type), (other.dtype, other.weak_type)))
+
+
+def fit(values: Any, shape: tuple[int, ...], method: str) -> Any:
+    """Values broadcast to the shape of what an index names.
+
+    Raises ValueError if they do not broadcast to it.
+    """
+    given = typeof(values).shape
+    if given == shape:
+        return values
+    rank, more = len(shape), len(shape) - len(given)
+    if more < 0 or any(
+        size not in (1, wanted) for size, wanted in zip(given, shape[more:], strict=True)
+    ):
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: x.at[index].{method}(values) wants values that "
+            f"broadcast to {shape}, the shape of x[index], and got shape {given}."
+        )
+    return process(
+        broadcast_in_dim_p,
+        (values,),
+        {"shape": shape, "broadcast_dimensions": ascending(rank)[more:], "sharding": None},
+    )
+
+
+# ---- values that do not fit the dtype ----------------------------------------------------------
+
+_FLOATING = (np.floating, np.complexfloating)
+_HELD_BY = {bool: (np.bool_, np.number), int: (np.number,), float: _FLOATING}
+
+
+def warn_if_lossy(aval: ShapedArray, values: Any) -> None:
+    """Warn if an array of this aval does not hold the dtype of the values."""
+    kind = type(values)
+    dtype = aval.dtype
+    if kind is float and dtype.kind == "f":
+        return
+    if kind in _HELD_BY and any(issubdtype(dtype, held) for held in _HELD_BY[kind]):
+        return
+    other = typeof(values)
+    if other.dtype == dtype:
+        return
+    if _common(aval, other)[0] != dtype:
+        warnings.warn(
+            "scatter inputs have incompatible types: cannot safely cast value from dtype="
+            f"{other.dtype} to dtype={dtype} with jax_numpy_dtype_promotion=standard. In future "
+            "JAX releases this will result in an error. Convert the value: "
+            f"x.at[index].set(value.astype({str(dtype)!r})), or the array before.",
+            FutureWarning,
+            stacklevel=source.frames_to_user(),
+        )
+
+
+def as_values(values: Any) -> Any:
+    """What may be written into an array: itself if it is an array or scalar, or a list as one.
+
+    Raises:
+      TypeError: for values of a dtype that no device has, such as strings.
+      ValueError: for None, and lists whose rows are of different lengths.
+    """
+    if isinstance(values, bool | int | float | complex) or hasattr(values, "aval"):
+        return values
+    if hasattr(values, "__jax_array__"):
+        return values.__jax_array__()
+    if values is None:
+        raise ValueError("None is not a valid value for jnp.array: x.at[index] wants numbers.")
+    if not isinstance(values, np.ndarray | np.generic):
+        values = np.asarray(values)
+    dtype = array_dtype(values.dtype)
+    return values if dtype == values.dtype else values.astype(dtype)
+
+
+# ---- eager -------------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("key", "options"))
+def _updated(array, values, key, options, *operands):
+    resolved = rebuilt(key, typeof(array).shape, operands)
+    return update(array, resolved, options[0], values, *options[1:])
+
+
+_READY = (float, int, ArrayImpl, bool, complex)
+_ONE = (INDEX,)
+
+
+def _split(array: Any, index: Any, options: Any) -> tuple[Any, ...]:
+    aval = array.aval
+    if aval.shape:
+        kind = type(index)
+        if kind is int and aval.shape[0] and -0x8000_0000 <= index <= 0x7FFF_FFFF:
+            return _ONE, options, index
+        if kind is ArrayImpl and index.aval.dtype.kind in "iu" and aval.shape[0]:
+            return VECTOR, options, index
+    return split(resolve(index, aval.shape), options)
+
+
+@boundary
+def _update(
+    array: Any,
+    index: Any,
+    method: str,
+    values: Any,
+    mode: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    wrap: bool,
+    out_sharding: Any = None,
+) -> Any:
+    if out_sharding is not None:
+        raise refuse_sharding(f"x.at[index].{method}", "out_sharding", out_sharding)
+    if mode is not None:
+        mode = GatherScatterMode.from_any(mode)
+    if method != "apply":
+        if type(values) not in _READY:
+            values = as_values(values)
+        if method not in _BY_SCALE:
+            warn_if_lossy(array.aval, values)
+    mask = find_mask(index, values)
+    if mask is not None:
+        if method in _BY_SCALE:
+            scale = masked_update(full_like(array, 1), index, mask, "multiply", values)
+            return _BY_SCALE[method](array, scale)
+        return masked_update(array, index, mask, method, values)
+    options = (method, mode, indices_are_sorted, unique_indices, wrap)
+    if method != "apply" and is_eager():
+        return _updated(array, values, *_split(array, index, options))
+    return update(array, resolve(index, array.aval.shape), method, values, *options[1:])
+
+
+class AtIndex:
+    """`x.at[index]`: what to do where an index says. The result is a new array, `x` stays.
+
+    Where several indices name one element, `set` keeps one of the values, and the others combine
+    all of them. Options of every method:
+
+    Args:
+      values: what broadcasts to the shape of `x[index]`.
+      indices_are_sorted: a promise that the indices ascend. It is not checked.
+      unique_indices: a promise that none is given twice. It is not checked.
+      mode: what happens out of bounds: "drop" or "fill", the default for updates, leaves the update
+        out; "clip" moves the index to the nearest; "promise_in_bounds" promises that it does not
+        happen; "one_hot". Or a `lax.GatherScatterMode`.
+      out_sharding: None.
+      wrap_negative_indices: whether negative indices count from the end.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Any, index: Any):
+        self.array = array
+        self.index = index
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.array!r}, {self.index!r})"
+
+    def set(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Any:
+        """The array with `x[index] = values`."""
+        return _update(
+            self.array,
+            self.index,
+            "set",
+            values,
+            mode,
+            indices_are_sorted,
+            unique_indices,
+            wrap_negative_indices,
+            out_sharding,
+        )
+
+    def apply(
+        self,
+        func: Callable[[Any], Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Any:
+        """The array with `x[index] = func(x[index])`; `func` works elementwise, as jnp.sin does.
+
+        An element that is named several times is replaced as often.
+        """
+        return _update(
+            self.array,
+            self.index,
+            "apply",
+            func,
+            mode,
+            indices_are_sorted,
+            unique_indices,
+            wrap_negative_indices,
+        )
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        fill_value: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Any:
+        """`x[index]` with options.
+
+        Here "clip" is what `x[index]` does out of bounds, and "fill" returns `fill_value`: a
+        scalar, by default NaN, the least signed or greatest unsigned integer, True.
+        """
+        if out_sharding is not None:
+            raise refuse_sharding("x.at[index].get", "out_sharding", out_sharding)
+        if mode is not None:
+            mode = GatherScatterMode.from_any(mode)
+        if fill_value is not None:
+            fill_value = static_fill_value(fill_value)
+        return get(
+            self.array,
+            self.index,
+            (mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices),
+        )
+
+
+def static_fill_value(value: Any) -> Any:
+    """A scalar that is part of a program, and the same object for each NaN.
+
+    Raises ConcretizationTypeError if it is traced.
+    """
+    if isinstance(value, Tracer):
+        concrete = value.to_concrete_value()
+        if concrete is None:
+            raise ConcretizationTypeError(
+                value, "fill_value must be known while tracing: gather has it as a parameter."
+            )
+        value = concrete
+    if not isinstance(value, bool | int | float | complex | np.generic):
+        value = np.asarray(value)
+        if value.ndim:
+            raise TypeError(f"fill_value must be a scalar, got shape {value.shape}.")
+        value = value[()]
+    return math.nan if isinstance(value, float | np.floating) and value != value else value
+
+
+def _method(name: str, doc: str) -> Any:
+    def method(
+        self: AtIndex,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Any:
+        return _update(
+            self.array,
+            self.index,
+            name,
+            values,
+            mode,
+            indices_are_sorted,
+            unique_indices,
+            wrap_negative_indices,
+            out_sharding,
+        )
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"AtIndex.{name}", doc
+    setattr(AtIndex, name, method)
+    return method
+
+
+_method("add", "The array with `x[index] += values`.")
+_method("subtract", "The array with `x[index] -= values`.")
+AtIndex.mul = _method("multiply", "The array with `x[index] *= values`.")  # type: ignore
+_method("divide", "The array with `x[index] /= values`.")
+_method("power", "The array with `x[index] **= values`.")
+_method("min", "The array with `x[index] = minimum(x[index], values)`.")
+_method("max", "The array with `x[index] = maximum(x[index], values)`.")
+
+
+class At:
+    """`x.at`, which an index follows: `x.at[index].set(values)`."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any):
+        self.array = array
+
+    def __getitem__(self, index: Any) -> AtIndex:
+        return AtIndex(self.array, index)
+
+    @boundary
+    def __setitem__(self, index: Any, values: Any) -> None:
+        raise TypeError(
+            "x.at[index] = values is no assignment: arrays are immutable. Use "
+            "x = x.at[index].set(values), or instead of x.at[index] += values, "
+            "x = x.at[index].add(values)."
+        )
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.array!r})"
+
+
+@boundary
+def _refuse_assignment(array: Any, index: Any, values: Any) -> None:
+    raise TypeError(
+        "JAX arrays are immutable and do not support in-place item assignment. Instead of "
+        "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method; instead of x[idx] += y, "
+        "x = x.at[idx].add(y)."
+    )
+
+
+ARRAY_METHODS = {"at": property(At, doc=AtIndex.__doc__), "__setitem__": _refuse_assignment}
