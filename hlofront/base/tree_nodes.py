@@ -110,14 +110,15 @@ def register_pytree_with_keys(
 
     Keys are any objects with `str`, best `GetAttrKey`, `DictKey` and `SequenceKey`.
     """
-    if flatten_func is None:
 
-        def flatten_func(value):
-            pairs, static = flatten_with_keys(value)
-            return [child for _, child in pairs], static
+    def without_keys(value):
+        pairs, static = flatten_with_keys(value)
+        return [child for _, child in pairs], static
 
     _check_class("register_pytree_with_keys", nodetype)
-    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
+    default_registry.register_node(
+        nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys
+    )
 
 
 def register_pytree_node_class(cls: Class) -> Class:

@@ -76,7 +76,7 @@ def to_dlpack(array: Any, stream: Any, max_version: Any, copied: bool) -> Any:
 
 
 # The newest DLPack that this jaxlib reads.
-dlpack_version: tuple[int, int] = tuple(getattr(_jax, "dlpack_version", (0, 8)))
+dlpack_version: tuple[int, ...] = tuple(getattr(_jax, "dlpack_version", (0, 8)))
 
 
 def from_dlpack(capsule: Any, device: Any, stream: Any, copy: bool | None) -> Any:

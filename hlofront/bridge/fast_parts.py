@@ -1,5 +1,7 @@
 """The small C++ parts of jaxlib that every floor may use: pytrees, tracebacks, option cells."""
 
+from typing import Any
+
 from hlofront.bridge import state
 
 pytree = state.extension.pytree
@@ -13,7 +15,7 @@ registry.__name__ = "registry"
 Traceback = state.extension.Traceback
 get_traceback = Traceback.get_traceback
 Array = state.Array
-set_tracer_class = state.extension.set_tracer_class
+set_tracer_class: Any = state.extension.set_tracer_class
 parse_arguments = state.extension.jax_jit.parse_arguments
 weakref_lru_cache = state.weakref_lru_cache
 # How many candidates XLA's approximate top-k leaves: (size, ranks, k, recall, aggregate, override).

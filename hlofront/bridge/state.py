@@ -5,6 +5,7 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
+from typing import Any
 
 # Each client otherwise prints an INFO line about its devices. Read when jaxlib loads.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -58,14 +59,14 @@ class _JaxIsRefused(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 sys.meta_path.insert(0, _JaxIsRefused())
 
 Config = extension.config.Config
-unset = extension.config.unset
+unset: Any = extension.config.unset
 
 # Part of the C++ jit key, each compared at every call, so there are few. All other options that
 # change a trace are folded into two tuples: what is set for the process, and for this thread.
 enable_x64 = Config("enable_x64", False, include_in_jit_key=True, include_in_trace_context=True)
 disable_jit = Config("disable_jit", False, include_in_jit_key=True, include_in_trace_context=True)
 post_hook = Config("post_hook", None, include_in_jit_key=True, include_in_trace_context=False)
-tracing = Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)
+tracing: Any = Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)
 process_options = Config("process", (), include_in_jit_key=True, include_in_trace_context=True)
 thread_options = Config("thread", (), include_in_jit_key=True, include_in_trace_context=True)
 

@@ -1,5 +1,8 @@
 """Abstract values: what is known of an array before it exists."""
 
+# Values may be of any type, so theirs stay unknown here.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 import math
 import operator
 from collections.abc import Callable
@@ -39,14 +42,15 @@ class ShapedArray(AbstractValue):
     weak_type: bool
     ndim: int
     size: int
+    _hash: int
 
-    def __new__(cls, shape, dtype, weak_type=False):
+    def __new__(cls, shape: Any, dtype: Any, weak_type: Any = False) -> "ShapedArray":
         try:
             return _interned[shape, dtype, weak_type]
         except (KeyError, TypeError):
             return _intern(cls, shape, dtype, weak_type)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         if self is other:
             return True
         return (
@@ -70,7 +74,9 @@ class ShapedArray(AbstractValue):
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
-    def update(self, shape=None, dtype=None, weak_type=None) -> "ShapedArray":
+    def update(
+        self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None
+    ) -> "ShapedArray":
         """The same, but for what is given."""
         return ShapedArray(
             self.shape if shape is None else shape,
@@ -112,7 +118,7 @@ class AbstractToken(AbstractValue):
     def __repr__(self):
         return "AbstractToken()"
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return type(other) is AbstractToken
 
     def __hash__(self):
@@ -126,7 +132,7 @@ _interned: dict[Any, ShapedArray] = {}
 _MOST_INTERNED = 1 << 16
 
 
-def _intern(cls, shape, dtype, weak_type) -> ShapedArray:
+def _intern(cls: Any, shape: Any, dtype: Any, weak_type: Any) -> ShapedArray:
     shape = tuple(map(_dimension, shape))
     if not isinstance(dtype, np.dtype | ExtendedDType):
         dtype = np.dtype(dtype)
@@ -145,7 +151,7 @@ def _intern(cls, shape, dtype, weak_type) -> ShapedArray:
     return _interned.setdefault(key, self)
 
 
-def _dimension(size):
+def _dimension(size: Any) -> Any:
     try:
         return operator.index(size)
     except TypeError:
@@ -160,7 +166,7 @@ class SymbolicSize:
     __slots__ = ()
 
 
-def _dtype_name(dtype) -> str:
+def _dtype_name(dtype: Any) -> str:
     return "float0" if dtype == float0 else dtype.name
 
 
@@ -193,12 +199,12 @@ def typeof(x: Any) -> AbstractValue:
     return rule(x)
 
 
-def _shortened(x) -> str:
+def _shortened(x: Any) -> str:
     text = repr(x)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _aval_rule(type_: type):
+def _aval_rule(type_: type) -> Callable[[Any], AbstractValue] | None:
     rule = _aval_of_type.get(type_)
     if rule is None:
         for base in type_.__mro__[1:-1]:
@@ -208,15 +214,15 @@ def _aval_rule(type_: type):
     return rule
 
 
-def _of_python_scalar(x) -> ShapedArray:
+def _of_python_scalar(x: Any) -> ShapedArray:
     return ShapedArray((), python_scalar_dtype(type(x)), True)
 
 
-def _of_bool(x) -> ShapedArray:
+def _of_bool(x: Any) -> ShapedArray:
     return _bool_scalar
 
 
-def _of_numpy(x) -> ShapedArray:
+def _of_numpy(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, array_dtype(x.dtype))
 
 

@@ -1,5 +1,9 @@
 """The type rules of a jaxpr, and a checker that says where they are broken."""
 
+# Parameters, literals and users' shapes may be anything, so their types stay unknown here.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,5 +1,9 @@
 """Shapes and axes as users give them, made canonical: tuples of ints, and ints from 0."""
 
+# Parameters, literals and users' shapes may be anything, so their types stay unknown here.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -60,7 +64,7 @@ def _no_shape(shape: Any, context: str) -> TypeError:
             "subfunctions."
         )
         for tracer in tracers:
-            origin = tracer._origin_message()
+            origin = tracer._origin_message()  # pyright: ignore[reportPrivateUsage]
             if origin:
                 text += "\n" + origin.strip("\n")
     return TypeError(text)

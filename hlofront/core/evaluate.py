@@ -27,7 +27,7 @@ def eval_jaxpr(
     Raises:
       ValueError: if the number of constants or inputs is not the program's.
     """
-    environment: dict[Var, Any] = {}
+    environment: dict[Any, Any] = {}
     _assign(environment, "constant", jaxpr.constvars, consts)
     _assign(environment, "input", jaxpr.invars, args)
     del args
@@ -54,7 +54,7 @@ def eval_jaxpr(
             # These would hold on to values while the next operation runs.
             del operands, results
     except Exception:
-        with user_context(equation.traceback):
+        with user_context(equation.traceback):  # pyright: ignore[reportPossiblyUnboundVariable]
             raise
     return [read(atom) for atom in jaxpr.outvars]
 
@@ -65,7 +65,7 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> list[Any]:
 
 
 def _assign(
-    environment: dict[Var, Any], kind: str, variables: Sequence[Var], values: Sequence[Any]
+    environment: dict[Any, Any], kind: str, variables: Sequence[Var], values: Sequence[Any]
 ) -> None:
     if len(variables) != len(values):
         raise ValueError(
@@ -74,10 +74,10 @@ def _assign(
     environment.update(zip(variables, values, strict=True))
 
 
-def _last_uses(jaxpr: Jaxpr) -> list[set[Var]]:
+def _last_uses(jaxpr: Jaxpr) -> list[set[Any]]:
     """For each equation the variables that nothing after it uses, its own results included."""
     needed = {atom for atom in jaxpr.outvars if type(atom) is not Literal}
-    found: list[set[Var]] = []
+    found: list[set[Any]] = []
     for equation in reversed(jaxpr.eqns):
         mentioned = [*equation.outvars, *equation.invars]
         done = {atom for atom in mentioned if type(atom) is not Literal and atom not in needed}

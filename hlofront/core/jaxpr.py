@@ -1,5 +1,9 @@
 """The jaxpr: a typed program of first-order equations."""
 
+# Parameters, literals and users' shapes may be anything, so their types stay unknown here.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

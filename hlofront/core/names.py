@@ -1,6 +1,6 @@
 """Where operations come from: the named scopes that are open, and the equation run again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -15,7 +15,7 @@ replayed_traceback = _replayed.get
 
 
 @contextmanager
-def named_scope(name: str) -> Iterator[None]:
+def named_scope(name: str) -> Generator[None, None, None]:
     """Label the operations traced inside with `name`, in HLO metadata and profiles.
 
     Also a decorator: `@named_scope("attention")`.
@@ -23,7 +23,7 @@ def named_scope(name: str) -> Iterator[None]:
     Raises:
       TypeError: if `name` is not a string.
     """
-    if not isinstance(name, str):
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"named_scope wants a string, got {name!r} of type {type(name).__name__}")
     token = _stack.set((*_stack.get(), name))
     try:

@@ -9,6 +9,10 @@ or, where it is long or occurs more than once, ahead of the program under a name
 This module is told programs apart by what they have (`eqns`), since core/jaxpr.py imports it.
 """
 
+# Parameters, literals and users' shapes may be anything, so their types stay unknown here.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+
 import itertools
 import re
 import sys

@@ -37,7 +37,7 @@ class RuleTable(dict[Primitive, Callable[..., Any]]):
             f"add @{self.name}({primitive}_p) in {self.home}"
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return id(self)
 
 

@@ -1,6 +1,6 @@
 """Who interprets the next operation: a context variable holds the trace, and tracers stand in."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -151,7 +151,7 @@ class Tracer(ArrayOperators):
 
 def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
     """The error for a tracer that is used after its function has returned."""
-    return errors.leaked_tracer(tracer, tracer._traced_function())
+    return errors.leaked_tracer(tracer, tracer._traced_function())  # pyright: ignore[reportPrivateUsage]
 
 
 def _scalar_advice(kind: str) -> str:
@@ -165,7 +165,7 @@ register_value_type(Tracer, lambda tracer: tracer.aval)
 class _NoEngine(Trace):
     __slots__ = ()
 
-    def process(self, primitive, args, params):
+    def process(self, primitive: Any, args: Any, params: Any) -> Any:
         raise errors.NoEngineError(
             f"cannot run {primitive}: import hlofront, which plugs in the engine"
         )
@@ -205,7 +205,7 @@ def process(primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> An
 
 
 @contextmanager
-def interpreting_with(trace: Trace) -> Iterator[Trace]:
+def interpreting_with(trace: Trace) -> Generator[Trace, None, None]:
     """Send operations to `trace` inside the block."""
     # The flag is part of the C++ jit key: a jitted function that is called with arrays alone
     # while a program is being written down must be written down too, not run.

@@ -291,6 +291,10 @@ from hlofront.primitives.windowed import reduce_window_sum_p as reduce_window_su
 from hlofront.primitives.windowed import select_and_gather_add_p as select_and_gather_add_p
 from hlofront.primitives.windowed import select_and_scatter_add_p as select_and_scatter_add_p
 # ---- contracting
+from hlofront.primitives.block_contracting import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from hlofront.primitives.block_contracting import ragged_dot as ragged_dot
+from hlofront.primitives.block_contracting import ragged_dot_general as ragged_dot_general
+from hlofront.primitives.block_contracting import scaled_dot as scaled_dot
 from hlofront.primitives.contracting import DotAlgorithm as DotAlgorithm
 from hlofront.primitives.contracting import DotAlgorithmPreset as DotAlgorithmPreset
 from hlofront.primitives.contracting import DotDimensionNumbers as DotDimensionNumbers

@@ -351,50 +351,8 @@ class Builder:
         `constants` are the large constants inside: they are arguments of the module, and travel
         down the calls.
         """
-        module = self.module
+        symbol = self.define_function(key, name, avals_in, avals_out, body, constants)
         extra = [self.hoisted[id(value)] for value, _ in constants]
-        extra_types = [value.type for value in extra]
-        symbol = module.functions.get(key)
-        if symbol is None:
-            in_types = [types.aval_type(aval) for aval in avals_in]
-            unique = module.unique_symbol(name)
-            function = _create(
-                "func.func",
-                attributes={
-                    "sym_name": types.string(unique),
-                    "sym_visibility": types.string("private"),
-                    "function_type": ir.TypeAttr.get(
-                        ir.FunctionType.get(
-                            extra_types + in_types,
-                            [types.aval_type(aval) for aval in avals_out],
-                            context=context,
-                        ),
-                        context=context,
-                    ),
-                },
-                regions=1,
-                loc=self.loc,
-                ip=module.ip,
-            )
-            symbol = ir.FlatSymbolRefAttr.get(unique, context)
-            module.functions[key] = symbol
-            block = function.regions[0].blocks.append(
-                *extra_types, *in_types, arg_locs=[self.loc] * (len(extra) + len(in_types))
-            )
-            arguments = list(block.arguments)
-            hoisted = {
-                id(value): argument
-                for (value, _), argument in zip(constants, arguments, strict=False)
-            }
-            inner = Builder(
-                module,
-                ir.InsertionPoint(block),
-                f"{self.scoped(self.equation.name_stack) if self.equation else self.prefix}"
-                f"/jit({name})",
-                hoisted,
-            )
-            outputs = body(inner, *arguments[len(extra) :])
-            _create("func.return", (), list(outputs), loc=inner.loc, ip=inner.ip)
         return list(
             _create(
                 "func.call",
@@ -405,6 +363,61 @@ class Builder:
                 ip=self.ip,
             ).results
         )
+
+    def define_function(
+        self,
+        key: Any,
+        name: str,
+        avals_in: Sequence[Any],
+        avals_out: Sequence[Any],
+        body: Callable[..., Sequence[Value]],
+        constants: Sequence["Constant"] = (),
+    ) -> Any:
+        """The symbol of the private function that `body` defines. See `call_function`."""
+        module = self.module
+        symbol = module.functions.get(key)
+        if symbol is not None:
+            return symbol
+        extra_types = [self.hoisted[id(value)].type for value, _ in constants]
+        in_types = [types.aval_type(aval) for aval in avals_in]
+        unique = module.unique_symbol(name)
+        function = _create(
+            "func.func",
+            attributes={
+                "sym_name": types.string(unique),
+                "sym_visibility": types.string("private"),
+                "function_type": ir.TypeAttr.get(
+                    ir.FunctionType.get(
+                        extra_types + in_types,
+                        [types.aval_type(aval) for aval in avals_out],
+                        context=context,
+                    ),
+                    context=context,
+                ),
+            },
+            regions=1,
+            loc=self.loc,
+            ip=module.ip,
+        )
+        symbol = ir.FlatSymbolRefAttr.get(unique, context)
+        module.functions[key] = symbol
+        block = function.regions[0].blocks.append(
+            *extra_types, *in_types, arg_locs=[self.loc] * (len(extra_types) + len(in_types))
+        )
+        arguments = list(block.arguments)
+        hoisted = {
+            id(value): argument for (value, _), argument in zip(constants, arguments, strict=False)
+        }
+        inner = Builder(
+            module,
+            ir.InsertionPoint(block),
+            f"{self.scoped(self.equation.name_stack) if self.equation else self.prefix}"
+            f"/jit({name})",
+            hoisted,
+        )
+        outputs = body(inner, *arguments[len(extra_types) :])
+        _create("func.return", (), list(outputs), loc=inner.loc, ip=inner.ip)
+        return symbol
 
 
 # Rules for one platform go before the general ones: (primitive, platform) -> rule.

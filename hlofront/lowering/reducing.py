@@ -88,7 +88,7 @@ min_body = _ordered("stablehlo.minimum", "LT")
 
 
 def _all_bits(dtype: Any) -> np.ndarray:
-    return np.array(True) if dtype == np.bool_ else ~np.zeros((), dtype)
+    return np.array(True) if dtype == np.bool_ else np.invert(np.zeros((), dtype))
 
 
 def _zero(dtype: Any) -> np.ndarray:

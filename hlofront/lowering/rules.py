@@ -2,6 +2,7 @@
 
 from hlofront.lowering import (
     barriers,
+    block_contracting,
     by_tracing,
     comparing,
     contracting,
@@ -28,6 +29,7 @@ from hlofront.lowering.module import lower_program
 
 __all__ = [
     "barriers",
+    "block_contracting",
     "by_tracing",
     "comparing",
     "contracting",

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
-from hlofront.bridge.mlir import context, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.rules import lower
@@ -203,45 +202,19 @@ def _approx_top_k_on_tpu(
     )
     attributes = {
         "call_target_name": types.string("ApproxTopK"),
-        "called_computations": types.attribute(f"[@{comparator}]"),
+        "called_computations": types.attribute(f"[{comparator}]"),
         "mhlo.backend_config": types.attribute(settings),
     }
     return build.ops("stablehlo.custom_call", operands, build.avals_out, **attributes)
 
 
-def _comparator(build: Any, direction: str, scalar: ShapedArray) -> str:
-    """The name of a function of the module that compares two elements and ignores two indices."""
-    module = build.module
-    key = (_comparator, direction, scalar.dtype)
-    name = module.functions.get(key)
-    if name is None:
-        name = f"top_k_{direction.lower()}_{types.element_type(scalar.dtype)}_comparator"
-        name = module.functions[key] = module.unique_symbol(name)
-        index = ShapedArray((), _int32)
-        arguments = [scalar, scalar, index, index]
-        function = _function(build, name, arguments, [_truth])
-        build.region(
-            function,
-            0,
-            arguments,
-            lambda inner, x, y, i, j: [inner.compare(direction, x, y, scalar)],
-            "func.return",
-        )
-    return name
-
-
-def _function(build: Any, name: str, arguments: Any, results: Any) -> Any:
-    kind = ir.FunctionType.get(
-        [types.aval_type(aval) for aval in arguments],
-        [types.aval_type(aval) for aval in results],
-        context=context,
+def _comparator(build: Any, direction: str, scalar: ShapedArray) -> Any:
+    """The symbol of a function that compares two elements and ignores two indices."""
+    index = ShapedArray((), _int32)
+    return build.define_function(
+        (_comparator, direction, scalar.dtype),
+        f"top_k_{direction.lower()}_{types.element_type(scalar.dtype)}_comparator",
+        [scalar, scalar, index, index],
+        [_truth],
+        lambda inner, x, y, i, j: [inner.compare(direction, x, y, scalar)],
     )
-    saved, build.ip = build.ip, build.module.ip
-    attributes = {
-        "sym_name": types.string(name),
-        "sym_visibility": types.string("private"),
-        "function_type": ir.TypeAttr.get(kind, context=context),
-    }
-    function = build.operation("func.func", (), (), 1, attributes)
-    build.ip = saved
-    return function

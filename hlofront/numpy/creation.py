@@ -1,2 +1,492 @@
-"""tmp"""
-def asarray(x): return x
+"""Arrays from values of the host, and arrays filled with one value."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import (
+    check_user_dtype_supported,
+    issubdtype,
+    lattice_result,
+    python_scalar_dtype,
+)
+from hlofront.bridge.client import ArrayImpl, Device, Sharding
+from hlofront.bridge.fast_parts import Array, registry
+from hlofront.core.aval import ShapedArray, is_value, typeof
+from hlofront.core.dimensions import canonical_shape
+from hlofront.core.trace import Tracer, current_trace, is_eager
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import check_arraylike, with_shape
+from hlofront.primitives import converting, shaping, slicing
+from hlofront.primitives import creating as lax
+from hlofront.runtime.operation import operation
+from hlofront.runtime.placement import default_place, host_put
+from hlofront.runtime.transfer import copied, device_put
+
+_flatten = registry.flatten
+_ndarray = np.ndarray
+_SCALARS = frozenset({bool, int, float, complex})
+
+# Up to this many elements are made on the host: sooner there than a program is compiled.
+_MOST_ON_HOST = 1 << 16
+
+
+# ---- values of the host ------------------------------------------------------------------------
+
+
+def from_host(x: Any, copy: bool = False) -> Any:
+    """A NumPy array or a scalar as an array; while a program is written down, a constant of it."""
+    if not is_eager():
+        # Interpreters that write programs make tracers of constants, so that they have methods.
+        lift = getattr(current_trace(), "lift", None)
+        if lift is not None:
+            return lift(x.copy() if copy and type(x) is _ndarray else x)
+    return host_put(x, typeof(x), default_place(), False, copy)
+
+
+def _host_array(name: str, object: Any, dtype: Any) -> np.ndarray:
+    """Lists and whatever else NumPy makes arrays of, in this dtype or the one they meet in."""
+    leaves, _ = _flatten(object) if isinstance(object, list | tuple) else ([object], None)
+    kinds = set(map(type, leaves))
+    if dtype is None:
+        dtype = _common_dtype(name, leaves, kinds)
+    found = np.array(object, dtype)
+    # Python's None is no leaf, and NumPy takes it for NaN.
+    if kinds <= _SCALARS and found.size != len(leaves):
+        raise ValueError(f"None is not a valid value for jnp.{name}: got {_short(object)}")
+    return found
+
+
+def _common_dtype(name: str, leaves: Sequence[Any], kinds: set[type]) -> Any:
+    if not leaves:
+        return python_scalar_dtype(float)
+    if len(kinds) == 1 and kinds <= _SCALARS:
+        return python_scalar_dtype(*kinds)
+    types = {(aval.dtype, aval.weak_type) for aval in map(_leaf_type, leaves)}
+    return lattice_result(tuple(sorted(types, key=str)))[0]
+
+
+def _leaf_type(leaf: Any) -> Any:
+    if is_value(leaf):
+        return typeof(leaf)
+    found = np.asarray(leaf)
+    if found.dtype == object or found.dtype.kind in "SUMm":
+        raise TypeError(
+            f"{_short(leaf)} of type {type(leaf).__name__} is not a valid element of an array: "
+            "wanted numbers, booleans, and arrays and lists of those."
+        )
+    return typeof(found)
+
+
+def _short(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# ---- array -------------------------------------------------------------------------------------
+
+
+@like(np.array)
+def array(
+    object: Any,
+    dtype: Any = None,
+    *args: Any,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """An array of what is given: a number, lists of numbers or of arrays, an array.
+
+    Args:
+      object: what to make an array of. Python scalars become weakly typed without a dtype.
+      dtype: of the elements; by default the one that they meet in.
+      copy: whether the memory is its own. Without, that of an array or NumPy array may be shared.
+      order: None or "K".
+      ndmin: how many axes it has at least; new ones come first.
+      device: a Device or Sharding to put it on; by default the default one.
+      out_sharding: None.
+
+    Raises:
+      TypeError: if elements are not numbers, as strings are not.
+      ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
+      OverflowError: if an integer does not fit the dtype.
+    """
+    if dtype is None and not ndmin and device is None and out_sharding is None and order == "K":
+        type_ = type(object)
+        if type_ is _ndarray:
+            return from_host(object, copy)
+        if type_ in _SCALARS:
+            return from_host(object)
+    return _array("array", object, dtype, copy, order, ndmin, device, out_sharding)
+
+
+@like(np.asarray)
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """As array, but an array that needs no change is returned, and memory may be shared."""
+    if dtype is None and not copy and device is None and out_sharding is None and order is None:
+        type_ = type(a)
+        if type_ is ArrayImpl:
+            return a
+        if type_ is _ndarray or type_ in _SCALARS:
+            return from_host(a)
+    return _array("asarray", a, dtype, bool(copy), order or "K", 0, device, out_sharding)
+
+
+@boundary
+def _array(name, object, dtype, copy, order, ndmin, device, out_sharding):
+    if order not in (None, "K"):
+        raise NotImplementedError(
+            f"jnp.{name} has only order='K', got {order!r}: how an array lies in memory is up to "
+            "the compiler."
+        )
+    check_placement(name, device, out_sharding)
+    if object is None:
+        raise ValueError(f"None is not a valid value for jnp.{name}: wanted numbers or arrays")
+    if dtype is not None:
+        dtype = check_user_dtype_supported(dtype, name)
+    result = _converted(name, object, dtype, copy)
+    missing = ndmin - typeof(result).ndim
+    if missing > 0:
+        shape = typeof(result).shape
+        result = _with_leading_axes(result, (1,) * missing + shape)
+    return result if device is None else device_put(result, device)
+
+
+def _converted(name: str, object: Any, dtype: Any, copy: bool) -> Any:
+    if hasattr(object, "__jax_array__"):
+        object = object.__jax_array__()
+    if isinstance(object, Array):
+        return _of_array(object, dtype, copy)
+    if isinstance(object, list | tuple):
+        leaves, _ = _flatten(object)
+        if any(isinstance(leaf, Array) or hasattr(leaf, "__jax_array__") for leaf in leaves):
+            return _stacked(name, object, dtype, leaves)
+        return from_host(_host_array(name, object, dtype))
+    if type(object) in _SCALARS and dtype is None:
+        return from_host(object)
+    if not is_value(object):
+        object = _host_array(name, object, dtype)
+    elif isinstance(object, bool | int | float | complex) and not isinstance(object, np.generic):
+        object = np.array(object, dtype)  # checks that it fits
+    typeof(object)
+    if dtype is not None and object.dtype != dtype:
+        object, copy = np.asarray(object).astype(dtype), False
+    return from_host(object, copy)
+
+
+def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
+    aval = typeof(x)
+    if dtype is not None and (aval.dtype != dtype or aval.weak_type):
+        if copy and isinstance(x, Tracer):
+            x = converting.copy(x)
+        return _astype(x, dtype)
+    if not copy:
+        return x
+    return copied(x) if type(x) is ArrayImpl and is_eager() else converting.copy(x)
+
+
+@operation(static_argnames=("dtype",))
+def _astype(x, dtype):
+    return converting.convert(x, dtype, False)
+
+
+@operation(static_argnames=("shape",))
+def _with_leading_axes(x, shape):
+    return with_shape(x, typeof(x).shape, shape)
+
+
+# ---- lists of arrays ---------------------------------------------------------------------------
+
+# Lists of more arrays than this are put together on the host.
+_MOST_STACKED = 32
+
+
+def _stacked(name: str, object: Any, dtype: Any, leaves: Sequence[Any]) -> Any:
+    if dtype is None:
+        dtype = _common_dtype(name, leaves, set(map(type, leaves)))
+    if not is_eager() or any(isinstance(leaf, Tracer) for leaf in leaves):
+        return _stack(name, object, dtype)
+    if len(leaves) > _MOST_STACKED or not all(map(is_value, leaves)):
+        return from_host(_host_array(name, object, dtype))
+    return _stack_operation(name, object, dtype)
+
+
+def _stack(name: str, object: Any, dtype: Any) -> Any:
+    if not isinstance(object, list | tuple):
+        return _converted(name, object, dtype, False)
+    if not any(isinstance(leaf, Array) for leaf in _flatten(object)[0]):
+        return _converted(name, object, dtype, False)
+    members = [_stack(name, member, dtype) for member in object]
+    return slicing.concatenate([shaping.expand_dims(x, (0,)) for x in members], 0)
+
+
+@operation(static_argnames=("name", "dtype"))
+def _stack_operation(name, object, dtype):
+    return _stack(name, object, dtype)
+
+
+def check_placement(name: str, device: Any, out_sharding: Any = None) -> None:
+    """Raise the error for a device or sharding that is none."""
+    if out_sharding is not None:
+        raise shaping.refuse_sharding(f"jnp.{name}", "out_sharding", out_sharding)
+    if device is not None and not isinstance(device, Device | Sharding):
+        raise ValueError(
+            f"jnp.{name}: device must be a Device or a Sharding, got {device!r}. Devices are "
+            "listed by devices()."
+        )
+
+
+@like(np.copy)
+def copy(a: Any, order: str | None = None) -> Any:
+    """The same elements in memory of their own."""
+    check_arraylike("copy", a)
+    return array(a, copy=True, order=order or "K")
+
+
+# ---- one value ---------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("shape", "value", "dtype"))
+def _full_of_constant(shape, value, dtype):
+    return lax.full(shape, value, dtype)
+
+
+@operation(static_argnames=("shape", "dtype", "weak"))
+def _full_of_value(shape, value, dtype, weak):
+    return _filled(shape, value, dtype, weak)
+
+
+def _filled(shape, value, dtype, weak):
+    value = converting.convert(value, dtype, weak)
+    own = typeof(value).shape
+    if not own:
+        return shaping.broadcast_in_dim(value, shape, ())
+    try:
+        np.broadcast_to(np.empty(own, np.bool_), shape)
+    except ValueError:
+        raise ValueError(f"cannot fill an array of shape {shape} with one of shape {own}") from None
+    return with_shape(value, own, shape)
+
+
+def _constant(name, shape, value, dtype, device, out_sharding):
+    """An array filled with a number of the host, of this canonical dtype."""
+    if device is not None or out_sharding is not None:
+        check_placement(name, device, out_sharding)
+    if is_eager():
+        aval = ShapedArray(shape, dtype)
+        if aval.size <= _MOST_ON_HOST and min(shape, default=0) >= 0:
+            found = np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
+            if device is None:
+                return host_put(found, aval, default_place(), False)
+            return device_put(found, device)
+        result = _full_of_constant(shape, value, dtype)
+        return result if device is None else device_put(result, device)
+    result = lax.full(shape, value, dtype)
+    return result if isinstance(result, Tracer) else from_host(result)
+
+
+# What `dtype` was given as -> the dtype, but for those that warn or depend on x64.
+_PLAIN = {
+    dtype: np.dtype(dtype)
+    for name in ("float32", "int32", "int8", "int16", "uint8", "uint16", "uint32", "bool")
+    for dtype in (name, np.dtype(name), np.dtype(name).type)
+}
+
+
+def _dtype(name: str, dtype: Any) -> Any:
+    if dtype is None:
+        return python_scalar_dtype(float)
+    try:
+        return _PLAIN[dtype]
+    except (KeyError, TypeError):
+        return check_user_dtype_supported(dtype, name)
+
+
+@like(np.zeros)
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of zeros.
+
+    Args:
+      shape: of the result; an integer for one axis.
+      dtype: of the result; by default the default floating-point one.
+      device: a Device or Sharding to put it on.
+
+    Raises:
+      TypeError: if the shape is none, or the dtype is not one of numbers.
+    """
+    return _constant("zeros", canonical_shape(shape), 0, _dtype("zeros", dtype), device, out_sharding)
+
+
+@like(np.ones)
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of ones; arguments as those of zeros."""
+    return _constant("ones", canonical_shape(shape), 1, _dtype("ones", dtype), device, out_sharding)
+
+
+@like(np.empty)
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of zeros, as there is no memory without contents; arguments as those of zeros."""
+    return _constant("empty", canonical_shape(shape), 0, _dtype("empty", dtype), device, out_sharding)
+
+
+@like(np.full)
+def full(
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """An array filled with a number, or with an array that broadcasts to its shape.
+
+    Args:
+      shape: of the result; an integer for one axis.
+      fill_value: a scalar or an array.
+      dtype: of the result; by default that of the value, weak as it is.
+      device: a Device or Sharding to put it on.
+
+    Raises:
+      TypeError: if the shape is none, or the value neither an array nor a scalar.
+      ValueError: if the value does not broadcast to the shape.
+    """
+    check_arraylike("full", fill_value)
+    shape = canonical_shape(shape)
+    weak = False
+    if dtype is None:
+        aval = typeof(fill_value)
+        dtype, weak = aval.dtype, aval.weak_type
+    else:
+        dtype = check_user_dtype_supported(dtype, "full")
+    return _full("full", shape, fill_value, dtype, weak, device, out_sharding)
+
+
+@boundary
+def _full(name, shape, value, dtype, weak, device, out_sharding=None):
+    check_placement(name, device, out_sharding)
+    if isinstance(value, complex) and not issubdtype(dtype, np.complexfloating):
+        raise TypeError(
+            f"jnp.{name} cannot fill an array of dtype {dtype} with the complex number {value}: "
+            "give its .real part, or a complex dtype."
+        )
+    if isinstance(value, bool | int | float | complex | np.generic):
+        if not weak:
+            return _constant(name, shape, lax.scalar_of(value, dtype), dtype, device, None)
+        value = lax.scalar_of(value, dtype, True)
+    if isinstance(value, Tracer) or not is_eager():
+        result = _filled(shape, value, dtype, weak)
+        return result if isinstance(result, Tracer) else from_host(result)
+    result = _full_of_value(shape, value, dtype, weak)
+    return result if device is None else device_put(result, device)
+
+
+# ---- like another array ------------------------------------------------------------------------
+
+
+def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
+    if is_value(a) or not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        check_arraylike(name, a)
+        aval = typeof(a)
+        own_shape, own_dtype, weak = aval.shape, aval.dtype, aval.weak_type
+    else:
+        own_shape, own_dtype = tuple(a.shape), check_user_dtype_supported(a.dtype, name)
+        weak = bool(getattr(a, "weak_type", False))
+    if dtype is not None:
+        own_dtype, weak = check_user_dtype_supported(dtype, name), False
+    shape = own_shape if shape is None else canonical_shape(shape)
+    if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
+        return _constant(
+            name, shape, own_dtype.type(fill_value), own_dtype, device, out_sharding
+        )
+    return _full(name, shape, fill_value, own_dtype, weak, device, out_sharding)
+
+
+@like(np.zeros_like)
+def zeros_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """Zeros in the shape and dtype of an array, of a scalar, or of what has a shape and dtype."""
+    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+
+
+@like(np.ones_like)
+def ones_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
+    """Ones in the shape and dtype of an array, of a scalar, or of what has a shape and dtype."""
+    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
+
+
+@like(np.empty_like)
+def empty_like(
+    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Any:
+    """Zeros in the shape and dtype of an array: there is no memory without contents."""
+    return _like("empty_like", prototype, 0, dtype, shape, device)
+
+
+@like(np.full_like)
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Any:
+    """One value in the shape and dtype of an array; the value may be an array that broadcasts."""
+    check_arraylike("full_like", 0 if hasattr(a, "dtype") else a, fill_value)
+    if type(fill_value) is int:
+        dtype_ = typeof(a).dtype if dtype is None and is_value(a) else None
+        if dtype_ is not None:
+            fill_value = lax.scalar_of(fill_value, dtype_, typeof(a).weak_type)
+    return _like("full_like", a, fill_value, dtype, shape, device)
+
+
+# ---- bytes, text, functions --------------------------------------------------------------------
+
+
+@like(np.frombuffer)
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """An array of the numbers in a buffer; 64-bit ones are narrowed unless x64 is on."""
+    return asarray(np.frombuffer(buffer, dtype=_numpy_dtype(dtype), count=count, offset=offset))
+
+
+@like(np.fromstring)
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+    """An array of the numbers in a text."""
+    return asarray(np.fromstring(string, dtype=_numpy_dtype(dtype), count=count, sep=sep))
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype:
+    return np.dtype(dtype)
+
+
+def fromfile(*args: Any, **kwargs: Any) -> Any:
+    """Not offered, as in JAX: what a file holds may change, and programs are kept.
+
+    Raises NotImplementedError, which names what to write instead.
+    """
+    raise NotImplementedError(
+        "jnp.fromfile is not offered: what a file holds may change, and traced programs are kept. "
+        "Read it once with jnp.asarray(np.fromfile(...)), outside of jit."
+    )
+
+
+def fromiter(*args: Any, **kwargs: Any) -> Any:
+    """Not offered, as in JAX: an iterator gives its values once, and programs are kept.
+
+    Raises NotImplementedError, which names what to write instead.
+    """
+    raise NotImplementedError(
+        "jnp.fromiter is not offered: an iterator gives its values once, and traced programs are "
+        "kept. Read it with jnp.asarray(np.fromiter(...)), outside of jit."
+    )

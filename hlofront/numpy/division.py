@@ -7,7 +7,12 @@ import numpy as np
 from hlofront.base.dtypes import bit_width, issubdtype
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import choose, promote_args, promote_args_numeric
+from hlofront.numpy.promotion import (
+    choose,
+    host_scalar,
+    promote_args,
+    promote_args_numeric,
+)
 from hlofront.numpy.ufuncs import full_of, is_complex, is_integer, scalar_like
 from hlofront.primitives import comparing, elementwise
 from hlofront.runtime.operation import operation
@@ -80,8 +85,10 @@ def _remainder(x1, x2):
 def _nonzero(y: Any) -> Any:
     """Integers with ones in the place of zeros: a remainder by one is zero."""
     aval = typeof(y)
-    one = full_of(y, 1) if aval.shape else scalar_like(aval, 1)
-    return _where(comparing.eq(y, scalar_like(aval, 0)), one, y)
+    is_zero = comparing.eq(y, scalar_like(aval, 0))
+    # As weak as y, so that nothing is promoted.
+    one = full_of(y, 1) if aval.shape else host_scalar(1, aval.dtype, aval.weak_type)
+    return _where(is_zero, one, y)
 
 
 @operation(nested=True)

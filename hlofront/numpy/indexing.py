@@ -446,5 +446,5 @@ def iterate(array: Any) -> Iterator[Any]:
     return _traced_rows(array)
 
 
-TRACER_METHODS = {"__getitem__": getitem}
+getitem_of_array.when_traced = getitem  # type: ignore[attr-defined]
 ARRAY_METHODS = {"__getitem__": getitem_of_array, "__iter__": iterate}

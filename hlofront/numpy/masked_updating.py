@@ -2,10 +2,144 @@
 
 from typing import Any
 
-import numpy as np
-
 from hlofront.base import errors
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, is_eager, process
 from hlofront.numpy.index_entries import ALL, resolve
+from hlofront.numpy.index_updates import fit, in_common_dtype, update
+from hlofront.numpy.indexing import read
+from hlofront.primitives import elementwise
+from hlofront.primitives.comparing import select_n
+from hlofront.primitives.converting import convert
+from hlofront.primitives.shaping import ascending, broadcast_in_dim_p, reshape
+from hlofront.runtime.operation import operation
+
+_COMBINE = {
+    "add": elementwise.add,
+    "subtract": elementwise.sub,
+    "multiply": elementwise.mul,
+    "min": elementwise.min,
+    "max": elementwise.max,
+}
+
+
+def find_mask(index: Any, values: Any) -> int | None:
+    """At which place of an index there is a mask to select by, or None if it is not one for that.
+
+    It is traced; or it is on a device, and the values do not depend on how often it is true.
+    """
+    if type(index) is not tuple:
+        return 0 if _selects(index, values) else None
+    found = None
+    for place, item in enumerate(index):
+        if _selects(item, values):
+            if found is not None:
+                return None
+            found = place
+    return found
+
+
+def _selects(item: Any, values: Any) -> bool:
+    aval = getattr(item, "aval", None)
+    if aval is None or aval.dtype != bool or not aval.shape:
+        return False
+    if isinstance(item, Tracer):
+        return item.to_concrete_value() is None
+    return type(item) is ArrayImpl and is_eager() and not getattr(values, "shape", ())
+
+
+def masked_update(array: Any, index: Any, place: int, method: str, values: Any) -> Any:
+    """`array.at[index].method(values)`, where at a place of the index there is a mask.
+
+    Beside it may be ints and slices. Where there are others than `:`, or values that differ along
+    the axes of the mask, it takes scalar values.
+
+    Raises:
+      IndexError: if the mask has another shape than the axes that it is for.
+      NonConcreteBooleanIndexError: if the values are as many as the mask has true elements.
+    """
+    items = index if type(index) is tuple else (index,)
+    mask = items[place]
+    shape = array.aval.shape
+    rest = (*items[:place], *(slice(None),) * mask.aval.ndim, *items[place + 1 :])
+    resolved = resolve(rest, shape)
+    # What is before the mask ends `place` entries in, where an ellipsis counts for those it became.
+    first = place
+    if any(item is Ellipsis for item in items[:place]):
+        first += len(resolved.entries) - len(rest)
+    if any(entry is not ALL for entry in resolved.entries):
+        if resolved.inserted or getattr(values, "shape", ()) or not _all_basic(resolved.entries):
+            raise errors.NonConcreteBooleanIndexError(mask)
+        part = read(array, resolved)
+        axis = sum(
+            entry is None or entry is ALL or type(entry) is tuple
+            for entry in resolved.entries[:first]
+        )
+        part = _masked(part, mask, values, axis, method, rest, shape)
+        return update(array, resolved, "set", part)
+    return _masked(array, mask, values, first, method, rest, shape)
+
+
+def _all_basic(entries: list[Any]) -> bool:
+    return not any(getattr(entry, "ndim", 0) for entry in entries)
+
+
+def _masked(
+    array: Any, mask: Any, values: Any, axis: int, method: str, rest: Any, shape: Any
+) -> Any:
+    covered = array.aval.shape[axis : axis + mask.aval.ndim]
+    if covered != mask.aval.shape:
+        raise IndexError(
+            f"boolean index did not match shape of indexed array: got a mask of shape "
+            f"{mask.aval.shape} for axes of sizes {covered} of an array of shape {shape}"
+        )
+    if method == "apply":
+        return _chosen(array, mask, values(array), axis)
+    given = getattr(values, "shape", ())
+    if given:
+        values = _spread_along_mask(array, mask, values, axis, method)
+    if is_eager():
+        return _masked_eagerly(array, mask, values, axis, method)
+    return _combined(array, mask, values, axis, method)
+
+
+def _spread_along_mask(array: Any, mask: Any, values: Any, axis: int, method: str) -> Any:
+    """Values for `x[mask]`, all the same along the axes of the mask, as values for x."""
+    given = typeof(values).shape
+    after = array.aval.ndim - axis - mask.aval.ndim
+    if len(given) <= after:
+        return values
+    if given[len(given) - after - 1] != 1:
+        raise errors.NonConcreteBooleanIndexError(mask)
+    cut = len(given) - after - 1
+    return reshape(values, (*given[:cut], *(1,) * mask.aval.ndim, *given[cut + 1 :]))
+
+
+def _combined(array: Any, mask: Any, values: Any, axis: int, method: str) -> Any:
+    before = typeof(array)
+    array, values = in_common_dtype(array, values)
+    values = fit(values, before.shape, method)
+    if method != "set":
+        values = _COMBINE[method](array, values)
+    result = _chosen(array, mask, values, axis)
+    return convert(result, before.dtype, before.weak_type)
+
+
+@operation(static_argnames=("axis", "method"))
+def _masked_eagerly(array, mask, values, axis, method):
+    return _combined(array, mask, values, axis, method)
+
+
+def _chosen(array: Any, mask: Any, values: Any, axis: int) -> Any:
+    shape = typeof(array).shape
+    if typeof(mask).shape != shape:
+        dims = ascending(len(shape))[axis : axis + typeof(mask).ndim]
+        mask = process(
+            broadcast_in_dim_p,
+            (mask,),
+            {"shape": shape, "broadcast_dimensions": dims, "sharding": None},
+        )
+    dtype = typeof(array).dtype
+    values = fit(convert(values, dtype, False), shape, "apply")
+    return select_n(mask, convert(array, dtype, False), values)

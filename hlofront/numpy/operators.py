@@ -68,7 +68,14 @@ def _tracer_operator(
             if other.aval is aval and aval.dtype in dtypes:
                 return process(primitive, (other, self) if swapped else (self, other), params)
         elif type_ is float:
-            if with_float and aval.dtype is (_float64 if _x64.value else _float32):
+            dtype = aval.dtype
+            if (
+                with_float
+                and dtype is (_float64 if _x64.value else _float32)
+                and -3e38 < other < 3e38
+            ):
+                if not aval.weak_type:  # in a jaxpr it stands as what it is rounded to
+                    other = dtype.type(other)
                 return process(primitive, (other, self) if swapped else (self, other), params)
         elif type_ is int:
             if -0x8000_0000 <= other <= 0x7FFF_FFFF:

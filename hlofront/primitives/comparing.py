@@ -69,7 +69,7 @@ def _(which: Any, *cases: Any):
             raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.")
     elif not issubdtype(which.dtype, np.integer):
         raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype}.")
-    first = cases[0]
+    first = cases[0]  # pyright: ignore[reportGeneralTypeIssues]
     if any(case.shape != first.shape for case in cases):
         raise TypeError(
             f"select cases must have the same shapes, got {[case.shape for case in cases]}."

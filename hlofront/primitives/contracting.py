@@ -1,4 +1,4 @@
-"""Sums of products: dot_general, ragged_dot."""
+"""Sums of products: dot_general."""
 
 import enum
 import operator
@@ -13,6 +13,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives.reducing import without_axes
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -238,8 +239,8 @@ def dot_general(
         (lhs, rhs),
         {
             "dimension_numbers": (
-                (_axes(lhs_contracting), _axes(rhs_contracting)),
-                (_axes(lhs_batch), _axes(rhs_batch)),
+                (canonical_axes(lhs_contracting), canonical_axes(rhs_contracting)),
+                (canonical_axes(lhs_batch), canonical_axes(rhs_batch)),
             ),
             "precision": canonical_precision(precision),
             "preferred_element_type": canonical_element_type(preferred_element_type, "dot"),
@@ -311,7 +312,8 @@ def batch_matmul(lhs, rhs, precision=None):
     return dot_general(lhs, rhs, (((rank - 1,), (rank - 2,)), (batch, batch)), precision)
 
 
-def _axes(axes: Any) -> tuple[int, ...]:
+def canonical_axes(axes: Any) -> tuple[int, ...]:
+    """One axis or several as a tuple of integers."""
     if type(axes) is int:
         return (axes,)
     try:
@@ -326,15 +328,11 @@ def _(lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sha
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     shape = (
         *(lhs.shape[axis] for axis in lhs_batch),
-        *_left_over(lhs.shape, (*lhs_batch, *lhs_contracting)),
-        *_left_over(rhs.shape, (*rhs_batch, *rhs_contracting)),
+        *without_axes(lhs.shape, (*lhs_batch, *lhs_contracting)),
+        *without_axes(rhs.shape, (*rhs_batch, *rhs_contracting)),
     )
     dtype = product_dtype("lax.dot_general", lhs.dtype, rhs.dtype, preferred_element_type)
     return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)
-
-
-def _left_over(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
 def check_contraction(name: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> None:

@@ -14,12 +14,14 @@ from hlofront.core.trace import process
 from hlofront.primitives.families import ANY, NUMBER, Kinds, check_dtype
 
 
-def check_axes(axes: Sequence[int], aval: ShapedArray) -> None:
-    """Raise ValueError unless these are different axes of an array of this aval."""
+def check_axes(
+    axes: Sequence[int], aval: ShapedArray, error: type[Exception] = ValueError
+) -> None:
+    """Raise an error unless these are different axes of an array of this aval."""
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")
     if not all(0 <= axis < aval.ndim for axis in axes):
-        raise ValueError(
+        raise error(
             f"reduction axes {axes} contains out-of-bounds indices for {aval}: wanted axes from 0 "
             f"to {aval.ndim - 1}. Negative axes are for the functions of hlofront.numpy."
         )
@@ -63,8 +65,9 @@ def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Any]]:
                 f"logical reduction requires operand dtype bool or int, got {operand.dtype}. "
                 f"For {name}, compare first: x != 0."
             )
-        check_axes(axes, operand)
-        return operand.update(shape=without_axes(operand.shape, axes))
+        # A failure is both a ValueError and an IndexError: JAX raises either.
+        check_axes(axes, operand, np.exceptions.AxisError)
+        return ShapedArray(without_axes(operand.shape, axes), operand.dtype)
 
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)

@@ -89,9 +89,8 @@ def canonical_windows(
     holes = ones if window_dilation is None else integers(window_dilation, "window_dilation")
     if isinstance(padding, str):
         check_window_ranks("reduce_window", shape, window, strides, base, holes)
-        padding = padtype_to_pads(
-            tuple(map(dilated, shape, base)), tuple(map(dilated, window, holes)), strides, padding
-        )
+        # As many windows as there were without holes between the operand's elements.
+        padding = padtype_to_pads(shape, tuple(map(dilated, window, holes)), strides, padding)
     return Windows(window, strides, canonical_pads(padding), base, holes)
 
 

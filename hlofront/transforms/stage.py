@@ -27,18 +27,18 @@ _staged = rules.staged
 class JitTracer(Tracer):
     """Stands for a variable of the program that is being written down."""
 
-    __slots__ = ("var",)
+    __slots__ = ("_var",)
 
     _trace: "StagingTrace"
 
     def __init__(self, trace: "StagingTrace", aval: AbstractValue, var: Var):
         self._trace = trace
         self.aval = aval
-        self.var = var
+        self._var = var
 
     def _origin_message(self) -> str:
         trace = self._trace
-        return explain_origin(trace.debug_info, trace.inputs, trace.equations, self.var)
+        return explain_origin(trace.debug_info, trace.inputs, trace.equations, self._var)
 
     def _traced_function(self) -> str:
         info = self._trace.debug_info
@@ -47,16 +47,16 @@ class JitTracer(Tracer):
     @property
     def _origin_traceback(self) -> Any:
         for equation in reversed(self._trace.equations):
-            if self.var in equation.outvars:
+            if self._var in equation.outvars:
                 return equation.traceback
         return None
 
     @property
     def _origin_argument(self) -> str:
         info = self._trace.debug_info
-        if info is None or self.var not in self._trace.inputs:
+        if info is None or self._var not in self._trace.inputs:
             return ""
-        position = self._trace.inputs.index(self.var)
+        position = self._trace.inputs.index(self._var)
         names = info.arg_names or ()
         name = names[position] if position < len(names) else f"number {position}"
         return f"argument {name} of {info.func_name}"
@@ -92,7 +92,7 @@ class StagingTrace(Trace):
         """What stands for a value in this program: a variable, a constant's variable, a literal."""
         if isinstance(x, Tracer):
             if type(x) is JitTracer and x._trace is self:
-                return x.var
+                return x._var
             if not x._trace.alive:
                 raise leaked(x)
         elif not isinstance(x, np.ndarray | np.generic) or x.ndim == 0:
@@ -103,6 +103,11 @@ class StagingTrace(Trace):
         if found is None:
             found = self.constants[id(x)] = (Var(typeof(x)), x)
         return found[0]
+
+    def lift(self, x: Any) -> JitTracer:
+        """A value that is known as a tracer of this program: a constant, or a literal of one."""
+        atom = self.atom(x)
+        return JitTracer(self, atom.aval, atom)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if primitive.carries_programs and primitive in _staged:
@@ -115,7 +120,7 @@ class StagingTrace(Trace):
         avals: list[Any] = []
         for x in args:
             if type(x) is JitTracer and x._trace is self:
-                invars.append(x.var)
+                invars.append(x._var)
                 avals.append(x.aval)
             else:
                 atom = self.atom(x)

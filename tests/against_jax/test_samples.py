@@ -11,17 +11,16 @@ from tests.systematic.test_samples import AT_ONCE, PLACES, SAMPLES, jitted, valu
 
 @pytest.fixture(scope="module")
 def theirs(oracle):
-    """file -> outcomes, made while ours run; only of files that a test was chosen from."""
-    questions = {
-        file: [(place, values_of(file, place)) for place in range(len(samples))]
-        for file, samples in SAMPLES.items()
-    }
+    """file -> the outcomes of its samples; made while ours run."""
     with concurrent.futures.ThreadPoolExecutor(1) as asking:
-        answers = {
-            file: asking.submit(oracle.ask, "samples", {file: asked})
-            for file, asked in questions.items()
-        }
-        yield lambda file: answers[file].result()[file]
+        answers = {}
+        for file, samples in SAMPLES.items():
+            questions = [
+                trials.question_for_reference(sample, values_of(file, place))
+                for place, sample in enumerate(samples)
+            ]
+            answers[file] = asking.submit(oracle.ask, "samples", file, questions)
+        yield lambda file: answers[file].result()
         for answer in answers.values():
             answer.cancel()
 

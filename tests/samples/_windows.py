@@ -18,8 +18,9 @@ def windows(shape, sizes, indices, index_map, operand_batching, indices_batching
         yield place, start
 
 
-def gathered(operand, indices, numbers, slice_sizes, mode=None, fill_value=None, **_):
+def gathered(operand, indices, dimension_numbers, slice_sizes, mode=None, fill_value=None, **_):
     """Slice by slice."""
+    numbers = dimension_numbers
     if fill_value is None:
         fill_value = FILL.get(operand.dtype.kind, lambda _: np.nan)(operand.dtype)
     left_out = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
@@ -38,7 +39,8 @@ def gathered(operand, indices, numbers, slice_sizes, mode=None, fill_value=None,
 
 
 def scattered(combine):
-    def reference(operand, indices, updates, numbers, mode=None, **_):
+    def reference(operand, indices, updates, dimension_numbers, mode=None, **_):
+        numbers = dimension_numbers
         result = np.array(operand)
         left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
         updates = np.moveaxis(

@@ -15,8 +15,9 @@ def named(operand, indices, numbers, slice_sizes, **params):
     options = "".join(f", {key}={value}" for key, value in params.items())
     name = f"gather({operand}, {shape}, {'.'.join(map(str, numbers))}, {slice_sizes}{options})"
     sample(
-        lax.gather, operand, indices, numbers, slice_sizes, name=name, reference=gathered, **params
-    )
+        lax.gather, operand, indices, dimension_numbers=numbers, slice_sizes=slice_sizes,
+        name=name, reference=gathered, **params,
+    )  # fmt: skip
 
 
 ROWS = G((1,), (0,), (0,))

@@ -17,7 +17,10 @@ def named(function, operand, indices, updates, numbers, reference, **params):
     options = "".join(f", {key}={value}" for key, value in params.items())
     shown = f"{operand}, {shape}, {updates}, {'.'.join(map(str, numbers))}{options}"
     name = f"{function.__name__}({shown})"
-    sample(function, operand, indices, updates, numbers, name=name, reference=reference, **params)
+    sample(
+        function, operand, indices, updates, dimension_numbers=numbers, name=name,
+        reference=reference, **params,
+    )  # fmt: skip
 
 
 ROWS = S((1,), (0,), (0,))
@@ -72,16 +75,16 @@ named(lax.scatter_max, c64[3, 5], ONCE, c64[2, 5], ROWS, None)
 sine = scattered(lambda old, new: np.sin(old))
 
 
-def applied(x, indices, function, numbers, update_shape, mode=None):
+def applied(x, indices, func, dimension_numbers, update_shape, mode=None):
     """The function on each window, once for each index that names it."""
-    return sine(x, indices, np.zeros(update_shape, x.dtype), numbers, mode=mode)
+    return sine(x, indices, np.zeros(update_shape, x.dtype), dimension_numbers, mode=mode)
 
 
 sample(
-    lax.scatter_apply, f32[3, 5], ONCE, lax.sin, ROWS, update_shape=(2, 5), reference=applied,
-    name="scatter_apply(once)",
+    lax.scatter_apply, f32[3, 5], ONCE, func=lax.sin, dimension_numbers=ROWS, update_shape=(2, 5),
+    reference=applied, name="scatter_apply(once)",
 )  # fmt: skip
 sample(
-    lax.scatter_apply, f32[3, 5], i32[9, 1], lax.sin, ROWS, update_shape=(9, 2), mode="clip",
-    reference=applied, name="scatter_apply(often)",
+    lax.scatter_apply, f32[3, 5], i32[9, 1], func=lax.sin, dimension_numbers=ROWS,
+    update_shape=(9, 2), mode="clip", reference=applied, name="scatter_apply(often)",
 )  # fmt: skip

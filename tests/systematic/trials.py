@@ -23,12 +23,14 @@ AT_ONCE = 20
 @functools.cache
 def load() -> dict[str, list[Any]]:
     """The samples of each file, by the file's name."""
-    found = {}
-    for path in sorted(FOLDER.glob("[a-z]*.py")):
-        count = len(tests.samples.ALL)
-        importlib.import_module(f"tests.samples.{path.stem}")
-        found[path.stem] = tests.samples.ALL[count:]
-    return found
+    return {path.stem: load_file(path.stem) for path in sorted(FOLDER.glob("[a-z]*.py"))}
+
+
+@functools.cache
+def load_file(name: str) -> list[Any]:
+    count = len(tests.samples.ALL)
+    importlib.import_module(f"tests.samples.{name}")
+    return tests.samples.ALL[count:]
 
 
 def is_traced(operand: Any) -> bool:
@@ -113,15 +115,21 @@ def quiet():
     return warnings.catch_warnings(action="ignore")
 
 
-def answer_for_reference(questions: dict[str, list[tuple[int, list[Any]]]], jax: Any) -> Any:
-    """Under the reference: file -> outcomes of the samples of these places, with these values."""
+def question_for_reference(sample: Any, values: list[Any]) -> dict[int, Any]:
+    """The operands that the reference is handed, by their places: the others it has itself."""
+    return {i: value for i, value in enumerate(values) if is_traced(value)}
+
+
+def answer_for_reference(file: str, questions: list[dict[int, Any]], jax: Any) -> list[Any]:
+    """Under the reference: the outcomes of the samples of a file, with these operands."""
     sys.modules["hlofront"] = jax
     sys.modules["hlofront.lax"] = jax.lax
     sys.modules["hlofront.numpy"] = jax.numpy
-    samples = load()
-    return {
-        file: run_jitted(
-            [samples[file][place] for place, _ in asked], [values for _, values in asked], jax
-        )
-        for file, asked in questions.items()
-    }
+    samples = load_file(file)
+    all_values = []
+    for sample, given in zip(samples, questions, strict=True):
+        values = sample.values()
+        for place, value in given.items():
+            values[place] = value
+        all_values.append(values)
+    return run_jitted(samples, all_values, jax)

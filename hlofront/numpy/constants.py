@@ -1,0 +1,10 @@
+"""Numbers with names."""
+
+import numpy as np
+
+e = np.e
+euler_gamma = np.euler_gamma
+inf = np.inf
+nan = np.nan
+newaxis = np.newaxis
+pi = np.pi

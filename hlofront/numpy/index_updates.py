@@ -1,0 +1,169 @@
+"""Scatters that spell `x.at[index].set(values)` and its kin, and the dtypes that meet there."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import source
+from hlofront.base.dtypes import array_dtype, issubdtype, lattice_result
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.trace import process
+from hlofront.higher_order.scatter_apply import scatter_apply
+from hlofront.numpy.index_entries import Resolved, place
+from hlofront.numpy.indexing import with_inserted
+from hlofront.numpy.powers import power
+from hlofront.numpy.ufuncs import divide
+from hlofront.primitives import scattering
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import full_like
+from hlofront.primitives.scattering import ScatterDimensionNumbers
+from hlofront.primitives.shaping import ascending, broadcast_in_dim_p, rev_p, squeeze_p
+
+_SCATTERS = {
+    "set": scattering.scatter,
+    "add": scattering.scatter_add,
+    "subtract": scattering.scatter_sub,
+    "multiply": scattering.scatter_mul,
+    "min": scattering.scatter_min,
+    "max": scattering.scatter_max,
+}
+# These have no scatter: ones are multiplied by the values, and then the whole array is.
+BY_SCALE = {"divide": divide, "power": power}
+
+
+def update(
+    array: Any,
+    resolved: Resolved,
+    method: str,
+    values: Any,
+    mode: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap: bool = True,
+) -> Any:
+    """The array, with `values` set, added, ... where an index says; `values` is func for apply."""
+    options = (mode, indices_are_sorted, unique_indices, wrap)
+    if method in BY_SCALE:
+        scale = update(full_like(array, 1), resolved, "multiply", values, *options)
+        return BY_SCALE[method](array, scale)
+    placed = place(resolved, wrap)
+    if 0 in placed.shape:
+        return array
+    numbers = ScatterDimensionNumbers(placed.window, placed.collapsed, placed.index_axes)
+    keywords = {
+        "indices_are_sorted": indices_are_sorted or placed.ordered,
+        "unique_indices": unique_indices or placed.ordered,
+        "mode": mode,
+    }
+    before = typeof(array)
+    if method == "apply":
+        array = scatter_apply(
+            with_inserted(array, resolved),
+            placed.indices,
+            values,
+            numbers,
+            update_shape=placed.shape,
+            **keywords,
+        )
+        return _without_inserted(array, resolved)
+    array, values = in_common_dtype(array, values)
+    values = fit(values, placed.full_shape, method)
+    if placed.new_axes:
+        values = process(squeeze_p, (values,), {"dimensions": placed.new_axes})
+    if placed.reversed:
+        values = process(rev_p, (values,), {"dimensions": placed.reversed})
+    array = with_inserted(array, resolved)
+    array = _SCATTERS[method](array, placed.indices, values, numbers, **keywords)
+    return convert(_without_inserted(array, resolved), before.dtype, before.weak_type)
+
+
+def _without_inserted(array: Any, resolved: Resolved) -> Any:
+    if not resolved.inserted:
+        return array
+    return process(squeeze_p, (array,), {"dimensions": tuple(resolved.inserted)})
+
+
+def in_common_dtype(array: Any, values: Any) -> tuple[Any, Any]:
+    """Both in the array's dtype where that holds the values' dtype, otherwise in their common one."""
+    aval, other = typeof(array), typeof(values)
+    dtype, weak = _common(aval, other)
+    if dtype == aval.dtype:
+        return array, convert(values, dtype, False)
+    return convert(array, dtype, weak), convert(values, dtype, weak)
+
+
+def _common(aval: ShapedArray, other: ShapedArray) -> Any:
+    if aval.dtype == other.dtype:
+        return aval.dtype, aval.weak_type
+    return lattice_result(((aval.dtype, aval.weak_type), (other.dtype, other.weak_type)))
+
+
+def fit(values: Any, shape: tuple[int, ...], method: str) -> Any:
+    """Values broadcast to the shape of what an index names.
+
+    Raises ValueError if they do not broadcast to it.
+    """
+    given = typeof(values).shape
+    if given == shape:
+        return values
+    rank, more = len(shape), len(shape) - len(given)
+    if more < 0 or any(
+        size not in (1, wanted) for size, wanted in zip(given, shape[more:], strict=True)
+    ):
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: x.at[index].{method}(values) wants values that "
+            f"broadcast to {shape}, the shape of x[index], and got shape {given}."
+        )
+    return process(
+        broadcast_in_dim_p,
+        (values,),
+        {"shape": shape, "broadcast_dimensions": ascending(rank)[more:], "sharding": None},
+    )
+
+
+# ---- values that do not fit the dtype ----------------------------------------------------------
+
+_FLOATING = (np.floating, np.complexfloating)
+_HELD_BY = {bool: (np.bool_, np.number), int: (np.number,), float: _FLOATING}
+
+
+def warn_if_lossy(aval: ShapedArray, values: Any) -> None:
+    """Warn if an array of this aval does not hold the dtype of the values."""
+    kind = type(values)
+    dtype = aval.dtype
+    if kind is float and dtype.kind == "f":
+        return
+    if kind in _HELD_BY and any(issubdtype(dtype, held) for held in _HELD_BY[kind]):
+        return
+    other = typeof(values)
+    if other.dtype == dtype:
+        return
+    if _common(aval, other)[0] != dtype:
+        warnings.warn(
+            "scatter inputs have incompatible types: cannot safely cast value from dtype="
+            f"{other.dtype} to dtype={dtype} with jax_numpy_dtype_promotion=standard. In future "
+            "JAX releases this will result in an error. Convert the value: "
+            f"x.at[index].set(value.astype({str(dtype)!r})), or the array before.",
+            FutureWarning,
+            stacklevel=source.frames_to_user(),
+        )
+
+
+def as_values(values: Any) -> Any:
+    """What may be written into an array: itself if it is an array or scalar, or a list as one.
+
+    Raises:
+      TypeError: for values of a dtype that no device has, such as strings.
+      ValueError: for None, and lists whose rows are of different lengths.
+    """
+    if isinstance(values, bool | int | float | complex) or hasattr(values, "aval"):
+        return values
+    if hasattr(values, "__jax_array__"):
+        return values.__jax_array__()
+    if values is None:
+        raise ValueError("None is not a valid value for jnp.array: x.at[index] wants numbers.")
+    if not isinstance(values, np.ndarray | np.generic):
+        values = np.asarray(values)
+    dtype = array_dtype(values.dtype)
+    return values if dtype == values.dtype else values.astype(dtype)

@@ -1,0 +1,632 @@
+"""Functions that fold axes away: sums, products, extremes and where they are, means, variances."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.base.dtypes import (
+    check_user_dtype_supported,
+    default_dtype,
+    issubdtype,
+    python_scalar_dtype,
+    to_floating_dtype,
+    to_inexact_dtype,
+    to_numeric_dtype,
+)
+from hlofront.base.elements import bfloat16
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import canonical_axes, canonical_axis
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import (
+    broadcast_together,
+    choose,
+    converted,
+    host_scalar,
+    operands,
+    promote_args,
+    promote_args_inexact,
+    promote_dtypes_inexact,
+    with_shape,
+)
+from hlofront.numpy.ufuncs import any_operand, refuse_out
+from hlofront.primitives import comparing, elementwise, reducing
+from hlofront.primitives.converting import convert
+from hlofront.primitives.shaping import (
+    ascending,
+    broadcast_shapes,
+    expand_dims,
+    reshape,
+    transpose,
+)
+from hlofront.runtime.operation import operation
+
+_bool = np.dtype(np.bool_)
+_float32 = np.dtype(np.float32)
+# Sums of these are made in float32.
+_halves = frozenset({np.dtype(np.float16), np.dtype(bfloat16)})
+
+
+# ---- what reductions share ---------------------------------------------------------------------
+
+
+class Fold(NamedTuple):
+    """An operation that axes are folded with."""
+
+    name: str
+    reduce: Callable[..., Any]
+    # Of the value to start from, and what was folded.
+    combine: Callable[..., Any]
+    # The value that changes nothing, for a dtype.
+    identity: Callable[[Any], Any]
+
+
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that `axis` means: all of them for None, else each counted from 0.
+
+    Raises:
+      numpy.exceptions.AxisError: if there is no such axis.
+      ValueError: if one is given twice.
+      TypeError: if one is no integer.
+    """
+    if axis is None:
+        return ascending(ndim)
+    axes = canonical_axes(axis, ndim)
+    if len(axes) > 1 and len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in 'axis': {axis}")
+    return axes
+
+
+def is_complex(dtype: Any) -> bool:
+    return issubdtype(dtype, np.complexfloating)
+
+
+def is_inexact(dtype: Any) -> bool:
+    return issubdtype(dtype, np.inexact)
+
+
+def sum_dtype(dtype: Any) -> Any:
+    """The dtype that sums and products of a dtype have: integers are at least the default ones."""
+    if dtype == _bool:
+        return python_scalar_dtype(int)
+    if not issubdtype(dtype, np.integer):
+        return dtype
+    default = default_dtype("i" if issubdtype(dtype, np.signedinteger) else "u")
+    return default if dtype.itemsize < default.itemsize else dtype
+
+
+def working_dtype(dtype: Any) -> Any:
+    """The dtype in which sums of a dtype are made when none is asked for."""
+    return _float32 if dtype in _halves else dtype
+
+
+def as_boolean(x: Any) -> Any:
+    """Elementwise, whether an array is not zero."""
+    dtype = typeof(x).dtype
+    if is_complex(dtype):
+        return comparing.ne(x, host_scalar(0, dtype))
+    return convert(x, _bool, False)
+
+
+def as_numbers(x: Any, dtype: Any) -> Any:
+    """An array in another dtype, booleans by way of integers, and not weak."""
+    own = typeof(x).dtype
+    if own == _bool and dtype != _bool:
+        x = convert(x, to_numeric_dtype(own), False)
+    return as_boolean(x) if dtype == _bool else convert(x, dtype, False)
+
+
+def fold_axes(
+    fold: Fold, a: Any, axes: tuple[int, ...], keepdims: bool, initial: Any, where: Any
+) -> Any:
+    """Fold axes of an array in its dtype, from `initial`, elements not in `where` left out."""
+    if where is not None:
+        a = _masked(fold, a, where)
+    result = fold.reduce(a, axes)
+    if initial is not None:
+        result = fold.combine(_initial(initial, typeof(a).dtype), result)
+    return expand_dims(result, axes) if keepdims else result
+
+
+def _masked(fold: Fold, a: Any, where: Any) -> Any:
+    name = f"jnp.{fold.name}"
+    dtype = typeof(where).dtype
+    if dtype != _bool:
+        raise ValueError(
+            f"{name}: where must be None or a boolean array; got where.dtype={dtype!r}. "
+            "Compare first: where != 0."
+        )
+    own = typeof(a).dtype
+    return choose(name, where, a, host_scalar(fold.identity(own), own))
+
+
+def _initial(initial: Any, dtype: Any) -> Any:
+    aval = typeof(initial)
+    if aval.shape:
+        raise ValueError(f"initial value must be a scalar. Got array of shape {aval.shape}")
+    return as_boolean(initial) if dtype == _bool else converted(initial, aval, dtype, False)
+
+
+# ---- sum, prod ---------------------------------------------------------------------------------
+
+SUM = Fold("sum", reducing.reduce_sum, elementwise.add, lambda dtype: 0)
+PROD = Fold("prod", reducing.reduce_prod, elementwise.mul, lambda dtype: 1)
+ANY = Fold("any", reducing.reduce_or, elementwise.bitwise_or, lambda dtype: False)
+ALL = Fold("all", reducing.reduce_and, elementwise.bitwise_and, lambda dtype: True)
+MAX = Fold("max", reducing.reduce_max, elementwise.max, reducing.least_value)
+MIN = Fold("min", reducing.reduce_min, elementwise.min, reducing.greatest_value)
+
+
+def accumulated(
+    fold: Fold,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Any:
+    """The sum or product over axes, in the dtype asked for."""
+    name = fold.name
+    (a,), (aval,) = operands(name, (a,))
+    axes = reduced_axes(axis, aval.ndim)
+    own = aval.dtype
+    if dtype is not None:
+        result = working = check_user_dtype_supported(dtype, name)
+        if working == _bool:
+            fold = ANY if fold is SUM else ALL
+    else:
+        result = sum_dtype(own) if promote_integers or own == _bool else own
+        working = working_dtype(result)
+    a = as_numbers(a, working)
+    return convert(fold_axes(fold, a, axes, keepdims, initial, where), result, False)
+
+
+_SUM_NAMES = ("axis", "dtype", "keepdims", "promote_integers")
+
+
+@operation(static_argnames=_SUM_NAMES)
+@like(np.sum)
+def sum(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    keepdims=False,
+    initial=None,
+    where=None,
+    promote_integers=True,
+):
+    """Sum over axes: all of them, one, or several.
+
+    Integers narrower than the default ones are summed in the default dtype, unless
+    `promote_integers` is False; float16 and bfloat16 are summed in float32 and rounded once.
+    Given a `dtype`, elements are converted to it and summed in it.
+    """
+    refuse_out("sum", out)
+    return accumulated(SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
+
+
+@operation(static_argnames=_SUM_NAMES)
+@like(np.prod)
+def prod(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    keepdims=False,
+    initial=None,
+    where=None,
+    promote_integers=True,
+):
+    """Product over axes: all of them, one, or several. Dtypes are as those of `sum`."""
+    refuse_out("prod", out)
+    return accumulated(PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
+
+
+# ---- extremes ----------------------------------------------------------------------------------
+
+
+def extreme(fold: Fold, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    """The greatest or least element over axes."""
+    (a,), (aval,) = operands(fold.name, (a,))
+    axes = reduced_axes(axis, aval.ndim)
+    if initial is None:
+        if where is not None:
+            raise ValueError(
+                f"reduction operation {fold.name} does not have an identity, so to use a where "
+                "mask one has to specify 'initial'"
+            )
+        for i in axes:
+            if not aval.shape[i]:
+                raise ValueError(
+                    f"zero-size array to reduction operation {fold.name} which has no identity: "
+                    f"the array has shape {aval.shape}. Give the value to start from as 'initial'."
+                )
+    return fold_axes(fold, convert(a, aval.dtype, False), axes, keepdims, initial, where)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.max)
+def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Greatest element over axes; NaN if there is one.
+
+    Raises:
+      ValueError: if there are no elements and no `initial`.
+    """
+    refuse_out("max", out)
+    return extreme(MAX, a, axis, keepdims, initial, where)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.min)
+def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Least element over axes; NaN if there is one.
+
+    Raises:
+      ValueError: if there are no elements and no `initial`.
+    """
+    refuse_out("min", out)
+    return extreme(MIN, a, axis, keepdims, initial, where)
+
+
+amax = max
+amin = min
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.ptp)
+def ptp(a, axis=None, out=None, keepdims=False):
+    """Greatest element less the least one, over axes. Raises TypeError for booleans."""
+    refuse_out("ptp", out)
+    a = any_operand("ptp", a)
+    greatest = extreme(MAX, a, axis, keepdims, None, None)
+    return elementwise.sub(greatest, extreme(MIN, a, axis, keepdims, None, None))
+
+
+# ---- any, all ----------------------------------------------------------------------------------
+
+
+def _logical(fold: Fold, a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
+    (a,), (aval,) = operands(fold.name, (a,))
+    axes = reduced_axes(axis, aval.ndim)
+    return fold_axes(fold, as_boolean(a), axes, keepdims, None, where)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.any)
+def any(a, axis=None, out=None, keepdims=False, *, where=None):
+    """Whether any element is not zero, over axes."""
+    refuse_out("any", out)
+    return _logical(ANY, a, axis, keepdims, where)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.all)
+def all(a, axis=None, out=None, keepdims=False, *, where=None):
+    """Whether all elements are not zero, over axes."""
+    refuse_out("all", out)
+    return _logical(ALL, a, axis, keepdims, where)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.count_nonzero)
+def count_nonzero(a, axis=None, keepdims=False):
+    """How many elements are not zero, over axes."""
+    (a,), (aval,) = operands("count_nonzero", (a,))
+    nonzero = comparing.ne(a, host_scalar(0, aval.dtype))
+    return accumulated(SUM, nonzero, axis, None, keepdims)
+
+
+# ---- where the extreme is ----------------------------------------------------------------------
+
+
+def index_of_extreme(
+    name: str, fold: Callable[..., Any], a: Any, axis: Any, keepdims: bool | None
+) -> Any:
+    """The index of the extreme along an axis, or in the flattened array."""
+    (a,), (aval,) = operands(name, (a,))
+    if axis is None:
+        folded = ascending(aval.ndim)
+        a, at = reshape(a, (aval.size,)), 0
+        empty = not aval.size
+    else:
+        at = canonical_axis(axis, aval.ndim)
+        folded = (at,)
+        empty = not aval.shape[at]
+    if empty:
+        raise ValueError(
+            f"attempt to get {name} of an empty sequence: the array has shape {aval.shape}"
+        )
+    result = fold(a, at, python_scalar_dtype(int))
+    return expand_dims(result, folded) if keepdims else result
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.argmax)
+def argmax(a, axis=None, out=None, keepdims=None):
+    """Index of the greatest element, along an axis or in the flattened array; of the first NaN.
+
+    Raises:
+      ValueError: if there are no elements.
+    """
+    refuse_out("argmax", out)
+    return index_of_extreme("argmax", reducing.argmax, a, axis, keepdims)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.argmin)
+def argmin(a, axis=None, out=None, keepdims=None):
+    """Index of the least element, along an axis or in the flattened array; of the first NaN.
+
+    Raises:
+      ValueError: if there are no elements.
+    """
+    refuse_out("argmin", out)
+    return index_of_extreme("argmin", reducing.argmin, a, axis, keepdims)
+
+
+# ---- means -------------------------------------------------------------------------------------
+
+
+def _moment_dtypes(name: str, own: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtypes of a mean: the one it is made in, and the one of the result."""
+    if dtype is not None:
+        asked = check_user_dtype_supported(dtype, name)
+        return asked, asked
+    result = to_inexact_dtype(own)
+    return working_dtype(result), result
+
+
+def _count(aval: ShapedArray, axes: tuple[int, ...], dtype: Any, keepdims: bool, where: Any) -> Any:
+    """How many elements there are over axes: a number, or an array where there is a mask."""
+    if where is None:
+        count = 1
+        for i in axes:
+            count *= aval.shape[i]
+        return count
+    shape = typeof(where).shape
+    where = with_shape(where, shape, broadcast_shapes(shape, aval.shape))
+    return fold_axes(SUM, as_numbers(where, dtype), axes, keepdims, None, None)
+
+
+def _check_mask(name: str, where: Any) -> None:
+    dtype = typeof(where).dtype
+    if dtype != _bool:
+        raise ValueError(
+            f"jnp.{name}: where must be None or a boolean array; got where.dtype={dtype!r}. "
+            "Compare first: where != 0."
+        )
+
+
+def mean_over(
+    a: Any, axes: tuple[int, ...], working: Any, result: Any, keepdims: bool, where: Any
+) -> Any:
+    """The mean over axes, made in one dtype and given in another."""
+    if where is not None:
+        _check_mask("mean", where)
+    count = _count(typeof(a), axes, working, keepdims, where)
+    total = fold_axes(SUM, as_numbers(a, working), axes, keepdims, None, where)
+    if where is None:
+        count = host_scalar(count, working)
+    return convert(elementwise.div(total, count), result, False)
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.mean)
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    """Mean over axes, NaN over no elements; of integers, a float.
+
+    float16 and bfloat16 are averaged in float32 and rounded once, unless a `dtype` is given.
+    """
+    refuse_out("mean", out)
+    (a,), (aval,) = operands("mean", (a,))
+    axes = reduced_axes(axis, aval.ndim)
+    return mean_over(a, axes, *_moment_dtypes("mean", aval.dtype, dtype), keepdims, where)
+
+
+@operation(static_argnames=("axis", "returned", "keepdims"))
+@like(np.average)
+def average(a, axis=None, weights=None, returned=False, keepdims=False):
+    """Mean over axes, each element counted as often as its weight says.
+
+    Args:
+      a: an array.
+      axis: an axis or several; all of them by default.
+      weights: an array of the shape of `a`, or of its shape along `axis`.
+      returned: whether to give the sums of the weights as well.
+      keepdims: whether the folded axes stay, with size 1.
+
+    Raises:
+      ValueError: if the weights have another shape.
+    """
+    if weights is None:
+        (a,) = promote_args_inexact("average", a)
+        aval = typeof(a)
+        axes = reduced_axes(axis, aval.ndim)
+        dtype = aval.dtype
+        result = mean_over(a, axes, working_dtype(dtype), dtype, keepdims, None)
+        total = host_scalar(_count(aval, axes, dtype, keepdims, None), dtype)
+    else:
+        a, weights = _with_weights(a, axis, weights)
+        dtype = typeof(a).dtype
+        axes = reduced_axes(axis, typeof(a).ndim)
+        total = mean_sum(weights, axes, keepdims)
+        result = elementwise.div(mean_sum(elementwise.mul(a, weights), axes, keepdims), total)
+    if not returned:
+        return result
+    return result, with_shape(total, typeof(total).shape, typeof(result).shape)
+
+
+def mean_sum(a: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The sum over axes, in the array's dtype."""
+    dtype = typeof(a).dtype
+    total = fold_axes(SUM, convert(a, working_dtype(dtype), False), axes, keepdims, None, None)
+    return convert(total, dtype, False)
+
+
+def _with_weights(a: Any, axis: Any, weights: Any) -> tuple[Any, Any]:
+    """The array and its weights in one dtype, the weights with as many axes as the array."""
+    (a, weights), (aval, weight) = operands("average", (a, weights))
+    if aval.shape != weight.shape:
+        if axis is None:
+            raise ValueError(
+                "Axis must be specified when shapes of a and weights differ: got shapes "
+                f"{aval.shape} and {weight.shape}."
+            )
+        axes = reduced_axes(axis, aval.ndim)
+        if weight.shape != tuple([aval.shape[i] for i in axes]):
+            raise ValueError(
+                "Shape of weights must be consistent with shape of a along specified axis: got "
+                f"weights of shape {weight.shape} for axis {axis} of shape {aval.shape}."
+            )
+        order = tuple(np.argsort(axes).tolist())
+        shape = tuple([size if i in axes else 1 for i, size in enumerate(aval.shape)])
+        a, weights = promote_dtypes_inexact(a, weights)
+        return a, reshape(transpose(weights, order), shape)
+    a, weights = promote_dtypes_inexact(a, weights)
+    return a, weights
+
+
+# ---- variances ---------------------------------------------------------------------------------
+
+
+def centred_squares(a: Any, mean: Any) -> Any:
+    """The squared distances of elements from a mean: real numbers."""
+    difference = elementwise.sub(*promote_args("var", a, mean))
+    if is_complex(typeof(difference).dtype):
+        return elementwise.real(elementwise.mul(difference, elementwise.conj(difference)))
+    return elementwise.square(difference)
+
+
+def variance_dtypes(own: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtypes of a variance: the one it is made in, and the one of the result.
+
+    Raises:
+      ValueError: if a real one is asked for that of complex numbers.
+    """
+    if dtype is None:
+        inexact = to_inexact_dtype(own)
+        return working_dtype(inexact), to_floating_dtype(inexact)
+    result = check_user_dtype_supported(dtype, "var")
+    if is_complex(own) and not is_complex(result):
+        raise ValueError(
+            f"jax.numpy.var does not yet support real dtype parameters when computing the "
+            f"variance of an array of complex values: got dtype {result} for {own}. Leave dtype "
+            "out, and convert the variance, which is real."
+        )
+    return working_dtype(result), result
+
+
+def _variance(
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    ddof: Any,
+    keepdims: bool,
+    where: Any,
+    mean: Any,
+    correction: Any,
+) -> Any:
+    (a,), (aval,) = operands("var", (a,))
+    if correction is None:
+        correction = ddof
+    elif not isinstance(ddof, int) or ddof != 0:
+        raise ValueError(
+            f"ddof and correction can't be provided simultaneously: got ddof={ddof} and "
+            f"correction={correction}. They mean the same."
+        )
+    axes = reduced_axes(axis, aval.ndim)
+    working, result = variance_dtypes(aval.dtype, dtype)
+    if where is not None:
+        _check_mask("var", where)
+    a = as_numbers(a, working)
+    if mean is None:
+        mean = mean_over(a, axes, working, working, True, where)
+    squares = centred_squares(a, mean)
+    real = typeof(squares).dtype
+    count = _count(typeof(squares), axes, real, keepdims, where)
+    total = fold_axes(SUM, squares, axes, keepdims, None, where)
+    if not is_inexact(result):
+        result = to_inexact_dtype(result)
+    return convert(_divided(total, count, correction, real), result, False)
+
+
+def _divided(total: Any, count: Any, correction: Any, dtype: Any) -> Any:
+    """Sums of squares by degrees of freedom, NaN where there are none."""
+    if isinstance(count, int) and isinstance(correction, int | float | np.number):
+        freedom = count - correction
+        if freedom <= 0:
+            freedom = 0 if dtype.kind in "iu" else np.nan
+        return elementwise.div(total, host_scalar(freedom, dtype))
+    correction = convert(correction, dtype, False)
+    if isinstance(count, int):
+        count = host_scalar(count, dtype)
+    freedom = elementwise.sub(count, correction)
+    total, freedom = broadcast_together("var", total, freedom)
+    variance = elementwise.div(total, freedom)
+    some = comparing.gt(freedom, host_scalar(0, dtype))
+    return choose("var", some, variance, host_scalar(np.nan, to_inexact_dtype(dtype)))
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.var)
+def var(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=None,
+    mean=None,
+    correction=None,
+):
+    """Variance over axes, in two passes; NaN where `ddof` leaves no degrees of freedom.
+
+    float16 and bfloat16 are computed in float32 and rounded once. That of complex numbers is
+    real. `correction` is another name of `ddof`; `mean` is the mean, if it is known, with the
+    folded axes kept.
+
+    Raises:
+      ValueError: if both `ddof` and `correction` are given, or a real `dtype` for complex numbers.
+    """
+    refuse_out("var", out)
+    return _variance(a, axis, dtype, ddof, keepdims, where, mean, correction)
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.std)
+def std(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=None,
+    mean=None,
+    correction=None,
+):
+    """Standard deviation over axes: the square root of `var`, with the same arguments."""
+    refuse_out("std", out)
+    return elementwise.sqrt(_variance(a, axis, dtype, ddof, keepdims, where, mean, correction))
+
+
+ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+    "all": all,
+    "any": any,
+    "argmax": argmax,
+    "argmin": argmin,
+    "max": max,
+    "mean": mean,
+    "min": min,
+    "prod": prod,
+    "ptp": ptp,
+    "std": std,
+    "sum": sum,
+    "var": var,
+}

@@ -1,0 +1,112 @@
+"""Scalar types: dtypes that can be called, as in `jnp.float32(1)`, and what is asked of dtypes."""
+
+import sys
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hlofront.base import dtypes
+from hlofront.base.elements import all_dtypes
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.like import like
+
+
+class ScalarType(type):
+    """The class of jnp.float32 and its kin: equal to NumPy's scalar types, and callable."""
+
+    dtype: np.dtype
+
+    def __call__(cls, x: Any) -> Any:
+        """An array of this dtype: of a scalar, one without axes."""
+        return asarray(x, dtype=cls.dtype)
+
+    def __eq__(cls, other: Any) -> bool:
+        return cls is other or cls.dtype.type == other or cls.dtype == other
+
+    def __ne__(cls, other: Any) -> bool:
+        return not cls == other
+
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.dtype.type)
+
+
+def _scalar_type(dtype: np.dtype) -> ScalarType:
+    namespace = {
+        "dtype": dtype,
+        "__module__": "hlofront.numpy",
+        "__doc__": f"The dtype {dtype.name}; called with a number or a list, an array of it.",
+    }
+    return ScalarType("bool" if dtype.name == "bool" else dtype.name, (), namespace)
+
+
+# name -> scalar type: int1 ... complex128, as many as NumPy and ml_dtypes have.
+SCALAR_TYPES = {dtype.name: _scalar_type(dtype) for dtype in all_dtypes}
+
+bool_ = SCALAR_TYPES["bool"]
+int8, int16, int32, int64 = (SCALAR_TYPES[f"int{bits}"] for bits in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (SCALAR_TYPES[f"uint{bits}"] for bits in (8, 16, 32, 64))
+float16, float32, float64 = (SCALAR_TYPES[f"float{bits}"] for bits in (16, 32, 64))
+complex64, complex128 = SCALAR_TYPES["complex64"], SCALAR_TYPES["complex128"]
+bfloat16 = SCALAR_TYPES["bfloat16"]
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
+single, double, csingle, cdouble = float32, float64, complex64, complex128
+
+# Kinds of dtypes, for issubdtype.
+generic, number = np.generic, np.number
+integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
+inexact, floating, complexfloating = np.inexact, np.floating, np.complexfloating
+character, flexible, object_ = np.character, np.flexible, np.object_
+
+dtype = np.dtype
+finfo = ml_dtypes.finfo
+iinfo = ml_dtypes.iinfo
+can_cast = np.can_cast
+ComplexWarning = np.exceptions.ComplexWarning
+promote_types = dtypes.promote_types
+issubdtype = dtypes.issubdtype
+
+
+@like(np.result_type)
+def result_type(*args: Any) -> Any:
+    """The dtype in which values and dtypes meet, by JAX's rules of promotion."""
+    return dtypes.result_type(*args)
+
+
+_KINDS = {
+    "bool": (np.bool_,),
+    "signed integer": (np.signedinteger,),
+    "unsigned integer": (np.unsignedinteger,),
+    "integral": (np.integer,),
+    "real floating": (np.floating,),
+    "complex floating": (np.complexfloating,),
+    "numeric": (np.integer, np.floating, np.complexfloating),
+}
+
+
+@like(np.isdtype)
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind, is a dtype, or is any of a tuple of those.
+
+    Raises:
+      ValueError: for a string that names neither a kind nor a dtype.
+      TypeError: for a kind that is none of these.
+    """
+    wanted = dtypes.dtype_of(dtype)
+    return any(_is_of_kind(wanted, one) for one in (kind if isinstance(kind, tuple) else (kind,)))
+
+
+def _is_of_kind(dtype: Any, kind: Any) -> bool:
+    if isinstance(kind, str) and kind in _KINDS:
+        return any(dtypes.issubdtype(dtype, each) for each in _KINDS[kind])
+    if not isinstance(kind, str | type | np.dtype) and not hasattr(kind, "dtype"):
+        raise TypeError(f"isdtype: kind must be a dtype, a string, or a tuple of them, got {kind!r}")
+    try:
+        return dtype == dtypes.dtype_of(kind)
+    except TypeError:
+        raise ValueError(
+            f"isdtype: {kind!r} is neither a dtype nor one of the kinds {list(_KINDS)}"
+        ) from None

@@ -1,0 +1,339 @@
+"""Contractions in blocks: ragged_dot, scaled_dot."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+from hlofront.primitives.contracting import (
+    canonical_axes,
+    canonical_element_type,
+    canonical_precision,
+    check_contraction,
+    product_dtype,
+)
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import full
+from hlofront.primitives.reducing import without_axes
+
+
+# ---- ragged dot ----------------------------------------------------------------------------------
+
+
+class RaggedDotDimensionNumbers:
+    """Which axes a ragged dot sums over, and which one falls into groups.
+
+    Args:
+      dot_dimension_numbers: as of `dot_general`.
+      lhs_ragged_dimensions: the one axis of lhs that falls into groups.
+      rhs_group_dimensions: the one axis of rhs that has an index per group, if the ragged axis is
+        neither summed over nor a batch axis; else none.
+    """
+
+    __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
+
+    def __init__(self, dot_dimension_numbers, lhs_ragged_dimensions, rhs_group_dimensions):
+        contracting, batch = dot_dimension_numbers
+        self.dot_dimension_numbers = (
+            tuple(map(canonical_axes, contracting)),
+            tuple(map(canonical_axes, batch)),
+        )
+        self.lhs_ragged_dimensions = canonical_axes(lhs_ragged_dimensions)
+        self.rhs_group_dimensions = canonical_axes(rhs_group_dimensions)
+
+    def _fields(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self._fields() == other._fields()
+
+    def __hash__(self):
+        return hash(self._fields())
+
+    def __repr__(self):
+        fields = zip(self.__slots__, self._fields(), strict=True)
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in fields)})"
+
+    @property
+    def mode(self) -> str:
+        """What the ragged axis is to the dot: "batch", "contracting" or "noncontracting"."""
+        (ragged,) = self.lhs_ragged_dimensions
+        (lhs_contracting, _), (lhs_batch, _) = self.dot_dimension_numbers
+        if ragged in lhs_batch:
+            return "batch"
+        return "contracting" if ragged in lhs_contracting else "noncontracting"
+
+    def outer_axes(self, ndim: int) -> tuple[int, ...]:
+        """The axes of lhs that sizes of groups may differ along, in the order of theirs."""
+        (ragged,) = self.lhs_ragged_dimensions
+        (lhs_contracting, _), (lhs_batch, _) = self.dot_dimension_numbers
+        if self.mode == "batch":
+            return lhs_batch[: lhs_batch.index(ragged)]
+        if self.mode == "contracting":
+            return (*lhs_batch, *lhs_contracting[: lhs_contracting.index(ragged)])
+        free = [axis for axis in range(ndim) if axis not in (*lhs_batch, *lhs_contracting)]
+        return (*lhs_batch, *free[: free.index(ragged)])
+
+
+ragged_dot_general_p = Primitive("ragged_dot_general")
+
+
+def ragged_dot_general(
+    lhs,
+    rhs,
+    group_sizes,
+    ragged_dot_dimension_numbers,
+    precision=None,
+    preferred_element_type=None,
+    group_offset=None,
+    out_sharding=None,
+):
+    """A dot in which an axis of lhs falls into consecutive groups of given sizes.
+
+    If that axis is neither summed over nor a batch axis, each group is multiplied with its own part
+    of rhs, and elements beyond all groups give zeros. If it is summed over, each group has a sum of
+    its own, and these come first in the result. If it is a batch axis, this is dot_general.
+
+    Args:
+      lhs: an array.
+      rhs: an array.
+      group_sizes: integers of shape (g,); or (..., g), for sizes that differ along the batch axes
+        and those axes of the ragged one's kind that are before it.
+      ragged_dot_dimension_numbers: a RaggedDotDimensionNumbers.
+      precision: see `dot_general`.
+      preferred_element_type: see `dot_general`.
+      group_offset: None.
+      out_sharding: how the result is laid out over devices.
+
+    Raises TypeError if axes, sizes or dtypes do not fit.
+    """
+    if group_offset is not None:
+        raise TypeError(
+            f"group_offset of a ragged dot must be None, got {group_offset!r}: slice group_sizes "
+            "and rhs to the groups that are wanted."
+        )
+    if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
+        raise TypeError(
+            "ragged_dot_dimension_numbers must be a lax.RaggedDotDimensionNumbers, got "
+            f"{ragged_dot_dimension_numbers!r}."
+        )
+    params = {
+        "ragged_dot_dimension_numbers": ragged_dot_dimension_numbers,
+        "precision": canonical_precision(precision),
+        "preferred_element_type": canonical_element_type(
+            preferred_element_type, "ragged_dot_general"
+        ),
+        "group_offset": None,
+        "out_sharding": out_sharding,
+    }
+    return process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
+
+
+def ragged_dot(
+    lhs,
+    rhs,
+    group_sizes,
+    precision=None,
+    preferred_element_type=None,
+    group_offset=None,
+    out_sharding=None,
+):
+    """A matrix whose rows fall into groups, times a matrix for each group.
+
+    Args:
+      lhs: an array of shape (m, k).
+      rhs: an array of shape (g, k, n).
+      group_sizes: how many rows each group has, integers of shape (g,). Rows beyond are zero in the
+        result.
+      precision: for this and the others, see `ragged_dot_general`.
+
+    Returns:
+      An array of shape (m, n).
+    """
+    return ragged_dot_general(
+        lhs, rhs, group_sizes, _MATRICES, precision, preferred_element_type, group_offset,
+        out_sharding,
+    )
+
+
+_MATRICES = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+
+
+@infer(ragged_dot_general_p)
+def _(
+    lhs,
+    rhs,
+    group_sizes,
+    *,
+    ragged_dot_dimension_numbers,
+    precision,
+    preferred_element_type,
+    group_offset,
+    out_sharding,
+):
+    numbers = ragged_dot_dimension_numbers
+    contracting, batch = numbers.dot_dimension_numbers
+    check_contraction("dot_general", lhs, rhs, (contracting, batch))
+    groups = _check_groups(lhs, rhs, group_sizes, numbers)
+    dtype = product_dtype("lax.ragged_dot_general", lhs.dtype, rhs.dtype, preferred_element_type)
+    shape = (
+        *([groups] if numbers.mode == "contracting" else []),
+        *(lhs.shape[axis] for axis in batch[0]),
+        *without_axes(lhs.shape, (*batch[0], *contracting[0])),
+        *without_axes(rhs.shape, (*batch[1], *contracting[1], *numbers.rhs_group_dimensions)),
+    )
+    return ShapedArray(shape, dtype)
+
+
+def _check_groups(lhs: Any, rhs: Any, group_sizes: Any, numbers: Any) -> int:
+    """The number of groups; TypeError if their axes or sizes do not fit."""
+    name = "ragged_dot_general"
+    if len(numbers.lhs_ragged_dimensions) != 1:
+        raise TypeError(
+            f"{name} expects exactly one lhs ragged dimension, got {numbers.lhs_ragged_dimensions}."
+        )
+    (ragged,) = numbers.lhs_ragged_dimensions
+    if not 0 <= ragged < lhs.ndim:
+        raise TypeError(
+            f"{name} requires lhs ragged dimension numbers to be nonnegative and less than the "
+            f"number of axes of the lhs value, got {ragged} for lhs of rank {lhs.ndim}."
+        )
+    if not issubdtype(group_sizes.dtype, np.integer):
+        raise TypeError(
+            f"{name} requires that group_sizes.dtype is subtype of np.integer, got "
+            f"{group_sizes.dtype}."
+        )
+    if group_sizes.ndim == 0:
+        raise TypeError("expected rank of group_sizes to be >=1, got a scalar.")
+    groups = group_sizes.shape[-1]
+    outer = tuple(lhs.shape[axis] for axis in numbers.outer_axes(lhs.ndim))
+    if group_sizes.shape[:-1] not in ((), outer):
+        raise TypeError(
+            f"expected group_sizes to have shape {(*outer, groups)}, got {group_sizes.shape}."
+        )
+    group_axes = numbers.rhs_group_dimensions
+    if numbers.mode != "noncontracting":
+        if group_axes:
+            raise TypeError(
+                f"{name} requires zero group dimensions in the rhs when lhs ragged dimension is "
+                f"contracting or batch, got {group_axes}."
+            )
+        return groups
+    if len(group_axes) != 1:
+        raise TypeError(
+            f"{name} requires exactly one rhs group dimension when lhs ragged dimension is "
+            f"noncontracting, got {group_axes}."
+        )
+    (_, rhs_contracting), (_, rhs_batch) = numbers.dot_dimension_numbers
+    (axis,) = group_axes
+    if not 0 <= axis < rhs.ndim or axis in (*rhs_contracting, *rhs_batch):
+        raise TypeError(
+            f"{name} requires rhs group dimension numbers to be distinct from contracting and "
+            f"batch dimensions, and less than the number of axes of rhs, {rhs.ndim}; got {axis}."
+        )
+    if rhs.shape[axis] != groups:
+        raise TypeError(
+            f"expected rhs group dimension size to be {groups}, got {rhs.shape[axis]}."
+        )
+    return groups
+
+
+# ---- scaled dot ----------------------------------------------------------------------------------
+
+scaled_dot_p = Primitive("scaled_dot")
+
+
+def scaled_dot(
+    lhs,
+    rhs,
+    *,
+    lhs_scale=None,
+    rhs_scale=None,
+    dimension_numbers=None,
+    preferred_element_type=None,
+):
+    """A dot of arrays of which each block has a scale: microscaling formats.
+
+    Args:
+      lhs: an array, of float8 as a rule.
+      rhs: an array.
+      lhs_scale: factors of the shape of `lhs`, but that the summed axis has one for each of its
+        blocks. None for ones.
+      rhs_scale: as for `lhs`.
+      dimension_numbers: as of `dot_general`, with one axis to sum over; by default that of matrix
+        products, with a batch axis where there are three axes.
+      preferred_element_type: the dtype of the result, bfloat16 by default.
+
+    Raises TypeError if shapes do not fit.
+    """
+    lhs_aval, rhs_aval = typeof(lhs), typeof(rhs)
+    if dimension_numbers is None:
+        if lhs_aval.ndim == 2:
+            dimension_numbers = (((1,), (0,)), ((), ()))
+        else:
+            dimension_numbers = (((2,), (1,)), ((0,), (0,)))
+    contracting, batch = dimension_numbers
+    numbers = (tuple(map(canonical_axes, contracting)), tuple(map(canonical_axes, batch)))
+    check_contraction("scaled_dot", lhs_aval, rhs_aval, numbers)
+    if lhs_scale is None:
+        lhs_scale = _ones_of_blocks(lhs_aval, numbers[0][0])
+    if rhs_scale is None:
+        rhs_scale = _ones_of_blocks(rhs_aval, numbers[0][1])
+    wanted = canonical_element_type(preferred_element_type, "scaled_dot")
+    params = {
+        "dimension_numbers": numbers,
+        "preferred_element_type": np.dtype(ml_dtypes.bfloat16) if wanted is None else wanted,
+    }
+    return process(scaled_dot_p, (lhs, rhs, lhs_scale, rhs_scale), params)
+
+
+def _ones_of_blocks(aval: Any, axes: tuple[int, ...]) -> Any:
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(aval.shape))
+    one = full(shape, 1, ml_dtypes.bfloat16)
+    return convert(one, np.dtype(ml_dtypes.float8_e8m0fnu), False)
+
+
+@infer(scaled_dot_p)
+def _(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
+    contracting, batch = dimension_numbers
+    if len(contracting[0]) != 1:
+        raise TypeError(
+            f"scaled_dot sums over one axis of each operand, got dimension_numbers "
+            f"{dimension_numbers}."
+        )
+    for name, aval, scale, (axis,) in (
+        ("LHS", lhs, lhs_scale, contracting[0]),
+        ("RHS", rhs, rhs_scale, contracting[1]),
+    ):
+        if aval.ndim != scale.ndim:
+            raise TypeError(
+                f"{name} and its scale must have the same number of axes, got shapes {aval.shape} "
+                f"and {scale.shape}."
+            )
+        for i, (size, blocks) in enumerate(zip(aval.shape, scale.shape, strict=True)):
+            if i != axis and size != blocks:
+                raise TypeError(
+                    f"{name} dim {i} of size {size} does not match scale dim size {blocks}."
+                )
+        size, blocks = aval.shape[axis], scale.shape[axis]
+        if blocks == 0 or size % blocks:
+            raise TypeError(
+                f"{name} contracting dim {axis} of size {size} must be divisible by its scale's "
+                f"dim size {blocks}."
+            )
+        if size // blocks < 2:
+            raise TypeError(
+                f"The ratio of {name} contracting dim {axis} to its scale's dim size ({blocks}) "
+                "must be at least 2."
+            )
+    shape = (
+        *(lhs.shape[axis] for axis in batch[0]),
+        *without_axes(lhs.shape, (*batch[0], *contracting[0])),
+        *without_axes(rhs.shape, (*batch[1], *contracting[1])),
+    )
+    return ShapedArray(shape, preferred_element_type)
