@@ -18,8 +18,8 @@ from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
 from hlofront.transforms.flatten import stage_tree
 
-# A function is written down once, so its program says which operation is meant: what is compiled for
-# one is kept, though the parameters hold programs.
+# A function is written down once, so its program says which operation is meant: what is compiled
+# for one is kept, though the parameters hold programs.
 reduce_p = Primitive("reduce", multiple_results=True)
 reduce_window_p = Primitive("reduce_window", multiple_results=True)
 select_and_scatter_p = Primitive("select_and_scatter")
@@ -206,9 +206,7 @@ def _halves(avals: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
 
 
 def _check_dtypes(name: str, operands: Sequence[Any], starts: Sequence[Any]) -> None:
-    if any(
-        operand.dtype != start.dtype for operand, start in zip(operands, starts, strict=True)
-    ):
+    if any(operand.dtype != start.dtype for operand, start in zip(operands, starts, strict=True)):
         raise TypeError(
             f"{name} operand dtypes should match corresponding initial value dtypes, got "
             f"operands={list(operands)} and initial_values={list(starts)}. Give initial values "
@@ -274,9 +272,7 @@ def reduce_window(
         fold = _known_window_reduction(computation, leaves[0], starts[0])
         if fold is not None:
             return tree.tree_unflatten(structure, [fold(leaves[0], *windows)])
-    program, out_tree = _stage_scalars(
-        computation, (structure,) * 2, starts, "reduce_window comp"
-    )
+    program, out_tree = _stage_scalars(computation, (structure,) * 2, starts, "reduce_window comp")
     if out_tree != structure:
         raise ValueError(
             "reduce_window output must have the same tree structure as the operands "
@@ -382,6 +378,8 @@ def _(
     )
     (chosen,), (total,) = select_jaxpr.out_avals, scatter_jaxpr.out_avals
     if chosen.shape or chosen.dtype != np.bool_:
-        raise ValueError(f"select of select_and_scatter must return a boolean, it returned {chosen}")
+        raise ValueError(
+            f"select of select_and_scatter must return a boolean, it returned {chosen}"
+        )
     _check_out_avals("scatter of select_and_scatter", [total], [operand])
     return operand.strip_weak_type()

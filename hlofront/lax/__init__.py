@@ -115,6 +115,8 @@ from hlofront.primitives.elementwise import tan_p as tan_p
 from hlofront.primitives.elementwise import tanh as tanh
 from hlofront.primitives.elementwise import tanh_p as tanh_p
 from hlofront.primitives.elementwise import xor_p as xor_p
+
+# isort: split
 # ---- comparing
 from hlofront.primitives.comparing import eq as eq
 from hlofront.primitives.comparing import eq_p as eq_p
@@ -134,6 +136,8 @@ from hlofront.primitives.comparing import ne_p as ne_p
 from hlofront.primitives.comparing import select as select
 from hlofront.primitives.comparing import select_n as select_n
 from hlofront.primitives.comparing import select_n_p as select_n_p
+
+# isort: split
 # ---- converting
 from hlofront.primitives.converting import bitcast_convert_type as bitcast_convert_type
 from hlofront.primitives.converting import bitcast_convert_type_p as bitcast_convert_type_p
@@ -146,6 +150,8 @@ from hlofront.primitives.converting import stage as stage
 from hlofront.primitives.converting import stage_p as stage_p
 from hlofront.primitives.converting import stop_gradient as stop_gradient
 from hlofront.primitives.converting import stop_gradient_p as stop_gradient_p
+
+# isort: split
 # ---- creating
 from hlofront.primitives.creating import broadcasted_iota as broadcasted_iota
 from hlofront.primitives.creating import empty as empty
@@ -153,6 +159,8 @@ from hlofront.primitives.creating import full as full
 from hlofront.primitives.creating import full_like as full_like
 from hlofront.primitives.creating import iota as iota
 from hlofront.primitives.creating import iota_p as iota_p
+
+# isort: split
 # ---- special
 from hlofront.primitives.special import bessel_i0e as bessel_i0e
 from hlofront.primitives.special import bessel_i0e_p as bessel_i0e_p
@@ -183,6 +191,8 @@ from hlofront.primitives.special import (
 )
 from hlofront.primitives.special import zeta as zeta
 from hlofront.primitives.special import zeta_p as zeta_p
+
+# isort: split
 # ---- shaping
 from hlofront.primitives.shaping import broadcast as broadcast
 from hlofront.primitives.shaping import broadcast_in_dim as broadcast_in_dim
@@ -203,7 +213,21 @@ from hlofront.primitives.shaping import tile as tile
 from hlofront.primitives.shaping import tile_p as tile_p
 from hlofront.primitives.shaping import transpose as transpose
 from hlofront.primitives.shaping import transpose_p as transpose_p
+
+# isort: split
 # ---- slicing
+from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim as dynamic_index_in_dim
+from hlofront.primitives.dynamic_slicing import dynamic_slice as dynamic_slice
+from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
+from hlofront.primitives.dynamic_slicing import dynamic_slice_p as dynamic_slice_p
+from hlofront.primitives.dynamic_slicing import (
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+)
+from hlofront.primitives.dynamic_slicing import dynamic_update_slice as dynamic_update_slice
+from hlofront.primitives.dynamic_slicing import (
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+)
+from hlofront.primitives.dynamic_slicing import dynamic_update_slice_p as dynamic_update_slice_p
 from hlofront.primitives.slicing import concatenate as concatenate
 from hlofront.primitives.slicing import concatenate_p as concatenate_p
 from hlofront.primitives.slicing import index_in_dim as index_in_dim
@@ -218,20 +242,16 @@ from hlofront.primitives.slicing import stack as stack
 from hlofront.primitives.slicing import stack_p as stack_p
 from hlofront.primitives.slicing import unstack as unstack
 from hlofront.primitives.slicing import unstack_p as unstack_p
-from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim as dynamic_index_in_dim
-from hlofront.primitives.dynamic_slicing import dynamic_slice as dynamic_slice
-from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
-from hlofront.primitives.dynamic_slicing import dynamic_slice_p as dynamic_slice_p
-from hlofront.primitives.dynamic_slicing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
-from hlofront.primitives.dynamic_slicing import dynamic_update_slice as dynamic_update_slice
-from hlofront.primitives.dynamic_slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
-from hlofront.primitives.dynamic_slicing import dynamic_update_slice_p as dynamic_update_slice_p
+
+# isort: split
 # ---- gathering
 from hlofront.primitives.gathering import GatherDimensionNumbers as GatherDimensionNumbers
 from hlofront.primitives.gathering import GatherScatterMode as GatherScatterMode
 from hlofront.primitives.gathering import gather as gather
 from hlofront.primitives.gathering import gather_p as gather_p
 from hlofront.primitives.gathering import index_take as index_take
+
+# isort: split
 # ---- scattering
 from hlofront.primitives.scattering import ScatterDimensionNumbers as ScatterDimensionNumbers
 from hlofront.primitives.scattering import scatter as scatter
@@ -246,6 +266,8 @@ from hlofront.primitives.scattering import scatter_mul_p as scatter_mul_p
 from hlofront.primitives.scattering import scatter_p as scatter_p
 from hlofront.primitives.scattering import scatter_sub as scatter_sub
 from hlofront.primitives.scattering import scatter_sub_p as scatter_sub_p
+
+# isort: split
 # ---- reducing
 from hlofront.higher_order.reduce import reduce as reduce
 from hlofront.higher_order.reduce import reduce_p as reduce_p
@@ -267,6 +289,8 @@ from hlofront.primitives.reducing import reduce_sum as reduce_sum
 from hlofront.primitives.reducing import reduce_sum_p as reduce_sum_p
 from hlofront.primitives.reducing import reduce_xor as reduce_xor
 from hlofront.primitives.reducing import reduce_xor_p as reduce_xor_p
+
+# isort: split
 # ---- cumulative
 from hlofront.primitives.cumulative import associative_scan as associative_scan
 from hlofront.primitives.cumulative import cumlogsumexp as cumlogsumexp
@@ -279,6 +303,8 @@ from hlofront.primitives.cumulative import cumprod as cumprod
 from hlofront.primitives.cumulative import cumprod_p as cumprod_p
 from hlofront.primitives.cumulative import cumsum as cumsum
 from hlofront.primitives.cumulative import cumsum_p as cumsum_p
+
+# isort: split
 # ---- windowed
 from hlofront.higher_order.reduce import reduce_window as reduce_window
 from hlofront.higher_order.reduce import reduce_window_p as reduce_window_p
@@ -290,8 +316,12 @@ from hlofront.primitives.windowed import reduce_window_shape_tuple as reduce_win
 from hlofront.primitives.windowed import reduce_window_sum_p as reduce_window_sum_p
 from hlofront.primitives.windowed import select_and_gather_add_p as select_and_gather_add_p
 from hlofront.primitives.windowed import select_and_scatter_add_p as select_and_scatter_add_p
+
+# isort: split
 # ---- contracting
-from hlofront.primitives.block_contracting import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from hlofront.primitives.block_contracting import (
+    RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
+)
 from hlofront.primitives.block_contracting import ragged_dot as ragged_dot
 from hlofront.primitives.block_contracting import ragged_dot_general as ragged_dot_general
 from hlofront.primitives.block_contracting import scaled_dot as scaled_dot
@@ -304,21 +334,33 @@ from hlofront.primitives.contracting import batch_matmul as batch_matmul
 from hlofront.primitives.contracting import dot as dot
 from hlofront.primitives.contracting import dot_general as dot_general
 from hlofront.primitives.contracting import dot_general_p as dot_general_p
+
+# isort: split
 # ---- convolving
+from hlofront.primitives.convolution_spellings import (
+    conv_general_dilated_local as conv_general_dilated_local,
+)
+from hlofront.primitives.convolution_spellings import (
+    conv_general_dilated_patches as conv_general_dilated_patches,
+)
+from hlofront.primitives.convolution_spellings import conv_transpose as conv_transpose
+from hlofront.primitives.convolution_spellings import (
+    conv_transpose_shape_tuple as conv_transpose_shape_tuple,
+)
 from hlofront.primitives.convolving import ConvDimensionNumbers as ConvDimensionNumbers
-from hlofront.primitives.convolving import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
+from hlofront.primitives.convolving import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
 from hlofront.primitives.convolving import conv as conv
 from hlofront.primitives.convolving import conv_dimension_numbers as conv_dimension_numbers
 from hlofront.primitives.convolving import conv_general_dilated as conv_general_dilated
-from hlofront.primitives.convolving import conv_general_dilated_local as conv_general_dilated_local
 from hlofront.primitives.convolving import conv_general_dilated_p as conv_general_dilated_p
-from hlofront.primitives.convolving import conv_general_dilated_patches as conv_general_dilated_patches
 from hlofront.primitives.convolving import conv_general_permutations as conv_general_permutations
 from hlofront.primitives.convolving import conv_general_shape_tuple as conv_general_shape_tuple
 from hlofront.primitives.convolving import conv_shape_tuple as conv_shape_tuple
-from hlofront.primitives.convolving import conv_transpose as conv_transpose
-from hlofront.primitives.convolving import conv_transpose_shape_tuple as conv_transpose_shape_tuple
 from hlofront.primitives.convolving import conv_with_general_padding as conv_with_general_padding
+
+# isort: split
 # ---- sorting
 from hlofront.primitives.sorting import approx_max_k as approx_max_k
 from hlofront.primitives.sorting import approx_min_k as approx_min_k
@@ -328,12 +370,16 @@ from hlofront.primitives.sorting import sort_key_val as sort_key_val
 from hlofront.primitives.sorting import sort_p as sort_p
 from hlofront.primitives.sorting import top_k as top_k
 from hlofront.primitives.sorting import top_k_p as top_k_p
+
+# isort: split
 # ---- random_bits
 from hlofront.primitives.random_bits import RandomAlgorithm as RandomAlgorithm
 from hlofront.primitives.random_bits import rng_bit_generator as rng_bit_generator
 from hlofront.primitives.random_bits import rng_bit_generator_p as rng_bit_generator_p
 from hlofront.primitives.random_bits import rng_uniform as rng_uniform
 from hlofront.primitives.random_bits import rng_uniform_p as rng_uniform_p
+
+# isort: split
 # ---- barriers
 from hlofront.primitives.barriers import after_all as after_all
 from hlofront.primitives.barriers import after_all_p as after_all_p
@@ -343,5 +389,7 @@ from hlofront.primitives.barriers import dce_sink as dce_sink
 from hlofront.primitives.barriers import dce_sink_p as dce_sink_p
 from hlofront.primitives.barriers import optimization_barrier as optimization_barrier
 from hlofront.primitives.barriers import optimization_barrier_p as optimization_barrier_p
+
+# isort: split
 # ---- higher_order
 from hlofront.higher_order.scatter_apply import scatter_apply as scatter_apply

@@ -48,9 +48,7 @@ def _masked_dot(lhs: Any, rhs: Any, group_sizes: Any, *, numbers: Any, options: 
             ),
             *options,
         )
-    partner = dict(
-        zip((*contracting[0], *batch[0]), (*contracting[1], *batch[1]), strict=True)
-    )
+    partner = dict(zip((*contracting[0], *batch[0]), (*contracting[1], *batch[1]), strict=True))
     rhs = _apart(rhs, partner[ragged], group_sizes, [partner[axis] for axis in outer])
     axes = (
         tuple(map(_after, contracting)),
@@ -102,15 +100,15 @@ def _(build, *operands, dimension_numbers, preferred_element_type):
     )
     numbers = [[list(axes) for axes in pair] for pair in dimension_numbers]
     kind = types.element_type(preferred_element_type)
-    return build.op(
-        "stablehlo.composite",
-        operands,
-        name=types.string("xla.scaled_dot"),
-        composite_attributes=types.attribute(
+    attributes = {
+        "name": types.string("xla.scaled_dot"),
+        "composite_attributes": types.attribute(
             f"{{dimension_numbers = {numbers}, preferred_element_type = {kind}}}"
         ),
-        decomposition=decomposition,
-    )
+        "decomposition": decomposition,
+    }
+    operation = build.operation("stablehlo.composite", operands, build.avals_out, 0, attributes)
+    return operation.results[0]
 
 
 def _dequantized_dot(lhs, rhs, lhs_scale, rhs_scale, *, numbers, dtype):

@@ -223,17 +223,13 @@ class Builder:
             "stablehlo.compare",
             (x, y),
             aval.update(dtype=np.dtype(np.bool_), weak_type=False),
-            comparison_direction=types.attribute(
-                f"#stablehlo<comparison_direction {direction}>"
-            ),
+            comparison_direction=types.attribute(f"#stablehlo<comparison_direction {direction}>"),
             compare_type=types.attribute(f"#stablehlo<comparison_type {kind}>"),
         )
 
     # ---- programs
 
-    def inline(
-        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Value]
-    ) -> list[Value]:
+    def inline(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Value]) -> list[Value]:
         """Emit the equations of a program here, and return its outputs.
 
         `consts` are values of Python, or of MLIR where the caller has made them already.

@@ -15,7 +15,6 @@ from hlofront.primitives.windowed import Windows
 def _log_add_exp_body(aval):
     """log(exp(x) + exp(y)), of the greater one and the difference so that nothing overflows."""
     scalar = ShapedArray((), aval.dtype)
-    truth = ShapedArray((), np.dtype(np.bool_))
 
     def real(inner, x, y):
         greater = inner.op("stablehlo.maximum", (x, y), scalar)
@@ -28,8 +27,10 @@ def _log_add_exp_body(aval):
         difference = inner.op("stablehlo.subtract", (x, y), scalar)
         is_x = inner.compare("EQ", greater, x, scalar)
         opposite = inner.op("stablehlo.negate", (difference,), scalar)
-        return greater, difference, inner.op(
-            "stablehlo.select", (is_x, opposite, difference), scalar
+        return (
+            greater,
+            difference,
+            inner.op("stablehlo.select", (is_x, opposite, difference), scalar),
         )
 
     is_complex = issubdtype(aval.dtype, np.complexfloating)

@@ -58,7 +58,6 @@ DIRECT: dict[Primitive, str] = {
     s.digamma_p: "chlo.digamma",
     s.erf_inv_p: "chlo.erf_inv",
     s.erf_p: "chlo.erf",
-    s.erfc_p: "chlo.erfc",
     s.lgamma_p: "chlo.lgamma",
     s.polygamma_p: "chlo.polygamma",
     s.zeta_p: "chlo.zeta",

@@ -120,9 +120,7 @@ def _gamma_density(a: Formula, x: Formula) -> Formula:
     """x**a exp(-x) / gamma(a)."""
     is_large = a >= _STIRLING_FROM
     large = where(is_large, a, _STIRLING_FROM)
-    by_stirling = sqrt(large * (0.5 / math.pi)) * exp(
-        -_deviance(large, x) - _stirling_error(large)
-    )
+    by_stirling = sqrt(large * (0.5 / math.pi)) * exp(-_deviance(large, x) - _stirling_error(large))
     small = where(is_large, 1.0, a)
     return where(is_large, by_stirling, exp(small * log(x) - x - lgamma(small)))
 
@@ -151,9 +149,7 @@ def _temme_coefficients(count: int, order: int) -> list[list[float]]:
     for _ in range(1, count):
         # c_k = (dc_{k-1}/deta) / eta + (something) / mu, which cancels the term in 1 / eta.
         pole = row[1]
-        row = [
-            (n + 2) * row[n + 2] - pole * reciprocal[n + 1] for n in range(len(row) - 2)
-        ]
+        row = [(n + 2) * row[n + 2] - pole * reciprocal[n + 1] for n in range(len(row) - 2)]
         rows.append(row)
     return [[float(x) for x in row[: order - 2 * k]] for k, row in enumerate(rows)]
 
@@ -176,13 +172,11 @@ class _Temme:
         near_eta = clip(-1.0, self.eta, 1.0)
         inverse = 1 / a
         by_order = [polynomial(near_eta, row) for row in rows]
-        slopes = [
-            polynomial(near_eta, [n * row[n] for n in range(1, len(row))]) for row in rows
-        ]
+        slopes = [polynomial(near_eta, [n * row[n] for n in range(1, len(row))]) for row in rows]
         self.sum = _nested(inverse, by_order)
         self.sum_by_eta = _nested(inverse, slopes)
-        self.sum_by_a = inverse * inverse * _nested(
-            inverse, [-k * c for k, c in enumerate(by_order)][1:]
+        self.sum_by_a = (
+            inverse * inverse * _nested(inverse, [-k * c for k, c in enumerate(by_order)][1:])
         )
         self.factor = exp(-a * half_square) / sqrt(a * (2 * math.pi))
         self.scaled_eta = self.eta * sqrt(a * 0.5)

@@ -12,7 +12,8 @@ from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import lower_on
 from hlofront.lowering.reducing import scalars_of
-from hlofront.primitives import reducing, sorting as s
+from hlofront.primitives import reducing
+from hlofront.primitives import sorting as s
 
 _truth = ShapedArray((), np.dtype(np.bool_))
 _int32 = np.dtype(np.int32)
@@ -184,9 +185,7 @@ def _approx_top_k_on_tpu(
 ):
     (aval,) = build.avals_in
     axis = canonical_axis(reduction_dimension, aval.ndim)
-    direction, start = (
-        ("GT", reducing.least_value) if is_max_k else ("LT", reducing.greatest_value)
-    )
+    direction, start = ("GT", reducing.least_value) if is_max_k else ("LT", reducing.greatest_value)
     comparator = _comparator(build, direction, ShapedArray((), aval.dtype))
     settings = (
         f"{{aggregate_to_topk = {str(aggregate_to_topk).lower()}, "

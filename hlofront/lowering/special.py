@@ -14,15 +14,15 @@ from hlofront.primitives import special as s
 _FLOAT32 = np.dtype(np.float32)
 
 
-def at_least_float32(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A lowering rule that computes in float32 where the dtype is narrower.
+def at_least(itemsize: int, rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A lowering rule that computes in float32 where elements have less than this many bytes.
 
     `rule(build, aval, *operands)` is given operands of this aval and returns one.
     """
 
     def widened(build: Any, *operands: Any) -> Any:
         out = build.avals_out[0]
-        aval = ShapedArray(out.shape, out.dtype if out.dtype.itemsize >= 4 else _FLOAT32)
+        aval = ShapedArray(out.shape, out.dtype if out.dtype.itemsize >= itemsize else _FLOAT32)
         wide = []
         for operand, given in zip(operands, build.avals_in, strict=True):
             operand = build.broadcast_to(operand, given, out)
@@ -33,18 +33,17 @@ def at_least_float32(rule: Callable[..., Any]) -> Callable[..., Any]:
     return widened
 
 
-# CHLO has the function of order 1, but not for the dtypes of 8 bits and less.
-lower(s.bessel_i1e_p)(
-    at_least_float32(lambda build, aval, x: build.op("chlo.bessel_i1e", (x,), aval))
-)
+# CHLO has these, but not for the dtypes of 8 bits and less.
+lower(s.bessel_i1e_p)(at_least(2, lambda build, aval, x: build.op("chlo.bessel_i1e", (x,), aval)))
+lower(s.erfc_p)(at_least(2, lambda build, aval, x: build.op("chlo.erfc", (x,), aval)))
 lower(s.bessel_i0e_p)(
-    at_least_float32(lambda build, aval, x: build.by_tracing(_bessel_i0e, (x,), (aval,))[0])
+    at_least(4, lambda build, aval, x: build.by_tracing(_bessel_i0e, (x,), (aval,))[0])
 )
-lower(s.igamma_p)(at_least_float32(incomplete.igamma))
-lower(s.igammac_p)(at_least_float32(incomplete.igammac))
-lower(s.igamma_grad_a_p)(at_least_float32(incomplete.igamma_grad_a))
-lower(s.random_gamma_grad_p)(at_least_float32(incomplete.random_gamma_grad))
-lower(s.regularized_incomplete_beta_p)(at_least_float32(incomplete.betainc))
+lower(s.igamma_p)(at_least(4, incomplete.igamma))
+lower(s.igammac_p)(at_least(4, incomplete.igammac))
+lower(s.igamma_grad_a_p)(at_least(4, incomplete.igamma_grad_a))
+lower(s.random_gamma_grad_p)(at_least(4, incomplete.random_gamma_grad))
+lower(s.regularized_incomplete_beta_p)(at_least(4, incomplete.betainc))
 
 
 # Up to where the power series is used; and how many terms it and the asymptotic one then need for
@@ -56,18 +55,18 @@ def _bessel_i0e(x):
     """exp(-|x|) I0(x): DLMF 10.25.2 near zero, where all terms are positive; DLMF 10.40.1 far off."""
     border, near_terms, far_terms = _BESSEL_TERMS[x.dtype]
     x = abs(Formula(x))
-    is_near = x <= border
+    is_far = x > border
     # Both sums are nested: 1 + r1 (1 + r2 (1 + ...)), with the ratios of successive terms.
-    near = where(is_near, x, border)
+    near = where(is_far, border, x)
     quarter = near * near * 0.25
     total = quarter * 0 + 1
     for k in range(near_terms, 0, -1):
         total = 1 + quarter * (1 / (k * k)) * total
     near = exp(-near) * total
-    far = where(is_near, border, x)
+    far = where(is_far, x, border)
     inverse = 1 / far
     total = inverse * 0 + 1
     for k in range(far_terms, 0, -1):
         total = 1 + inverse * ((2 * k - 1) ** 2 / (8 * k)) * total
     far = total / sqrt(far * (2 * np.pi))
-    return where(is_near | ~(x.equals(x)), near, far).value
+    return where(is_far, far, near).value

@@ -9,7 +9,8 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.reducing import Body, add_body, max_body, min_body, scalars_of
-from hlofront.primitives import comparing, reducing, windowed as w
+from hlofront.primitives import comparing, reducing
+from hlofront.primitives import windowed as w
 from hlofront.primitives.windowed import Windows
 
 
@@ -128,9 +129,7 @@ def emit_select_and_scatter(
         "window_strides": types.i64_array(strides),
         "padding": types.i64_matrix(padding),
     }
-    operation = build.operation(
-        "stablehlo.select_and_scatter", operands, [result], 2, attributes
-    )
+    operation = build.operation("stablehlo.select_and_scatter", operands, [result], 2, attributes)
     scalars = scalars_of([result, result])
     build.region(operation, 0, scalars, select)
     build.region(operation, 1, scalars, scatter)

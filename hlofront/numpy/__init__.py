@@ -12,7 +12,9 @@ from hlofront.numpy.creation import *
 from hlofront.numpy.division import *
 from hlofront.numpy.floats import *
 from hlofront.numpy.logic import *
+from hlofront.numpy.matrices import *
 from hlofront.numpy.powers import *
+from hlofront.numpy.ranges import *
 from hlofront.numpy.rounding import *
 from hlofront.numpy.scalars import *
 from hlofront.numpy.ufuncs import *

@@ -31,7 +31,7 @@ _ndarray = np.ndarray
 _SCALARS = frozenset({bool, int, float, complex})
 
 # Up to this many elements are made on the host: sooner there than a program is compiled.
-_MOST_ON_HOST = 1 << 16
+MOST_ON_HOST = 1 << 16
 
 
 # ---- values of the host ------------------------------------------------------------------------
@@ -53,11 +53,20 @@ def _host_array(name: str, object: Any, dtype: Any) -> np.ndarray:
     kinds = set(map(type, leaves))
     if dtype is None:
         dtype = _common_dtype(name, leaves, kinds)
-    found = np.array(object, dtype)
-    # Python's None is no leaf, and NumPy takes it for NaN.
+    try:
+        found = np.array(object, dtype)
+    except TypeError:
+        _check_no_none(name, object)
+        raise
+    # None is no leaf of a pytree, and NumPy takes it for NaN.
     if kinds <= _SCALARS and found.size != len(leaves):
-        raise ValueError(f"None is not a valid value for jnp.{name}: got {_short(object)}")
+        _check_no_none(name, object)
     return found
+
+
+def _check_no_none(name: str, object: Any) -> None:
+    if any(leaf is None for leaf in _flatten(object, lambda x: x is None)[0]):
+        raise ValueError(f"None is not a valid value for jnp.{name}: got {_short(object)}")
 
 
 def _common_dtype(name: str, leaves: Sequence[Any], kinds: set[type]) -> Any:
@@ -287,7 +296,7 @@ def _constant(name, shape, value, dtype, device, out_sharding):
         check_placement(name, device, out_sharding)
     if is_eager():
         aval = ShapedArray(shape, dtype)
-        if aval.size <= _MOST_ON_HOST and min(shape, default=0) >= 0:
+        if aval.size <= MOST_ON_HOST and min(shape, default=0) >= 0:
             found = np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
             if device is None:
                 return host_put(found, aval, default_place(), False)

@@ -21,6 +21,7 @@ from hlofront.primitives.comparing import select_n_p
 from hlofront.primitives.converting import convert_element_type_p
 from hlofront.primitives.shaping import ascending, broadcast_in_dim, broadcast_shapes
 
+_bool = np.dtype(np.bool_)
 _PYTHON_TYPE: dict[str, Callable[[Any], Any]] = {"b": bool, "i": int, "f": float, "c": complex}
 
 
@@ -110,8 +111,9 @@ def _in_common_dtype(
             dtype, weak = _common(avals)
             break
     else:
-        dtype, weak = first.dtype, first.weak_type
-        if widen is None:
+        # Comparisons of weak numbers are weak booleans, and booleans meet as strong ones.
+        dtype, weak = first.dtype, first.weak_type and first.dtype is not _bool
+        if widen is None and weak == first.weak_type:
             return values
     if widen is not None:
         dtype = widen(dtype)
@@ -180,11 +182,23 @@ def _in_common_rank(name: str, values: list[Any], shapes: list[tuple[int, ...]])
             break
     else:
         return values
+    check_broadcast(name, shapes)
     _check_rank_promotion(name, shapes)
     for i, shape in enumerate(shapes):
         if shape and len(shape) != most:
             values[i] = with_rank(values[i], shape, most)
     return values
+
+
+def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The common shape; ValueError, which names the function, if there is none."""
+    try:
+        return broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(
+            f"{name}: incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. From "
+            "the last axis on, sizes must be equal or 1."
+        ) from None
 
 
 def with_rank(x: Any, shape: tuple[int, ...], rank: int) -> Any:
@@ -220,7 +234,7 @@ def broadcast_together(name: str, *args: Any) -> list[Any]:
     nonscalar = {len(shape) for shape in shapes if shape}
     if len(nonscalar) > 1:
         _check_rank_promotion(name, shapes)
-    shape = broadcast_shapes(*shapes)
+    shape = check_broadcast(name, shapes)
     return [with_shape(x, own, shape) for x, own in zip(args, shapes, strict=True)]
 
 
@@ -242,7 +256,8 @@ def promote_args(name: str, *args: Any) -> list[Any]:
         if aval is not first:
             break
     else:
-        return values
+        if not first.weak_type or first.dtype is not _bool:
+            return values
     values = _in_common_dtype(values, avals, None)
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 

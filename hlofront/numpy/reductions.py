@@ -129,15 +129,19 @@ def fold_axes(
 
 
 def _masked(fold: Fold, a: Any, where: Any) -> Any:
-    name = f"jnp.{fold.name}"
+    check_mask(fold.name, where)
+    own = typeof(a).dtype
+    return choose(f"jnp.{fold.name}", where, a, host_scalar(fold.identity(own), own))
+
+
+def check_mask(name: str, where: Any) -> None:
+    """Raise ValueError unless a mask is one of booleans."""
     dtype = typeof(where).dtype
     if dtype != _bool:
         raise ValueError(
-            f"{name}: where must be None or a boolean array; got where.dtype={dtype!r}. "
+            f"jnp.{name}: where must be None or a boolean array; got where.dtype={dtype!r}. "
             "Compare first: where != 0."
         )
-    own = typeof(a).dtype
-    return choose(name, where, a, host_scalar(fold.identity(own), own))
 
 
 def _initial(initial: Any, dtype: Any) -> Any:
@@ -370,7 +374,7 @@ def argmin(a, axis=None, out=None, keepdims=None):
 # ---- means -------------------------------------------------------------------------------------
 
 
-def _moment_dtypes(name: str, own: Any, dtype: Any) -> tuple[Any, Any]:
+def moment_dtypes(name: str, own: Any, dtype: Any) -> tuple[Any, Any]:
     """The dtypes of a mean: the one it is made in, and the one of the result."""
     if dtype is not None:
         asked = check_user_dtype_supported(dtype, name)
@@ -379,7 +383,9 @@ def _moment_dtypes(name: str, own: Any, dtype: Any) -> tuple[Any, Any]:
     return working_dtype(result), result
 
 
-def _count(aval: ShapedArray, axes: tuple[int, ...], dtype: Any, keepdims: bool, where: Any) -> Any:
+def count_over(
+    aval: ShapedArray, axes: tuple[int, ...], dtype: Any, keepdims: bool, where: Any
+) -> Any:
     """How many elements there are over axes: a number, or an array where there is a mask."""
     if where is None:
         count = 1
@@ -391,22 +397,13 @@ def _count(aval: ShapedArray, axes: tuple[int, ...], dtype: Any, keepdims: bool,
     return fold_axes(SUM, as_numbers(where, dtype), axes, keepdims, None, None)
 
 
-def _check_mask(name: str, where: Any) -> None:
-    dtype = typeof(where).dtype
-    if dtype != _bool:
-        raise ValueError(
-            f"jnp.{name}: where must be None or a boolean array; got where.dtype={dtype!r}. "
-            "Compare first: where != 0."
-        )
-
-
 def mean_over(
     a: Any, axes: tuple[int, ...], working: Any, result: Any, keepdims: bool, where: Any
 ) -> Any:
     """The mean over axes, made in one dtype and given in another."""
     if where is not None:
-        _check_mask("mean", where)
-    count = _count(typeof(a), axes, working, keepdims, where)
+        check_mask("mean", where)
+    count = count_over(typeof(a), axes, working, keepdims, where)
     total = fold_axes(SUM, as_numbers(a, working), axes, keepdims, None, where)
     if where is None:
         count = host_scalar(count, working)
@@ -423,7 +420,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     refuse_out("mean", out)
     (a,), (aval,) = operands("mean", (a,))
     axes = reduced_axes(axis, aval.ndim)
-    return mean_over(a, axes, *_moment_dtypes("mean", aval.dtype, dtype), keepdims, where)
+    return mean_over(a, axes, *moment_dtypes("mean", aval.dtype, dtype), keepdims, where)
 
 
 @operation(static_argnames=("axis", "returned", "keepdims"))
@@ -447,7 +444,7 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
         axes = reduced_axes(axis, aval.ndim)
         dtype = aval.dtype
         result = mean_over(a, axes, working_dtype(dtype), dtype, keepdims, None)
-        total = host_scalar(_count(aval, axes, dtype, keepdims, None), dtype)
+        total = host_scalar(count_over(aval, axes, dtype, keepdims, None), dtype)
     else:
         a, weights = _with_weights(a, axis, weights)
         dtype = typeof(a).dtype
@@ -519,7 +516,7 @@ def variance_dtypes(own: Any, dtype: Any) -> tuple[Any, Any]:
     return working_dtype(result), result
 
 
-def _variance(
+def variance(
     a: Any,
     axis: Any,
     dtype: Any,
@@ -529,6 +526,7 @@ def _variance(
     mean: Any,
     correction: Any,
 ) -> Any:
+    """The variance over axes: see `var`."""
     (a,), (aval,) = operands("var", (a,))
     if correction is None:
         correction = ddof
@@ -540,13 +538,13 @@ def _variance(
     axes = reduced_axes(axis, aval.ndim)
     working, result = variance_dtypes(aval.dtype, dtype)
     if where is not None:
-        _check_mask("var", where)
+        check_mask("var", where)
     a = as_numbers(a, working)
     if mean is None:
         mean = mean_over(a, axes, working, working, True, where)
     squares = centred_squares(a, mean)
     real = typeof(squares).dtype
-    count = _count(typeof(squares), axes, real, keepdims, where)
+    count = count_over(typeof(squares), axes, real, keepdims, where)
     total = fold_axes(SUM, squares, axes, keepdims, None, where)
     if not is_inexact(result):
         result = to_inexact_dtype(result)
@@ -565,9 +563,9 @@ def _divided(total: Any, count: Any, correction: Any, dtype: Any) -> Any:
         count = host_scalar(count, dtype)
     freedom = elementwise.sub(count, correction)
     total, freedom = broadcast_together("var", total, freedom)
-    variance = elementwise.div(total, freedom)
+    ratio = elementwise.div(total, freedom)
     some = comparing.gt(freedom, host_scalar(0, dtype))
-    return choose("var", some, variance, host_scalar(np.nan, to_inexact_dtype(dtype)))
+    return choose("var", some, ratio, host_scalar(np.nan, to_inexact_dtype(dtype)))
 
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
@@ -594,7 +592,7 @@ def var(
       ValueError: if both `ddof` and `correction` are given, or a real `dtype` for complex numbers.
     """
     refuse_out("var", out)
-    return _variance(a, axis, dtype, ddof, keepdims, where, mean, correction)
+    return variance(a, axis, dtype, ddof, keepdims, where, mean, correction)
 
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
@@ -613,7 +611,7 @@ def std(
 ):
     """Standard deviation over axes: the square root of `var`, with the same arguments."""
     refuse_out("std", out)
-    return elementwise.sqrt(_variance(a, axis, dtype, ddof, keepdims, where, mean, correction))
+    return elementwise.sqrt(variance(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
 ARRAY_METHODS: dict[str, Callable[..., Any]] = {

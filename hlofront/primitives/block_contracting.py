@@ -21,7 +21,6 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full
 from hlofront.primitives.reducing import without_axes
 
-
 # ---- ragged dot ----------------------------------------------------------------------------------
 
 
@@ -156,7 +155,13 @@ def ragged_dot(
       An array of shape (m, n).
     """
     return ragged_dot_general(
-        lhs, rhs, group_sizes, _MATRICES, precision, preferred_element_type, group_offset,
+        lhs,
+        rhs,
+        group_sizes,
+        _MATRICES,
+        precision,
+        preferred_element_type,
+        group_offset,
         out_sharding,
     )
 
@@ -237,9 +242,7 @@ def _check_groups(lhs: Any, rhs: Any, group_sizes: Any, numbers: Any) -> int:
             f"batch dimensions, and less than the number of axes of rhs, {rhs.ndim}; got {axis}."
         )
     if rhs.shape[axis] != groups:
-        raise TypeError(
-            f"expected rhs group dimension size to be {groups}, got {rhs.shape[axis]}."
-        )
+        raise TypeError(f"expected rhs group dimension size to be {groups}, got {rhs.shape[axis]}.")
     return groups
 
 

@@ -1,6 +1,5 @@
-"""Convolutions: conv_general_dilated, and functions spelt with it."""
+"""Convolutions: conv_general_dilated."""
 
-import math
 import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,18 +12,8 @@ from hlofront.core.dimensions import integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
-from hlofront.primitives.comparing import eq
-from hlofront.primitives.contracting import (
-    Precision,
-    canonical_element_type,
-    canonical_precision,
-    dot_general,
-)
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import broadcasted_iota
-from hlofront.primitives.elementwise import add
+from hlofront.primitives.contracting import canonical_element_type, canonical_precision
 from hlofront.primitives.families import check_same_dtypes
-from hlofront.primitives.shaping import broadcast, reshape, rev, transpose
 from hlofront.primitives.windowed import dilated, padtype_to_pads
 
 
@@ -268,8 +257,11 @@ def _(
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     window = [rhs.shape[axis] for axis in rhs_spec[2:]]
     _check_ranks(window, window_strides, lhs_dilation, rhs_dilation)
-    if any(stride < 1 for stride in window_strides):
-        raise ValueError(f"window_strides must be positive, got {window_strides}.")
+    if any(stride < 1 for stride in window_strides) or any(size < 1 for size in window):
+        raise ValueError(
+            "conv_general_dilated wants positive window_strides, and a kernel of positive spatial "
+            f"sizes; got window_strides {window_strides} and a kernel of {tuple(window)}."
+        )
     for dilations in (lhs_dilation, rhs_dilation):
         if any(dilation < 1 for dilation in dilations):
             raise TypeError(f"All dilations must be positive, got {dilations}.")
@@ -278,7 +270,7 @@ def _(
         dilated(lhs.shape[axis], dilation)
         for axis, dilation in zip(lhs_spec[2:], lhs_dilation, strict=True)
     ]
-    spatial = _output_sizes(sizes, map(dilated, window, rhs_dilation), window_strides, padding)
+    spatial = output_sizes(sizes, map(dilated, window, rhs_dilation), window_strides, padding)
     shape = [0] * lhs.ndim
     batch = lhs.shape[lhs_spec[0]] // batch_group_count
     for axis, size in zip(out_spec, (batch, rhs.shape[rhs_spec[0]], *spatial), strict=True):
@@ -329,7 +321,7 @@ def _check_groups(lhs, rhs, lhs_spec, rhs_spec, feature_groups, batch_groups) ->
             )
 
 
-def _output_sizes(sizes: Any, window: Any, strides: Any, padding: Any) -> tuple[int, ...]:
+def output_sizes(sizes: Any, window: Any, strides: Any, padding: Any) -> tuple[int, ...]:
     """Sizes of the output's spatial axes, from sizes with dilation."""
     if len(padding) != len(sizes):
         raise TypeError(
@@ -412,207 +404,6 @@ def conv_with_general_padding(
     )
 
 
-def conv_transpose(
-    lhs,
-    rhs,
-    strides,
-    padding,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    transpose_kernel=False,
-    precision=None,
-    preferred_element_type=None,
-    use_consistent_padding=False,
-):
-    """A transposed, or fractionally strided, convolution: it undoes the shape of a strided one.
-
-    Args:
-      lhs: the input, by default NH.., with the features last.
-      rhs: the kernel, by default H..IO.
-      strides: by how much each spatial axis grows.
-      padding: "SAME" or "VALID", as of the convolution whose shape is undone; or pairs.
-      rhs_dilation: distances at which elements of the kernel are put.
-      dimension_numbers: see `conv_dimension_numbers`. By default features are last.
-      transpose_kernel: whether to take the kernel as that of the convolution whose gradient this
-        is: it is reversed, and its input and output features are swapped.
-      precision: see `dot_general`.
-      preferred_element_type: the dtype of the sums and of the result.
-      use_consistent_padding: whether pairs are, as the names are, padding of the convolution
-        whose shape is undone; else they are padding of this one.
-
-    Raises:
-      ValueError: for other names, or more than three spatial axes without `dimension_numbers`.
-    """
-    lhs_shape, rhs_shape = typeof(lhs).shape, typeof(rhs).shape
-    if len(lhs_shape) != len(rhs_shape) or len(lhs_shape) < 2:
-        raise TypeError(
-            "conv_transpose requires lhs and rhs of one number of axes, at least 2; got shapes "
-            f"{lhs_shape} and {rhs_shape}."
-        )
-    if dimension_numbers is None:
-        spatial = len(lhs_shape) - 2
-        if spatial > 3:
-            raise ValueError("No 4+ dimensional dimension_number defaults.")
-        letters = "HWD"[:spatial]
-        dimension_numbers = (f"N{letters}C", f"{letters}IO", f"N{letters}C")
-    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
-    strides = integers(strides, "strides")
-    holes = (
-        (1,) * len(strides) if rhs_dilation is None else integers(rhs_dilation, "rhs_dilation")
-    )
-    window = [
-        dilated(rhs_shape[axis], dilation)
-        for axis, dilation in zip(numbers.rhs_spec[2:], holes, strict=True)
-    ]
-    if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
-        pads = [
-            _transposed_pads(extent, stride, padding.upper())
-            for extent, stride in zip(window, strides, strict=True)
-        ]
-    elif use_consistent_padding and not isinstance(padding, str):
-        pads = [
-            (extent - 1 - low, extent - 1 - high)
-            for extent, (low, high) in zip(window, padding, strict=True)
-        ]
-    else:
-        pads = padding
-    if transpose_kernel:
-        rhs = _transposed_kernel(rhs, numbers.rhs_spec)
-    return conv_general_dilated(
-        lhs,
-        rhs,
-        (1,) * len(strides),
-        pads,
-        strides,
-        rhs_dilation,
-        numbers,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
-
-
-def _transposed_pads(extent: int, stride: int, padding: str) -> tuple[int, int]:
-    """The padding of a transposed convolution which undoes a strided one that has `padding`.
-
-    It makes `size * stride` of "SAME", and `(size - 1) * stride + max(extent, stride)` of "VALID".
-    """
-    total = extent + stride - 2
-    if padding == "VALID":
-        total += max(extent - stride, 0)
-        low = extent - 1
-    else:
-        low = extent - 1 if stride > extent - 1 else -(-total // 2)
-    return low, total - low
-
-
-def _transposed_kernel(rhs: Any, spec: Sequence[int]) -> Any:
-    for axis in spec[2:]:
-        rhs = rev(rhs, (axis,))
-    order = list(range(len(spec)))
-    order[spec[0]], order[spec[1]] = spec[1], spec[0]
-    return transpose(rhs, order)
-
-
-# ---- patches -------------------------------------------------------------------------------------
-
-
-def conv_general_dilated_patches(
-    lhs,
-    filter_shape,
-    window_strides,
-    padding,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    precision=None,
-    preferred_element_type=None,
-):
-    """What a kernel would see at each place, as features: for each feature, each offset.
-
-    Args:
-      lhs: the input.
-      filter_shape: spatial sizes of the kernel.
-      window_strides: for this and the others, see `conv_general_dilated`.
-
-    Returns:
-      An output of a convolution whose features are as many as those of the input times the
-      elements of the kernel, with the input's feature as the major index.
-    """
-    aval = typeof(lhs)
-    filter_shape = integers(filter_shape, "filter_shape")
-    kernel_shape = (*(0, 0), *filter_shape)  # of which only the rank counts here
-    numbers = conv_dimension_numbers(aval.shape, kernel_shape, dimension_numbers)
-    features = aval.shape[numbers.lhs_spec[1]]
-    offsets = math.prod(filter_shape)
-    rows = add(broadcasted_iota(np.int32, (offsets, offsets), 0), np.int32(0))
-    columns = broadcasted_iota(np.int32, (offsets, offsets), 1)
-    identity = convert(eq(rows, columns), aval.dtype, False)
-    kernel = reshape(broadcast(identity, (features,)), (features * offsets, 1, *filter_shape))
-    if numbers.rhs_spec != tuple(range(aval.ndim)):
-        kernel = transpose(kernel, np.argsort(numbers.rhs_spec).tolist())
-    precision = canonical_precision(precision)
-    if type(precision) is tuple:
-        # The kernel is of zeros and ones: every precision has them.
-        precision = (precision[0], Precision.DEFAULT)
-    return conv_general_dilated(
-        lhs,
-        kernel,
-        window_strides,
-        padding,
-        lhs_dilation,
-        rhs_dilation,
-        numbers,
-        feature_group_count=features,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
-
-
-def conv_general_dilated_local(
-    lhs,
-    rhs,
-    window_strides,
-    padding,
-    filter_shape,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    precision=None,
-):
-    """A convolution whose kernel differs from place to place.
-
-    Args:
-      lhs: the input.
-      rhs: the kernels: of output features, of input features times offsets (see
-        `conv_general_dilated_patches`), and of the spatial axes of the output.
-      window_strides: for this and the others, see `conv_general_dilated`.
-      filter_shape: spatial sizes of a kernel.
-    """
-    numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
-    patches = conv_general_dilated_patches(
-        lhs,
-        filter_shape,
-        window_strides,
-        padding,
-        lhs_dilation,
-        rhs_dilation,
-        ConvDimensionNumbers(numbers.lhs_spec, numbers.rhs_spec, numbers.lhs_spec),
-        precision,
-    )
-    lhs_spec, rhs_spec, out_spec = numbers
-    contracting = ((lhs_spec[1],), (rhs_spec[1],))
-    product = dot_general(
-        patches, rhs, (contracting, (lhs_spec[2:], rhs_spec[2:])), precision=precision
-    )
-    # Its axes are the spatial ones, then the batch and the output features.
-    spatial = len(lhs_spec) - 2
-    places = (spatial, spatial + 1, *range(spatial))
-    permutation = [0] * len(out_spec)
-    for axis, place in zip(out_spec, places, strict=True):
-        permutation[axis] = place
-    return transpose(product, permutation)
-
-
 # ---- shapes --------------------------------------------------------------------------------------
 
 
@@ -635,7 +426,7 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
             f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got "
             f"{len(pads)}."
         )
-    spatial = _output_sizes(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    spatial = output_sizes(lhs_shape[2:], rhs_shape[2:], strides, pads)
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *spatial)
 
 
@@ -648,30 +439,4 @@ def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dime
         window_strides,
         padding,
     )
-    return tuple(shape[out_spec.index(axis)] for axis in range(len(out_spec)))
-
-
-def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
-    """The shape of a transposed convolution with axes as three strings say.
-
-    Args:
-      lhs_shape: of the input.
-      rhs_shape: of the kernel.
-      window_strides: by how much each spatial axis grows.
-      padding: pairs, or "SAME", "VALID"; see `conv_transpose`.
-      dimension_numbers: see `conv_dimension_numbers`.
-    """
-    lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)
-    window = [rhs_shape[axis] for axis in rhs_spec[2:]]
-    sizes = [
-        dilated(lhs_shape[axis], stride)
-        for axis, stride in zip(lhs_spec[2:], window_strides, strict=True)
-    ]
-    if isinstance(padding, str):
-        padding = [
-            _transposed_pads(extent, stride, padding.upper())
-            for extent, stride in zip(window, window_strides, strict=True)
-        ]
-    spatial = _output_sizes(sizes, window, (1,) * len(window), padding)
-    shape = (lhs_shape[lhs_spec[0]], rhs_shape[rhs_spec[0]], *spatial)
     return tuple(shape[out_spec.index(axis)] for axis in range(len(out_spec)))

@@ -126,4 +126,3 @@ def _(a, b, *, shape):
         )
     check_nonnegative("rng_uniform", "shape", shape)
     return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
-

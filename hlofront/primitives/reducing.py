@@ -14,9 +14,7 @@ from hlofront.core.trace import process
 from hlofront.primitives.families import ANY, NUMBER, Kinds, check_dtype
 
 
-def check_axes(
-    axes: Sequence[int], aval: ShapedArray, error: type[Exception] = ValueError
-) -> None:
+def check_axes(axes: Sequence[int], aval: ShapedArray, error: type[Exception] = ValueError) -> None:
     """Raise an error unless these are different axes of an array of this aval."""
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")

@@ -2,7 +2,6 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -44,9 +43,7 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     if single and num_keys != 1:
         raise ValueError(f"num_keys={num_keys} must equal 1 for a single operand.")
     if not 1 <= num_keys <= len(operands):
-        raise ValueError(
-            f"num_keys={num_keys} must be between 1 and len(operand)={len(operands)}"
-        )
+        raise ValueError(f"num_keys={num_keys} must be between 1 and len(operand)={len(operands)}")
     params = {
         "dimension": canonical_axis(dimension, typeof(operands[0]).ndim),
         "is_stable": bool(is_stable),

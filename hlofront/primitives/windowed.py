@@ -42,14 +42,15 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
     """
     name = padding if isinstance(padding, str) else getattr(padding, "name", None)
     if not isinstance(name, str):
-        raise TypeError(f"Unknown padding type: {padding!r}, wanted 'VALID', 'SAME' or 'SAME_LOWER'")
+        raise TypeError(
+            f"Unknown padding type: {padding!r}, wanted 'VALID', 'SAME' or 'SAME_LOWER'"
+        )
     name = name.upper()
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
         raise RuntimeError(
-            "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
-            f"{padding}."
+            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
         )
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
@@ -197,7 +198,9 @@ def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Any]]:
         return process(primitive, (operand,), windows._asdict())
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""The {which} over each window. The arguments are those of reduce_window."""
+    function.__doc__ = (
+        f"""The {which} over each window. The arguments are those of reduce_window."""
+    )
     return primitive, function
 
 

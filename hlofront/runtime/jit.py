@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
-from hlofront.base import events, source
+from hlofront.base import caches, events, source
 from hlofront.base.boundary import boundary
 from hlofront.base.config import no_tracing
 from hlofront.base.events import timed
@@ -34,6 +34,14 @@ cpp_cache = bridge.PjitFunctionCache(capacity=8192)
 _tables: "weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, TracedProgram]]]" = (
     weakref.WeakKeyDictionary()
 )
+
+
+@caches.on_clear
+def _forget_all() -> None:
+    for plans in list(_tables.values()):
+        for table in plans.values():
+            table.clear()
+    cpp_cache.clear_all()
 
 
 class Jitted(Function):

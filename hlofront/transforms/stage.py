@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base import errors
+from hlofront.base import caches, errors
 from hlofront.base.config import check_tracer_leaks
 from hlofront.base.dtypes import canonicalize_dtype
 from hlofront.bridge.fast_parts import get_traceback
@@ -16,7 +16,7 @@ from hlofront.core.aval import AbstractValue, ShapedArray, register_value_type, 
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import current_name_stack, in_own_program, replayed_traceback
-from hlofront.core.primitive import Primitive
+from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.trace import Trace, Tracer, interpreting_with, leaked
 from hlofront.transforms.origins import explain_origin
 
@@ -193,6 +193,12 @@ def _infer(primitive: Primitive, key: Any, avals: Sequence[Any], params: dict[st
         except TypeError:  # a parameter that cannot be hashed: inferred anew each time
             return out
     return out
+
+
+@caches.on_clear
+def _forget_inferred() -> None:
+    for primitive in ALL.values():
+        primitive.inferred.clear()
 
 
 # What an operation that runs at once is traced for.

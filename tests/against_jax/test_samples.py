@@ -35,9 +35,11 @@ def test_same_as_jax(theirs, file, place):
     found = jitted(file, batch)[position]
     assert not isinstance(found, str), found
     wanted = theirs(file)[place]
+    sample = SAMPLES[file][place]
     if isinstance(wanted, str):
         pytest.skip(f"jax cannot: {wanted.splitlines()[0][:150]}")
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):
         assert_same_type(one, other)
-        assert_close_to_reference(one[3], other[3])
+        if not sample.unlike_jax:
+            assert_close_to_reference(one[3], other[3], sample.ulps or 40)

@@ -309,6 +309,16 @@ def test_clear_cache_traces_again():
     assert len(traces) == 2
 
 
+def test_clear_caches_clears_all_of_them():
+    counted, traces = counting(lambda x: lax.add(x, 1.0))
+    f = hlofront.jit(counted)
+    f(1.0)
+    hlofront.clear_caches()
+    assert f._cache_size() == 0
+    assert float(f(1.0)) == 2.0
+    assert len(traces) == 2
+
+
 def test_functions_are_freed_with_their_programs():
     def make():
         big = np.ones(1000)

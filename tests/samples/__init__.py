@@ -80,12 +80,16 @@ class Sample:
         params: dict[str, Any],
         reference: Callable[..., Any] | None,
         name: str,
+        unlike_jax: str | None,
+        ulps: int | None,
     ):
         self.function = function
         self.operands = operands
         self.params = params
         self.reference = reference
         self.name = name
+        self.unlike_jax = unlike_jax
+        self.ulps = ulps
 
     def values(self) -> list[Any]:
         """The operands, the same ones each time."""
@@ -104,14 +108,25 @@ def sample(
     *operands: Any,
     reference: Callable[..., Any] | None = None,
     name: str | None = None,
+    unlike_jax: str | None = None,
+    ulps: int | None = None,
     **params: Any,
 ) -> None:
-    """Register a sample. `reference` takes the operands and parameters and computes with NumPy."""
+    """Register a sample.
+
+    Args:
+      function: a function of arrays, and its operands.
+      reference: takes the operands and parameters and computes with NumPy.
+      name: of the sample, where that of the function with its operands is not distinct.
+      unlike_jax: why values differ from jax's, where they should.
+      ulps: how many units in the last place results may be off, where that is more than usual.
+      params: given to the function by name.
+    """
     if name is None:
         shown = [repr(x) if isinstance(x, Spec) else _shown(x) for x in operands]
         shown += [f"{key}={_shown(value)}" for key, value in params.items()]
         name = f"{function.__name__}({', '.join(shown)})"
-    ALL.append(Sample(function, operands, params, reference, name[:150]))
+    ALL.append(Sample(function, operands, params, reference, name[:150], unlike_jax, ulps))
 
 
 def _shown(x: Any) -> str:

@@ -23,7 +23,12 @@ for function, reference in (
     sample(function, b1[4], b1[4], reference=reference)
     sample(function, 1.0, 2.0, reference=reference)
 for function in (lax.eq, lax.ne):
-    sample(function, np.complex64([1j, 1, nan]), np.complex64([1j, 2, nan]), name=function.__name__ + "(c)")
+    sample(
+        function,
+        np.complex64([1j, 1, nan]),
+        np.complex64([1j, 2, nan]),
+        name=function.__name__ + "(c)",
+    )
 sample(lax.lt, bf16[0, 2], bf16[0, 2], reference=np.less)
 sample(lax.lt, f8[5], f8[5], reference=np.less)
 sample(lax.ge, i4[5].between(-8, 7), i4[5].between(-8, 7), reference=np.greater_equal)

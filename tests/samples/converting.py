@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 
 from hlofront import lax
-from tests.samples import b1, bf16, c64, f8, f16, f32, i4, i8, i16, i32, sample, u4, u8, u32
+from tests.samples import b1, bf16, c64, f8, f16, f32, i4, i8, i32, sample, u4, u8, u32
 
 inf, nan = np.inf, np.nan
 EDGES = np.float32([nan, inf, -inf, 3e9, -3e9, 300, -300, -1.5, 1.5, 0.5, -0.0])
@@ -25,7 +25,9 @@ for dtype in ("bool", "int8", "uint8", "uint32", "float32", "bfloat16"):
         lax.convert_element_type,
         INTEGERS,
         new_dtype=dtype,
-        reference=lambda x, new_dtype: x.astype(ml_dtypes.bfloat16 if new_dtype == "bfloat16" else new_dtype),
+        reference=lambda x, new_dtype: x.astype(
+            ml_dtypes.bfloat16 if new_dtype == "bfloat16" else new_dtype
+        ),
         name=f"convert(integers, {dtype})",
     )
 for spec, dtype in (

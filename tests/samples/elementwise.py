@@ -187,8 +187,12 @@ sample(
 )
 sample(lax.mul, bf16[3], bf16[3], out_dtype=np.float32)
 sample(lax.max, b1[4], b1[4], reference=np.maximum)
-sample(lax.max, np.complex64([1 + 2j, 2 + 1j, nan]), np.complex64([1 + 3j, 1 + 5j, 1]), name="max(c)")
-sample(lax.min, np.complex64([1 + 2j, 2 + 1j, nan]), np.complex64([1 + 3j, 1 + 5j, 1]), name="min(c)")
+sample(
+    lax.max, np.complex64([1 + 2j, 2 + 1j, nan]), np.complex64([1 + 3j, 1 + 5j, 1]), name="max(c)"
+)
+sample(
+    lax.min, np.complex64([1 + 2j, 2 + 1j, nan]), np.complex64([1 + 3j, 1 + 5j, 1]), name="min(c)"
+)
 for exponent in (i32[2, 3], u8[2, 1], i8[()]):
     sample(lax.pow, f32[2, 3].between(0.5, 3), exponent, reference=np.power)
 sample(lax.pow, c64[3], c64[3], reference=np.power)

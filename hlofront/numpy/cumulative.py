@@ -1,0 +1,154 @@
+"""Running sums and products along an axis."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import check_user_dtype_supported, python_scalar_dtype
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import host_scalar, operands
+from hlofront.numpy.reductions import as_boolean, as_numbers, is_inexact, sum_dtype
+from hlofront.numpy.ufuncs import refuse_out
+from hlofront.primitives import comparing, creating, cumulative, slicing
+from hlofront.primitives.shaping import reshape
+from hlofront.runtime.operation import operation
+
+_bool = np.dtype(np.bool_)
+
+
+def without_nan(x: Any, value: Any) -> Any:
+    """An array with `value` in the place of each NaN."""
+    aval = typeof(x)
+    if not is_inexact(aval.dtype):
+        return x
+    return comparing.select_n(
+        comparing.ne(x, x), x, creating.full(aval.shape, host_scalar(value, aval.dtype))
+    )
+
+
+def _scan(
+    name: str, fold: Callable[..., Any], a: Any, axis: Any, dtype: Any, nan_as: Any = None
+) -> Any:
+    (a,), (aval,) = operands(name, (a,))
+    if axis is None:
+        a, axis = reshape(a, (aval.size,)), 0
+    else:
+        axis = canonical_axis(axis, aval.ndim)
+    if nan_as is not None:
+        a = without_nan(a, nan_as)
+    if dtype is None:
+        result = python_scalar_dtype(int) if aval.dtype == _bool else aval.dtype
+    else:
+        result = check_user_dtype_supported(dtype, name)
+    if result == _bool:
+        # Counted first, and then asked whether there are any.
+        return as_boolean(fold(as_numbers(as_boolean(a), python_scalar_dtype(int)), axis))
+    return fold(as_numbers(a, result), axis)
+
+
+@operation(static_argnames=("axis", "dtype"))
+@like(np.cumsum)
+def cumsum(a, axis=None, dtype=None, out=None):
+    """Sum of the elements so far along an axis, or of the flattened array.
+
+    The dtype is that of the array: only booleans are counted with integers.
+    """
+    refuse_out("cumsum", out)
+    return _scan("cumsum", cumulative.cumsum, a, axis, dtype)
+
+
+@operation(static_argnames=("axis", "dtype"))
+@like(np.cumprod)
+def cumprod(a, axis=None, dtype=None, out=None):
+    """Product of the elements so far along an axis, or of the flattened array."""
+    refuse_out("cumprod", out)
+    return _scan("cumprod", cumulative.cumprod, a, axis, dtype)
+
+
+@operation(static_argnames=("axis", "dtype"))
+@like(np.nancumsum)
+def nancumsum(a, axis=None, dtype=None, out=None):
+    """Sum of the elements so far along an axis, each NaN counted as 0."""
+    refuse_out("nancumsum", out)
+    return _scan("nancumsum", cumulative.cumsum, a, axis, dtype, 0)
+
+
+@operation(static_argnames=("axis", "dtype"))
+@like(np.nancumprod)
+def nancumprod(a, axis=None, dtype=None, out=None):
+    """Product of the elements so far along an axis, each NaN counted as 1."""
+    refuse_out("nancumprod", out)
+    return _scan("nancumprod", cumulative.cumprod, a, axis, dtype, 1)
+
+
+def _array_scan(
+    name: str,
+    fold: Callable[..., Any],
+    x: Any,
+    axis: Any,
+    dtype: Any,
+    include_initial: bool,
+    initial: int,
+) -> Any:
+    (x,), (aval,) = operands(name, (x,))
+    if not aval.ndim:
+        raise ValueError(
+            "The input must be non-scalar to take a cumulative sum, however a scalar value or "
+            f"scalar array was given to {name}: {aval}."
+        )
+    if axis is None:
+        if aval.ndim > 1:
+            raise ValueError(
+                f"The input array has rank {aval.ndim}, however axis was not set to an explicit "
+                f"value. The axis argument of {name} is only optional for one-dimensional arrays."
+            )
+        axis = 0
+    axis = canonical_axis(axis, aval.ndim)
+    if dtype is None and fold is cumulative.cumsum:
+        dtype = sum_dtype(aval.dtype)
+    result = _scan(name, fold, x, axis, dtype)
+    if not include_initial:
+        return result
+    aval = typeof(result)
+    start = creating.full(
+        (*aval.shape[:axis], 1, *aval.shape[axis + 1 :]), host_scalar(initial, aval.dtype)
+    )
+    return slicing.concatenate([start, result], axis)
+
+
+@operation(static_argnames=("axis", "dtype", "include_initial"))
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Sum of the elements so far along an axis, as the array API standard has it.
+
+    Args:
+      x: an array of at least one axis.
+      axis: the axis; it must be given if there are several.
+      dtype: of the result; by default integers are at least the default ones.
+      include_initial: whether to start with a 0, which makes the axis longer by one.
+
+    Raises:
+      ValueError: if x is a scalar, or the axis is missing.
+    """
+    return _array_scan("cumulative_sum", cumulative.cumsum, x, axis, dtype, include_initial, 0)
+
+
+@operation(static_argnames=("axis", "dtype", "include_initial"))
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Product of the elements so far along an axis, as the array API standard has it.
+
+    Args:
+      x: an array of at least one axis.
+      axis: the axis; it must be given if there are several.
+      dtype: of the result.
+      include_initial: whether to start with a 1, which makes the axis longer by one.
+
+    Raises:
+      ValueError: if x is a scalar, or the axis is missing.
+    """
+    return _array_scan("cumulative_prod", cumulative.cumprod, x, axis, dtype, include_initial, 1)
+
+
+ARRAY_METHODS: dict[str, Callable[..., Any]] = {"cumprod": cumprod, "cumsum": cumsum}

@@ -1,0 +1,1 @@
+"""Functions that join arrays and split them."""

@@ -1,0 +1,307 @@
+"""Matrices of a given form: identities, triangles, diagonals, Vandermonde matrices."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import errors
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import check_user_dtype_supported, python_scalar_dtype
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.trace import Tracer, is_eager
+from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import choose, host_scalar, with_shape
+from hlofront.numpy.ufuncs import any_operand, scalar_like
+from hlofront.primitives import comparing, converting, creating, elementwise, shaping, slicing
+from hlofront.runtime.operation import operation
+from hlofront.runtime.transfer import device_put
+
+_int32 = np.dtype("int32")
+
+
+def _size(name: str, what: str, size: Any) -> int:
+    if isinstance(size, Tracer):
+        raise errors.ConcretizationTypeError(
+            size, f"It arose in the jnp.{name} argument '{what}': the shape depends on it."
+        )
+    try:
+        size = operator.index(size)
+    except TypeError:
+        raise TypeError(f"{name}: {what} must be an integer, got {size!r}") from None
+    if size < 0:
+        raise ValueError(f"{name}: {what} must not be negative, got {size}")
+    return size
+
+
+def _offset(name: str, k: Any) -> Any:
+    """The offset of a diagonal: an integer of the host, or a traced one."""
+    if isinstance(k, Tracer):
+        aval = typeof(k)
+        if not aval.shape and np.issubdtype(aval.dtype, np.integer):
+            return converting.convert(k, _int32, False)
+    else:
+        try:
+            return operator.index(k)
+        except TypeError:
+            pass
+    raise ValueError(f"{name}: k must be a scalar integer, got {k!r}")
+
+
+def _rows_and_columns(shape: tuple[int, ...]) -> tuple[Any, Any]:
+    ndim = len(shape)
+    return tuple([creating.broadcasted_iota(_int32, shape, ndim - i) for i in (2, 1)])
+
+
+def _below(shape: tuple[int, ...], k: Any) -> Any:
+    """Where an element of the last two axes lies on the k-th diagonal or below it."""
+    rows, columns = _rows_and_columns(shape)
+    return comparing.ge(elementwise.add(rows, _as_offset(k)), columns)
+
+
+def _as_offset(k: Any) -> Any:
+    return np.int32(k) if isinstance(k, int) else k
+
+
+@like(np.eye)
+@boundary
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None
+) -> Any:
+    """A matrix with ones on a diagonal, and zeros elsewhere.
+
+    Args:
+      N, M: the numbers of rows and columns; as many columns as rows by default.
+      k: which diagonal: 0 for the main one, positive ones above it.
+      dtype: of the result.
+      device: a Device or Sharding to put it on.
+
+    Raises:
+      ValueError: if a size is negative, or k no integer.
+      TypeError: if a size is no integer.
+    """
+    check_placement("eye", device)
+    rows = _size("eye", "N", N)
+    columns = rows if M is None else _size("eye", "M", M)
+    k = _offset("eye", k)
+    dtype = check_user_dtype_supported(float if dtype is None else dtype, "eye")
+    if is_eager() and rows * columns <= MOST_ON_HOST:
+        result = from_host(np.eye(rows, columns, k).astype(dtype))
+    else:
+        down, along = _rows_and_columns((rows, columns))
+        ones = comparing.eq(elementwise.add(down, _as_offset(k)), along)
+        result = converting.convert(ones, dtype, False)
+    return result if device is None else device_put(result, device)
+
+
+@like(np.identity)
+def identity(n: Any, dtype: Any = None) -> Any:
+    """A square matrix with ones on its diagonal, and zeros elsewhere."""
+    return eye(n, dtype=dtype)
+
+
+@like(np.tri)
+@boundary
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
+    """A matrix with ones on and below the k-th diagonal, and zeros above it."""
+    rows = _size("tri", "N", N)
+    columns = rows if M is None else _size("tri", "M", M)
+    k = _offset("tri", k)
+    dtype = check_user_dtype_supported(float if dtype is None else dtype, "tri")
+    if is_eager() and rows * columns <= MOST_ON_HOST:
+        return from_host(np.tri(rows, columns, k).astype(dtype))
+    return converting.convert(_below((rows, columns), k), dtype, False)
+
+
+def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
+    m = any_operand(name, m)
+    aval = typeof(m)
+    if aval.ndim < 2:
+        raise ValueError(f"{name} wants at least two axes, got shape {aval.shape}")
+    below = shaping.broadcast_in_dim(
+        _below(aval.shape[-2:], _offset(name, k)), aval.shape, (aval.ndim - 2, aval.ndim - 1)
+    )
+    zeros = creating.full_like(m, 0)
+    return comparing.select(below, m, zeros) if lower else comparing.select(below, zeros, m)
+
+
+@operation(static_argnames=("k",))
+@like(np.tril)
+def tril(m, k=0):
+    """The last two axes with zeros above the k-th diagonal. ValueError if there are not two."""
+    return _triangle("tril", m, k, True)
+
+
+@operation(static_argnames=("k",))
+@like(np.triu)
+def triu(m, k=0):
+    """The last two axes with zeros below the k-th diagonal. ValueError if there are not two."""
+    return _triangle("triu", m, operator.index(k) - 1, False)
+
+
+# ---- diagonals ---------------------------------------------------------------------------------
+
+
+def take_diagonal(name: str, a: Any, offset: Any, axis1: int, axis2: int) -> Any:
+    """The elements whose indices along two axes differ by `offset`, along a new last axis."""
+    aval = typeof(a)
+    if aval.ndim < 2:
+        raise ValueError(f"{name} wants at least two axes, got shape {aval.shape}")
+    offset = operator.index(offset)
+    axis1, axis2 = canonical_axis(axis1, aval.ndim), canonical_axis(axis2, aval.ndim)
+    if axis1 == axis2:
+        raise ValueError(f"{name}: axis1 and axis2 must differ, both are {axis1}")
+    rest = [i for i in range(aval.ndim) if i not in (axis1, axis2)]
+    a = shaping.transpose(a, (*rest, axis1, axis2))
+    *outer, rows, columns = typeof(a).shape
+    first = offset if offset >= 0 else -offset * columns
+    count = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    # Along a row, and one down: in the matrix as one list, they are this far apart.
+    apart = columns + 1
+    flat = shaping.reshape(a, (*outer, rows * columns))
+    if not count:
+        return slicing.slice_in_dim(flat, 0, 0, axis=len(outer))
+    return slicing.slice_in_dim(
+        flat, first, first + (count - 1) * apart + 1, apart, axis=len(outer)
+    )
+
+
+@operation(static_argnames=("offset", "axis1", "axis2"))
+@like(np.diagonal)
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """The elements whose indices along two axes differ by `offset`, along a new last axis.
+
+    Raises ValueError if there are not two axes, or no such ones.
+    """
+    return take_diagonal("diagonal", any_operand("diagonal", a), offset, axis1, axis2)
+
+
+def _on_diagonal(v: Any, k: int) -> Any:
+    """A matrix of zeros with the elements of `v` on its k-th diagonal."""
+    aval = typeof(v)
+    size = aval.shape[0] + abs(k)
+    zero = host_scalar(0, aval.dtype)
+    # Each column holds at most one of them.
+    columns = slicing.pad(v, zero, [(max(k, 0), max(-k, 0), 0)])
+    rows, along = _rows_and_columns((size, size))
+    on = comparing.eq(elementwise.add(rows, np.int32(k)), along)
+    spread = shaping.broadcast_in_dim(columns, (size, size), (1,))
+    return choose("diag", on, spread, host_scalar(0, aval.dtype, aval.weak_type))
+
+
+@operation(static_argnames=("k",))
+@like(np.diag)
+def diag(v, k=0):
+    """The k-th diagonal of a matrix; of a list, a matrix with it there. ValueError for others."""
+    v = any_operand("diag", v)
+    k = operator.index(k)
+    ndim = typeof(v).ndim
+    if ndim == 1:
+        return _on_diagonal(v, k)
+    if ndim == 2:
+        return take_diagonal("diag", v, k, 0, 1)
+    raise ValueError(f"diag wants one or two axes, got shape {typeof(v).shape}")
+
+
+@operation(static_argnames=("k",))
+@like(np.diagflat)
+def diagflat(v, k=0):
+    """A matrix with the elements of an array, in their order, on its k-th diagonal."""
+    v = any_operand("diagflat", v)
+    return _on_diagonal(shaping.reshape(v, (typeof(v).size,)), operator.index(k))
+
+
+# ---- Vandermonde -------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("N", "increasing"))
+@like(np.vander)
+def vander(x, N=None, increasing=False):
+    """The powers of each element along a row: from the highest down, or up if `increasing`.
+
+    Raises:
+      ValueError: if x has not one axis, or N is negative.
+    """
+    x = any_operand("vander", x)
+    aval = typeof(x)
+    if aval.ndim != 1:
+        raise ValueError(f"vander wants one axis, got shape {aval.shape}")
+    count = aval.shape[0] if N is None else operator.index(N)
+    if count < 0:
+        raise ValueError(f"vander: N must not be negative, got {count}")
+    columns = []
+    power = creating.full_like(x, 1)
+    for _ in range(count):
+        columns.append(shaping.expand_dims(power, (1,)))
+        power = elementwise.mul(power, x)
+    if not columns:
+        return creating.full((aval.shape[0], 0), scalar_like(aval, 0), aval.dtype)
+    return slicing.concatenate(columns if increasing else columns[::-1], 1)
+
+
+# ---- where triangles and diagonals are ---------------------------------------------------------
+
+
+def _indices(found: tuple[np.ndarray, ...]) -> tuple[Any, ...]:
+    dtype = python_scalar_dtype(int)
+    return tuple([asarray(one.astype(dtype)) for one in found])
+
+
+@like(np.tril_indices)
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
+    """The rows and columns of the elements on and below the k-th diagonal of a matrix."""
+    rows = _size("tril_indices", "n", n)
+    columns = rows if m is None else _size("tril_indices", "m", m)
+    return _indices(np.tril_indices(rows, operator.index(k), columns))  # type: ignore[return-value]
+
+
+@like(np.triu_indices)
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
+    """The rows and columns of the elements on and above the k-th diagonal of a matrix."""
+    rows = _size("triu_indices", "n", n)
+    columns = rows if m is None else _size("triu_indices", "m", m)
+    return _indices(np.triu_indices(rows, operator.index(k), columns))  # type: ignore[return-value]
+
+
+def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+    shape = np.shape(arr) if not hasattr(arr, "shape") else tuple(arr.shape)
+    if len(shape) != 2:
+        raise ValueError(f"{name} wants a matrix, got shape {shape}")
+    return shape
+
+
+@like(np.tril_indices_from)
+def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
+    """The same for the shape of a matrix. ValueError for arrays of other ranks."""
+    rows, columns = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+@like(np.triu_indices_from)
+def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
+    """The same for the shape of a matrix. ValueError for arrays of other ranks."""
+    rows, columns = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+@like(np.diag_indices)
+def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
+    """The indices of the main diagonal of an array of `ndim` axes of size n.
+
+    Raises ValueError if either is negative.
+    """
+    index = asarray(np.arange(_size("diag_indices", "n", n), dtype=python_scalar_dtype(int)))
+    return (index,) * _size("diag_indices", "ndim", ndim)
+
+
+@like(np.diag_indices_from)
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """The same for an array with at least two axes, all of one size. ValueError for others."""
+    shape = tuple(arr.shape)
+    if len(shape) < 2 or len(set(shape)) != 1:
+        raise ValueError(
+            f"diag_indices_from wants at least two axes, all of one size, got shape {shape}"
+        )
+    return diag_indices(shape[0], len(shape))

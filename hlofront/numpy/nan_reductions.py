@@ -1,0 +1,182 @@
+"""Reductions that leave NaNs out."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.numpy.cumulative import without_nan
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import choose, host_scalar, operands
+from hlofront.numpy.reductions import (
+    ALL,
+    MAX,
+    MIN,
+    PROD,
+    SUM,
+    Fold,
+    accumulated,
+    check_mask,
+    extreme,
+    fold_axes,
+    index_of_extreme,
+    is_inexact,
+    mean_over,
+    moment_dtypes,
+    reduced_axes,
+    variance,
+)
+from hlofront.numpy.ufuncs import any_operand, refuse_out
+from hlofront.primitives import comparing, elementwise, reducing
+from hlofront.primitives.shaping import expand_dims
+from hlofront.runtime.operation import operation
+
+
+def _numbers(name: str, a: Any, where: Any) -> Any:
+    """Which elements are not NaN and in the mask; the mask itself where none can be NaN."""
+    if where is not None:
+        check_mask(name, where)
+    if not is_inexact(typeof(a).dtype):
+        return where
+    numbers = comparing.eq(a, a)
+    return numbers if where is None else choose(name, where, numbers, False)
+
+
+# ---- sums and products -------------------------------------------------------------------------
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.nansum)
+def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    """Sum over axes, each NaN counted as 0. Dtypes are as those of `sum`."""
+    refuse_out("nansum", out)
+    a = without_nan(any_operand("nansum", a), 0)
+    return accumulated(SUM, a, axis, dtype, keepdims, initial, where)
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.nanprod)
+def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    """Product over axes, each NaN counted as 1. Dtypes are as those of `sum`."""
+    refuse_out("nanprod", out)
+    a = without_nan(any_operand("nanprod", a), 1)
+    return accumulated(PROD, a, axis, dtype, keepdims, initial, where)
+
+
+# ---- extremes ----------------------------------------------------------------------------------
+
+
+def _extreme(
+    name: str, fold: Fold, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
+    (a,), (aval,) = operands(name, (a,))
+    if not is_inexact(aval.dtype):
+        return extreme(fold, a, axis, keepdims, initial, where)
+    found = extreme(fold, without_nan(a, fold.identity(aval.dtype)), axis, keepdims, initial, where)
+    if initial is not None:
+        return found
+    axes = reduced_axes(axis, aval.ndim)
+    no_number = fold_axes(ALL, comparing.ne(a, a), axes, keepdims, None, None)
+    return choose(name, no_number, host_scalar(np.nan, aval.dtype), found)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.nanmax)
+def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Greatest element over axes that is not NaN; NaN if there are only NaNs.
+
+    Raises:
+      ValueError: if there are no elements and no `initial`.
+    """
+    refuse_out("nanmax", out)
+    return _extreme("nanmax", MAX, a, axis, keepdims, initial, where)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.nanmin)
+def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Least element over axes that is not NaN; NaN if there are only NaNs.
+
+    Raises:
+      ValueError: if there are no elements and no `initial`.
+    """
+    refuse_out("nanmin", out)
+    return _extreme("nanmin", MIN, a, axis, keepdims, initial, where)
+
+
+def _index(
+    name: str, fold: Callable[..., Any], worst: Any, a: Any, axis: Any, keepdims: bool | None
+) -> Any:
+    (a,), (aval,) = operands(f"nan{name}", (a,))
+    if not is_inexact(aval.dtype):
+        return index_of_extreme(name, fold, a, axis, keepdims)
+    found = index_of_extreme(name, fold, without_nan(a, worst(aval.dtype)), axis, keepdims)
+    axes = reduced_axes(axis, aval.ndim)
+    no_number = reducing.reduce_and(comparing.ne(a, a), axes)
+    if keepdims:
+        no_number = expand_dims(no_number, axes)
+    return choose(name, no_number, host_scalar(-1, typeof(found).dtype), found)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.nanargmax)
+def nanargmax(a, axis=None, out=None, keepdims=None):
+    """Index of the greatest element that is not NaN; -1 where there are only NaNs.
+
+    Raises:
+      ValueError: if there are no elements.
+    """
+    refuse_out("nanargmax", out)
+    return _index("argmax", reducing.argmax, reducing.least_value, a, axis, keepdims)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+@like(np.nanargmin)
+def nanargmin(a, axis=None, out=None, keepdims=None):
+    """Index of the least element that is not NaN; -1 where there are only NaNs.
+
+    Raises:
+      ValueError: if there are no elements.
+    """
+    refuse_out("nanargmin", out)
+    return _index("argmin", reducing.argmin, reducing.greatest_value, a, axis, keepdims)
+
+
+# ---- means and variances -----------------------------------------------------------------------
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.nanmean)
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
+    """Mean over axes of the elements that are not NaN; NaN where there are none."""
+    refuse_out("nanmean", out)
+    (a,), (aval,) = operands("nanmean", (a,))
+    where = _numbers("nanmean", a, where)
+    axes = reduced_axes(axis, aval.ndim)
+    return mean_over(a, axes, *moment_dtypes("nanmean", aval.dtype, dtype), keepdims, where)
+
+
+def _variance(
+    name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
+) -> Any:
+    a = any_operand(name, a)
+    where = _numbers(name, a, where)
+    # Squares of NaNs, though left out, would make derivatives NaN.
+    return variance(without_nan(a, 0), axis, dtype, ddof, keepdims, where, mean, None)
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.nanvar)
+def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+    """Variance over axes of the elements that are not NaN; NaN without degrees of freedom."""
+    refuse_out("nanvar", out)
+    return _variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.nanstd)
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+    """Standard deviation over axes of the elements that are not NaN."""
+    refuse_out("nanstd", out)
+    return elementwise.sqrt(_variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean))

@@ -1,0 +1,1 @@
+"""Padding of arrays, in every mode."""

@@ -1,0 +1,390 @@
+"""Evenly spaced numbers, and grids of them."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import errors
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import (
+    check_user_dtype_supported,
+    issubdtype,
+    lattice_result,
+    to_inexact_dtype,
+)
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis, canonical_shape
+from hlofront.core.trace import Tracer, is_eager
+from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import as_operand, check_arraylike, operands, with_shape
+from hlofront.numpy.ufuncs import full_of, scalar_like
+from hlofront.primitives import converting, creating, elementwise, shaping, slicing
+from hlofront.primitives.families import check_dtype
+from hlofront.runtime.operation import operation
+from hlofront.runtime.transfer import device_put
+
+# ---- arange ------------------------------------------------------------------------------------
+
+
+@like(np.arange)
+@boundary
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The numbers start, start + step, ..., as long as they are before stop.
+
+    Args:
+      start: the first number; with no stop, where to stop before, from 0.
+      stop: where to stop before.
+      step: by how much each is more than the last; 1 by default.
+      dtype: of the result; by default that in which the arguments meet.
+      device: a Device or Sharding to put it on.
+
+    Raises:
+      TypeError: if an argument is not a scalar number.
+      ValueError: if one is an array with axes, complex or NaN.
+      ZeroDivisionError: if the step is zero.
+      ConcretizationTypeError: if one is a traced value: the shape depends on it.
+    """
+    check_placement("arange", device, out_sharding)
+    given = {"start": start, "stop": stop, "step": step}
+    numbers = {name: _number(name, x) for name, x in given.items() if x is not None or name == "start"}
+    if dtype is None:
+        avals = [typeof(as_operand(given[name])) for name in numbers]
+        dtype = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[0]
+    else:
+        dtype = check_user_dtype_supported(dtype, "arange")
+    check_dtype("arange", dtype, (np.integer, np.floating, np.complexfloating))
+    if stop is None:
+        first, end, gap = 0, numbers["start"], numbers.get("step", 1)
+    else:
+        first, end, gap = numbers["start"], numbers["stop"], numbers.get("step", 1)
+    size = max(math.ceil((end - first) / gap), 0)
+    result = _steps(size, first, gap, dtype, stop is None and step is None, step is None)
+    return result if device is None else device_put(result, device)
+
+
+def _number(name: str, x: Any) -> Any:
+    x = as_operand(x)
+    check_arraylike("arange", x)
+    if isinstance(x, Tracer):
+        raise errors.ConcretizationTypeError(
+            x, f"It arose in the jnp.arange argument '{name}': the size of the result depends on it."
+        )
+    aval = typeof(x)
+    if aval.shape:
+        raise ValueError(f"arange wants scalars, got {name} of shape {aval.shape}")
+    value = x if isinstance(x, bool | int | float | complex) else np.asarray(x).item()
+    if isinstance(value, complex):
+        raise ValueError(f"arange wants real numbers, got {name}={value}")
+    return value
+
+
+def _steps(size: int, first: Any, gap: Any, dtype: Any, from_zero: bool, by_one: bool) -> Any:
+    if is_eager() and size <= MOST_ON_HOST:
+        if issubdtype(dtype, np.integer):
+            # In Python's integers: those of the dtype wrap.
+            exact = int(first) if first == int(first) else first
+            numbers = np.arange(size, dtype=np.int64) * _wrapped(gap) + _wrapped(exact)
+            return from_host(numbers.astype(dtype))
+        numbers = np.arange(size).astype(dtype)
+        if not by_one:
+            numbers = numbers * dtype.type(gap)
+        if not from_zero:
+            numbers = numbers + dtype.type(first)
+        return from_host(numbers.astype(dtype))
+    numbers = creating.iota(dtype, size)
+    if not by_one:
+        numbers = elementwise.mul(creating.scalar_of(gap, dtype), numbers)
+    if not from_zero:
+        numbers = elementwise.add(creating.scalar_of(first, dtype), numbers)
+    return numbers
+
+
+def _wrapped(number: Any) -> int:
+    """A number as an integer of 64 bits, cut off as integers are."""
+    return (int(number) + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+# ---- linspace and its kin ----------------------------------------------------------------------
+
+
+def _count(name: str, num: Any) -> int:
+    if isinstance(num, Tracer):
+        raise errors.ConcretizationTypeError(
+            num, f"It arose in the jnp.{name} argument 'num': the size of the result depends on it."
+        )
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"{name}: number of samples, {num}, must be non-negative.")
+    return num
+
+
+def _dtypes(name: str, start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtype to compute in, and that of the result."""
+    avals = operands(name, (start, stop))[1]
+    common = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[0]
+    if dtype is not None:
+        dtype = check_user_dtype_supported(dtype, name)
+        common = lattice_result(((common, False), (dtype, False)))[0]
+    computed = to_inexact_dtype(common)
+    return computed, computed if dtype is None else dtype
+
+
+def _ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
+    start, stop = (converting.convert(x, dtype, False) for x in (start, stop))
+    shape = shaping.broadcast_shapes(typeof(start).shape, typeof(stop).shape)
+    return tuple([with_shape(x, typeof(x).shape, shape) for x in (start, stop)])
+
+
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool) -> tuple[Any, Any]:
+    """`num` rows from start to stop, and the distance between them."""
+    aval = typeof(start)
+    dtype, shape = aval.dtype, aval.shape
+    if num <= 1:
+        rows = with_shape(start, shape, (num, *shape))
+        gap = full_of(start, np.nan) if endpoint or not num else elementwise.sub(stop, start)
+        return rows, gap
+    parts = num - 1 if endpoint else num
+    gap = elementwise.div(elementwise.sub(stop, start), scalar_like(aval, parts))
+    real = np.zeros((), dtype).real.dtype if dtype.kind == "c" else dtype
+    fraction = creating.iota(real, parts)
+    fraction = elementwise.div(fraction, scalar_like(typeof(fraction), parts))
+    fraction = converting.convert(fraction, dtype, False)
+    rows_shape = (parts, *shape)
+    fraction = shaping.broadcast_in_dim(fraction, rows_shape, (0,))
+    start, row = (with_shape(x, shape, rows_shape) for x in (start, stop))
+    rest = elementwise.sub(scalar_like(aval, 1), fraction)
+    # Each end weighted by its nearness, which gives the ends exactly.
+    rows = elementwise.add(elementwise.mul(start, rest), elementwise.mul(row, fraction))
+    if endpoint:
+        rows = slicing.concatenate([rows, with_shape(stop, shape, (1, *shape))], 0)
+    return rows, gap
+
+
+def _to_axis(x: Any, axis: int) -> Any:
+    """An array with its first axis moved to `axis`."""
+    ndim = typeof(x).ndim
+    axis = canonical_axis(axis, ndim)
+    return shaping.transpose(x, (*range(1, axis + 1), 0, *range(axis + 1, ndim)))
+
+
+def _as_dtype(x: Any, dtype: Any) -> Any:
+    if issubdtype(dtype, np.integer) and not issubdtype(typeof(x).dtype, np.complexfloating):
+        x = elementwise.floor(x)
+    return converting.convert(x, dtype, False)
+
+
+@operation(static_argnames=("num", "endpoint", "retstep", "dtype", "axis"))
+def _linspace_operation(start, stop, num, endpoint, retstep, dtype, axis):
+    computed, dtype = _dtypes("linspace", start, stop, dtype)
+    rows, gap = _linspace(*_ends(start, stop, computed), num, endpoint)
+    rows = _to_axis(_as_dtype(rows, dtype), axis)
+    return (rows, gap) if retstep else rows
+
+
+@like(np.linspace)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """`num` evenly spaced numbers from start to stop.
+
+    Args:
+      start, stop: scalars or arrays, whose shapes broadcast.
+      num: how many.
+      endpoint: whether stop is the last of them.
+      retstep: return the distance between them as well.
+      dtype: of the result; a floating-point one by default, numbers of an integer one are floors.
+      axis: of the result, along which the numbers run.
+      device: a Device or Sharding to put it on.
+
+    Raises:
+      ValueError: if num is negative, or there is no such axis.
+      TypeError: if num is no integer.
+    """
+    check_placement("linspace", device)
+    result = _linspace_operation(
+        start, stop, _count("linspace", num), bool(endpoint), bool(retstep), dtype, axis
+    )
+    return result if device is None else device_put(result, device)
+
+
+@operation(static_argnames=("num", "endpoint", "dtype", "axis"))
+def _logspace(start, stop, num, endpoint, base, dtype, axis):
+    computed, dtype = _dtypes("logspace", start, stop, dtype)
+    exponents, _ = _linspace(*_ends(start, stop, computed), num, endpoint)
+    base = converting.convert(base, computed, False)
+    rows = elementwise.pow(with_shape(base, typeof(base).shape, typeof(exponents).shape), exponents)
+    return _to_axis(converting.convert(rows, dtype, False), axis)
+
+
+@like(np.logspace)
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """Powers of `base` whose exponents are evenly spaced from start to stop."""
+    return _logspace(start, stop, _count("logspace", num), bool(endpoint), base, dtype, axis)
+
+
+@operation(static_argnames=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start, stop, num, endpoint, dtype, axis):
+    computed, dtype = _dtypes("geomspace", start, stop, dtype)
+    start, stop = _ends(start, stop, computed)
+    # The numbers lie on a ray from zero through start.
+    direction = elementwise.sign(start)
+    exponents = [elementwise.log(elementwise.div(x, direction)) for x in (start, stop)]
+    rows, _ = _linspace(*exponents, num, endpoint)
+    shape = typeof(start).shape
+    rows = elementwise.mul(
+        elementwise.exp(rows), with_shape(direction, shape, typeof(rows).shape)
+    )
+    # The ends are known: what went through logarithms is only near them.
+    if num > 0:
+        start, stop = (with_shape(x, shape, (1, *shape)) for x in (start, stop))
+        last = [stop] if endpoint and num > 1 else []
+        middle = slicing.slice_in_dim(rows, 1, num - len(last), axis=0)
+        rows = slicing.concatenate([start, middle, *last], 0)
+    return _to_axis(converting.convert(rows, dtype, False), axis)
+
+
+@like(np.geomspace)
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Any:
+    """`num` numbers from start to stop, each the same multiple of the one before."""
+    return _geomspace(start, stop, _count("geomspace", num), bool(endpoint), dtype, axis)
+
+
+# ---- grids -------------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("sparse", "swap"))
+def _meshgrid(arrays, sparse, swap):
+    shapes = [typeof(x).shape for x in arrays]
+    if any(len(shape) != 1 for shape in shapes):
+        raise ValueError(f"meshgrid wants arrays of one axis, got shapes {shapes}")
+    axes = list(range(len(arrays)))
+    if swap:
+        axes[:2] = axes[1::-1]
+    sizes = [0] * len(arrays)
+    for axis, (size,) in zip(axes, shapes, strict=True):
+        sizes[axis] = size
+    return [
+        shaping.broadcast_in_dim(
+            x,
+            tuple([size if i == axis or not sparse else 1 for i, size in enumerate(sizes)]),
+            (axis,),
+        )
+        for x, axis in zip(arrays, axes, strict=True)
+    ]
+
+
+@like(np.meshgrid)
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+    """Arrays of coordinates, one for each array of one axis that is given.
+
+    Args:
+      xi: the coordinates along each axis.
+      copy: True.
+      sparse: whether sizes stay 1 where the coordinate does not change.
+      indexing: "xy" if the first array runs along the second axis, "ij" if along the first.
+
+    Raises:
+      ValueError: for other values of copy and indexing, and arrays of more or no axes.
+    """
+    check_arraylike("meshgrid", *xi)
+    if not copy:
+        raise ValueError("meshgrid has only copy=True: arrays have no views")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    if not xi:
+        return []
+    return list(_meshgrid(list(xi), bool(sparse), indexing == "xy" and len(xi) > 1))
+
+
+def _grid_axis(key: slice) -> Any:
+    start = 0 if key.start is None else key.start
+    step = 1 if key.step is None else key.step
+    if isinstance(step, complex):
+        return linspace(start, key.stop, int(abs(step)))
+    return arange(start, key.stop, step)
+
+
+class _Grid:
+    """What np.mgrid and np.ogrid are: grids by slices, `[0:3, 0:1:5j]`."""
+
+    def __init__(self, sparse: bool, doc: str):
+        self.sparse = sparse
+        self.__doc__ = doc
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _grid_axis(key)
+        axes = [_grid_axis(one) for one in key]
+        dtype = lattice_result(tuple([(x.dtype, x.weak_type) for x in axes]))[0] if axes else None
+        axes = [x.astype(dtype) for x in axes]
+        grids = meshgrid(*axes, sparse=self.sparse, indexing="ij")
+        return grids if self.sparse else _stack(grids)
+
+
+@operation
+def _stack(arrays):
+    return slicing.concatenate([shaping.expand_dims(x, (0,)) for x in arrays], 0)
+
+
+mgrid = _Grid(False, "Coordinates on a grid by slices: `mgrid[0:2, 0:1:5j]`, stacked in one array.")
+ogrid = _Grid(True, "The same with sizes of 1 where a coordinate does not change, in a list.")
+
+
+@like(np.indices)
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """The index along each axis, at every place of an array of this shape.
+
+    Returns:
+      An array with one row per axis, or a tuple of arrays that broadcast if `sparse`.
+    """
+    dimensions = canonical_shape(dimensions)
+    dtype = check_user_dtype_supported(int if dtype is None else dtype, "indices")
+    grids = meshgrid(*[arange(size, dtype=dtype) for size in dimensions], sparse=sparse, indexing="ij")
+    if sparse:
+        return tuple(grids)
+    return _stack(grids) if grids else asarray(np.zeros((0,), dtype))
+
+
+@like(np.fromfunction)
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """What a function gives at each index of an array of this shape.
+
+    The function is called once, with arrays of all indices along each axis. In JAX it is called
+    with scalars under vmap; what it does elementwise comes to the same.
+    """
+    shape = canonical_shape(shape)
+    grids = [
+        converting.convert_element_type(x, check_user_dtype_supported(dtype, "fromfunction"))
+        for x in indices(shape)
+    ]
+    return function(*grids, **kwargs)

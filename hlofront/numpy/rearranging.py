@@ -1,0 +1,367 @@
+"""Rearranging elements: flip, roll, rotate, tile, repeat, resize, trim zeros."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
+from hlofront.base.errors import ConcretizationTypeError as _concretization_error
+from hlofront.core.trace import Tracer, process
+from hlofront.numpy.index_entries import int32
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import check_arraylike
+from hlofront.numpy.shape import as_array, static_axes
+from hlofront.numpy.ufuncs import any_operand
+from hlofront.primitives import cumulative, elementwise, shaping, slicing
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import full, full_like
+from hlofront.primitives.dynamic_slicing import dynamic_slice_p
+from hlofront.primitives.gathering import GatherDimensionNumbers, gather
+from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add
+from hlofront.primitives.shaping import refuse_sharding
+from hlofront.runtime.operation import operation
+
+# ---- flip and rotate ---------------------------------------------------------------------------
+
+
+@operation(static_argnames=("axis",))
+def _flip(m, axis=None):
+    m = any_operand("flip", m)
+    ndim = typeof(m).ndim
+    axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
+    return shaping.rev(m, axes) if axes else as_array(m)
+
+
+@like(np.flip)
+def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """Reverse the order of elements along all axes, or those given."""
+    return _flip(m) if axis is None else _flip(m, static_axes(axis))
+
+
+@like(np.fliplr)
+def fliplr(m: Any) -> Any:
+    """Reverse the order along axis 1."""
+    return _flip(m, 1)
+
+
+@like(np.flipud)
+def flipud(m: Any) -> Any:
+    """Reverse the order along axis 0."""
+    return _flip(m, 0)
+
+
+@operation(static_argnames=("k", "axes"))
+def _rot90(m, k, axes):
+    m = any_operand("rot90", m)
+    shape = typeof(m).shape
+    if len(shape) < 2:
+        raise ValueError(
+            "rot90 requires its first argument to have ndim at least two, but got first argument "
+            f"of shape {shape}, which has ndim {len(shape)}"
+        )
+    first, second = canonical_axes(axes, len(shape))
+    if first == second:
+        raise ValueError(f"Axes must be different: rot90 got {axes}")
+    swapped = list(range(len(shape)))
+    swapped[first], swapped[second] = second, first
+    if k == 0:
+        return as_array(m)
+    if k == 1:
+        return shaping.transpose(shaping.rev(m, (second,)), swapped)
+    if k == 2:
+        return shaping.rev(m, (first, second))
+    return shaping.rev(shaping.transpose(m, swapped), (second,))
+
+
+@like(np.rot90)
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """Rotate by k quarter turns in the plane of two axes, from the first to the second."""
+    return _rot90(m, operator.index(k) % 4, static_axes(axes))
+
+
+# ---- roll --------------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("shift", "axis"))
+def _roll_static(a, shift, axis):
+    a = any_operand("roll", a)
+    shape = typeof(a).shape
+    if axis is None:
+        flat = shaping.reshape(a, (typeof(a).size,))
+        return shaping.reshape(_roll_static.when_traced(flat, shift, 0), shape)
+    axes = canonical_axes(axis, len(shape))
+    shifts = shift if type(shift) is tuple else (shift,)
+    pairs = list(zip(*np.broadcast_arrays(shifts, axes), strict=True)) if axes and shifts else []
+    for by, along in pairs:
+        along = int(along)
+        size = shape[along]
+        by = int(by) % size if size else 0
+        if by:
+            a = slicing.concatenate(
+                [
+                    slicing.slice_in_dim(a, size - by, size, axis=along),
+                    slicing.slice_in_dim(a, 0, size - by, axis=along),
+                ],
+                along,
+            )
+    return as_array(a)
+
+
+@operation(static_argnames=("axis",))
+def _roll(a, shift, axis=None):
+    a, shift = any_operand("roll", a), any_operand("roll", shift)
+    aval = typeof(a)
+    shape = aval.shape
+    if axis is None:
+        flat = shaping.reshape(a, (aval.size,))
+        return shaping.reshape(_roll.when_traced(flat, shift, 0), shape)
+    axes = canonical_axes(axis, len(shape))
+    count = np.broadcast_shapes(typeof(shift).shape, (len(axes),))
+    if len(count) > 1:
+        raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
+    shifts = shaping.broadcast_in_dim(
+        convert(shift, int32, False), count, range(len(count))[1 - typeof(shift).ndim :]
+    )
+    for i, along in enumerate(np.broadcast_to(axes, count)):
+        along = int(along)
+        size = shape[along]
+        if not size:
+            continue
+        by = slicing.index_in_dim(shifts, i, keepdims=False)
+        by = elementwise.rem(by, np.int32(size))
+        # From twice the array, the part that begins where its first element is to come from.
+        doubled = slicing.concatenate([a, a], along)
+        start = elementwise.rem(elementwise.sub(np.int32(2 * size), by), np.int32(size))
+        starts = [np.int32(0)] * len(shape)
+        starts[along] = start
+        a = process(dynamic_slice_p, (doubled, *starts), {"slice_sizes": shape})
+    return as_array(a)
+
+
+@like(np.roll)
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """Move elements by `shift` places along axes; those beyond the end come in at the start.
+
+    Without an axis the array is rolled as if it had only one.
+    """
+    axis = static_axes(axis)
+    if type(shift) is int:
+        return _roll_static(a, shift, axis)
+    if isinstance(shift, float | np.floating):
+        shift = int(shift)
+    if isinstance(shift, int | np.integer | np.ndarray | list | tuple):
+        if not isinstance(shift, list | tuple) or not any(isinstance(s, Tracer) for s in shift):
+            return _roll_static(a, _static_shift(shift), axis)
+        shift = slicing.stack(list(shift))
+    return _roll(a, shift, axis)
+
+
+def _static_shift(shift: Any) -> Any:
+    array = np.asarray(shift)
+    return int(array) if not array.ndim else tuple(array.astype(int).tolist())
+
+
+# ---- tile and repeat ---------------------------------------------------------------------------
+
+
+@operation(static_argnames=("reps",))
+def _tile(A, reps):  # noqa: N803  NumPy's name
+    A = any_operand("tile", A)  # noqa: N806
+    shape = typeof(A).shape
+    rank = max(len(shape), len(reps))
+    shape = (1,) * (rank - len(shape)) + shape
+    reps = (1,) * (rank - len(reps)) + reps
+    A = shaping.reshape(A, shape)  # noqa: N806
+    if all(count == 1 for count in reps):
+        return as_array(A)
+    # Each axis becomes two: which copy, and which element of it.
+    pairs = [size for pair in zip(reps, shape, strict=True) for size in pair]
+    spread = shaping.broadcast_in_dim(A, pairs, range(1, 2 * rank, 2))
+    return shaping.reshape(spread, [n * size for n, size in zip(reps, shape, strict=True)])
+
+
+@like(np.tile)
+def tile(A: Any, reps: int | Sequence[int]) -> Any:  # noqa: N803  NumPy's name
+    """Repeat the whole array along each axis, as often as `reps` says."""
+    reps = canonical_shape(reps)
+    if min(reps, default=0) < 0:
+        raise ValueError(f"reps of tile must not be negative, got {reps}")
+    return _tile(A, reps)
+
+
+@operation(static_argnames=("repeats", "axis"))
+def _repeat_evenly(a, repeats, axis):
+    a = any_operand("repeat", a)
+    if axis is None:
+        a, axis = shaping.reshape(a, (typeof(a).size,)), 0
+    shape = typeof(a).shape
+    axis = canonical_axis(axis, len(shape))
+    before, size, after = shape[:axis], shape[axis], shape[axis + 1 :]
+    dims = [i + (i > axis) for i in range(len(shape))]
+    spread = shaping.broadcast_in_dim(a, (*before, size, repeats, *after), dims)
+    return shaping.reshape(spread, (*before, size * repeats, *after))
+
+
+@operation(static_argnames=("axis", "length"))
+def _repeat(a, repeats, axis, length):
+    """Each element as often as `repeats` says; of `length` in all, the last one as often again."""
+    a = any_operand("repeat", a)
+    if axis is None:
+        a, axis = shaping.reshape(a, (typeof(a).size,)), 0
+    shape = typeof(a).shape
+    axis = canonical_axis(axis, len(shape))
+    size = shape[axis]
+    wanted = (*shape[:axis], length, *shape[axis + 1 :])
+    if not size or not length:
+        return full(wanted, 0, typeof(a).dtype)
+    repeats = shaping.broadcast_in_dim(repeats, (size,), (0,) * typeof(repeats).ndim)
+    # Element i of the result is of element j where i lies between the sums of repeats around j:
+    # one is counted at each of these sums, and then summed up.
+    ends = cumulative.cumsum(convert(repeats, int32, False), 0)
+    marks = scatter_add(
+        full((length,), 0, int32),
+        shaping.reshape(ends, (size, 1)),
+        full((size,), 1, int32),
+        ScatterDimensionNumbers((), (0,), (0,)),
+        mode="drop",
+    )
+    source = elementwise.min(cumulative.cumsum(marks, 0), np.int32(size - 1))
+    return gather(
+        a,
+        shaping.reshape(source, (length, 1)),
+        GatherDimensionNumbers(
+            tuple([i for i in range(len(shape)) if i != axis]), (axis,), (0 + axis,)
+        ),
+        (*shape[:axis], 1, *shape[axis + 1 :]),
+        indices_are_sorted=True,
+        mode="clip",
+    )
+
+
+@like(np.repeat)
+def repeat(
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Repeat each element along an axis, as often as `repeats` says, a number or one for each.
+
+    Args:
+      total_repeat_length: the size of the result along the axis, which must be given where
+        `repeats` is traced. What is beyond is cut off; what is missing repeats the last element.
+    """
+    if out_sharding is not None:
+        raise refuse_sharding("repeat", "out_sharding", out_sharding)
+    check_arraylike("repeat", a, repeats)
+    axis = None if axis is None else operator.index(axis)
+    if total_repeat_length is None:
+        if isinstance(repeats, Tracer):
+            repeats = repeats._concrete_or_raise(
+                _concretization_error,
+                "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix "
+                "this, either specify a static value for `repeats`, or pass a static value to "
+                "`total_repeat_length`.",
+            )
+        counts = np.asarray(repeats)
+        if counts.dtype.kind not in "iub":
+            raise TypeError(f"repeats of jnp.repeat must be integers, got {counts.dtype}")
+        if counts.size == 1:
+            count = int(counts.reshape(()))
+            if count < 0:
+                raise TypeError(f"repeats of jnp.repeat must not be negative, got {count}")
+            return _repeat_evenly(a, count, axis)
+        size = _size_along(a, axis)
+        if counts.shape != (size,):
+            raise ValueError(
+                f"repeats of jnp.repeat must be a number or have shape ({size},), one for each "
+                f"element along the axis; got shape {counts.shape}"
+            )
+        if counts.size and counts.min() < 0:
+            raise ValueError("repeats of jnp.repeat must not be negative")
+        total_repeat_length = int(counts.sum())
+        repeats = counts.astype(np.int32)
+    length = operator.index(total_repeat_length)
+    ndim = typeof(repeats).ndim
+    if ndim > 1 or (ndim and typeof(repeats).shape[0] not in (1, _size_along(a, axis))):
+        raise ValueError(
+            f"repeats of jnp.repeat must be a number or one for each element along the axis; got "
+            f"shape {typeof(repeats).shape}"
+        )
+    return _repeat(a, repeats, axis, length)
+
+
+def _size_along(a: Any, axis: int | None) -> int:
+    aval = typeof(a)
+    return aval.size if axis is None else aval.shape[canonical_axis(axis, aval.ndim)]
+
+
+def _method_repeat(
+    self: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Repeat each element along an axis."""
+    return repeat(
+        self, repeats, axis, total_repeat_length=total_repeat_length, out_sharding=out_sharding
+    )
+
+
+# ---- resize and trim ---------------------------------------------------------------------------
+
+
+@operation(static_argnames=("new_shape",))
+def _resize(a, new_shape):
+    a = any_operand("resize", a)
+    old, new = typeof(a).size, math.prod(new_shape)
+    flat = shaping.reshape(a, (old,))
+    if not old or not new:
+        return full_like(a, 0, shape=new_shape)
+    copies = -(-new // old)
+    if copies > 1:
+        flat = slicing.concatenate([flat] * copies, 0)
+    return shaping.reshape(slicing.slice_in_dim(flat, 0, new), new_shape)
+
+
+@like(np.resize)
+def resize(a: Any, new_shape: Any) -> Any:
+    """An array of another shape and size: elements are repeated, row by row, or cut off."""
+    new_shape = canonical_shape(new_shape)
+    if min(new_shape, default=0) < 0:
+        raise ValueError(f"all elements of `new_shape` must be non-negative, got {new_shape}")
+    return _resize(a, new_shape)
+
+
+@like(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
+    """Cut off the zeros at the front ("f") and back ("b") along axes.
+
+    How much is left depends on the values, so that `filt` cannot be traced.
+    """
+    check_arraylike("trim_zeros", filt)
+    values = np.asarray(filt)
+    axes = range(values.ndim) if axis is None else canonical_axes(axis, values.ndim)
+    sides = trim.lower()
+    index = [slice(None)] * values.ndim
+    for along in axes:
+        others = tuple([i for i in range(values.ndim) if i != along])
+        (kept,) = np.nonzero((values != 0).any(others))
+        size = values.shape[along]
+        start = (kept[0] if kept.size else size) if "f" in sides else 0
+        stop = (kept[-1] + 1 if kept.size else 0) if "b" in sides else size
+        index[along] = slice(int(start), max(int(start), int(stop)))
+    return as_array(filt)[tuple(index)]
+
+
+_method_repeat.__name__ = "repeat"
+
+ARRAY_METHODS = {"repeat": _method_repeat}

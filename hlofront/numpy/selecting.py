@@ -1,0 +1,1 @@
+"""Functions that choose elements of arrays, by masks and by indices."""

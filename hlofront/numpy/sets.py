@@ -1,0 +1,1 @@
+"""Sets of elements: unique ones, and what several arrays have in common."""

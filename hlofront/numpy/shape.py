@@ -1,0 +1,364 @@
+"""Shapes: reshape, transpose, squeeze, broadcast, and their kin. No element changes its value."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
+from hlofront.numpy import creation
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import broadcast_together
+from hlofront.numpy.ufuncs import any_operand
+from hlofront.primitives import shaping
+from hlofront.primitives.shaping import ascending, refuse_sharding
+from hlofront.runtime.operation import operation
+
+
+def as_array(x: Any) -> Any:
+    """What a function returns that had nothing to do: an array, also where it was given NumPy's."""
+    return x if hasattr(x, "aval") else creation.asarray(x)
+
+
+def static_axes(axes: Any) -> Any:
+    """Axes as a user gives them, hashable: an int, or a tuple."""
+    if type(axes) is int or axes is None:
+        return axes
+    if isinstance(axes, Sequence) or hasattr(axes, "__iter__"):
+        return tuple(map(operator.index, axes))
+    return operator.index(axes)
+
+
+# ---- reshape -----------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("shape", "order"))
+def _reshape(a, shape, order="C"):
+    a = any_operand("reshape", a)
+    old = typeof(a).shape
+    new = _filled(old, shape)
+    if order == "C":
+        return as_array(a) if new == old else shaping.reshape(a, new)
+    if order != "F":
+        raise _bad_order("reshape", order)
+    backwards = ascending(len(old))[::-1]
+    reshaped = shaping.reshape(a, new[::-1], backwards)
+    return shaping.transpose(reshaped, ascending(len(new))[::-1])
+
+
+def _bad_order(name: str, order: Any) -> Exception:
+    if order == "A" or (name == "ravel" and order == "K"):
+        # The class that JAX raises.
+        return NotImplementedError(
+            f"order={order!r} of jnp.{name} is not supported: arrays have no order in memory. Use "
+            "'C', row by row, or 'F', column by column."
+        )
+    return ValueError(f"Unexpected value for 'order' argument: {order}. Wanted 'C' or 'F'.")
+
+
+def _filled(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
+    """The new shape with its -1 replaced by what is left."""
+    size, wanted = math.prod(old), math.prod(new)
+    if -1 not in new:
+        if wanted == size and min(new, default=0) >= 0:
+            return new
+        raise TypeError(
+            f"cannot reshape array of shape {old} (size {size}) into shape {new} (size {wanted})"
+        )
+    if new.count(-1) > 1:
+        raise TypeError(f"can only specify one unknown axis size with a `-1` value, got {new}")
+    rest = -wanted
+    if rest <= 0 or size % rest:
+        raise TypeError(
+            f"cannot reshape array of shape {old} (size {size}) into shape {new} because the "
+            f"product of specified axis sizes ({rest}) does not evenly divide it"
+        )
+    return tuple([size // rest if one == -1 else one for one in new])
+
+
+@like(np.reshape)
+def reshape(
+    a: Any,
+    shape: Any,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The same elements in another shape; one size may be -1, for what is left."""
+    if out_sharding is not None:
+        raise refuse_sharding("reshape", "out_sharding", out_sharding)
+    return _reshape(a, canonical_shape(shape), order)
+
+
+def _method_reshape(
+    self: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
+) -> Any:
+    """The same elements in another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
+    if out_sharding is not None:
+        raise refuse_sharding("reshape", "out_sharding", out_sharding)
+    shape = args[0] if len(args) == 1 else args
+    return _reshape(self, canonical_shape(shape), order)
+
+
+@operation(static_argnames=("order",))
+def _ravel(a, order="C"):
+    a = any_operand("ravel", a)
+    if order not in ("C", "F"):
+        raise _bad_order("ravel", order)
+    return _reshape.when_traced(a, (typeof(a).size,), order)
+
+
+@like(np.ravel)
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements along one axis, row by row, or column by column with order "F"."""
+    if out_sharding is not None:
+        raise refuse_sharding("ravel", "out_sharding", out_sharding)
+    return _ravel(a) if order == "C" else _ravel(a, order)
+
+
+def _method_ravel(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements along one axis."""
+    return ravel(self, order, out_sharding=out_sharding)
+
+
+# ---- transpose ---------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("axes",))
+def _transpose(a, axes=None):
+    a = any_operand("transpose", a)
+    ndim = typeof(a).ndim
+    permutation = ascending(ndim)[::-1] if axes is None else canonical_axes(axes, ndim)
+    if permutation == ascending(ndim):
+        return as_array(a)
+    return shaping.transpose(a, permutation)
+
+
+@like(np.transpose)
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+    """Permute the axes: axis i of the result is axis `axes[i]`; by default they are reversed."""
+    return _transpose(a) if axes is None else _transpose(a, static_axes(axes))
+
+
+@like(np.permute_dims)
+def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
+    """Permute the axes: axis i of the result is axis `axes[i]`."""
+    return _transpose(a, static_axes(axes))
+
+
+def _method_transpose(self: Any, *args: Any) -> Any:
+    """Permute the axes: `x.transpose(1, 0)` or `x.transpose((1, 0))`; by default reversed."""
+    if not args:
+        return _transpose(self)
+    return transpose(self, args[0] if len(args) == 1 else args)
+
+
+@operation
+@like(np.matrix_transpose)
+def matrix_transpose(x, /):
+    """Swap the last two axes."""
+    x = any_operand("matrix_transpose", x)
+    ndim = typeof(x).ndim
+    if ndim < 2:
+        raise ValueError(
+            f"x must be at least two-dimensional for matrix_transpose; got ndim={ndim}"
+        )
+    return shaping.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+@operation(static_argnames=("axis1", "axis2"))
+@like(np.swapaxes)
+def swapaxes(a, axis1, axis2):
+    """Swap two axes."""
+    a = any_operand("swapaxes", a)
+    ndim = typeof(a).ndim
+    first, second = canonical_axis(axis1, ndim), canonical_axis(axis2, ndim)
+    permutation = list(range(ndim))
+    permutation[first], permutation[second] = second, first
+    return as_array(a) if first == second else shaping.transpose(a, permutation)
+
+
+@operation(static_argnames=("source", "destination"))
+def _moveaxis(a, source, destination):
+    a = any_operand("moveaxis", a)
+    ndim = typeof(a).ndim
+    source = canonical_axes(source, ndim)
+    destination = canonical_axes(destination, ndim)
+    if len(source) != len(destination):
+        raise ValueError(
+            f"Inconsistent number of elements: {len(source)} vs {len(destination)}: moveaxis wants "
+            "as many destinations as sources."
+        )
+    rest = iter([axis for axis in range(ndim) if axis not in source])
+    moved = dict(zip(destination, source, strict=True))
+    if len(moved) != len(source) or len(set(source)) != len(source):
+        raise TypeError(f"repeated axis in moveaxis: from {source} to {destination}")
+    permutation = tuple([moved[i] if i in moved else next(rest) for i in range(ndim)])
+    return as_array(a) if permutation == ascending(ndim) else shaping.transpose(a, permutation)
+
+
+@like(np.moveaxis)
+def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+    """Move axes to other places; the others keep their order."""
+    return _moveaxis(a, static_axes(source), static_axes(destination))
+
+
+@operation(static_argnames=("axis", "start"))
+@like(np.rollaxis)
+def rollaxis(a, axis, start=0):
+    """Move an axis back to where it lies before axis `start`; moveaxis is easier to read."""
+    a = any_operand("rollaxis", a)
+    ndim = typeof(a).ndim
+    axis, start = canonical_axis(axis, ndim), operator.index(start)
+    if not -ndim <= start <= ndim:
+        raise ValueError(f"start={start} must satisfy {-ndim}<=start<={ndim}")
+    start += ndim * (start < 0)
+    return _moveaxis.when_traced(a, axis, start - (start > axis))
+
+
+# ---- axes of size 1 ----------------------------------------------------------------------------
+
+
+@operation(static_argnames=("axis",))
+def _squeeze(a, axis=None):
+    a = any_operand("squeeze", a)
+    shape = typeof(a).shape
+    if axis is None:
+        axes = tuple([i for i, size in enumerate(shape) if size == 1])
+    else:
+        axes = canonical_axes(axis, len(shape))
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"dimensions are not unique: {axis}")
+    return shaping.squeeze(a, axes) if axes else as_array(a)
+
+
+@like(np.squeeze)
+def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """Drop axes of size 1: all of them, or those given."""
+    return _squeeze(a) if axis is None else _squeeze(a, static_axes(axis))
+
+
+@operation(static_argnames=("axis",))
+def _expand_dims(a, axis):
+    a = any_operand("expand_dims", a)
+    return as_array(shaping.expand_dims(a, axis if type(axis) is tuple else (axis,)))
+
+
+@like(np.expand_dims)
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+    """Insert axes of size 1 at these positions of the result."""
+    return _expand_dims(a, static_axes(axis))
+
+
+def _at_least(name: str, x: Any, ndim: int) -> Any:
+    x = any_operand(name, x)
+    shape = typeof(x).shape
+    if len(shape) >= ndim:
+        return as_array(x)
+    if ndim == 3 and len(shape) == 2:
+        return shaping.expand_dims(x, (2,))
+    # Of one axis: NumPy puts it last of two, and in the middle of three.
+    before = (0,) if len(shape) else tuple(range(ndim))
+    return shaping.expand_dims(x, before + (() if ndim < 3 or not shape else (2,)))
+
+
+@operation
+def _atleast_1d(x):
+    return _at_least("atleast_1d", x, 1)
+
+
+@operation
+def _atleast_2d(x):
+    return _at_least("atleast_2d", x, 2)
+
+
+@operation
+def _atleast_3d(x):
+    return _at_least("atleast_3d", x, 3)
+
+
+@like(np.atleast_1d)
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays of one axis or more: scalars get one. Of several arrays, a list."""
+    return _atleast_1d(arys[0]) if len(arys) == 1 else [_atleast_1d(x) for x in arys]
+
+
+@like(np.atleast_2d)
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays of two axes or more: new ones come first. Of several arrays, a list."""
+    return _atleast_2d(arys[0]) if len(arys) == 1 else [_atleast_2d(x) for x in arys]
+
+
+@like(np.atleast_3d)
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays of three axes or more: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1)."""
+    return _atleast_3d(arys[0]) if len(arys) == 1 else [_atleast_3d(x) for x in arys]
+
+
+# ---- broadcast ---------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("shape",))
+def _broadcast_to(array, shape):
+    array = any_operand("broadcast_to", array)
+    old = typeof(array).shape
+    more = len(shape) - len(old)
+    if more < 0:
+        raise ValueError(
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={old} shape={shape}"
+        )
+    if any(size not in (1, wanted) for size, wanted in zip(old, shape[more:], strict=True)):
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: an array of shape {old} to shape {shape}. Sizes"
+            " must be the same from the last axis on, or 1."
+        )
+    if old == shape:
+        return as_array(array)
+    return shaping.broadcast_in_dim(array, shape, ascending(len(shape))[more:])
+
+
+@like(np.broadcast_to)
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+    """Repeat an array along new leading axes and axes of size 1, up to a shape."""
+    if out_sharding is not None:
+        raise refuse_sharding("broadcast_to", "out_sharding", out_sharding)
+    return _broadcast_to(array, canonical_shape(shape))
+
+
+@operation
+def _broadcast_arrays(*args):
+    args = [any_operand("broadcast_arrays", x) for x in args]
+    return [as_array(x) for x in broadcast_together("broadcast_arrays", *args)]
+
+
+@like(np.broadcast_arrays)
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """The arrays, broadcast to their common shape."""
+    return _broadcast_arrays(*args) if args else []
+
+
+@like(np.broadcast_shapes)
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that arrays of these shapes broadcast to."""
+    if not shapes:
+        return ()
+    return shaping.broadcast_shapes(*[canonical_shape(shape) for shape in shapes])
+
+
+_method_reshape.__name__, _method_ravel.__name__ = "reshape", "ravel"
+_method_transpose.__name__ = "transpose"
+
+ARRAY_METHODS = {
+    "reshape": _method_reshape,
+    "ravel": _method_ravel,
+    "flatten": _method_ravel,
+    "transpose": _method_transpose,
+    "T": property(_transpose, doc="The array with its axes reversed."),
+    "mT": property(matrix_transpose, doc="The array with its last two axes swapped."),
+    "swapaxes": swapaxes,
+    "squeeze": squeeze,
+}

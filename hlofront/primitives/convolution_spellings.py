@@ -1,0 +1,250 @@
+"""Functions spelt with conv_general_dilated: transposed convolutions, patches, local ones."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import integers
+from hlofront.primitives.comparing import eq
+from hlofront.primitives.contracting import Precision, canonical_precision, dot_general
+from hlofront.primitives.converting import convert
+from hlofront.primitives.convolving import (
+    conv_dimension_numbers,
+    conv_general_dilated,
+    conv_general_permutations,
+    output_sizes,
+)
+from hlofront.primitives.creating import broadcasted_iota
+from hlofront.primitives.elementwise import add
+from hlofront.primitives.shaping import broadcast, reshape, rev, transpose
+from hlofront.primitives.windowed import dilated
+
+# ---- transposed ----------------------------------------------------------------------------------
+
+
+def conv_transpose(
+    lhs,
+    rhs,
+    strides,
+    padding,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    transpose_kernel=False,
+    precision=None,
+    preferred_element_type=None,
+    use_consistent_padding=False,
+):
+    """A transposed, or fractionally strided, convolution: it undoes the shape of a strided one.
+
+    Args:
+      lhs: the input, by default NH.., with the features last.
+      rhs: the kernel, by default H..IO.
+      strides: by how much each spatial axis grows.
+      padding: "SAME" or "VALID", as of the convolution whose shape is undone; or pairs.
+      rhs_dilation: distances at which elements of the kernel are put.
+      dimension_numbers: see `conv_dimension_numbers`. By default features are last.
+      transpose_kernel: whether to take the kernel as that of the convolution whose gradient this
+        is: it is reversed, and its input and output features are swapped.
+      precision: see `dot_general`.
+      preferred_element_type: the dtype of the sums and of the result.
+      use_consistent_padding: whether pairs are, as the names are, padding of the convolution
+        whose shape is undone; else they are padding of this one.
+
+    Raises:
+      ValueError: for other names, or more than three spatial axes without `dimension_numbers`.
+    """
+    lhs_shape, rhs_shape = typeof(lhs).shape, typeof(rhs).shape
+    if len(lhs_shape) != len(rhs_shape) or len(lhs_shape) < 2:
+        raise TypeError(
+            "conv_transpose requires lhs and rhs of one number of axes, at least 2; got shapes "
+            f"{lhs_shape} and {rhs_shape}."
+        )
+    if dimension_numbers is None:
+        spatial = len(lhs_shape) - 2
+        if spatial > 3:
+            raise ValueError("No 4+ dimensional dimension_number defaults.")
+        letters = "HWD"[:spatial]
+        dimension_numbers = (f"N{letters}C", f"{letters}IO", f"N{letters}C")
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    strides = integers(strides, "strides")
+    holes = (1,) * len(strides) if rhs_dilation is None else integers(rhs_dilation, "rhs_dilation")
+    window = [
+        dilated(rhs_shape[axis], dilation)
+        for axis, dilation in zip(numbers.rhs_spec[2:], holes, strict=True)
+    ]
+    if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
+        pads = [
+            _transposed_pads(extent, stride, padding.upper())
+            for extent, stride in zip(window, strides, strict=True)
+        ]
+    elif use_consistent_padding and not isinstance(padding, str):
+        pads = [
+            (extent - 1 - low, extent - 1 - high)
+            for extent, (low, high) in zip(window, padding, strict=True)
+        ]
+    else:
+        pads = padding
+    if transpose_kernel:
+        rhs = _transposed_kernel(rhs, numbers.rhs_spec)
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        (1,) * len(strides),
+        pads,
+        strides,
+        rhs_dilation,
+        numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def _transposed_pads(extent: int, stride: int, padding: str) -> tuple[int, int]:
+    """The padding of a transposed convolution which undoes a strided one that has `padding`.
+
+    It makes `size * stride` of "SAME", and `(size - 1) * stride + max(extent, stride)` of "VALID".
+    """
+    total = extent + stride - 2
+    if padding == "VALID":
+        total += max(extent - stride, 0)
+        low = extent - 1
+    else:
+        low = extent - 1 if stride > extent - 1 else -(-total // 2)
+    return low, total - low
+
+
+def _transposed_kernel(rhs: Any, spec: Sequence[int]) -> Any:
+    for axis in spec[2:]:
+        rhs = rev(rhs, (axis,))
+    order = list(range(len(spec)))
+    order[spec[0]], order[spec[1]] = spec[1], spec[0]
+    return transpose(rhs, order)
+
+
+def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
+    """The shape of a transposed convolution with axes as three strings say.
+
+    Args:
+      lhs_shape: of the input.
+      rhs_shape: of the kernel.
+      window_strides: by how much each spatial axis grows.
+      padding: pairs, or "SAME", "VALID"; see `conv_transpose`.
+      dimension_numbers: see `conv_dimension_numbers`.
+    """
+    lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)
+    window = [rhs_shape[axis] for axis in rhs_spec[2:]]
+    sizes = [
+        dilated(lhs_shape[axis], stride)
+        for axis, stride in zip(lhs_spec[2:], window_strides, strict=True)
+    ]
+    if isinstance(padding, str):
+        padding = [
+            _transposed_pads(extent, stride, padding.upper())
+            for extent, stride in zip(window, window_strides, strict=True)
+        ]
+    spatial = output_sizes(sizes, window, (1,) * len(window), padding)
+    shape = (lhs_shape[lhs_spec[0]], rhs_shape[rhs_spec[0]], *spatial)
+    return tuple(shape[out_spec.index(axis)] for axis in range(len(out_spec)))
+
+
+# ---- patches -------------------------------------------------------------------------------------
+
+
+def conv_general_dilated_patches(
+    lhs,
+    filter_shape,
+    window_strides,
+    padding,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    precision=None,
+    preferred_element_type=None,
+):
+    """What a kernel would see at each place, as features: for each feature, each offset.
+
+    Args:
+      lhs: the input.
+      filter_shape: spatial sizes of the kernel.
+      window_strides: for this and the others, see `conv_general_dilated`.
+
+    Returns:
+      An output of a convolution whose features are as many as those of the input times the
+      elements of the kernel, with the input's feature as the major index.
+    """
+    aval = typeof(lhs)
+    filter_shape = integers(filter_shape, "filter_shape")
+    kernel_shape = (*(0, 0), *filter_shape)  # of which only the rank counts here
+    numbers = conv_dimension_numbers(aval.shape, kernel_shape, dimension_numbers)
+    features = aval.shape[numbers.lhs_spec[1]]
+    offsets = math.prod(filter_shape)
+    rows = add(broadcasted_iota(np.int32, (offsets, offsets), 0), np.int32(0))
+    columns = broadcasted_iota(np.int32, (offsets, offsets), 1)
+    identity = convert(eq(rows, columns), aval.dtype, False)
+    kernel = reshape(broadcast(identity, (features,)), (features * offsets, 1, *filter_shape))
+    if numbers.rhs_spec != tuple(range(aval.ndim)):
+        kernel = transpose(kernel, np.argsort(numbers.rhs_spec).tolist())
+    precision = canonical_precision(precision)
+    if type(precision) is tuple:
+        # The kernel is of zeros and ones: every precision has them.
+        precision = (precision[0], Precision.DEFAULT)
+    return conv_general_dilated(
+        lhs,
+        kernel,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        numbers,
+        feature_group_count=features,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def conv_general_dilated_local(
+    lhs,
+    rhs,
+    window_strides,
+    padding,
+    filter_shape,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    precision=None,
+):
+    """A convolution whose kernel differs from place to place.
+
+    Args:
+      lhs: the input.
+      rhs: the kernels: of output features, of input features times offsets (see
+        `conv_general_dilated_patches`), and of the spatial axes of the output.
+      window_strides: for this and the others, see `conv_general_dilated`.
+      filter_shape: spatial sizes of a kernel.
+    """
+    numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
+    patches = conv_general_dilated_patches(
+        lhs,
+        filter_shape,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        numbers,
+        precision,
+    )
+    _, rhs_spec, out_spec = numbers
+    contracting = ((out_spec[1],), (rhs_spec[1],))
+    product = dot_general(
+        patches, rhs, (contracting, (out_spec[2:], rhs_spec[2:])), precision=precision
+    )
+    # Its axes are the spatial ones, then the batch and the output features.
+    spatial = len(out_spec) - 2
+    places = (spatial, spatial + 1, *range(spatial))
+    permutation = [0] * len(out_spec)
+    for axis, place in zip(out_spec, places, strict=True):
+        permutation[axis] = place
+    return transpose(product, permutation)
