@@ -97,6 +97,8 @@ class Tracer(ArrayOperators):
         return value
 
     def __bool__(self):
+        if self.aval.size != 1:
+            raise ambiguous_truth(self.aval)
         return bool(self._concrete_or_raise(errors.TracerBoolConversionError))
 
     def __int__(self):
@@ -134,9 +136,6 @@ class Tracer(ArrayOperators):
 
     __str__ = __repr__
 
-    def __format__(self, spec: str):
-        return format(repr(self), spec)
-
     def __copy__(self):
         return self
 
@@ -147,6 +146,19 @@ class Tracer(ArrayOperators):
         raise errors.ConcretizationTypeError(
             self, "A traced array has no value to pickle or serialize."
         )
+
+
+def ambiguous_truth(aval: Any) -> ValueError:
+    """The error for `if x:` where x has not exactly one element."""
+    if not aval.size:
+        return ValueError(
+            "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that "
+            "an array is not empty."
+        )
+    return ValueError(
+        "The truth value of an array with more than one element is ambiguous. Use a.any() or "
+        f"a.all(). The array is {aval.str_short()}."
+    )
 
 
 def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:

@@ -16,6 +16,9 @@ _bfloat16 = np.dtype(ml_dtypes.bfloat16)
 _float16, _float32, _float64 = map(np.dtype, ("float16", "float32", "float64"))
 
 
+BELOW_A_BYTE = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
+
+
 def dimension_attribute(dimension_numbers: Any) -> Any:
     """#stablehlo.dot of the axes of a contraction."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
@@ -57,12 +60,22 @@ def _(build, lhs, rhs, *, dimension_numbers, precision, **_):
     elif a.dtype != b.dtype and not (_is_float8(a.dtype) and _is_float8(b.dtype)):
         # XLA wants equal dtypes, but for pairs of float8.
         lhs, rhs = _converted(build, lhs, a, out.dtype), _converted(build, rhs, b, out.dtype)
+    elif a.dtype != out.dtype:
+        lhs, rhs = widened(build, lhs, a), widened(build, rhs, b)
     product = build.op("stablehlo.dot_general", (lhs, rhs), result, **attributes)
     return product if result is out else build.convert(product, out)
 
 
 def _converted(build: Any, x: Any, aval: ShapedArray, dtype: Any) -> Any:
     return x if aval.dtype == dtype else build.convert(x, aval.update(dtype=dtype))
+
+
+def widened(build: Any, x: Any, aval: ShapedArray) -> Any:
+    """x, of a byte where it is of less: XLA fails to widen such within an operation."""
+    if aval.dtype.name not in BELOW_A_BYTE:
+        return x
+    signed = issubdtype(aval.dtype, np.signedinteger)
+    return _converted(build, x, aval, np.dtype(np.int8 if signed else np.uint8))
 
 
 def _is_float8(dtype: Any) -> bool:

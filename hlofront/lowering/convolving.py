@@ -10,7 +10,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import lower_on
-from hlofront.lowering.contracting import precision_attribute
+from hlofront.lowering.contracting import precision_attribute, widened
 from hlofront.primitives import convolving as c
 
 
@@ -61,6 +61,8 @@ def _(build, lhs, rhs, **params):
     if _is_empty(build):
         return build.full(0, result)
     if not issubdtype(result.dtype, np.complexfloating):
+        if result.dtype != build.avals_in[0].dtype:
+            lhs, rhs = map(widened, (build, build), (lhs, rhs), build.avals_in)
         return _emit(build, lhs, rhs, result, params)
     # XLA has complex convolutions on TPUs alone. Elsewhere three real ones make one (Gauss):
     # (a + bi)(c + di) = c(a + b) - b(c + d) + (c(a + b) + a(d - c))i.

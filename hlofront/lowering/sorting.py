@@ -11,6 +11,7 @@ from hlofront.core.dimensions import canonical_axis
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import lower_on
+from hlofront.lowering.contracting import BELOW_A_BYTE
 from hlofront.lowering.reducing import scalars_of
 from hlofront.primitives import reducing
 from hlofront.primitives import sorting as s
@@ -118,7 +119,7 @@ def _(build, x, *, k, axis):
         )
 
     x, aval = swap(x, aval)
-    narrow = aval.dtype.name in _BELOW_A_BYTE
+    narrow = aval.dtype.name in BELOW_A_BYTE
     if narrow:  # XLA has no top_k of integers below a byte
         wide = np.dtype(np.int8 if issubdtype(aval.dtype, np.signedinteger) else np.uint8)
         aval = aval.update(dtype=wide)
@@ -132,16 +133,13 @@ def _(build, x, *, k, axis):
     return [swap(value, aval)[0] for value, aval in zip((values, indices), found, strict=True)]
 
 
-_BELOW_A_BYTE = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
-
-
 @lower(s.approx_top_k_p)
 def _(build, x, *, reduction_dimension, is_max_k, **_):
     # Without the TPU's operation: sort everything, keep the first.
     (aval,), results = build.avals_in, build.avals_out
     axis = canonical_axis(reduction_dimension, aval.ndim)
     indices = _indices(build, aval, axis)
-    direction = "GT" if is_max_k else "LT"
+    direction, last = _END[is_max_k]
 
     def before(inner, x, y, i, j):
         (x, y, scalar, kind) = _ordered_parts(inner, x, y, ShapedArray((), aval.dtype))[0]
@@ -149,20 +147,40 @@ def _(build, x, *, reduction_dimension, is_max_k, **_):
 
     avals = [aval, ShapedArray(aval.shape, _int32)]
     found = emit_sort(build, [x, indices], avals, axis, True, before)
-    if results[0].shape == aval.shape:
-        return found
-    limits = results[0].shape
+    fillings = (last(aval.dtype), np.array(-1))
     return [
-        build.op(
-            "stablehlo.slice",
-            (value,),
-            result,
-            start_indices=types.i64_array([0] * aval.ndim),
-            limit_indices=types.i64_array(limits),
-            strides=types.i64_array([1] * aval.ndim),
-        )
-        for value, result in zip(found, results, strict=True)
+        _resized(build, value, aval.shape[axis], axis, result, filling)
+        for value, result, filling in zip(found, results, fillings, strict=True)
     ]
+
+
+# is_max_k -> how elements are compared, and what comes after all of them.
+_END = {True: ("GT", reducing.least_value), False: ("LT", reducing.greatest_value)}
+
+
+def _resized(build: Any, x: Any, size: int, axis: int, result: ShapedArray, filling: Any) -> Any:
+    """The first elements along an axis; where there are too few, the rest is filled."""
+    wanted, zeros = result.shape[axis], types.i64_array([0] * result.ndim)
+    if wanted < size:
+        return build.op(
+            "stablehlo.slice",
+            (x,),
+            result,
+            start_indices=zeros,
+            limit_indices=types.i64_array(result.shape),
+            strides=types.i64_array([1] * result.ndim),
+        )
+    if wanted == size:
+        return x
+    high = [wanted - size if i == axis else 0 for i in range(result.ndim)]
+    return build.op(
+        "stablehlo.pad",
+        (x, build.constant(filling, result.dtype)),
+        result,
+        edge_padding_low=zeros,
+        edge_padding_high=types.i64_array(high),
+        interior_padding=zeros,
+    )
 
 
 def _indices(build: Any, aval: ShapedArray, axis: int) -> Any:
@@ -185,7 +203,7 @@ def _approx_top_k_on_tpu(
 ):
     (aval,) = build.avals_in
     axis = canonical_axis(reduction_dimension, aval.ndim)
-    direction, start = ("GT", reducing.least_value) if is_max_k else ("LT", reducing.greatest_value)
+    direction, start = _END[is_max_k]
     comparator = _comparator(build, direction, ShapedArray((), aval.dtype))
     settings = (
         f"{{aggregate_to_topk = {str(aggregate_to_topk).lower()}, "

@@ -52,7 +52,7 @@ _BESSEL_TERMS = {np.dtype(np.float32): (9.0, 24, 12), np.dtype(np.float64): (20.
 
 
 def _bessel_i0e(x):
-    """exp(-|x|) I0(x): DLMF 10.25.2 near zero, where all terms are positive; DLMF 10.40.1 far off."""
+    """exp(-|x|) I0(x): near zero DLMF 10.25.2, whose terms are all positive; else 10.40.1."""
     border, near_terms, far_terms = _BESSEL_TERMS[x.dtype]
     x = abs(Formula(x))
     is_far = x > border

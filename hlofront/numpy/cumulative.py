@@ -16,6 +16,15 @@ from hlofront.primitives import comparing, creating, cumulative, slicing
 from hlofront.primitives.shaping import reshape
 from hlofront.runtime.operation import operation
 
+__all__ = [
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "nancumprod",
+    "nancumsum",
+]
+
 _bool = np.dtype(np.bool_)
 
 

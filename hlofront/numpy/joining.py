@@ -1,1 +1,297 @@
-"""Functions that join arrays and split them."""
+"""Joining arrays and splitting them."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import check_user_dtype_supported
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.trace import Tracer
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import check_arraylike, promote_dtypes
+from hlofront.numpy.shape import as_array, atleast_1d, atleast_2d, atleast_3d
+from hlofront.numpy.ufuncs import any_operand, refuse_out
+from hlofront.primitives import shaping, slicing
+from hlofront.primitives.converting import convert
+from hlofront.runtime.operation import operation
+
+
+def _in_one_dtype(name: str, arrays: list[Any], dtype: Any) -> list[Any]:
+    check_arraylike(name, *arrays)
+    if dtype is None:
+        return promote_dtypes(*arrays)
+    dtype = check_user_dtype_supported(dtype, name)
+    return [convert(x, dtype, False) for x in arrays]
+
+
+def _members(name: str, arrays: Any) -> list[Any]:
+    """Arrays in a list, or the rows of an array."""
+    if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
+        if not arrays.ndim:
+            raise TypeError(f"{name} wants a sequence of arrays, got an array without axes")
+        return list(slicing.unstack(arrays))
+    check_arraylike(name, *arrays)
+    return [any_operand(name, x) for x in arrays]
+
+
+def _sequence(name: str, arrays: Any) -> Any:
+    """What is handed to an operation: an array, or a list of arrays."""
+    if type(arrays) in (list, tuple) or hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
+        return arrays
+    try:
+        return list(arrays)
+    except TypeError:
+        raise TypeError(
+            f"{name} wants a sequence of arrays, got {arrays!r} of type {type(arrays).__name__}"
+        ) from None
+
+
+@operation(static_argnames=("axis", "dtype"))
+def _concatenate(arrays, axis=0, dtype=None):
+    arrays = _members("concatenate", arrays)
+    if not arrays:
+        raise ValueError("Need at least one array to concatenate.")
+    if axis is None:
+        arrays, axis = [shaping.reshape(x, (typeof(x).size,)) for x in arrays], 0
+    ndim = typeof(arrays[0]).ndim
+    if not ndim:
+        raise ValueError(
+            "Zero-dimensional arrays cannot be concatenated. jnp.stack gives them a new axis."
+        )
+    axis = canonical_axis(axis, ndim)
+    arrays = _in_one_dtype("concatenate", arrays, dtype)
+    return as_array(arrays[0]) if len(arrays) == 1 else slicing.concatenate(arrays, axis)
+
+
+@like(np.concatenate)
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """Join arrays along an axis that they have; None joins their elements in one axis."""
+    arrays = _sequence("concatenate", arrays)
+    if axis == 0 and dtype is None:
+        return _concatenate(arrays)
+    return _concatenate(arrays, axis, dtype)
+
+
+@like(np.concat)
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+    """Join arrays along an axis that they have."""
+    return _concatenate(_sequence("concat", arrays), axis)
+
+
+@operation(static_argnames=("axis", "dtype"))
+def _stack(arrays, axis=0, dtype=None):
+    arrays = _members("stack", arrays)
+    if not arrays:
+        raise ValueError("Need at least one array to stack.")
+    shapes = [typeof(x).shape for x in arrays]
+    if any(shape != shapes[0] for shape in shapes):
+        raise ValueError(
+            f"All input arrays must have the same shape. Got {', '.join(map(str, shapes))}."
+        )
+    axis = canonical_axis(axis, len(shapes[0]) + 1)
+    return slicing.stack(_in_one_dtype("stack", arrays, dtype), axis)
+
+
+@like(np.stack)
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """Join arrays of one shape along a new axis."""
+    refuse_out("stack", out)
+    return _stack(_sequence("stack", arrays), axis, dtype)
+
+
+@operation(static_argnames=("dtype",))
+def _vstack(tup, dtype=None):
+    return _concatenate.when_traced([_two(x) for x in _members("vstack", tup)], 0, dtype)
+
+
+def _two(x: Any) -> Any:
+    return atleast_2d(x)
+
+
+@operation(static_argnames=("dtype",))
+def _hstack(tup, dtype=None):
+    arrays = [atleast_1d(x) for x in _members("hstack", tup)]
+    axis = 1 if arrays and arrays[0].ndim > 1 else 0
+    return _concatenate.when_traced(arrays, axis, dtype)
+
+
+@operation(static_argnames=("dtype",))
+def _dstack(tup, dtype=None):
+    return _concatenate.when_traced([atleast_3d(x) for x in _members("dstack", tup)], 2, dtype)
+
+
+@operation
+def _column_stack(tup):
+    arrays = []
+    for x in _members("column_stack", tup):
+        shape = typeof(x).shape
+        arrays.append(x if len(shape) > 1 else shaping.reshape(x, (*(shape or (1,)), 1)))
+    return _concatenate.when_traced(arrays, 1)
+
+
+@like(np.vstack)
+def vstack(tup: Any, dtype: Any = None) -> Any:
+    """Join arrays row by row; those of one axis are rows."""
+    return _vstack(_sequence("vstack", tup), dtype)
+
+
+@like(np.hstack)
+def hstack(tup: Any, dtype: Any = None) -> Any:
+    """Join arrays along axis 1, or those of one axis along axis 0."""
+    return _hstack(_sequence("hstack", tup), dtype)
+
+
+@like(np.dstack)
+def dstack(tup: Any, dtype: Any = None) -> Any:
+    """Join arrays along axis 2, after atleast_3d."""
+    return _dstack(_sequence("dstack", tup), dtype)
+
+
+@like(np.column_stack)
+def column_stack(tup: Any) -> Any:
+    """Join arrays along axis 1; those of one axis are columns."""
+    return _column_stack(_sequence("column_stack", tup))
+
+
+# ---- block -------------------------------------------------------------------------------------
+
+
+@operation
+def _block(arrays):
+    result, _ = _block_of(arrays, _depth(arrays))
+    return result
+
+
+def _depth(arrays: Any) -> int:
+    if isinstance(arrays, tuple):
+        raise ValueError(f"jax.numpy.block does not allow tuples, got {arrays}: use lists.")
+    if not isinstance(arrays, list):
+        return 0
+    if not arrays:
+        raise ValueError("jax.numpy.block does not allow empty list arguments")
+    depths = {_depth(member) for member in arrays}
+    if len(depths) > 1:
+        raise ValueError(f"Mismatched list depths in jax.numpy.block: {sorted(depths)}")
+    return 1 + depths.pop()
+
+
+def _block_of(arrays: Any, depth: int) -> tuple[Any, int]:
+    """The innermost lists are joined along the last axis, those around along the one before."""
+    if not isinstance(arrays, list):
+        x = any_operand("block", arrays)
+        return as_array(atleast_1d(x)), 1
+    parts = [_block_of(member, depth - 1) for member in arrays]
+    nested = parts[0][1]
+    ndim = max(nested, depth, *[part.ndim for part, _ in parts])
+    blocks = [shaping.broadcast_to_rank(part, ndim) for part, _ in parts]
+    return _concatenate.when_traced(blocks, -nested), nested + 1
+
+
+@like(np.block)
+def block(arrays: Any) -> Any:
+    """Join nested lists of arrays: rows of blocks, as they are written."""
+    return _block(arrays)
+
+
+# ---- split -------------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("name", "sections", "axis"))
+def _split(ary, name, sections, axis):
+    ary = any_operand(name, ary)
+    shape = typeof(ary).shape
+    if name in _AXIS_OF:
+        axis = _AXIS_OF[name]
+        if name == "hsplit" and len(shape) == 1:
+            axis = 0
+    axis = canonical_axis(axis, len(shape))
+    size = shape[axis]
+    if type(sections) is tuple:
+        bounds = (0, *sections, size)
+        sizes = [stop - start for start, stop in zip(bounds, bounds[1:], strict=False)]
+        if min(sizes) < 0:
+            raise ValueError(
+                f"Sizes passed to split must be nonnegative, got {sizes}: the indices "
+                f"{sections} must ascend from 0 to {size}, the size of axis {axis}."
+            )
+    else:
+        if sections <= 0:
+            raise ZeroDivisionError(f"{name} into {sections} parts: there must be at least one")
+        part, rest = divmod(size, sections)
+        if rest and name != "array_split":
+            raise ValueError(
+                f"array split does not result in an equal division: rest is {rest}. "
+                "jnp.array_split makes the first parts longer."
+            )
+        sizes = [part + 1] * rest + [part] * (sections - rest)
+    return slicing.split(ary, sizes, axis)
+
+
+_AXIS_OF = {"vsplit": 0, "hsplit": 1, "dsplit": 2}
+
+
+def _sections(name: str, value: Any) -> Any:
+    if type(value) is int:
+        return value
+    if isinstance(value, Tracer):
+        value = np.asarray(value)
+    if isinstance(value, float | np.floating):
+        return int(value)
+    if hasattr(value, "__len__") and np.ndim(value):
+        return tuple(map(operator.index, np.asarray(value).tolist()))
+    return operator.index(value)
+
+
+@like(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Split along an axis into equal parts, or at indices, which must be known while tracing."""
+    return _split(ary, "split", _sections("split", indices_or_sections), operator.index(axis))
+
+
+@like(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Split along an axis into parts as equal as can be, the first ones longer, or at indices."""
+    sections = _sections("array_split", indices_or_sections)
+    return _split(ary, "array_split", sections, operator.index(axis))
+
+
+@like(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Split along axis 1, or the only one."""
+    return _split(ary, "hsplit", _sections("hsplit", indices_or_sections), 0)
+
+
+@like(np.vsplit)
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Split along axis 0."""
+    return _split(ary, "vsplit", _sections("vsplit", indices_or_sections), 0)
+
+
+@like(np.dsplit)
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Split along axis 2."""
+    return _split(ary, "dsplit", _sections("dsplit", indices_or_sections), 0)
+
+
+@operation(static_argnames=("axis",))
+def _unstack(x, axis=0):
+    x = any_operand("unstack", x)
+    axis = canonical_axis(axis, typeof(x).ndim)
+    return tuple(slicing.unstack(x, axis))
+
+
+@like(np.unstack)
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The parts of an array along an axis, without that axis."""
+    return _unstack(x, axis)
+
+
+@operation(static_argnames=("axis",))
+@like(np.append)
+def append(arr, values, axis=None):
+    """Join two arrays along an axis, or their elements in one."""
+    check_arraylike("append", arr, values)
+    return _concatenate.when_traced([arr, values], axis)

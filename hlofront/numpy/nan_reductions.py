@@ -32,6 +32,18 @@ from hlofront.primitives import comparing, elementwise, reducing
 from hlofront.primitives.shaping import expand_dims
 from hlofront.runtime.operation import operation
 
+__all__ = [
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
+
 
 def _numbers(name: str, a: Any, where: Any) -> Any:
     """Which elements are not NaN and in the mask; the mask itself where none can be NaN."""

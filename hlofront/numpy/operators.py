@@ -11,7 +11,21 @@ from hlofront.bridge import state
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.operators import plug_in_operators
 from hlofront.core.trace import process
-from hlofront.numpy import bitwise, division, logic, powers, ufuncs
+from hlofront.numpy import (
+    bitwise,
+    casting,
+    division,
+    indexing,
+    logic,
+    powers,
+    rearranging,
+    selecting,
+    shape,
+    sorting,
+    taking,
+    ufuncs,
+    updating,
+)
 from hlofront.primitives import comparing, elementwise
 from hlofront.primitives.families import (
     COMPLEX,
@@ -169,7 +183,16 @@ _UNARY = {
 # ---- all together ------------------------------------------------------------------------------
 
 # Each gives `ARRAY_METHODS`: name -> an operation, a function, or a property.
-_CHAPTERS: tuple[ModuleType, ...] = ()
+_CHAPTERS: tuple[ModuleType, ...] = (
+    indexing,
+    updating,
+    shape,
+    rearranging,
+    casting,
+    selecting,
+    sorting,
+    taking,
+)
 
 
 def _methods() -> dict[str, Any]:

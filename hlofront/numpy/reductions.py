@@ -41,6 +41,25 @@ from hlofront.primitives.shaping import (
 )
 from hlofront.runtime.operation import operation
 
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "average",
+    "count_nonzero",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
+
 _bool = np.dtype(np.bool_)
 _float32 = np.dtype(np.float32)
 # Sums of these are made in float32.

@@ -106,7 +106,7 @@ div_p, div = binary(
     "div",
     NUMBER,
     "Elementwise quotient `x / y`. That of integers is rounded toward zero.\n\n"
-    "    Integers divided by zero give the value with all bits set: -1, or the greatest unsigned one.",
+    "    Integers divided by zero have all bits set: -1, or the greatest unsigned one.",
 )
 rem_p, rem = binary(
     "rem",

@@ -81,7 +81,7 @@ def check_same_dtypes(name: str, avals: tuple[Any, ...]) -> None:
         f" (Tip: jnp.{promoting} is a similar function that does automatic type promotion on "
         "inputs)."
         if promoting
-        else "."
+        else ""
     )
     raise TypeError(
         f"lax.{name} requires arguments to have the same dtypes, got "

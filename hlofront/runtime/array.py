@@ -10,6 +10,7 @@ from hlofront.bridge import stand_ins
 from hlofront.bridge.arrays import JaxRuntimeError, prime
 from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
 from hlofront.core.aval import ShapedArray, register_value_type
+from hlofront.core.trace import ambiguous_truth
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.pjrt.shardings import on_device
@@ -240,18 +241,9 @@ def _scalar(array: Any) -> Any:
 
 @_member
 def __bool__(self):
-    size = self.aval.size
-    if size == 1:
-        return bool(host_value(self))
-    if size == 0:
-        raise ValueError(
-            "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that "
-            "an array is not empty."
-        )
-    raise ValueError(
-        "The truth value of an array with more than one element is ambiguous. Use a.any() or "
-        f"a.all(). The array is {self.aval.str_short()}."
-    )
+    if self.aval.size != 1:
+        raise ambiguous_truth(self.aval)
+    return bool(host_value(self))
 
 
 @_member

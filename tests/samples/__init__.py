@@ -11,6 +11,7 @@ Operands are specs (dtype and shape; values are drawn from a seeded generator) o
 systematic tests try each sample in every way: infer = run, jit = eager, against `reference`, ...
 """
 
+import sys
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -82,6 +83,7 @@ class Sample:
         name: str,
         unlike_jax: str | None,
         ulps: int | None,
+        file: str,
     ):
         self.function = function
         self.operands = operands
@@ -90,6 +92,7 @@ class Sample:
         self.name = name
         self.unlike_jax = unlike_jax
         self.ulps = ulps
+        self.file = file
 
     def values(self) -> list[Any]:
         """The operands, the same ones each time."""
@@ -126,7 +129,9 @@ def sample(
         shown = [repr(x) if isinstance(x, Spec) else _shown(x) for x in operands]
         shown += [f"{key}={_shown(value)}" for key, value in params.items()]
         name = f"{function.__name__}({', '.join(shown)})"
-    ALL.append(Sample(function, operands, params, reference, name[:150], unlike_jax, ulps))
+    # The file that calls us; files may import one another.
+    file = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+    ALL.append(Sample(function, operands, params, reference, name[:150], unlike_jax, ulps, file))
 
 
 def _shown(x: Any) -> str:

@@ -10,7 +10,7 @@ def assert_same_type(found, wanted):
 
 
 def assert_close(found, wanted, ulps):
-    """Equal, or for inexact dtypes off by so many units in the last place of one's size, or of 1."""
+    """Equal, or for inexact dtypes off by so many units in the last place, or of those of 1."""
     assert found.dtype == wanted.dtype
     assert found.shape == wanted.shape
     name = found.dtype.name

@@ -26,11 +26,9 @@ def load() -> dict[str, list[Any]]:
     return {path.stem: load_file(path.stem) for path in sorted(FOLDER.glob("[a-z]*.py"))}
 
 
-@functools.cache
 def load_file(name: str) -> list[Any]:
-    count = len(tests.samples.ALL)
     importlib.import_module(f"tests.samples.{name}")
-    return tests.samples.ALL[count:]
+    return [sample for sample in tests.samples.ALL if sample.file == name]
 
 
 def is_traced(operand: Any) -> bool:
@@ -82,7 +80,7 @@ def run_eager(sample: Any, values: list[Any], jax: Any) -> list[tuple[Any, ...]]
 def run_jitted(samples: list[Any], all_values: list[list[Any]], jax: Any) -> list[Any]:
     """For each sample its description under jit, or the error that it raised.
 
-    They are one program. If that cannot be made, each is tried alone, so that errors have names.
+    They are one program. If that cannot be made, halves are, so that errors have names.
     """
     outcomes = []
     for x64 in (False, True):
@@ -107,7 +105,8 @@ def _run_batch(batch: list[Any], jax: Any) -> list[Any]:
     except Exception as error:
         if len(batch) == 1:
             return [f"{type(error).__name__}: {error}"]
-        return [outcome for one in batch for outcome in _run_batch([one], jax)]
+        middle = len(batch) // 2
+        return _run_batch(batch[:middle], jax) + _run_batch(batch[middle:], jax)
 
 
 def quiet():

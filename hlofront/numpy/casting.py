@@ -1,0 +1,113 @@
+"""The same elements in another dtype, or the same bits."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import bit_width, check_user_dtype_supported, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.numpy.creation import copy
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import check_arraylike
+from hlofront.numpy.shape import as_array
+from hlofront.numpy.ufuncs import any_operand
+from hlofront.primitives import comparing, elementwise, shaping, slicing
+from hlofront.primitives.converting import bitcast_convert_type, convert
+from hlofront.runtime.operation import operation
+from hlofront.runtime.transfer import device_put
+
+_bool = np.dtype(np.bool_)
+_uint8 = np.dtype(np.uint8)
+
+
+@operation(static_argnames=("dtype",))
+def _astype(x, dtype):
+    return convert(any_operand("astype", x), dtype, False)
+
+
+@like(np.astype)
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """The elements converted to a dtype; None is the default float dtype.
+
+    Floats become integers by dropping the fraction, clamped to what the dtype holds, NaN as 0;
+    complex numbers lose their imaginary part in others, with a warning.
+    """
+    check_arraylike("astype", x)
+    if dtype is None:
+        dtype = float
+    dtype = check_user_dtype_supported(dtype, "astype")
+    aval = typeof(x)
+    if aval.dtype == dtype and not aval.weak_type:
+        result = _copied(x) if copy else as_array(x)
+    else:
+        result = _astype(x, dtype)
+    return result if device is None else device_put(result, device)
+
+
+_copied = copy
+
+
+def _method_astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """The elements converted to a dtype."""
+    return astype(self, dtype, copy=copy, device=device)
+
+
+@operation(static_argnames=("dtype",))
+def _view(x, dtype):
+    old = typeof(x).dtype
+    if old == dtype:
+        return as_array(x)
+    shape = typeof(x).shape
+    if not shape and bit_width(old) != bit_width(dtype):
+        raise ValueError(
+            "view() of a 0d array is only supported if the itemsize is unchanged: got "
+            f"{old} to {dtype}. Give it an axis with reshape(1)."
+        )
+    if old == _bool:
+        return _view.when_traced(convert(x, _uint8, False), dtype)
+    if dtype == _bool:
+        return comparing.ne(_view.when_traced(x, _uint8), _uint8.type(0))
+    if issubdtype(old, np.complexfloating):
+        parts = slicing.stack([elementwise.real(x), elementwise.imag(x)], len(shape))
+        return _view.when_traced(shaping.reshape(parts, (*shape[:-1], shape[-1] * 2)), dtype)
+    if issubdtype(dtype, np.complexfloating):
+        half = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+        pairs = _grouped(_view.when_traced(x, half), 2, old, dtype)
+        last = len(shape)
+        return elementwise.complex(
+            slicing.index_in_dim(pairs, 0, last, keepdims=False),
+            slicing.index_in_dim(pairs, 1, last, keepdims=False),
+        )
+    ratio = bit_width(dtype) // bit_width(old)
+    if ratio > 1:
+        return bitcast_convert_type(_grouped(x, ratio, old, dtype), dtype)
+    cast = bitcast_convert_type(x, dtype)
+    if typeof(cast).ndim == len(shape):
+        return cast
+    return shaping.reshape(cast, (*shape[:-1], shape[-1] * typeof(cast).shape[-1]))
+
+
+def _grouped(x: Any, count: int, old: Any, new: Any) -> Any:
+    *rest, last = typeof(x).shape
+    if last % count:
+        raise ValueError(
+            "When changing to a larger dtype, its size must be a divisor of the total size in "
+            f"bytes of the last axis of the array: got {old}{list(typeof(x).shape)} to {new}."
+        )
+    return shaping.reshape(x, (*rest, last // count, count))
+
+
+def _method_view(self: Any, dtype: Any = None, type: None = None) -> Any:
+    """The same bits as another dtype; the last axis is longer or shorter where its size differs."""
+    if type is not None:
+        raise NotImplementedError(  # the class that JAX raises
+            "`type` argument of array.view() is not supported: arrays have one type."
+        )
+    if dtype is None:
+        return self
+    return _view(self, check_user_dtype_supported(dtype, "view"))
+
+
+_method_astype.__name__, _method_view.__name__ = "astype", "view"
+
+ARRAY_METHODS = {"astype": _method_astype, "view": _method_view}

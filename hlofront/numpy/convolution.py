@@ -1,0 +1,101 @@
+"""Convolution and correlation of sequences of numbers."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import promote_args_inexact
+from hlofront.numpy.ufuncs import is_complex
+from hlofront.primitives import elementwise
+from hlofront.primitives.convolving import conv_general_dilated
+from hlofront.primitives.shaping import expand_dims, rev, squeeze
+from hlofront.runtime.operation import operation
+
+__all__ = ["convolve", "correlate"]
+
+
+def _padding(mode: str, size: int) -> tuple[int, int]:
+    """How far a window of this size may stick out before and after a sequence."""
+    if mode == "full":
+        return size - 1, size - 1
+    if mode == "same":
+        return size // 2, size - size // 2 - 1
+    if mode == "valid":
+        return 0, 0
+    raise ValueError(f"mode must be one of ['full', 'same', 'valid'], got {mode!r}")
+
+
+def _operands(name: str, a: Any, v: Any) -> tuple[Any, Any]:
+    a, v = promote_args_inexact(name, a, v)
+    shapes = typeof(a).shape, typeof(v).shape
+    if any(len(shape) != 1 for shape in shapes):
+        raise ValueError(
+            f"{name}() only support 1-dimensional inputs: got shapes {shapes[0]} and {shapes[1]}."
+        )
+    if not all(shape[0] for shape in shapes):
+        raise ValueError(f"{name}: inputs cannot be empty, got shapes {shapes[0]} and {shapes[1]}.")
+    return a, v
+
+
+def _slide(
+    longer: Any, window: Any, mode: str, precision: Any, preferred: Any, backwards: bool
+) -> Any:
+    """Sums of products of a window with each part of a sequence, perhaps in reverse order."""
+    padding = _padding(mode, typeof(window).shape[0])
+    result = conv_general_dilated(
+        expand_dims(longer, (0, 1)),
+        expand_dims(window, (0, 1)),
+        (1,),
+        [padding],
+        precision=precision,
+        preferred_element_type=preferred,
+    )
+    if backwards:
+        result = rev(result, (2,))
+    return squeeze(result, (0, 1))
+
+
+def _size(x: Any) -> int:
+    return typeof(x).shape[0]
+
+
+@operation(static_argnames=("mode", "precision", "preferred_element_type"))
+@like(np.convolve)
+def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
+    """Discrete convolution of two sequences, integers as floats.
+
+    Args:
+      a: of shape (m,).
+      v: of shape (n,).
+      mode: which parts: "full" ones of size m + n - 1, the "same" size as the longer sequence, or
+        "valid" ones, where the sequences overlap wholly.
+      precision: see `lax.Precision`.
+      preferred_element_type: the dtype of the sums and of the result.
+
+    Raises:
+      ValueError: for other shapes, empty sequences, or another mode.
+    """
+    a, v = _operands("convolve", a, v)
+    if _size(a) < _size(v):
+        a, v = v, a
+    return _slide(a, rev(v, (0,)), mode, precision, preferred_element_type, False)
+
+
+@operation(static_argnames=("mode", "precision", "preferred_element_type"))
+@like(np.correlate)
+def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
+    """Cross-correlation of two sequences, the second one conjugated; integers as floats.
+
+    The arguments are those of `convolve`.
+
+    Raises:
+      ValueError: for other shapes, empty sequences, or another mode.
+    """
+    a, v = _operands("correlate", a, v)
+    if is_complex(typeof(v)):
+        v = elementwise.conj(v)
+    if _size(a) < _size(v):
+        return _slide(v, a, mode, precision, preferred_element_type, True)
+    return _slide(a, v, mode, precision, preferred_element_type, False)

@@ -1,0 +1,1 @@
+"""Coordinates of elements: open grids, flat and multiple indices, masks of matrices."""

@@ -1,0 +1,399 @@
+"""Einstein's notation for sums of products: parsed here, and spelt with dot_general."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
+from hlofront.core.aval import typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import host_scalar
+from hlofront.numpy.promotion import operands as checked_operands
+from hlofront.numpy.ufuncs import refuse_out
+from hlofront.primitives import comparing, creating, elementwise, reducing
+from hlofront.primitives.contracting import dot_general
+from hlofront.primitives.converting import convert
+from hlofront.primitives.shaping import broadcast_in_dim, squeeze, transpose
+from hlofront.runtime.operation import operation
+
+__all__ = ["einsum", "einsum_path"]
+
+_bool = np.dtype(np.bool_)
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+# ---- notation ----------------------------------------------------------------------------------
+
+
+class Notation(NamedTuple):
+    """What subscripts mean for operands of some shapes: one label per axis."""
+
+    terms: tuple[str, ...]
+    result: str
+
+
+def _letter(index: int) -> str:
+    """The letter that stands for the label of this number; they are sorted as the numbers are."""
+    return _LETTERS[index] if index < len(_LETTERS) else chr(index + 192)
+
+
+def _interleaved(args: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """The subscripts and operands of `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
+
+    Raises:
+      TypeError: if what should be a list of labels is not.
+    """
+    lists = [*args[1::2], *(args[-1:] if len(args) % 2 else ())]
+    for labels in lists:
+        if not isinstance(labels, list | tuple):
+            raise TypeError(
+                "einsum without a string of subscripts wants each operand followed by the list of "
+                f"its labels, as in einsum(x, [0, 1], y, [1, 2], [0, 2]); got {type(labels)} for "
+                "a list."
+            )
+    if len(args) == 1:
+        raise TypeError("einsum wants the list of its labels after each operand; got none.")
+    known = {label for labels in lists for label in labels if label is not Ellipsis}
+    letters = {label: _letter(i) for i, label in enumerate(sorted(known))}
+    terms = [
+        "".join("..." if label is Ellipsis else letters[label] for label in labels)
+        for labels in lists
+    ]
+    if len(args) % 2:
+        return ",".join(terms[:-1]) + "->" + terms[-1], tuple(args[:-1:2])
+    return ",".join(terms), tuple(args[::2])
+
+
+@lru_cache(maxsize=1024)
+def parse(subscripts: str, ranks: tuple[int, ...]) -> Notation:
+    """The meaning of subscripts for operands with so many axes.
+
+    Each axis of an ellipsis gets a letter of its own. Without an arrow the result has the axes of
+    the ellipsis and then, in order, the letters that are given once.
+
+    Raises:
+      ValueError: if the subscripts are malformed, or do not fit the operands.
+    """
+    text = "".join(subscripts.split())
+    before, arrow, after = text.partition("->")
+    if "->" in after or ">" in before + after or "-" in before + after:
+        raise ValueError(
+            f"Subscripts can only contain one '->', and no other '-' or '>'. Got {subscripts!r}."
+        )
+    terms = before.split(",")
+    for term in (*terms, after):
+        if "." in term.replace("...", "", 1):
+            raise ValueError(
+                f"Invalid Ellipses. Got {term!r} in {subscripts!r}: an ellipsis is three dots, at "
+                "most once per operand."
+            )
+    if len(terms) != len(ranks):
+        raise ValueError(
+            f"Number of einsum subscripts, {len(terms)}, must be equal to the number of operands, "
+            f"{len(ranks)}."
+        )
+    missing = []
+    for position, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
+        rest = rank - len(term.replace("...", ""))
+        if rest < 0 or (rest and "..." not in term):
+            raise ValueError(
+                f"Einstein sum subscript {term!r} does not contain the correct number of indices "
+                f"for operand {position}, which has {rank} axes."
+            )
+        missing.append(rest if "..." in term else 0)
+    used = set(before) | set(after)
+    most = max(missing, default=0)
+    spare = [letter for letter in map(_letter, range(len(used) + most)) if letter not in used]
+    ellipsis = "".join(spare[:most])
+    named = tuple(
+        [
+            term.replace("...", ellipsis[most - count :])
+            for term, count in zip(terms, missing, strict=True)
+        ]
+    )
+    if arrow:
+        result = after.replace("...", ellipsis)
+        for letter in result:
+            if result.count(letter) > 1:
+                raise ValueError(
+                    f"Output character {letter!r} appeared more than once in the output."
+                )
+            if not any(letter in term for term in named):
+                raise ValueError(f"Output character {letter!r} did not appear in the input")
+    else:
+        letters = "".join(before.replace(".", "").split(","))
+        result = ellipsis + "".join(
+            letter for letter in sorted(set(letters)) if letters.count(letter) == 1
+        )
+    return Notation(named, result)
+
+
+def _check_sizes(notation: Notation, shapes: Sequence[tuple[int, ...]]) -> None:
+    known: dict[str, int] = {}
+    for position, (term, shape) in enumerate(zip(notation.terms, shapes, strict=True)):
+        own: dict[str, int] = {}
+        for letter, size in zip(term, shape, strict=True):
+            others = own.setdefault(letter, size), known.get(letter, size)
+            # Operands broadcast, but no axis of one with another axis of the same one.
+            if others[0] != size or (others[1] != size and 1 not in (others[1], size)):
+                raise ValueError(
+                    f"Size of label {letter!r} for operand {position} ({size}) does not match "
+                    f"previous terms ({others[0] if others[0] != size else others[1]})."
+                )
+            known[letter] = max(known.get(letter, 1), size)
+
+
+# ---- in which order ----------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def _plan(
+    subscripts: str, shapes: tuple[tuple[int, ...], ...], optimize: Any
+) -> tuple[Notation, tuple[tuple[int, ...], ...]]:
+    """The notation, and which operands are multiplied in each step; products are put last."""
+    notation = parse(subscripts, tuple(map(len, shapes)))
+    _check_sizes(notation, shapes)
+    count = len(shapes)
+    if isinstance(optimize, tuple):
+        path = tuple([tuple(map(int, step)) for step in optimize])
+    elif count <= 2:
+        path = (tuple(range(count)),)
+    elif optimize is False:
+        path = ((0, 1),) * (count - 1)
+    else:
+        # Choosing an order takes the optimizer, which few programs need.
+        import opt_einsum
+
+        text = ",".join(notation.terms) + "->" + notation.result
+        found, _ = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)
+        path = tuple(map(tuple, found))
+    for step in path:
+        if len(step) > 2:
+            raise NotImplementedError(  # the class that JAX raises
+                "einsum does not support simultaneous contraction of 3 or more operands, as step "
+                f"{step} of the path {list(path)} asks for. Give steps of two operands."
+            )
+    return notation, path
+
+
+# ---- sums of products --------------------------------------------------------------------------
+
+
+def _sum(x: Any, axes: Sequence[int]) -> Any:
+    if not axes:
+        return x
+    if typeof(x).dtype == _bool:
+        return reducing.reduce_or(x, axes)
+    return reducing.reduce_sum(x, axes)
+
+
+def _without_repeated(x: Any, term: str, kept: str) -> tuple[Any, str]:
+    """Diagonals along the axes that one letter names, or their sums if it is not kept."""
+    for letter in dict.fromkeys(term):
+        axes = tuple([i for i, other in enumerate(term) if other == letter])
+        if len(axes) == 1:
+            continue
+        aval = typeof(x)
+        sizes = tuple([aval.shape[i] for i in axes])
+        places = [
+            creating.broadcasted_iota(np.dtype(np.uint32), sizes, i) for i in range(len(axes))
+        ]
+        on = comparing.eq(places[0], places[1])
+        for i in range(2, len(axes)):
+            on = elementwise.bitwise_and(on, comparing.eq(places[i - 1], places[i]))
+        if sizes != aval.shape:
+            on = broadcast_in_dim(on, aval.shape, axes)
+        zero = creating.full(aval.shape, host_scalar(0, aval.dtype))
+        folded = axes[:-1] if letter in kept else axes
+        x = _sum(comparing.select_n(on, zero, x), folded)
+        term = "".join(other for i, other in enumerate(term) if i not in folded)
+    return x, term
+
+
+def _without_unneeded(x: Any, term: str, kept: str) -> tuple[Any, str]:
+    """The operand with one axis per letter, summed over those that are not kept."""
+    axes = [i for i, letter in enumerate(term) if letter not in kept and term.count(letter) == 1]
+    x = _sum(x, axes)
+    term = "".join(letter for i, letter in enumerate(term) if i not in axes)
+    return _without_repeated(x, term, kept)
+
+
+def _without_ones(x: Any, term: str, other: str, sizes: tuple[int, ...]) -> tuple[Any, str]:
+    """The operand without the axes of size 1 that broadcast along those of the other one."""
+    size_of = dict(zip(other, sizes, strict=True))
+    shape = typeof(x).shape
+    axes = [i for i, letter in enumerate(term) if shape[i] == 1 != size_of.get(letter, 1)]
+    if not axes:
+        return x, term
+    return squeeze(x, axes), "".join(t for i, t in enumerate(term) if i not in axes)
+
+
+class Options(NamedTuple):
+    """How products are made."""
+
+    precision: Any
+    dtype: Any
+    dot: Any
+    out_sharding: Any
+
+
+def _pair(
+    lhs: tuple[Any, str], rhs: tuple[Any, str], kept: str, result: str | None, options: Options
+) -> tuple[Any, str]:
+    """The product of two operands, summed over letters that are not kept: one dot_general.
+
+    Args:
+      lhs: an operand, and its letters.
+      rhs: the other one.
+      kept: the letters that are needed later.
+      result: the order in which they are wanted, if it matters.
+      options: how the product is made.
+
+    Returns:
+      The product, and its letters.
+    """
+    (a, s), (b, t) = lhs, rhs
+    shapes = typeof(a).shape, typeof(b).shape
+    a, s = _without_ones(a, s, rhs[1], shapes[1])
+    b, t = _without_ones(b, t, lhs[1], shapes[0])
+    a, s = _without_unneeded(a, s, kept + t)
+    b, t = _without_unneeded(b, t, kept + s)
+    shared = set(s) & set(t)
+    batch = [letter for letter in result or s if letter in shared and letter in kept]
+    summed = sorted(letter for letter in shared if letter not in kept)
+    left = [letter for letter in s if letter not in shared]
+    right = [letter for letter in t if letter not in shared]
+    names = "".join([*batch, *left, *right])
+    # The later operand is on the left, unless that takes a transpose which the other way spares.
+    if "".join([*batch, *right, *left]) == (names if result is None else result):
+        a, s, left, b, t, right = b, t, right, a, s, left
+    product = options.dot(
+        a,
+        b,
+        (
+            (tuple(map(s.index, summed)), tuple(map(t.index, summed))),
+            (tuple(map(s.index, batch)), tuple(map(t.index, batch))),
+        ),
+        options.precision,
+        preferred_element_type=options.dtype,
+        **({} if options.out_sharding is None else {"out_sharding": options.out_sharding}),
+    )
+    return product, "".join([*batch, *left, *right])
+
+
+def _common_dtype(avals: Sequence[Any]) -> Any:
+    first = avals[0].dtype
+    if all(aval.dtype is first for aval in avals):
+        return first
+    return lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[0]
+
+
+@operation(
+    static_argnames=(
+        *("subscripts", "optimize", "precision", "preferred_element_type"),
+        *("dot", "out_sharding"),
+    )
+)
+def _einsum(*operands, subscripts, optimize, precision, preferred_element_type, dot, out_sharding):
+    """Sums of products, as the subscripts say."""
+    values, avals = checked_operands("einsum", operands)
+    notation, path = _plan(subscripts, tuple([aval.shape for aval in avals]), optimize)
+    if preferred_element_type is None:
+        dtype = _common_dtype(avals)
+    else:
+        dtype = check_user_dtype_supported(preferred_element_type, "einsum")
+    options = Options(precision, dtype, dot, out_sharding)
+    todo = list(zip(values, notation.terms, strict=True))
+    for number, step in enumerate(path):
+        # From the last one on, as taking one out moves those behind it.
+        taken = [todo.pop(i) for i in sorted(step, reverse=True)]
+        last = number == len(path) - 1
+        kept = notation.result if last else notation.result + "".join(t for _, t in todo)
+        if len(taken) == 2:
+            todo.append(_pair(*taken, kept, notation.result if last else None, options))
+        else:
+            todo.extend(_without_unneeded(x, term, kept) for x, term in taken)
+    ((x, term),) = todo
+    x = transpose(x, tuple(map(term.index, notation.result)))
+    aval = typeof(x)
+    return x if aval.dtype == dtype else convert(x, dtype, False)
+
+
+@like(np.einsum)
+def einsum(
+    subscripts,
+    /,
+    *operands,
+    out=None,
+    optimize="auto",
+    precision=None,
+    preferred_element_type=None,
+    _dot_general=dot_general,
+    out_sharding=None,
+):
+    """Sum of products of arrays, in Einstein's notation: `einsum("ij,jk->ik", x, y)`.
+
+    A product of two arrays is one dot_general, after sums over letters that only one of them has.
+    More arrays are multiplied two at a time, in the order that opt_einsum finds.
+
+    Args:
+      subscripts: one letter per axis of each operand, and after an arrow those of the result;
+        "..." stands for axes that broadcast. Without an arrow the result has the letters given
+        once. Or operands and lists of labels in turn: `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
+      *operands: arrays.
+      out: must be None.
+      optimize: in which order to multiply three or more: "auto", "optimal", "greedy" or another
+        name that opt_einsum knows; True for the best order, False for that given; or a path, a
+        list of pairs of positions, each product put last.
+      precision: see `lax.Precision`.
+      preferred_element_type: the dtype of the sums and of the result; by default the operands'
+        common one.
+      _dot_general: what to use in place of `lax.dot_general`.
+      out_sharding: how the result is laid out over devices.
+
+    Raises:
+      ValueError: if the subscripts are malformed, or do not fit the operands.
+    """
+    refuse_out("einsum", out)
+    if not isinstance(subscripts, str):
+        subscripts, operands = _interleaved((subscripts, *operands))
+    return _einsum(
+        *operands,
+        subscripts=subscripts,
+        optimize=_hashable(optimize),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        dot=_dot_general,
+        out_sharding=out_sharding,
+    )
+
+
+def _hashable(optimize: Any) -> Any:
+    if not isinstance(optimize, list | tuple):
+        return optimize
+    steps = optimize[1:] if optimize and optimize[0] == "einsum_path" else optimize
+    return tuple([tuple(step) for step in steps])
+
+
+@like(np.einsum_path)
+def einsum_path(subscripts, /, *operands, optimize="auto"):
+    """The order in which `einsum` would multiply, and what it costs.
+
+    Args:
+      subscripts: as for `einsum`.
+      *operands: arrays; of them only shapes matter.
+      optimize: as for `einsum`.
+
+    Returns:
+      A list of the positions of operands, step by step, and opt_einsum's report.
+    """
+    import opt_einsum
+
+    if not isinstance(subscripts, str):
+        subscripts, operands = _interleaved((subscripts, *operands))
+    shapes = [typeof(x).shape for x in operands]
+    notation = parse(subscripts, tuple(map(len, shapes)))
+    text = ",".join(notation.terms) + "->" + notation.result
+    return opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)

@@ -1,0 +1,57 @@
+"""What comparisons and selection refuse."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import hlofront
+from hlofront import ShapeDtypeStruct, lax
+
+
+def array(dtype, *shape):
+    return ShapeDtypeStruct(shape, dtype)
+
+
+@pytest.mark.parametrize(
+    ("function", "operands", "message"),
+    [
+        (
+            lax.lt,
+            (array("complex64", 2), array("complex64", 2)),
+            "lt does not accept dtype complex",
+        ),
+        (lax.eq, (array("float32", 2), array("int32", 2)), "jnp.equal is a similar function"),
+        (
+            lax.select,
+            (array("bool", 3), array("float32", 3), 1.0),
+            "select cases must have the same shapes, got [(), (3,)]",
+        ),
+        (
+            lax.select,
+            (array("bool", 1), array("float32", 3), array("float32", 3)),
+            "got `which` shape (1,) but case shape (3,)",
+        ),
+        (lax.select, (True, 1, 2.0), "(Tip: jnp.where is a similar function"),
+        (
+            lax.select_n,
+            (array("float32", 3), array("float32", 3)),
+            "select `which` must be boolean or integer type, got float32",
+        ),
+        (lax.select_n, (array("bool"), 1.0, 2.0, 3.0), "cannot have > 2 cases, got 3"),
+    ],
+)
+def test_refuses(function, operands, message):
+    with pytest.raises(TypeError) as caught:
+        hlofront.eval_shape(function, *operands)
+    assert message in str(caught.value)
+
+
+def test_some_case():
+    with pytest.raises(ValueError, match="at least one case"):
+        lax.select_n(True)
+
+
+def test_more_cases_than_the_dtype_counts():
+    cases = [np.float32(i) for i in range(9)]
+    for which in (-2, -1, 0, 1):
+        assert int(lax.select_n(np.asarray(which, ml_dtypes.int2), *cases)) == max(which, 0)

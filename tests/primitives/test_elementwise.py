@@ -1,0 +1,115 @@
+"""What elementwise operations refuse, and say; signatures of accuracy; programs they write."""
+
+import numpy as np
+import pytest
+
+import hlofront
+from hlofront import ShapeDtypeStruct, lax
+
+
+def struct(text):
+    """ "f4[2,3]" as the description of an array."""
+    dtype, _, shape = text.rstrip("]").partition("[")
+    return ShapeDtypeStruct(tuple(int(n) for n in shape.split(",") if n), dtype)
+
+
+def infer(function, *operands):
+    operands = [struct(x) if isinstance(x, str) else x for x in operands]
+    return hlofront.eval_shape(function, *operands)
+
+
+@pytest.mark.parametrize(
+    ("function", "operands", "message"),
+    [
+        (lax.add, ("float32[2]", "int32[2]"), "float32, int32. (Tip: jnp.add "),
+        (lax.mul, ("bfloat16[]", 1.0), "lax.mul requires arguments to have the same dtypes"),
+        (lax.add, (1, 1.0), "got int32, float32. (Tip: jnp.add "),
+        (lax.max, ("float32[2]", "int32[2]"), "jnp.maximum is a similar function"),
+        (lax.shift_right_logical, ("uint8[2]", 1), "(Tip: jnp.right_shift "),
+        (lax.clamp, (0, "float32[2]", 1), "lax.clamp requires arguments to have the same dtypes"),
+        (lax.pow, ("complex64[2]", 2.0), "complex64 to the power of float32"),
+        (lax.add, ("bool[2]", "bool[2]"), "add does not accept dtype bool at position 0"),
+        (
+            lax.sin,
+            (1,),
+            "sin does not accept dtype int32. Accepted dtypes are subtypes of floating",
+        ),
+        (lax.abs, ("uint8[2]",), "abs does not accept dtype uint8"),
+        (lax.abs, ("int4[2]",), "Convert it to int8 first"),
+        (lax.rem, ("complex64[2]", "complex64[2]"), "rem does not accept dtype complex64"),
+        (
+            lax.complex,
+            ("float32[2]", "int32[2]"),
+            "complex does not accept dtype int32 at position 1",
+        ),
+        (lax.bitwise_and, ("float32[2]", "float32[2]"), "and does not accept dtype float32"),
+        (lax.real, ("float32[2]",), "real does not accept dtype float32"),
+        (lax.reciprocal, ("int32[2]",), "Integers cannot be raised to negative powers"),
+        (lax.add, ("float32[2,3]", "float32[3]"), "got shapes (2, 3), (3,)"),
+        (lax.add, ("float32[2,3]", "float32[2,2]"), "incompatible shapes for broadcasting"),
+        (lax.clamp, ("float32[1]", "float32[3]", 1.0), "min.shape=(1,), operand.shape=(3,)"),
+        (lax.add, ("float32[2]", "a"), "'a' of type <class 'str'>"),
+    ],
+)
+def test_refuses(function, operands, message):
+    if operands[-1] == "a":
+        with pytest.raises(TypeError, match="not a valid array"):
+            function(np.ones(2, np.float32), "a")
+        return
+    with pytest.raises(TypeError) as caught:
+        infer(function, *operands)
+    assert message in str(caught.value)
+
+
+def test_refuses_parameters():
+    with pytest.raises(TypeError, match="float"):
+        lax.integer_pow(np.ones(2, np.float32), 2.5)
+    with pytest.raises(ValueError, match="RoundingMethod"):
+        lax.round(np.ones(2, np.float32), 5)
+    with pytest.raises(TypeError, match="accuracy must be"):
+        lax.exp(np.ones(2, np.float32), accuracy=3)
+
+
+def test_weak_only_if_all_are():
+    assert infer(lax.add, "float32[2]", 1.0).weak_type is False
+    assert infer(lax.add, 1.0, 2.0).weak_type is True
+    assert infer(lax.eq, 1.0, 2.0).weak_type is True
+    assert infer(lax.pow, 2.0, 3).weak_type is True
+    assert infer(lax.pow, 2.0, "int32[2]").weak_type is False
+    assert infer(lax.is_finite, 2.0).weak_type is True
+
+
+def test_tolerance():
+    with pytest.raises(ValueError, match="non-negative"):
+        lax.Tolerance(-1.0)
+    with pytest.raises(ValueError, match="At least one"):
+        lax.Tolerance()
+    assert lax.Tolerance(rtol=1e-3) == lax.Tolerance(0.0, 1e-3) != lax.Tolerance(1e-3)
+    assert repr(lax.Tolerance(ulps=2)) == "Tolerance(atol=0.0, rtol=0.0, ulps=2)"
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "text"),
+    [
+        (None, None),
+        (lax.AccuracyMode.DEFAULT, None),
+        (lax.AccuracyMode.HIGHEST, "result_accuracy_mode<HIGHEST>"),
+        (lax.Tolerance(0.5, 0.25, 3), "atol = 5.000000e-01, rtol = 2.500000e-01, ulps = 3"),
+    ],
+)
+@pytest.mark.parametrize("function", [lax.exp, lax.sin, lax.logistic, lax.exp2])
+def test_accuracy_reaches_the_module(function, accuracy, text):
+    x = ShapeDtypeStruct((2,), np.float32)
+    module = hlofront.jit(lambda x: function(x, accuracy=accuracy)).lower(x).as_text()
+    assert "result_accuracy" not in module if text is None else text in module
+
+
+def test_one_operation_each():
+    """Nothing around what StableHLO has: no conversion, and scalars broadcast once."""
+    x = ShapeDtypeStruct((2,), np.float32)
+    text = hlofront.jit(lambda x: lax.clamp(0.0, lax.mul(lax.tanh(x), x), 1.0)).lower(x).as_text()
+    operations = [line.split()[2] for line in text.splitlines() if " = stablehlo." in line]
+    assert sorted(operations) == [
+        *("stablehlo.clamp", "stablehlo.constant", "stablehlo.constant"),
+        *("stablehlo.multiply", "stablehlo.tanh"),
+    ]
