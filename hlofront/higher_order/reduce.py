@@ -16,6 +16,7 @@ from hlofront.core.trace import Tracer, process
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
+from hlofront.primitives.shaping import refuse_sharding
 from hlofront.transforms.flatten import stage_tree
 
 # A function is written down once, so its program says which operation is meant: what is compiled
@@ -83,7 +84,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
         elements are combined is not defined, so it should be associative and commutative, and
         `init_values` its identity.
       dimensions: the axes to fold away.
-      out_sharding: how the result is laid out over devices.
+      out_sharding: None.
 
     Returns:
       A tree like `operands`, without these axes.
@@ -92,6 +93,8 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
       ValueError: if the trees differ, an initial value is no scalar, or axes are out of range.
       TypeError: if dtypes of operands and initial values differ.
     """
+    if out_sharding is not None:
+        raise refuse_sharding("reduce", "out_sharding", out_sharding)
     leaves, structure = tree.tree_flatten(operands)
     starts, start_structure = tree.tree_flatten(init_values)
     _check_trees(structure, start_structure)
@@ -101,11 +104,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
         fold = _known_reduction(computation, leaves[0], starts[0])
         if fold is not None:
             axes = integers(dimensions, "dimensions of reduce")
-            if fold is r.reduce_sum:
-                result = r.reduce_sum(leaves[0], axes, out_sharding=out_sharding)
-            else:
-                result = fold(leaves[0], axes)
-            return tree.tree_unflatten(structure, [result])
+            return tree.tree_unflatten(structure, [fold(leaves[0], axes)])
     program, out_tree = _stage_scalars(computation, (structure,) * 2, starts, "reduce comp")
     _check_result("reduce", out_tree, structure)
     params = {
@@ -142,7 +141,8 @@ def _known_reduction(computation: Any, operand: Any, init: Any) -> Callable[...,
     if known is None or isinstance(init, Tracer) or typeof(init).shape:
         return None
     fold, is_identity = known
-    return fold if is_identity(np.asarray(init), typeof(operand).dtype) else None
+    start = np.asarray(init, typeof(init).dtype)
+    return fold if is_identity(start, typeof(operand).dtype) else None
 
 
 def _is(value: float) -> Callable[[np.ndarray, Any], bool]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.caches import weak_keyed
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape
@@ -18,6 +19,7 @@ from hlofront.primitives.scattering import ScatterDimensionNumbers, bind_scatter
 from hlofront.transforms.stage import stage
 
 
+@boundary
 def scatter_apply(
     operand: Any,
     scatter_indices: Any,

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.higher_order import reduce as r
+from hlofront.lowering.builder import large_constants
 from hlofront.lowering.reducing import Body, emit_reduce
 from hlofront.lowering.windowed import emit_reduce_window, emit_select_and_scatter
 from hlofront.primitives.windowed import Windows
@@ -14,11 +16,14 @@ from hlofront.primitives.windowed import Windows
 
 def body_of(jaxpr: Any, consts: Sequence[Any]) -> Body:
     """A program as a region. Its constants are made inside: a region sees no values around it."""
+    program = ClosedJaxpr(jaxpr, consts)
 
     def body(inner, *scalars):
-        inner.hoisted = {}
-        values = [inner.constant(np.asarray(const)) for const in consts]
-        return inner.inline(jaxpr, values, scalars)
+        inner.hoisted = {
+            id(value): inner.constant(np.asarray(value), aval.dtype)
+            for value, aval in large_constants(program)
+        }
+        return inner.inline(jaxpr, consts, scalars)
 
     return body
 

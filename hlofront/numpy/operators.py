@@ -14,11 +14,14 @@ from hlofront.core.trace import process
 from hlofront.numpy import (
     bitwise,
     casting,
+    contraction,
+    cumulative,
     division,
     indexing,
     logic,
     powers,
     rearranging,
+    reductions,
     selecting,
     shape,
     sorting,
@@ -192,6 +195,9 @@ _CHAPTERS: tuple[ModuleType, ...] = (
     selecting,
     sorting,
     taking,
+    reductions,
+    cumulative,
+    contraction,
 )
 
 

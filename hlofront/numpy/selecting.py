@@ -1,4 +1,4 @@
-"""Choosing elements: where, select, nonzero, and by masks."""
+"""Choosing elements by conditions: where, select, nonzero, compress, choose."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -6,56 +6,65 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import array_dtype, default_dtype, issubdtype
+from hlofront.base.dtypes import python_scalar_dtype
 from hlofront.base.errors import ConcretizationTypeError
+from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.core.trace import Tracer, process
-from hlofront.numpy import creation
-from hlofront.numpy.index_entries import int32
-from hlofront.numpy.joining import _in_one_dtype
+from hlofront.core.trace import Tracer, is_eager, process
+from hlofront.numpy.creation import from_host
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
+    as_operand,
     broadcast_together,
     check_arraylike,
-    choose as choose_by,
+    choose as choose_between,
+    converted,
+    host_scalar,
     promote_dtypes,
 )
-from hlofront.numpy.ufuncs import any_operand, refuse_out, scalar_like
-from hlofront.primitives import comparing, cumulative, elementwise, shaping, slicing
+from hlofront.numpy.shape import as_array
+from hlofront.numpy.ufuncs import any_operand, refuse_out
+from hlofront.primitives import comparing, creating, cumulative, elementwise, shaping, slicing
 from hlofront.primitives.comparing import select_n_p
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full, iota
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
 from hlofront.runtime.operation import operation
+from hlofront.runtime.transfer import device_put
 
 _bool = np.dtype(np.bool_)
 
 
-def on_host(x: Any, advice: str) -> np.ndarray:
-    """The values of an array, which decide a shape.
+# ---- what chapters share whose results have shapes that depend on values ----------------------
 
-    Raises ConcretizationTypeError if it is traced.
+
+def host_value(x: Any, context: str) -> np.ndarray:
+    """The value of an array as one of NumPy.
+
+    Raises ConcretizationTypeError, with the context, if it is traced.
     """
     if isinstance(x, Tracer):
-        value = x.to_concrete_value()
-        if value is None:
-            raise ConcretizationTypeError(x, advice)
-        x = value
+        x = x._concrete_or_raise(ConcretizationTypeError, context)
     return np.asarray(x)
 
 
-def from_host(x: Any) -> Any:
-    """A result that was computed on the host, as an array; indices are of the default dtype."""
-    dtype = default_dtype("i") if x.dtype == np.intp else array_dtype(x.dtype)
-    return creation.from_host(x.astype(dtype, copy=False))
+def put_beside(values: np.ndarray, array: Any) -> Any:
+    """Values of the host as an array, on the device of another one that is bound to it."""
+    if type(array) is ArrayImpl and is_eager() and array.committed and len(array.devices()) == 1:
+        return device_put(values, next(iter(array.devices())))
+    return from_host(values)
 
 
 def truth(x: Any) -> Any:
     """Whether elements are not zero."""
-    aval = typeof(x)
-    return x if aval.dtype == _bool else comparing.ne(x, scalar_like(aval, 0))
+    dtype = typeof(x).dtype
+    return x if dtype == _bool else comparing.ne(x, host_scalar(0, dtype))
+
+
+def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
+    """An operand in a dtype; scalars of the host are converted there."""
+    return converted(x, typeof(x), dtype, weak)
 
 
 # ---- where -------------------------------------------------------------------------------------
@@ -64,231 +73,277 @@ def truth(x: Any) -> Any:
 @operation
 def _where(condition, x, y):
     check_arraylike("where", condition, x, y)
-    condition, x, y = (any_operand("where", operand) for operand in (condition, x, y))
-    return choose_by("where", truth(condition), x, y)
-
-
-_where.__name__ = "where"
+    return choose_between("where", truth(condition), x, y)
 
 
 @like(np.where)
 def where(
-    condition: Any, x: Any = None, y: Any = None, /, *, size: Any = None, fill_value: Any = None
+    condition: Any,
+    x: Any = None,
+    y: Any = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
 ) -> Any:
-    """Elementwise `x` where the condition holds, else `y`; without them, where it holds.
+    """Elements of `x` where the condition is true, and of `y` elsewhere.
 
-    Args:
-      size: for the form with one argument, how many indices there are in the result, which must be
-        given where the condition is traced; see nonzero.
-      fill_value: what stands for indices beyond those there are.
+    With the condition alone, the indices of its true elements; see nonzero for `size` and
+    `fill_value`.
+
+    Raises:
+      TypeError: if only one of `x` and `y` is given, or one is neither array nor scalar.
+      ValueError: if the shapes do not broadcast.
     """
     if x is None and y is None:
-        return nonzero(_at_least_1d(condition), size=size, fill_value=fill_value)
+        if condition is None:
+            check_arraylike("where", condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        check_arraylike("where", condition, x, y)
     if size is not None or fill_value is not None:
         raise ValueError(
-            "size and fill_value arguments cannot be used in three-term where function."
+            "size and fill_value arguments cannot be used in three-term where function: its result "
+            "has the shape that its operands broadcast to."
         )
     return _where(condition, x, y)
 
 
-def _at_least_1d(x: Any) -> Any:
-    check_arraylike("where", x)
-    return x if typeof(x).shape else shaping.reshape(creation.asarray(x), (1,))
-
-
 @operation
-def _select(condlist, choicelist, default):
-    check_arraylike("select", *condlist, *choicelist, default)
-    cases = promote_dtypes(*choicelist, default)
-    result = cases[-1]
-    for condition, case in zip(reversed(condlist), reversed(cases[:-1]), strict=True):
-        result = choose_by("select", truth(condition), case, result)
+def _select(conditions, choices, default):
+    check_arraylike("select", *conditions, *choices, default)
+    *choices, result = promote_dtypes(*choices, default)
+    count = len(choices)
+    found = broadcast_together("select", *map(truth, conditions), *choices, result)
+    result = found[-1]
+    # The first condition that holds decides: it is asked last.
+    for i in reversed(range(count)):
+        result = process(select_n_p, (found[i], result, found[count + i]), {})
     return result
 
 
 @like(np.select)
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    """Elementwise the choice of the first condition that holds, or the default."""
+    """Elements of the choice whose condition is the first to be true, or of the default.
+
+    Raises:
+      ValueError: if there are not as many choices as conditions, or none.
+    """
     if len(condlist) != len(choicelist):
         raise ValueError(
             f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
         )
     if not len(condlist):
-        raise ValueError("condlist must be non-empty")
+        raise ValueError("condlist must be non-empty: select got no conditions")
     return _select(list(condlist), list(choicelist), default)
 
 
 @like(np.piecewise)
 def piecewise(
-    x: Any, condlist: Any, funclist: list[Any | Callable[..., Any]], *args: Any, **kw: Any
+    x: Any,
+    condlist: Any,
+    funclist: Sequence[Any],
+    *args: Any,
+    **kw: Any,
 ) -> Any:
-    """Elementwise the function of the last condition that holds; all functions are evaluated.
+    """Of each element, what the function says whose condition is the last to be true for it.
 
-    Functions are called with the whole of `x`, and work elementwise.
+    Args:
+      x: an array.
+      condlist: boolean arrays of its shape, or one with them along its first axis.
+      funclist: as many functions or scalars, and maybe one more for where no condition is true;
+        that is 0 by default. Functions are called with all of `x`, and must be elementwise.
+      *args: more arguments of the functions.
+      **kw: keyword arguments of the functions.
+
+    Raises:
+      ValueError: if there are not as many functions as conditions, or one more.
     """
     check_arraylike("piecewise", x)
-    x = creation.asarray(x)
-    if hasattr(condlist, "ndim"):
-        conditions = [condlist] if condlist.ndim == x.ndim and x.ndim else list(condlist)
-        if condlist.ndim > x.ndim or not x.ndim:
-            conditions = list(condlist)
-        else:
-            conditions = list(condlist)
-    else:
-        conditions = list(condlist) if isinstance(condlist, list | tuple) else [condlist]
+    aval = typeof(x)
+    conditions = [condlist] if np.isscalar(condlist) else list(condlist)
     count = len(conditions)
-    functions = list(funclist)
-    if len(functions) == count:
-        functions.append(0)
-    elif len(functions) != count + 1:
+    if len(funclist) not in (count, count + 1):
         raise ValueError(
             f"with {count} condition(s), either {count} or {count + 1} functions are expected; got "
-            f"{len(functions)}"
+            f"{len(funclist)}"
         )
-    dtype = typeof(x).dtype
 
     def value(function: Any) -> Any:
-        result = function(x, *args, **kw) if callable(function) else function
-        return convert(creation.asarray(result), dtype, False)
+        return in_dtype(function(x, *args, **kw) if callable(function) else function, aval.dtype)
 
-    result = value(functions[-1])
-    for condition, function in zip(conditions, functions, strict=False):
+    result = value(funclist[count] if len(funclist) > count else 0)
+    for condition, function in zip(conditions, funclist[:count], strict=True):
         result = _where(condition, value(function), result)
-    (result,) = broadcast_together("piecewise", result, x)[:1]
-    return result
+    if typeof(result).shape != aval.shape:
+        (result, _) = broadcast_together("piecewise", result, x)
+    return as_array(result)
 
 
 # ---- nonzero -----------------------------------------------------------------------------------
 
-_SIZE_ADVICE = (
-    "The size argument of jnp.{name} must be statically specified to use jnp.{name} within JAX "
-    "transformations: jnp.{name}(x, size=n) finds n, and fills up if there are fewer."
+_WITHOUT_SIZE = (
+    "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero within JAX "
+    "transformations: jnp.nonzero(x, size=n, fill_value=...), with n at least the number of true "
+    "elements."
 )
+
+
+def true_positions(mask: Any, size: int, fill: Any) -> Any:
+    """The first `size` positions of true elements in a mask of one axis, and then `fill`.
+
+    They are scattered: each to the place that is the number of true elements before it.
+    """
+    (n,) = typeof(mask).shape
+    dtype = python_scalar_dtype(int)
+    found = creating.full((size,), fill, dtype)
+    if not n or not size:
+        return found
+    counts = cumulative.cumsum(convert(mask, dtype, False), 0)
+    # Where there is none, out of bounds, which is left out.
+    place = choose_between(
+        "nonzero", mask, elementwise.sub(counts, dtype.type(1)), dtype.type(size)
+    )
+    return scatter(
+        found,
+        shaping.reshape(place, (n, 1)),
+        creating.iota(dtype, n),
+        ScatterDimensionNumbers((), (0,), (0,)),
+        mode="drop",
+    )
+
+
+def _unravelled(flat: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Positions, not negative, as indices along each axis."""
+    dtype = typeof(flat).dtype
+    indices: list[Any] = []
+    for size in shape[:0:-1]:
+        divisor = dtype.type(max(size, 1))
+        indices.append(elementwise.rem(flat, divisor))
+        flat = elementwise.div(flat, divisor)
+    return [flat, *indices[::-1]]
 
 
 @operation(static_argnames=("size",))
 def _nonzero(a, size, fill_values):
-    a = any_operand("nonzero", a)
     shape = typeof(a).shape
-    dtype = default_dtype("i")
     count = typeof(a).size
-    mask = shaping.reshape(truth(a), (count,))
-    places = full((size,), 0, int32)
-    found = np.int32(0)
-    if count and size:
-        # The k-th true element comes to place k; the others are beyond the end, and dropped.
-        order = cumulative.cumsum(convert(mask, int32, False), 0)
-        found = slicing.index_in_dim(order, count - 1, keepdims=False)
-        target = process(
-            select_n_p,
-            (mask, full((count,), size, int32), elementwise.sub(order, _fill_like(order, 1))),
-            {},
-        )
-        places = scatter(
-            places,
-            shaping.reshape(target, (count, 1)),
-            iota(int32, count),
-            ScatterDimensionNumbers((), (0,), (0,)),
-            unique_indices=False,
-            mode="drop",
-        )
-    valid = comparing.lt(iota(int32, size), shaping.broadcast_in_dim(found, (size,), ()))
-    results = []
-    stride = count
-    for length, fill_value in zip(shape, fill_values, strict=True):
-        stride = stride // length if length else 0
-        index = places
-        if stride > 1:
-            index = elementwise.div(index, _fill_like(index, stride))
-        if length:
-            index = elementwise.rem(index, _fill_like(index, length))
-        filled = shaping.broadcast_in_dim(convert(fill_value, dtype, False), (size,), ())
-        results.append(process(select_n_p, (valid, filled, convert(index, dtype, False)), {}))
-    return tuple(results)
-
-
-def _fill_like(x: Any, value: int) -> Any:
-    aval = typeof(x)
-    return full(aval.shape, value, aval.dtype)
+    flat = true_positions(shaping.reshape(truth(a), (count,)), size, count)
+    dtype = typeof(flat).dtype
+    empty = comparing.eq(flat, dtype.type(count))
+    return tuple(
+        [
+            choose_between("nonzero", empty, in_dtype(fill, dtype), index)
+            for fill, index in zip(fill_values, _unravelled(flat, shape), strict=True)
+        ]
+    )
 
 
 @like(np.nonzero)
-def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> tuple[Any, ...]:
-    """The indices of elements that are not zero, an array for each axis.
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+    """The indices of elements that are not zero: for each axis an array.
 
     Args:
-      size: how many to find, which must be given where `a` is traced, as it is a shape. Of more,
-        the first ones; what is missing is filled up.
-      fill_value: what stands for indices beyond those there are: a number, or one for each axis; by
-        default 0.
+      a: an array of one axis or more.
+      size: how many indices there are to be, which must be given where `a` is traced. More are cut
+        off; for those missing stands `fill_value`.
+      fill_value: a scalar, or a tuple with one for each axis; 0 by default.
+
+    Raises:
+      ValueError: if the array has no axes.
+      ConcretizationTypeError: if it is traced, and `size` is not given.
     """
     check_arraylike("nonzero", a)
-    aval = typeof(a)
-    if not aval.shape:
+    a = as_operand(a)
+    ndim = typeof(a).ndim
+    if not ndim:
         raise ValueError(
             "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() "
             "instead."
         )
     if size is None:
-        found = (on_host(a, _SIZE_ADVICE.format(name="nonzero")) != 0).nonzero()
-        return tuple(map(from_host, found))
-    fill_values = fill_value if isinstance(fill_value, tuple) else (fill_value,) * aval.ndim
-    if len(fill_values) != aval.ndim:
-        raise ValueError(
-            f"fill_value of nonzero must be a scalar or have one value for each of {aval.ndim} "
-            f"axes, got {len(fill_values)}"
-        )
-    fill_values = tuple([0 if value is None else value for value in fill_values])
+        found = host_value(a, _WITHOUT_SIZE).nonzero()
+        dtype = python_scalar_dtype(int)
+        return tuple([put_beside(index.astype(dtype), a) for index in found])
+    if fill_value is None:
+        fill_values: tuple[Any, ...] = (0,) * ndim
+    elif isinstance(fill_value, tuple):
+        if len(fill_value) != ndim:
+            raise ValueError(
+                f"fill_value of jnp.nonzero must have one scalar for each of {ndim} axes, got "
+                f"{fill_value}"
+            )
+        fill_values = fill_value
+    else:
+        fill_values = (fill_value,) * ndim
     return _nonzero(a, operator.index(size), fill_values)
 
 
 @like(np.flatnonzero)
-def flatnonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
-    """The indices of elements that are not zero in the array as one row; see nonzero."""
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The positions of elements that are not zero, in the flattened array. See nonzero."""
     check_arraylike("flatnonzero", a)
-    flat = shaping.reshape(creation.asarray(a), (typeof(a).size,))
-    return nonzero(flat, size=size, fill_value=fill_value)[0]
-
-
-@like(np.argwhere)
-def argwhere(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
-    """The indices of elements that are not zero, one row for each; see nonzero."""
-    check_arraylike("argwhere", a)
-    if not typeof(a).shape:
-        found = nonzero(_at_least_1d(a), size=size, fill_value=fill_value)[0]
-        return full((typeof(found).size, 0), 0, default_dtype("i"))
-    return _as_rows(nonzero(a, size=size, fill_value=fill_value))
+    return nonzero(_flat(a), size=size, fill_value=fill_value)[0]
 
 
 @operation
-def _as_rows(indices):
-    return slicing.stack(list(indices), 1)
+def _flat(a):
+    a = any_operand("ravel", a)
+    return shaping.reshape(a, (typeof(a).size,))
 
 
-# ---- by masks ----------------------------------------------------------------------------------
+@operation
+def _columns(indices):
+    return slicing.stack(indices, 1)
+
+
+@like(np.argwhere)
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The indices of elements that are not zero, a row for each. See nonzero.
+
+    Of an array without axes that has no columns, and a row if it is not zero.
+    """
+    check_arraylike("argwhere", a)
+    if typeof(a).ndim:
+        return _columns(list(nonzero(a, size=size, fill_value=fill_value)))
+    (found,) = nonzero(_flat(a), size=size, fill_value=fill_value)
+    return from_host(np.zeros((typeof(found).shape[0], 0), python_scalar_dtype(int)))
+
+
+# ---- compress ----------------------------------------------------------------------------------
 
 
 @operation(static_argnames=("axis", "size"))
-def _compress(condition, a, axis, size, fill_value):
-    aval = typeof(a)
-    dtype = aval.dtype
-    taken = min(typeof(condition).shape[0], aval.shape[axis])
-    condition = slicing.slice_in_dim(truth(condition), 0, taken)
-    (index,) = _nonzero.when_traced(condition, size, (np.int32(taken),))
-    valid = comparing.lt(index, _fill_like(index, taken))
-    rows = gather(
+def _compressed(condition, a, fill_value, axis, size):
+    """The first `size` slices along an axis where the condition is true, and then the fill value."""
+    n = typeof(a).shape[axis]
+    positions = true_positions(condition, size, n)
+    rows = take_rows(a, positions, axis)
+    dims = (axis,)
+    missing = comparing.eq(positions, typeof(positions).dtype.type(n))
+    missing = shaping.broadcast_in_dim(missing, typeof(rows).shape, dims)
+    return choose_between("compress", missing, in_dtype(fill_value, typeof(a).dtype), rows)
+
+
+def take_rows(a: Any, positions: Any, axis: int) -> Any:
+    """Slices along an axis at positions from 0; where there are none, the nearest ones."""
+    shape = typeof(a).shape
+    (count,) = typeof(positions).shape
+    if not shape[axis]:
+        wanted = (*shape[:axis], count, *shape[axis + 1 :])
+        return creating.full(wanted, 0, typeof(a).dtype)
+    return gather(
         a,
-        shaping.reshape(convert(index, int32, False), (size, 1)),
+        shaping.reshape(positions, (count, 1)),
         GatherDimensionNumbers(
-            tuple([i for i in range(aval.ndim) if i != axis]), (axis,), (axis,)
+            tuple([i for i in range(len(shape)) if i != axis]), (axis,), (axis,)
         ),
-        (*aval.shape[:axis], 1, *aval.shape[axis + 1 :]),
+        (*shape[:axis], 1, *shape[axis + 1 :]),
         mode="clip",
     )
-    shape = typeof(rows).shape
-    valid = shaping.broadcast_in_dim(valid, shape, (axis,))
-    fill = shaping.broadcast_in_dim(convert(fill_value, dtype, False), shape, ())
-    return process(select_n_p, (valid, fill, rows), {})
+
+
+_rows_at = operation(take_rows, static_argnames=("axis",))
 
 
 @like(np.compress)
@@ -301,40 +356,156 @@ def compress(
     fill_value: Any = 0,
     out: None = None,
 ) -> Any:
-    """The parts of an array along an axis for which a condition holds.
+    """The slices along an axis where a condition is true; without an axis, of the flattened array.
 
     Args:
-      size: how many there are, which must be given where the condition is traced; what is missing
-        is `fill_value`.
+      condition: of one axis. Beyond its end nothing is chosen.
+      a: an array.
+      axis: along which to choose.
+      size: how many are chosen, which must be given where the condition is traced.
+      fill_value: what stands for those missing.
+      out: None.
+
+    Raises:
+      ValueError: if the condition does not have one axis, is true beyond the end of `a`, or the
+        size is greater than that of the axis.
+      ConcretizationTypeError: if the condition is traced, and `size` is not given.
     """
     check_arraylike("compress", condition, a, fill_value)
     refuse_out("compress", out)
-    return _compressed("compress", condition, a, axis, size, fill_value)
-
-
-def _compressed(
-    name: str, condition: Any, a: Any, axis: int | None, size: Any, fill_value: Any
-) -> Any:
-    a = creation.asarray(a)
+    condition, a = as_operand(condition), as_operand(a)
+    given = typeof(condition)
+    if given.ndim != 1:
+        raise ValueError(f"condition must be a 1D array, got shape {given.shape}")
     if axis is None:
-        a, axis = shaping.reshape(a, (typeof(a).size,)), 0
+        a, axis = _flat(a), 0
     axis = canonical_axis(axis, typeof(a).ndim)
-    if typeof(condition).ndim != 1:
-        raise ValueError(f"condition of {name} must be a 1D array, got {typeof(condition)}")
-    length = typeof(a).shape[axis]
+    n = typeof(a).shape[axis]
     if size is None:
-        values = on_host(condition, _SIZE_ADVICE.format(name=name)) != 0
-        if values[length:].any():
+        (found,) = host_value(condition, _WITHOUT_SIZE.replace("nonzero", "compress")).nonzero()
+        if found.size and found[-1] >= n:
             raise ValueError(
-                f"condition contains entries that are out of bounds: it has {len(values)}, and "
-                f"axis {axis} has size {length}"
+                f"condition contains entries that are out of bounds: element {found[-1]} is true, "
+                f"and axis {axis} has size {n}"
             )
-        index: list[Any] = [slice(None)] * axis
-        (found,) = values.nonzero()
-        return a[(*index, found.astype(np.int32))]
-    if not length:
-        return full((*a.shape[:axis], size, *a.shape[axis + 1 :]), fill_value, a.dtype)
-    return _compress(condition, a, axis, operator.index(size), fill_value)
+        return _rows_at(a, found.astype(python_scalar_dtype(int)), axis)
+    if not 0 < size <= n:
+        raise ValueError(
+            "size must be positive and not greater than the size of the array axis; got "
+            f"size={size} for a.shape[axis]={n}"
+        )
+    mask = _fitted(condition, n)
+    return _compressed(mask, a, fill_value, axis, operator.index(size))
+
+
+@operation(static_argnames=("n",))
+def _fitted(condition, n):
+    """A condition as a mask of `n` elements, false beyond its end."""
+    mask = truth(condition)
+    return slicing.pad(mask, np.False_, ((0, n - typeof(mask).shape[0], 0),))
+
+
+@like(np.extract)
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+    """The elements where a condition is true, along one axis. See compress."""
+    check_arraylike("extract", condition, arr, fill_value)
+    return compress(_flat(condition), _flat(arr), size=size, fill_value=fill_value)
+
+
+# ---- choose ------------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("mode",))
+def _choose(a, choices, mode):
+    choices = list(slicing.unstack(choices)) if hasattr(choices, "aval") else choices
+    check_arraylike("choose", a, *choices)
+    index = typeof(a)
+    if index.dtype.kind not in "iu":
+        raise ValueError(f"`a` array must be integer typed, got {index.dtype}")
+    count = len(choices)
+    a, *choices = broadcast_together("choose", a, *promote_dtypes(*choices))
+    if mode == "wrap":
+        a = euclidean_remainder(a, count)
+    else:
+        a = clamped(a, 0, count - 1)
+    index = convert(a, np.dtype(np.int32), False)
+    result = choices[0]
+    for i, choice in enumerate(choices[1:], 1):
+        result = process(select_n_p, (comparing.eq(index, np.int32(i)), result, choice), {})
+    return as_array(result)
+
+
+def clamped(x: Any, low: int, high: int) -> Any:
+    """Integers, none below or above what their dtype can tell from these bounds."""
+    dtype = typeof(x).dtype
+    info = np.iinfo(dtype)
+    if low > info.min:
+        x = elementwise.max(x, dtype.type(low))
+    if high < info.max:
+        x = elementwise.min(x, dtype.type(high))
+    return x
+
+
+def euclidean_remainder(x: Any, size: int) -> Any:
+    """Integers modulo a positive size: not negative."""
+    dtype = typeof(x).dtype
+    if dtype.kind == "u" and size > np.iinfo(dtype).max:
+        return x
+    if size > np.iinfo(dtype).max:
+        x, dtype = convert(x, np.dtype(np.int32), False), np.dtype(np.int32)
+    rest = elementwise.rem(x, dtype.type(size))
+    if dtype.kind == "u":
+        return rest
+    negative = comparing.lt(rest, dtype.type(0))
+    return choose_between("remainder", negative, elementwise.add(rest, dtype.type(size)), rest)
+
+
+@like(np.choose)
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """Elements of the choices: of which one, an array of integers says.
+
+    Args:
+      a: integers from 0 to the number of choices.
+      choices: arrays that broadcast with `a`, or one with them along its first axis.
+      out: None.
+      mode: what to do with integers out of range: "wrap" takes them modulo the number of choices,
+        "clip" moves them to the nearest, and "raise", with which `a` cannot be traced, raises.
+
+    Raises:
+      ValueError: if `a` holds no integers or, by mode "raise", one is out of range.
+    """
+    refuse_out("choose", out)
+    check_arraylike("choose", a)
+    if not hasattr(choices, "aval"):
+        choices = list(choices)
+    count = len(choices)
+    if not count:
+        raise ValueError("choose wants a sequence of choices that is not empty")
+    if mode == "raise":
+        values = host_value(
+            a,
+            'The error occurred because jnp.choose was jit-compiled with mode="raise". Use '
+            'mode="wrap" or mode="clip" instead.',
+        )
+        if values.dtype.kind in "iu" and ((values < 0) | (values >= count)).any():
+            raise ValueError(
+                f"invalid entry in choice array: jnp.choose got {values.min()} to {values.max()} "
+                f'for {count} choices. mode="wrap" and mode="clip" allow that.'
+            )
+        mode = "clip"
+    elif mode not in ("wrap", "clip"):
+        raise ValueError(f"mode={mode!r} of jnp.choose must be 'raise', 'wrap' or 'clip'")
+    return _choose(a, choices, mode)
+
+
+def _method_nonzero(self: Any, *, fill_value: Any = None, size: int | None = None) -> Any:
+    """The indices of elements that are not zero: for each axis an array."""
+    return nonzero(self, size=size, fill_value=fill_value)
+
+
+def _method_choose(self: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """Elements of the choices: of which one, this array says."""
+    return choose(self, choices, out, mode)
 
 
 def _method_compress(
@@ -346,115 +517,15 @@ def _method_compress(
     size: int | None = None,
     fill_value: Any = 0,
 ) -> Any:
-    """The parts along an axis for which a condition holds."""
+    """The slices along an axis where a condition is true."""
     return compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
-@like(np.extract)
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
-    """The elements of an array for which a condition holds; see compress."""
-    check_arraylike("extract", condition, arr, fill_value)
-    condition = shaping.reshape(creation.asarray(condition), (typeof(condition).size,))
-    return _compressed("extract", condition, arr, None, size, fill_value)
-
-
-@operation
-def _place(arr, mask, vals):
-    arr, mask, vals = (any_operand("place", x) for x in (arr, mask, vals))
-    aval = typeof(arr)
-    if typeof(mask).size != aval.size:
-        raise ValueError(
-            f"place: arr and mask must be the same size, got shapes {aval.shape} and "
-            f"{typeof(mask).shape}"
-        )
-    count = typeof(vals).size
-    if not count:
-        raise ValueError("Cannot place values from an empty array")
-    if not aval.size:
-        return arr
-    mask = shaping.reshape(truth(mask), (aval.size,))
-    order = cumulative.cumsum(convert(mask, int32, False), 0)
-    order = elementwise.rem(
-        elementwise.max(elementwise.sub(order, _fill_like(order, 1)), _fill_like(order, 0)),
-        _fill_like(order, count),
-    )
-    chosen = gather(
-        shaping.reshape(vals, (count,)),
-        shaping.reshape(order, (aval.size, 1)),
-        GatherDimensionNumbers((), (0,), (0,)),
-        (1,),
-        mode="promise_in_bounds",
-    )
-    flat = shaping.reshape(arr, (aval.size,))
-    chosen = convert(chosen, aval.dtype, False)
-    return shaping.reshape(process(select_n_p, (mask, flat, chosen), {}), aval.shape)
-
-
-def refuse_in_place(name: str) -> ValueError:
-    return ValueError(
-        f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable. Pass "
-        "inplace=False to instead return an updated array."
-    )
-
-
-@like(np.place)
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
-    """An array with values in turn where a mask is true; with `inplace=False`, as it must be."""
-    check_arraylike("place", arr, mask, vals)
-    if inplace:
-        raise refuse_in_place("place")
-    return _place(arr, mask, vals)
-
-
-# ---- choose ------------------------------------------------------------------------------------
-
-
-@operation(static_argnames=("mode",))
-def _choose(a, choices, mode):
-    count = len(choices)
-    choices = _in_one_dtype("choose", choices, None)
-    a = convert(a, int32, False)
-    if mode == "wrap":
-        a = elementwise.rem(a, np.int32(count))
-        moved = elementwise.add(a, np.int32(count))
-        a = process(select_n_p, (comparing.lt(a, np.int32(0)), a, moved), {})
-    a = elementwise.clamp(np.int32(0), a, np.int32(count - 1))
-    a, *choices = broadcast_together("choose", a, *choices)
-    result = choices[0]
-    for i, choice in enumerate(choices[1:], 1):
-        chosen = comparing.eq(a, _fill_like(a, i))
-        result = process(select_n_p, (chosen, result, choice), {})
-    return result
-
-
-@like(np.choose)
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
-    """Elementwise the choice whose number is in `a`.
-
-    `mode` is what happens to numbers that no choice has: "wrap", "clip", or "raise", for which `a`
-    cannot be traced.
-    """
-    refuse_out("choose", out)
-    choices = list(choices)
-    check_arraylike("choose", a, *choices)
-    if not issubdtype(typeof(a).dtype, np.integer):
-        raise ValueError(f"`a` array must be integer typed, got {typeof(a).dtype}")
-    if mode == "raise":
-        values = on_host(
-            a,
-            "The error check of jnp.choose with mode='raise' needs the values of `a`: use "
-            "mode='clip' or mode='wrap'.",
-        )
-        if ((values < 0) | (values >= len(choices))).any():
-            raise ValueError(
-                f"invalid entry in choice array: there are {len(choices)} choices. mode='clip' or "
-                "mode='wrap' take any number."
-            )
-    elif mode not in ("clip", "wrap"):
-        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
-    return _choose(a, choices, mode)
-
-
+_method_nonzero.__name__, _method_choose.__name__ = "nonzero", "choose"
 _method_compress.__name__ = "compress"
 
-ARRAY_METHODS = {"choose": choose, "compress": _method_compress, "nonzero": nonzero}
+ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+    "nonzero": _method_nonzero,
+    "choose": _method_choose,
+    "compress": _method_compress,
+}

@@ -20,6 +20,7 @@ from hlofront.primitives.contracting import (
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full
 from hlofront.primitives.reducing import without_axes
+from hlofront.primitives.shaping import refuse_sharding
 
 # ---- ragged dot ----------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ def ragged_dot_general(
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
       group_offset: None.
-      out_sharding: how the result is laid out over devices.
+      out_sharding: None.
 
     Raises TypeError if axes, sizes or dtypes do not fit.
     """
@@ -116,6 +117,8 @@ def ragged_dot_general(
             f"group_offset of a ragged dot must be None, got {group_offset!r}: slice group_sizes "
             "and rhs to the groups that are wanted."
         )
+    if out_sharding is not None:
+        raise refuse_sharding("ragged_dot_general", "out_sharding", out_sharding)
     if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
         raise TypeError(
             "ragged_dot_dimension_numbers must be a lax.RaggedDotDimensionNumbers, got "
@@ -128,7 +131,7 @@ def ragged_dot_general(
             preferred_element_type, "ragged_dot_general"
         ),
         "group_offset": None,
-        "out_sharding": out_sharding,
+        "out_sharding": None,
     }
     return process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
 

@@ -14,6 +14,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
 from hlofront.primitives.reducing import without_axes
+from hlofront.primitives.shaping import refuse_sharding
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -226,7 +227,7 @@ def dot_general(
         option jax_default_matmul_precision.
       preferred_element_type: the dtype of the sums and of the result. By default the wider dtype
         of the operands.
-      out_sharding: how the result is laid out over devices.
+      out_sharding: None.
 
     Raises:
       TypeError: if sizes or numbers of the axes differ, axes are out of range or given twice, or
@@ -234,6 +235,8 @@ def dot_general(
       ValueError: if `precision` is none.
     """
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    if out_sharding is not None:
+        raise refuse_sharding("dot_general", "out_sharding", out_sharding)
     return process(
         dot_general_p,
         (lhs, rhs),
@@ -244,7 +247,7 @@ def dot_general(
             ),
             "precision": canonical_precision(precision),
             "preferred_element_type": canonical_element_type(preferred_element_type, "dot"),
-            "out_sharding": out_sharding,
+            "out_sharding": None,
         },
     )
 
@@ -314,8 +317,12 @@ def batch_matmul(lhs, rhs, precision=None):
 
 def canonical_axes(axes: Any) -> tuple[int, ...]:
     """One axis or several as a tuple of integers."""
-    if type(axes) is int:
-        return (axes,)
+    if type(axes) is tuple:
+        for axis in axes:
+            if type(axis) is not int:
+                break
+        else:
+            return axes
     try:
         return tuple(map(operator.index, axes))
     except TypeError:

@@ -14,6 +14,7 @@ from hlofront.core.rules import infer
 from hlofront.core.trace import process
 from hlofront.primitives.contracting import canonical_element_type, canonical_precision
 from hlofront.primitives.families import check_same_dtypes
+from hlofront.primitives.shaping import refuse_sharding
 from hlofront.primitives.windowed import dilated, padtype_to_pads
 
 
@@ -165,13 +166,15 @@ def conv_general_dilated(
       batch_group_count: into how many groups the batch falls, each with kernels of its own.
       precision: see `dot_general`.
       preferred_element_type: the dtype of the sums and of the result.
-      out_sharding: how the result is laid out over devices.
+      out_sharding: None.
 
     Raises:
       TypeError: if dtypes differ, or ranks and dimension numbers do not fit.
       ValueError: if sizes do not fit, or `padding` is no padding.
       RuntimeError: if `padding` is no known name.
     """
+    if out_sharding is not None:
+        raise refuse_sharding("conv_general_dilated", "out_sharding", out_sharding)
     lhs_shape, rhs_shape = typeof(lhs).shape, typeof(rhs).shape
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     strides = integers(window_strides, "window_strides")
@@ -215,7 +218,7 @@ def conv_general_dilated(
             "preferred_element_type": canonical_element_type(
                 preferred_element_type, "conv_general_dilated"
             ),
-            "out_sharding": out_sharding,
+            "out_sharding": None,
         },
     )
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import (
     check_user_dtype_supported,
     dtype_and_weakness,
@@ -24,6 +25,7 @@ from hlofront.primitives.shaping import broadcast_in_dim_p, refuse_sharding
 iota_p = Primitive("iota")
 
 
+@boundary
 def iota(dtype: Any, size: int) -> Any:
     """The numbers 0, 1, ..., size - 1, modulo what an integer dtype can hold.
 
@@ -33,6 +35,7 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
+@boundary
 def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
     """An array of this shape whose elements are their own index along axis `dimension`.
 
@@ -69,6 +72,7 @@ def _(*, dtype, shape, dimension, sharding):
 # ---- full ----------------------------------------------------------------------------------------
 
 
+@boundary
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array of this shape, every element `fill_value`.
 
@@ -89,6 +93,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return _full(shape, fill_value, dtype)
 
 
+@boundary
 def full_like(
     x: Any,
     fill_value: Any,
@@ -185,6 +190,7 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
 empty_p = Primitive("empty")
 
 
+@boundary
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     """An array of this shape whose elements are of no account: now zeros, which may change.
 

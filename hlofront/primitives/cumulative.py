@@ -109,7 +109,13 @@ def associative_scan(fn, elems, reverse=False, axis=0):
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
         result = fn(tree.tree_unflatten(structure, a), tree.tree_unflatten(structure, b))
-        return structure.flatten_up_to(result)
+        results, result_structure = tree.tree_flatten(result)
+        if result_structure != structure:
+            raise ValueError(
+                "lax.associative_scan: fn must return a tree like its arguments, "
+                f"{structure}; it returned {result_structure}"
+            )
+        return results
 
     scanned = _scan(combine, leaves, axis)
     if reverse:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import canonicalize_dtype, default_dtype, issubdtype
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
@@ -22,6 +23,7 @@ from hlofront.primitives.slicing import members, unstack, with_entry
 dynamic_slice_p = Primitive("dynamic_slice")
 
 
+@boundary
 def dynamic_slice(
     operand: Any,
     start_indices: Any,
@@ -150,6 +152,7 @@ def _(operand, *start_indices, slice_sizes):
     return ShapedArray(slice_sizes, operand.dtype, operand.weak_type)
 
 
+@boundary
 def dynamic_slice_in_dim(
     operand: Any,
     start_index: Any,
@@ -180,6 +183,7 @@ def _with_zeros(index: Any, axis: int, ndim: int) -> list[Any]:
     return indices
 
 
+@boundary
 def dynamic_index_in_dim(
     operand: Any,
     index: Any,
@@ -204,6 +208,7 @@ def dynamic_index_in_dim(
 dynamic_update_slice_p = Primitive("dynamic_update_slice")
 
 
+@boundary
 def dynamic_update_slice(
     operand: Any,
     update: Any,
@@ -246,6 +251,7 @@ def _(operand, update, *start_indices):
     return ShapedArray(operand.shape, operand.dtype, weak)
 
 
+@boundary
 def dynamic_update_slice_in_dim(
     operand: Any,
     update: Any,
@@ -265,6 +271,7 @@ def dynamic_update_slice_in_dim(
     )
 
 
+@boundary
 def dynamic_update_index_in_dim(
     operand: Any,
     update: Any,

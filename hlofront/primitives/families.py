@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import filter_traceback
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
@@ -175,8 +176,13 @@ def unary(
     """A primitive of one operand, and the function that binds it."""
     primitive = elementwise_primitive(name, kinds, 1, result_dtype)
 
+    # As `boundary` does, without the cost of a call.
     def function(x):
-        return process(primitive, (x,), {})
+        try:
+            return process(primitive, (x,), {})
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     return primitive, _named(function, function_name or name, doc)
 
@@ -186,7 +192,11 @@ def unary_with_accuracy(name: str, kinds: Kinds, doc: str) -> tuple[Primitive, C
     primitive = elementwise_primitive(name, kinds)
 
     def function(x, *, accuracy=None):
-        return process(primitive, (x,), {"accuracy": accuracy})
+        try:
+            return process(primitive, (x,), {"accuracy": accuracy})
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     doc += (
         "\n\n    `accuracy` is an AccuracyMode or a Tolerance to ask of the compiler, or None for "
@@ -207,7 +217,11 @@ def binary(
     primitive = elementwise_primitive(name, kinds, 2, result_dtype)
 
     def function(x, y):
-        return process(primitive, (x, y), {})
+        try:
+            return process(primitive, (x, y), {})
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     return primitive, _named(function, function_name or name, doc)
 

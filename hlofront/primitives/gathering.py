@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import iinfo, issubdtype
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes, canonical_axes, canonical_shape, integers
@@ -85,6 +86,7 @@ class GatherDimensionNumbers(NamedTuple):
 gather_p = Primitive("gather")
 
 
+@boundary
 def gather(
     operand: Any,
     start_indices: Any,
@@ -336,6 +338,7 @@ def check_batching_axes(
 # ---- one index per axis --------------------------------------------------------------------------
 
 
+@boundary
 def index_take(src: Any, idxs: Any, axes: Any) -> Any:
     """Slices of size 1 along some axes, at indices that wrap around.
 

@@ -11,6 +11,7 @@ from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives.shaping import refuse_sharding
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -41,7 +42,7 @@ def rng_bit_generator(
       shape: of the bits.
       dtype: uint8, uint16, uint32 or uint64.
       algorithm: a RandomAlgorithm, or its name.
-      out_sharding: how the bits are laid out over devices.
+      out_sharding: None.
 
     Returns:
       The next state, like `key`, and the bits.
@@ -50,11 +51,13 @@ def rng_bit_generator(
       TypeError: if the key or the dtype is another.
       ValueError: if there is no such algorithm.
     """
+    if out_sharding is not None:
+        raise refuse_sharding("rng_bit_generator", "out_sharding", out_sharding)
     params = {
         "shape": canonical_shape(shape),
         "dtype": np.dtype(check_user_dtype_supported(dtype, "rng_bit_generator")),
         "algorithm": _algorithm(algorithm),
-        "out_sharding": out_sharding,
+        "out_sharding": None,
     }
     return tuple(process(rng_bit_generator_p, (key,), params))
 

@@ -12,6 +12,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
 from hlofront.primitives.families import ANY, NUMBER, Kinds, check_dtype
+from hlofront.primitives.shaping import refuse_sharding
 
 
 def check_axes(axes: Sequence[int], aval: ShapedArray, error: type[Exception] = ValueError) -> None:
@@ -32,6 +33,12 @@ def without_axes(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]
 
 def canonical_axes(axes: Sequence[int]) -> tuple[int, ...]:
     """Axes as a tuple of Python's integers, so that equal ones are equal parameters."""
+    if type(axes) is tuple:
+        for axis in axes:
+            if type(axis) is not int:
+                break
+        else:
+            return axes
     return tuple(map(operator.index, axes))
 
 
@@ -86,15 +93,16 @@ def reduce_sum(operand, axes, *, out_sharding=None):
     Args:
       operand: an array of numbers.
       axes: which axes to fold away, as non-negative integers. None of them: the operand itself.
-      out_sharding: how the result is laid out over devices.
+      out_sharding: None.
 
     Raises:
       TypeError: for booleans.
       ValueError: if an axis is out of range or given twice.
     """
-    return process(
-        reduce_sum_p, (operand,), {"axes": canonical_axes(axes), "out_sharding": out_sharding}
-    )
+    if out_sharding is not None:
+        raise refuse_sharding("reduce_sum", "out_sharding", out_sharding)
+    params = {"axes": canonical_axes(axes), "out_sharding": None}
+    return process(reduce_sum_p, (operand,), params)
 
 
 reduce_prod_p, reduce_prod = _reduction("reduce_prod", NUMBER)

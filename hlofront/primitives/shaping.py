@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import (
@@ -42,6 +43,7 @@ def refuse_sharding(name: str, argument: str, sharding: Any) -> TypeError:
 broadcast_in_dim_p = Primitive("broadcast_in_dim")
 
 
+@boundary
 def broadcast_in_dim(
     operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
 ) -> Any:
@@ -108,6 +110,7 @@ def _(operand, *, shape, broadcast_dimensions, sharding):
     return ShapedArray(shape, operand.dtype, operand.weak_type)
 
 
+@boundary
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """Repeat an array along new leading axes of these sizes: the shape is `sizes + old shape`."""
     sizes = canonical_shape(sizes)
@@ -117,6 +120,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     )
 
 
+@boundary
 def broadcast_like(arr: Any, like_arr: Any) -> Any:
     """Broadcast `arr` to the shape of `like_arr` by NumPy's rule: trailing axes are matched."""
     shape = typeof(like_arr).shape
@@ -124,11 +128,13 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
     return broadcast_in_dim(arr, shape, ascending(len(shape))[max(len(shape) - ndim, 0) :])
 
 
+@boundary
 def broadcast_to_rank(x: Any, rank: int) -> Any:
     """Put axes of size 1 in front until there are `rank`; arrays of more axes stay as they are."""
     return broadcast(x, (1,) * max(rank - typeof(x).ndim, 0))
 
 
+@boundary
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to by NumPy's rule.
 
@@ -165,6 +171,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 reshape_p = Primitive("reshape")
 
 
+@boundary
 def reshape(
     operand: Any,
     new_sizes: Any,
@@ -218,6 +225,7 @@ def _(operand, *, new_sizes, dimensions, sharding):
     return ShapedArray(new_sizes, operand.dtype, operand.weak_type)
 
 
+@boundary
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """Merge the axes from `start_dimension` up to, not including, `stop_dimension` into one.
 
@@ -234,6 +242,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
 
 
+@boundary
 def shape_as_value(shape: Any) -> np.ndarray:
     """A shape as a NumPy array of integers, one per axis."""
     return np.asarray(canonical_shape(shape), default_dtype("i"))
@@ -244,6 +253,7 @@ def shape_as_value(shape: Any) -> np.ndarray:
 squeeze_p = Primitive("squeeze")
 
 
+@boundary
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     """Drop these axes, each of size 1; negative ones count from the end.
 
@@ -274,6 +284,7 @@ def _(array, *, dimensions):
     return ShapedArray(left, array.dtype, array.weak_type)
 
 
+@boundary
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """Insert axes of size 1, at these positions of the result; negative ones count from its end.
 
@@ -296,6 +307,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 transpose_p = Primitive("transpose")
 
 
+@boundary
 def transpose(operand: Any, permutation: Sequence[int] | np.ndarray) -> Any:
     """Permute the axes: axis i of the result is axis `permutation[i]` of the operand.
 
@@ -323,6 +335,7 @@ def _(operand, *, permutation):
 rev_p = Primitive("rev")
 
 
+@boundary
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     """Reverse the order of elements along these axes, counted from 0.
 
@@ -350,6 +363,7 @@ def _(operand, *, dimensions):
 tile_p = Primitive("tile")
 
 
+@boundary
 def tile(operand: Any, reps: Sequence[int]) -> Any:
     """Repeat the whole array `reps[i]` times along axis i.
 

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from hlofront.base.boundary import boundary
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, check_nonnegative, integers
 from hlofront.core.primitive import Primitive
@@ -17,6 +18,7 @@ from hlofront.primitives.shaping import squeeze_p
 slice_p = Primitive("slice")
 
 
+@boundary
 def slice(
     operand: Any,
     start_indices: Sequence[int],
@@ -80,6 +82,7 @@ def _(operand, *, start_indices, limit_indices, strides):
     return ShapedArray(result, operand.dtype, operand.weak_type)
 
 
+@boundary
 def slice_in_dim(
     operand: Any,
     start_index: int | None,
@@ -114,6 +117,7 @@ def with_entry(values: tuple[int, ...], axis: int, value: int) -> tuple[int, ...
     return (*values[:axis], value, *values[axis + 1 :])
 
 
+@boundary
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
     """Slice one index out of one axis; negative ones count from its end.
 
@@ -141,6 +145,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 concatenate_p = Primitive("concatenate")
 
 
+@boundary
 def concatenate(operands: Any, dimension: int) -> Any:
     """Arrays end to end along an axis that they have, counted from 0.
 
@@ -205,6 +210,7 @@ def _(*operands, dimension):
 stack_p = Primitive("stack")
 
 
+@boundary
 def stack(operands: Any, axis: int = 0) -> Any:
     """Arrays of one shape and dtype, side by side along a new axis.
 
@@ -246,6 +252,7 @@ def _(*operands, axis):
 unstack_p = Primitive("unstack", multiple_results=True)
 
 
+@boundary
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     """The members of an array along an axis, which they do not have: a tuple of arrays.
 
@@ -265,6 +272,7 @@ def _(x, *, axis):
 split_p = Primitive("split", multiple_results=True)
 
 
+@boundary
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """An array cut along an axis into parts of these sizes: a list of arrays.
 
@@ -301,6 +309,7 @@ pad_p = Primitive("pad")
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
 
+@boundary
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     """Put copies of a value around the array, and between its elements.
 
