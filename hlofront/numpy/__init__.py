@@ -21,13 +21,13 @@ from hlofront.numpy.ufuncs import *
 
 # ---- shapes, joining, indices, sorting, sets (numpy helper 2)
 from hlofront.numpy.casting import astype as astype
-from hlofront.numpy.index_tricks import fill_diagonal as fill_diagonal
-from hlofront.numpy.index_tricks import ix_ as ix_
-from hlofront.numpy.index_tricks import mask_indices as mask_indices
-from hlofront.numpy.index_tricks import ravel_multi_index as ravel_multi_index
-from hlofront.numpy.index_tricks import unravel_index as unravel_index
-from hlofront.numpy.inserting import delete as delete
-from hlofront.numpy.inserting import insert as insert
+from hlofront.numpy.taking import fill_diagonal as fill_diagonal
+from hlofront.numpy.coordinates import ix_ as ix_
+from hlofront.numpy.coordinates import mask_indices as mask_indices
+from hlofront.numpy.coordinates import ravel_multi_index as ravel_multi_index
+from hlofront.numpy.coordinates import unravel_index as unravel_index
+from hlofront.numpy.taking import delete as delete
+from hlofront.numpy.taking import insert as insert
 from hlofront.numpy.joining import append as append
 from hlofront.numpy.joining import array_split as array_split
 from hlofront.numpy.joining import block as block
@@ -60,7 +60,7 @@ from hlofront.numpy.selecting import extract as extract
 from hlofront.numpy.selecting import flatnonzero as flatnonzero
 from hlofront.numpy.selecting import nonzero as nonzero
 from hlofront.numpy.selecting import piecewise as piecewise
-from hlofront.numpy.selecting import place as place
+from hlofront.numpy.taking import place as place
 from hlofront.numpy.selecting import select as select
 from hlofront.numpy.selecting import where as where
 from hlofront.numpy.sets import intersect1d as intersect1d

@@ -8,6 +8,7 @@ from hlofront.base.dtypes import bit_width, check_user_dtype_supported, issubdty
 from hlofront.core.aval import typeof
 from hlofront.numpy.creation import copy
 from hlofront.numpy.like import like
+from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.shape import as_array
 from hlofront.numpy.ufuncs import any_operand

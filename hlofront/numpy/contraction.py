@@ -1,476 +1,570 @@
-"""Products summed over axes: dot, matmul and their kin; convolutions."""
+"""Products of matrices and vectors: dot, matmul, tensordot, outer, kron, cross, trace."""
 
-import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
-from hlofront.numpy.matrices import take_diagonal
-from hlofront.numpy.promotion import (
-    operands,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    with_rank,
-)
-from hlofront.numpy.reductions import sum as _sum
-from hlofront.numpy.ufuncs import any_operand, is_complex, refuse_out
-from hlofront.primitives import convolving, converting, elementwise, shaping, slicing
+from hlofront.numpy.promotion import choose, host_scalar, operands, promote_args, promote_dtypes
+from hlofront.numpy.reductions import SUM, accumulated
+from hlofront.numpy.ufuncs import is_complex, refuse_out
+from hlofront.primitives import comparing, creating, elementwise
 from hlofront.primitives.contracting import dot_general
-from hlofront.primitives.shaping import ascending, refuse_sharding
-from hlofront.runtime.operation import operation
+from hlofront.primitives.shaping import ascending, expand_dims, reshape, squeeze, transpose
+from hlofront.primitives.slicing import concatenate, index_in_dim
+from hlofront.runtime.operation import is_operand, operation
 
-_STATIC = ("precision", "preferred_element_type", "out_sharding")
+__all__ = [
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "trace",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
+
+_PRECISION = ("precision", "preferred_element_type")
 
 
-# ---- what contractions share -------------------------------------------------------------------
+# ---- what products share -----------------------------------------------------------------------
 
 
-def two_operands(name: str, a: Any, b: Any, preferred: Any) -> tuple[Any, Any, Any, bool]:
-    """The operands, the dtype of their sums of products, and whether the result is weak."""
-    (a, b), avals = operands(name, (a, b))
-    if preferred is None:
-        dtype, weak = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))
-    else:
-        dtype, weak = check_user_dtype_supported(preferred, name), False
-    return a, b, dtype, weak
+def product_dtype(name: str, preferred: Any, *avals: ShapedArray) -> Any:
+    """The dtype in which products are summed: the one asked for, or the operands' common one."""
+    if preferred is not None:
+        return check_user_dtype_supported(preferred, name)
+    first = avals[0].dtype
+    for aval in avals:
+        if aval.dtype is not first:
+            return lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[0]
+    return first
 
 
-def contract(
+def _contract(
+    name: str,
     a: Any,
     b: Any,
-    summed: tuple[Sequence[int], Sequence[int]],
-    batch: tuple[Sequence[int], Sequence[int]],
+    axes: tuple[tuple[int, ...], tuple[int, ...]],
     precision: Any,
-    dtype: Any,
-    weak: bool = False,
+    preferred: Any,
+    out_sharding: Any = None,
 ) -> Any:
-    """dot_general of operands whose dtypes may differ, with sums in `dtype`."""
-    result = dot_general(a, b, (summed, batch), precision, dtype)
-    return converting.convert(result, dtype, weak)
+    """The sums of products over axes, none of them batch axes."""
+    return dot_general(
+        a,
+        b,
+        (axes, ((), ())),
+        precision,
+        product_dtype(name, preferred, typeof(a), typeof(b)),
+        out_sharding=out_sharding,
+    )
 
 
-def _refuse_sharding(name: str, out_sharding: Any) -> None:
-    if out_sharding is not None:
-        raise refuse_sharding(f"jnp.{name}", "out_sharding", out_sharding)
-
-
-# ---- matmul ------------------------------------------------------------------------------------
-
-
-@operation(static_argnames=_STATIC)
-@like(np.matmul)
-def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
-    """Products of matrices, in batches: the axes before the last two broadcast.
-
-    Args:
-      a, b: arrays of one axis or more.
-      precision: as in lax.dot_general.
-      preferred_element_type: the dtype of the sums and of the result.
-      out_sharding: None.
-
-    Raises:
-      ValueError: if an operand is a scalar, or batches do not broadcast.
-      TypeError: if the sizes of the axes that are summed over differ.
-    """
-    _refuse_sharding("matmul", out_sharding)
-    a, b, dtype, weak = two_operands("matmul", a, b, preferred_element_type)
-    for position, x in enumerate((a, b)):
-        if not typeof(x).ndim:
-            raise ValueError(
-                f"matmul: operand {position} is a scalar, and at least one axis is wanted. "
-                "Multiply by scalars with *."
-            )
-    a_shape, b_shape = typeof(a).shape, typeof(b).shape
-    a_batch, b_batch = a_shape[:-2], b_shape[:-2]
-    count = max(len(a_batch), len(b_batch))
-    a_sizes = (None,) * (count - len(a_batch)) + a_batch
-    b_sizes = (None,) * (count - len(b_batch)) + b_batch
-    # Sizes of 1 are dropped, so that nothing is repeated; what both lack comes back at the end.
-    absent = (None, 1)
-    both, a_only, b_only, ones = [], [], [], []
-    for i, (m, n) in enumerate(zip(a_sizes, b_sizes, strict=True)):
-        if m in absent and n in absent:
-            ones.append(i)
-        elif n in absent:
-            a_only.append(i)
-        elif m in absent:
-            b_only.append(i)
-        elif m == n:
-            both.append(i)
-        else:
-            raise ValueError(
-                f"matmul: batches of operands of shapes {a_shape} and {b_shape} do not broadcast"
-            )
-    a = _squeezed(a, [i for i, size in enumerate(a_batch) if size == 1])
-    b = _squeezed(b, [i for i, size in enumerate(b_batch) if size == 1])
-    a_axes = [i for i, size in enumerate(a_sizes) if size not in absent]
-    b_axes = [i for i, size in enumerate(b_sizes) if size not in absent]
-    batch = [a_axes.index(i) for i in both], [b_axes.index(i) for i in both]
-    summed = [typeof(a).ndim - 1], [max(typeof(b).ndim - 2, 0)]
-    result = contract(a, b, summed, batch, precision, dtype, weak)
-    # The result has the common batch axes, then the others of a, its row, and those of b.
-    row, column = (["row"] if len(a_shape) > 1 else []), (["column"] if len(b_shape) > 1 else [])
-    places = [*both, *a_only, *row, *b_only, *column]
-    wanted = [*sorted([*both, *a_only, *b_only]), *row, *column]
-    result = shaping.transpose(result, tuple([places.index(place) for place in wanted]))
-    if ones:
-        shape = typeof(result).shape
-        batch_axes = [i for i in range(count) if i not in ones]
-        kept = [*batch_axes, *range(count, count + len(row) + len(column))]
-        full = [1] * (count + len(row) + len(column))
-        for axis, size in zip(kept, shape, strict=True):
-            full[axis] = size
-        result = shaping.broadcast_in_dim(result, tuple(full), tuple(kept))
-    return result
-
-
-def _squeezed(x: Any, axes: list[int]) -> Any:
-    return shaping.squeeze(x, axes) if axes else x
-
-
-def _check_core(name: str, x: Any, ndim: int, wanted: str) -> None:
-    if typeof(x).ndim < ndim:
-        raise ValueError(f"{name} wants {wanted}, got shape {typeof(x).shape}")
-
-
-@operation
-@like(np.matvec)
-def matvec(x1, x2, /):
-    """Products of matrices and vectors, in batches that broadcast."""
-    x1, x2, dtype, weak = two_operands("matvec", x1, x2, None)
-    _check_core("matvec", x1, 2, "matrices first")
-    _check_core("matvec", x2, 1, "vectors second")
-    if typeof(x2).ndim == 1:
-        return contract(x1, x2, ([typeof(x1).ndim - 1], [0]), ((), ()), None, dtype, weak)
-    columns = shaping.expand_dims(x2, (typeof(x2).ndim,))
-    result = matmul.__wrapped__(x1, columns)
-    return shaping.squeeze(result, (typeof(result).ndim - 1,))
-
-
-@operation
-@like(np.vecmat)
-def vecmat(x1, x2, /):
-    """Products of conjugated vectors and matrices, in batches that broadcast."""
-    x1, x2, dtype, weak = two_operands("vecmat", x1, x2, None)
-    _check_core("vecmat", x1, 1, "vectors first")
-    _check_core("vecmat", x2, 2, "matrices second")
-    x1 = _conjugated(x1)
-    if typeof(x1).ndim == 1 and typeof(x2).ndim == 2:
-        return contract(x1, x2, ([0], [0]), ((), ()), None, dtype, weak)
-    rows = shaping.expand_dims(x1, (typeof(x1).ndim - 1,))
-    result = matmul.__wrapped__(rows, x2)
-    return shaping.squeeze(result, (typeof(result).ndim - 2,))
-
-
-def _conjugated(x: Any) -> Any:
+def _conjugate(x: Any) -> Any:
     return elementwise.conj(x) if is_complex(typeof(x)) else x
 
 
-# ---- dot and its kin ---------------------------------------------------------------------------
+def _flat(x: Any) -> Any:
+    return reshape(x, (typeof(x).size,))
 
 
-@operation(static_argnames=_STATIC)
+class BatchedDot(NamedTuple):
+    """How a product over one axis, whose batch axes broadcast, is one dot_general."""
+
+    # The batch axes of size 1, which are dropped.
+    lhs_dropped: tuple[int, ...]
+    rhs_dropped: tuple[int, ...]
+    dimension_numbers: Any
+    # How the result's axes come into order, or None if they are; and which of size 1 are missing.
+    permutation: tuple[int, ...] | None
+    missing: tuple[int, ...]
+
+
+@lru_cache(maxsize=4096)
+def batched_dot(
+    lhs: tuple[int, ...],
+    rhs: tuple[int, ...],
+    lhs_batch: int,
+    rhs_batch: int,
+    lhs_axis: int,
+    rhs_axis: int,
+) -> BatchedDot | None:
+    """The plan for operands of these shapes, or None if their batch axes do not broadcast.
+
+    Args:
+      lhs: the shape of one operand: batch axes, then at most two others.
+      rhs: the shape of the other one.
+      lhs_batch: how many axes are batch axes.
+      rhs_batch: how many axes of the other are.
+      lhs_axis: which axis is summed over.
+      rhs_axis: which axis of the other is.
+    """
+    count = max(lhs_batch, rhs_batch)
+    # The batch axes are matched from the last one on: a missing one has a negative number.
+    lhs_dropped, rhs_dropped, missing, batch = [], [], [], []
+    lhs_place: dict[int, int] = {}
+    rhs_place: dict[int, int] = {}
+    for place in range(count):
+        i, j = place - (count - lhs_batch), place - (count - rhs_batch)
+        if i < 0:
+            rhs_place[j] = place
+        elif j < 0:
+            lhs_place[i] = place
+        elif lhs[i] == rhs[j] == 1:
+            lhs_dropped.append(i)
+            rhs_dropped.append(j)
+            missing.append(place)
+        elif lhs[i] == 1:
+            lhs_dropped.append(i)
+            rhs_place[j] = place
+        elif rhs[j] == 1:
+            rhs_dropped.append(j)
+            lhs_place[i] = place
+        elif lhs[i] == rhs[j]:
+            batch.append((i, j, place))
+        else:
+            return None
+    lhs_kept = [i for i in range(len(lhs)) if i not in lhs_dropped]
+    rhs_kept = [j for j in range(len(rhs)) if j not in rhs_dropped]
+    numbers = (
+        ((lhs_kept.index(lhs_axis),), (rhs_kept.index(rhs_axis),)),
+        (
+            tuple([lhs_kept.index(i) for i, _, _ in batch]),
+            tuple([rhs_kept.index(j) for _, j, _ in batch]),
+        ),
+    )
+    # Axes that are neither batch axes nor summed over come last, those of lhs first.
+    lhs_used = {lhs_axis, *(i for i, _, _ in batch)}
+    rhs_used = {rhs_axis, *(j for _, j, _ in batch)}
+    places = [
+        *(place for _, _, place in batch),
+        *(lhs_place.get(i, count) for i in lhs_kept if i not in lhs_used),
+        *(rhs_place.get(j, count + 1) for j in rhs_kept if j not in rhs_used),
+    ]
+    order = tuple(sorted(range(len(places)), key=places.__getitem__))
+    return BatchedDot(
+        tuple(lhs_dropped),
+        tuple(rhs_dropped),
+        numbers,
+        None if order == ascending(len(order)) else order,
+        tuple(missing),
+    )
+
+
+def _batched(
+    name: str,
+    a: Any,
+    b: Any,
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    others: tuple[int, int],
+    axes: tuple[int, int],
+    precision: Any,
+    preferred: Any,
+    out_sharding: Any = None,
+) -> Any:
+    """The product over one axis of each; all but the last `others` axes are batch axes.
+
+    Raises:
+      ValueError: if batch axes do not broadcast.
+      TypeError: if the sizes of the axes differ.
+    """
+    plan = batched_dot(
+        lhs.shape,
+        rhs.shape,
+        lhs.ndim - others[0],
+        rhs.ndim - others[1],
+        lhs.ndim + axes[0],
+        rhs.ndim + axes[1],
+    )
+    if plan is None:
+        raise ValueError(
+            f"Incompatible types for {name} arguments: {lhs.str_short()} and {rhs.str_short()}. "
+            "The axes before those multiplied must broadcast."
+        )
+    if plan.lhs_dropped:
+        a = squeeze(a, plan.lhs_dropped)
+    if plan.rhs_dropped:
+        b = squeeze(b, plan.rhs_dropped)
+    result = dot_general(
+        a,
+        b,
+        plan.dimension_numbers,
+        precision,
+        product_dtype(name, preferred, lhs, rhs),
+        out_sharding=out_sharding,
+    )
+    if plan.permutation is not None:
+        result = transpose(result, plan.permutation)
+    return expand_dims(result, plan.missing) if plan.missing else result
+
+
+def _check_ndim(name: str, position: int, aval: ShapedArray, least: int) -> None:
+    if aval.ndim < least:
+        raise ValueError(
+            f"{name} input operand {position} must have ndim at least {least}, but it has ndim "
+            f"{aval.ndim}" + (". Multiply by a scalar with *." if name == "matmul" else "")
+        )
+
+
+# ---- products of matrices ----------------------------------------------------------------------
+
+
+@operation(static_argnames=(*_PRECISION, "out_sharding"))
+@like(np.matmul)
+def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
+    """Product of matrices: of the last two axes, one for each index of the axes before.
+
+    Args:
+      a: of shape (..., m, n), or (n,) for a row.
+      b: of shape (..., n, k), or (n,) for a column.
+      precision: see `lax.Precision`.
+      preferred_element_type: the dtype of the sums and of the result; by default the operands'
+        common one.
+      out_sharding: how the result is laid out over devices.
+
+    Raises:
+      ValueError: if an operand is a scalar, or the axes before do not broadcast.
+      TypeError: if the sizes of n differ.
+    """
+    (a, b), (lhs, rhs) = operands("matmul", (a, b))
+    _check_ndim("matmul", 0, lhs, 1)
+    _check_ndim("matmul", 1, rhs, 1)
+    matrices = (2 if lhs.ndim > 1 else 1, 2 if rhs.ndim > 1 else 1)
+    axes = (-1, -matrices[1])
+    return _batched(
+        "matmul", a, b, lhs, rhs, matrices, axes, precision, preferred_element_type, out_sharding
+    )
+
+
+@operation(static_argnames=(*_PRECISION, "out_sharding"))
 @like(np.dot)
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """Sums of products over the last axis of `a` and the last but one of `b`, or its only one.
 
+    A scalar multiplies. The axes of the result are the others of `a`, then the others of `b`:
+    where matrices are stacked, `matmul` is wanted.
+
     Args:
-      a, b: arrays or scalars.
-      precision: as in lax.dot_general.
+      a: of shape (..., n).
+      b: of shape (..., n, k) or (n,).
+      precision: see `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result.
-      out_sharding: None.
+      out_sharding: how the result is laid out over devices.
 
-    Raises TypeError if the sizes of the axes differ.
+    Raises:
+      TypeError: if the sizes of n differ.
     """
-    _refuse_sharding("dot", out_sharding)
-    a, b, dtype, weak = two_operands("dot", a, b, preferred_element_type)
-    a_ndim, b_ndim = typeof(a).ndim, typeof(b).ndim
-    summed = ((a_ndim - 1,), (max(b_ndim - 2, 0),)) if a_ndim and b_ndim else ((), ())
-    return contract(a, b, summed, ((), ()), precision, dtype, weak)
+    (a, b), (lhs, rhs) = operands("dot", (a, b))
+    if not lhs.ndim or not rhs.ndim:
+        axes = ((), ())
+    else:
+        axes = ((lhs.ndim - 1,), (rhs.ndim - 2 if rhs.ndim > 1 else 0,))
+    return _contract("dot", a, b, axes, precision, preferred_element_type, out_sharding)
 
 
-@operation(static_argnames=("precision", "preferred_element_type"))
-@like(np.inner)
-def inner(a, b, *, precision=None, preferred_element_type=None):
-    """Sums of products over the last axes; with a scalar, products. TypeError if sizes differ."""
-    (a, b), avals = operands("inner", (a, b))
-    if not avals[0].shape or not avals[1].shape:
-        a, b = promote_dtypes(a, b)
-        product = elementwise.mul(a, b)
-        if preferred_element_type is None:
-            return product
-        dtype = check_user_dtype_supported(preferred_element_type, "inner")
-        return converting.convert(product, dtype, False)
-    a, b, dtype, weak = two_operands("inner", a, b, preferred_element_type)
-    summed = ((typeof(a).ndim - 1,), (typeof(b).ndim - 1,))
-    return contract(a, b, summed, ((), ()), precision, dtype, weak)
+@operation
+@like(getattr(np, "matvec", np.matmul))
+def matvec(x1, x2, /):
+    """Products of matrices and columns: (..., m, n) and (..., n) give (..., m).
+
+    Raises:
+      ValueError: if x1 has fewer than two axes, or the axes before do not broadcast.
+      TypeError: if the sizes of n differ.
+    """
+    (x1, x2), (lhs, rhs) = operands("matvec", (x1, x2))
+    _check_ndim("matvec", 0, lhs, 2)
+    _check_ndim("matvec", 1, rhs, 1)
+    return _batched("matvec", x1, x2, lhs, rhs, (2, 1), (-1, -1), None, None)
 
 
-def _as_list(x: Any) -> Any:
-    """The elements of an array along one axis."""
-    return x if typeof(x).ndim == 1 else shaping.reshape(x, (typeof(x).size,))
+@operation
+@like(getattr(np, "vecmat", np.matmul))
+def vecmat(x1, x2, /):
+    """Products of conjugated rows and matrices: (..., n) and (..., n, m) give (..., m).
+
+    Raises:
+      ValueError: if x2 has fewer than two axes, or the axes before do not broadcast.
+      TypeError: if the sizes of n differ.
+    """
+    (x1, x2), (lhs, rhs) = operands("vecmat", (x1, x2))
+    _check_ndim("vecmat", 0, lhs, 1)
+    _check_ndim("vecmat", 1, rhs, 2)
+    return _batched("vecmat", _conjugate(x1), x2, lhs, rhs, (1, 2), (-1, -2), None, None)
 
 
-@operation(static_argnames=("precision", "preferred_element_type"))
+# ---- products of vectors -----------------------------------------------------------------------
+
+
+@operation(static_argnames=_PRECISION)
 @like(np.vdot)
 def vdot(a, b, *, precision=None, preferred_element_type=None):
-    """The sum of all products of elements, those of `a` conjugated. TypeError if sizes differ."""
-    a, b, dtype, weak = two_operands("vdot", a, b, preferred_element_type)
-    a, b = _as_list(_conjugated(a)), _as_list(b)
-    return contract(a, b, ((0,), (0,)), ((), ()), precision, dtype, weak)
+    """Sum of the products of all elements, those of `a` conjugated.
+
+    Raises:
+      TypeError: if there are not as many elements in both.
+    """
+    (a, b), _ = operands("vdot", (a, b))
+    a, b = _flat(_conjugate(a)), _flat(b)
+    return _contract("vdot", a, b, ((0,), (0,)), precision, preferred_element_type)
 
 
-@operation(static_argnames=("axis", "precision", "preferred_element_type"))
-@like(np.vecdot)
+@operation(static_argnames=("axis", *_PRECISION))
+@like(getattr(np, "vecdot", np.vdot))
 def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
     """Sums of products along an axis, those of x1 conjugated; the other axes broadcast.
 
     Raises:
-      ValueError: if the sizes along the axis differ, the others do not broadcast, or an operand
-        has no such axis.
+      ValueError: if the other axes do not broadcast, or the sizes along the axis differ.
     """
-    x1, x2, dtype, weak = two_operands("vecdot", x1, x2, preferred_element_type)
-    shapes = typeof(x1).shape, typeof(x2).shape
-    for shape in shapes:
-        if not shape:
-            raise np.exceptions.AxisError(f"vecdot wants arrays with an axis, got shapes {shapes}")
-    axes = [canonical_axis(axis, len(shape)) for shape in shapes]
-    if shapes[0][axes[0]] != shapes[1][axes[1]]:
-        raise ValueError(f"vecdot: sizes differ along axis {axis}: shapes {shapes[0]}, {shapes[1]}")
-    x1, x2 = (_last(x, i) for x, i in zip((_conjugated(x1), x2), axes, strict=True))
-    rows = shaping.expand_dims(x1, (typeof(x1).ndim - 1,))
-    columns = shaping.expand_dims(x2, (typeof(x2).ndim,))
-    if typeof(x1).ndim == typeof(x2).ndim == 1:
-        return contract(x1, x2, ((0,), (0,)), ((), ()), precision, dtype, weak)
-    result = matmul.__wrapped__(
-        rows, columns, precision=precision, preferred_element_type=preferred_element_type
-    )
-    ndim = typeof(result).ndim
-    return shaping.squeeze(result, (ndim - 2, ndim - 1))
-
-
-def _last(x: Any, axis: int) -> Any:
-    """An array with one of its axes moved to the end."""
-    ndim = typeof(x).ndim
-    return shaping.transpose(x, (*(i for i in range(ndim) if i != axis), axis))
-
-
-@operation(static_argnames=("axes", *_STATIC))
-def _tensordot(a, b, axes, precision, preferred_element_type, out_sharding):
-    _refuse_sharding("tensordot", out_sharding)
-    a, b, dtype, weak = two_operands("tensordot", a, b, preferred_element_type)
-    a_shape, b_shape = typeof(a).shape, typeof(b).shape
-    if isinstance(axes, int):
-        if axes > min(len(a_shape), len(b_shape)):
-            raise TypeError(
-                f"tensordot: {axes} axes are to be summed over, and the operands have shapes "
-                f"{a_shape} and {b_shape}"
-            )
-        summed = ascending(len(a_shape))[len(a_shape) - axes :], ascending(axes)
-    else:
-        summed = tuple(
-            tuple([canonical_axis(axis, len(shape)) for axis in given])
-            for given, shape in zip(axes, (a_shape, b_shape), strict=True)
+    (x1, x2), (lhs, rhs) = operands("vecdot", (x1, x2))
+    _check_ndim("vecdot", 0, lhs, 1)
+    _check_ndim("vecdot", 1, rhs, 1)
+    i, j = canonical_axis(axis, lhs.ndim), canonical_axis(axis, rhs.ndim)
+    if lhs.shape[i] != rhs.shape[j]:
+        raise ValueError(
+            f"vecdot requires equal sizes along axis {axis}: got shapes {lhs.shape} and {rhs.shape}"
         )
-        if len(summed[0]) != len(summed[1]):
-            raise TypeError(
-                f"tensordot wants as many axes of each operand, got {summed[0]} and {summed[1]}"
-            )
-    return contract(a, b, summed, ((), ()), precision, dtype, weak)
+    x1, x2 = _axis_last(_conjugate(x1), i), _axis_last(x2, j)
+    lhs, rhs = typeof(x1), typeof(x2)
+    return _batched("vecdot", x1, x2, lhs, rhs, (1, 1), (-1, -1), precision, preferred_element_type)
 
 
-@like(np.tensordot)
-def tensordot(
-    a: Any,
-    b: Any,
-    axes: Any = 2,
-    *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
-) -> Any:
-    """Sums of products over any axes.
+def _axis_last(x: Any, axis: int) -> Any:
+    ndim = typeof(x).ndim
+    return transpose(x, (*(i for i in range(ndim) if i != axis), axis))
 
-    Args:
-      a, b: arrays.
-      axes: how many of the last axes of `a` meet as many first ones of `b`; or a pair of which
-        axes of each, an integer or a sequence of them.
-      precision: as in lax.dot_general.
-      preferred_element_type: the dtype of the sums and of the result.
-      out_sharding: None.
 
-    Raises TypeError if numbers or sizes of the axes differ, ValueError if there is no such axis.
+@operation(static_argnames=_PRECISION)
+@like(np.inner)
+def inner(a, b, *, precision=None, preferred_element_type=None):
+    """Sums of products over the last axes; a scalar multiplies.
+
+    Raises:
+      TypeError: if the sizes of the last axes differ.
     """
-    try:
-        axes = operator.index(axes)
-    except TypeError:
-        try:
-            first, second = axes
-            axes = (_integers(first), _integers(second))
-        except (TypeError, ValueError):
-            raise TypeError(
-                "tensordot: axes must be an integer, a pair of integers, or a pair of sequences "
-                f"of integers, got {axes!r}"
-            ) from None
-    return _tensordot(a, b, axes, precision, preferred_element_type, out_sharding)
-
-
-def _integers(axes: Any) -> tuple[int, ...]:
-    if isinstance(axes, list | tuple | np.ndarray):
-        return tuple(map(operator.index, axes))
-    return (operator.index(axes),)
-
-
-# ---- products of all with all ------------------------------------------------------------------
+    (a, b), (lhs, rhs) = operands("inner", (a, b))
+    axes = ((lhs.ndim - 1,), (rhs.ndim - 1,)) if lhs.ndim and rhs.ndim else ((), ())
+    return _contract("inner", a, b, axes, precision, preferred_element_type)
 
 
 @operation
 @like(np.outer)
 def outer(a, b, out=None):
-    """The product of each element of `a`, down, with each of `b`, along."""
+    """Products of each element of `a` with each of `b`: a matrix, whatever their shapes."""
     refuse_out("outer", out)
-    a, b = promote_dtypes(*operands("outer", (a, b))[0])
-    a, b = _as_list(a), _as_list(b)
-    return elementwise.mul(shaping.expand_dims(a, (1,)), shaping.expand_dims(b, (0,)))
+    (a, b), _ = operands("outer", (a, b))
+    a, b = promote_dtypes(a, b)
+    return elementwise.mul(expand_dims(_flat(a), (1,)), expand_dims(_flat(b), (0,)))
+
+
+# ---- tensordot ---------------------------------------------------------------------------------
+
+
+@like(np.tensordot)
+def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
+    """Sums of products over several axes: the last of `a` and the first of `b`, or those named.
+
+    Args:
+      a: an array.
+      b: an array.
+      axes: how many axes; or a pair, for `a` and for `b`, of an axis or a sequence of axes.
+      precision: see `lax.Precision`.
+      preferred_element_type: the dtype of the sums and of the result.
+      out_sharding: how the result is laid out over devices.
+
+    Raises:
+      TypeError: if there are no such axes, or their sizes differ.
+    """
+    return _tensordot(
+        a,
+        b,
+        axes=_hashable_axes(axes),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
+
+
+def _hashable_axes(axes: Any) -> Any:
+    if isinstance(axes, tuple | list | np.ndarray):
+        return tuple([_hashable_axes(axis) for axis in axes])
+    return axes
+
+
+@operation(static_argnames=("axes", *_PRECISION, "out_sharding"))
+def _tensordot(a, b, *, axes, precision, preferred_element_type, out_sharding):
+    (a, b), (lhs, rhs) = operands("tensordot", (a, b))
+    pair = _tensordot_axes(axes, lhs, rhs)
+    return _contract("tensordot", a, b, pair, precision, preferred_element_type, out_sharding)
+
+
+def _is_integer(x: Any) -> bool:
+    return hasattr(x, "__index__")
+
+
+def _tensordot_axes(
+    axes: Any, lhs: ShapedArray, rhs: ShapedArray
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if _is_integer(axes):
+        count = max(int(axes), 0)
+        if count > min(lhs.ndim, rhs.ndim):
+            raise TypeError(
+                f"Number of tensordot axes (axes {count}) exceeds input ranks ({lhs.shape} and "
+                f"{rhs.shape})"
+            )
+        return ascending(lhs.ndim)[lhs.ndim - count :], ascending(count)
+    if isinstance(axes, tuple) and len(axes) == 2:
+        left, right = axes
+        if _is_integer(left) and _is_integer(right):
+            left, right = (left,), (right,)
+        if isinstance(left, tuple) and isinstance(right, tuple):
+            if len(left) != len(right):
+                raise TypeError(
+                    f"tensordot requires axes lists to have equal length, got {left} and {right}."
+                )
+            return (
+                tuple([canonical_axis(axis, lhs.ndim) for axis in left]),
+                tuple([canonical_axis(axis, rhs.ndim) for axis in right]),
+            )
+    raise TypeError(
+        "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of "
+        f"ints; got {axes!r}."
+    )
+
+
+# ---- kron, cross, trace ------------------------------------------------------------------------
 
 
 @operation
 @like(np.kron)
 def kron(a, b):
-    """A matrix of blocks: each is an element of `a` times the whole of `b`. Any rank."""
-    a, b = promote_dtypes(*operands("kron", (a, b))[0])
+    """Kronecker product: `b` once for each element of `a`, multiplied by it."""
+    a, b = promote_args("kron", a, b)
     ndim = max(typeof(a).ndim, typeof(b).ndim)
-    a, b = (with_rank(x, typeof(x).shape, ndim) for x in (a, b))
-    shape = [m * n for m, n in zip(typeof(a).shape, typeof(b).shape, strict=True)]
-    a = shaping.expand_dims(a, range(1, 2 * ndim, 2))
-    b = shaping.expand_dims(b, range(0, 2 * ndim, 2))
-    return shaping.reshape(elementwise.mul(a, b), tuple(shape))
+    a, b = (expand_dims(x, ascending(ndim - typeof(x).ndim)) for x in (a, b))
+    shapes = zip(typeof(a).shape, typeof(b).shape, strict=True)
+    a = expand_dims(a, range(1, 2 * ndim, 2))
+    b = expand_dims(b, range(0, 2 * ndim, 2))
+    return reshape(elementwise.mul(a, b), tuple([m * n for m, n in shapes]))
 
 
 @operation(static_argnames=("axisa", "axisb", "axisc", "axis"))
 @like(np.cross)
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """Cross products of vectors of two or three components; of two with two, the third alone.
+    """Vector product along an axis of size 2 or 3; the other axes broadcast.
 
-    Raises ValueError if there are other numbers of components.
+    Of two vectors of size 2 it is the third component, and the axis is gone.
+
+    Raises:
+      ValueError: if a size along the axis is neither 2 nor 3.
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = promote_dtypes(*operands("cross", (a, b))[0])
-    vectors = [
-        _components("cross", x, axis) for x, axis in ((a, axisa), (b, axisb))
-    ]
-    (a, b), sizes = vectors, tuple(map(len, vectors))
-    times, minus = elementwise.mul, elementwise.sub
-    shape = shaping.broadcast_shapes(typeof(a[0]).shape, typeof(b[0]).shape)
-    a, b = ([_broadcast(x, shape) for x in vector] for vector in (a, b))
-    third = minus(times(a[0], b[1]), times(a[1], b[0]))
-    if sizes == (2, 2):
-        return third
-    zero = elementwise.sub(a[0], a[0]) if 2 in sizes else None
-    a, b = ([*vector, zero] if len(vector) == 2 else vector for vector in (a, b))
-    result = [
-        minus(times(a[1], b[2]), times(a[2], b[1])),
-        minus(times(a[2], b[0]), times(a[0], b[2])),
-        third,
-    ]
-    axisc = canonical_axis(axisc, len(shape) + 1)
-    return slicing.concatenate([shaping.expand_dims(x, (axisc,)) for x in result], axisc)
+    (a, b), (lhs, rhs) = operands("cross", (a, b))
+    i, j = canonical_axis(axisa, lhs.ndim), canonical_axis(axisb, rhs.ndim)
+    for size in (lhs.shape[i], rhs.shape[j]):
+        if size not in (2, 3):
+            raise ValueError(
+                "Dimension must be either 2 or 3 for cross product: got sizes "
+                f"{lhs.shape[i]} and {rhs.shape[j]}"
+            )
+    x, y = _components(a, i), _components(b, j)
+
+    def minor(m: int, n: int) -> Any:
+        return elementwise.sub(_product(x[m], y[n]), _product(x[n], y[m]))
+
+    if len(x) == len(y) == 2:
+        return minor(0, 1)
+    for vector in (x, y):
+        if len(vector) == 2:
+            vector.append(host_scalar(0, typeof(vector[0]).dtype))
+    parts = [minor(1, 2), minor(2, 0), minor(0, 1)]
+    shape = max((typeof(part).shape for part in parts), key=len)
+    at = canonical_axis(axisc, len(shape) + 1)
+    return concatenate([expand_dims(part, (at,)) for part in parts], at)
 
 
-def _components(name: str, x: Any, axis: int) -> list[Any]:
-    shape = typeof(x).shape
-    axis = canonical_axis(axis, len(shape))
-    if shape[axis] not in (2, 3):
-        raise ValueError(
-            f"{name} wants vectors of 2 or 3 components, got shape {shape} with axis {axis}"
-        )
-    return [slicing.index_in_dim(x, i, axis, keepdims=False) for i in range(shape[axis])]
+def _components(x: Any, axis: int) -> list[Any]:
+    return [index_in_dim(x, k, axis, keepdims=False) for k in range(typeof(x).shape[axis])]
 
 
-def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
-    own = typeof(x).shape
-    if own == shape:
-        return x
-    return shaping.broadcast_in_dim(x, shape, ascending(len(shape))[len(shape) - len(own) :])
+def _product(a: Any, b: Any) -> Any:
+    return elementwise.mul(*promote_args("cross", a, b))
 
 
-@operation(static_argnames=("offset", "axis1", "axis2", "dtype"))
+@operation(static_argnames=("axis1", "axis2", "dtype"))
 @like(np.trace)
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    """The sums of the diagonals along two axes; integers of less than 32 bits are summed in 32.
-
-    Raises ValueError if there are no two such axes.
-    """
-    refuse_out("trace", out)
-    diagonal = take_diagonal("trace", any_operand("trace", a), offset, axis1, axis2)
-    return _sum.__wrapped__(diagonal, axis=-1, dtype=dtype)
-
-
-# ---- convolution -------------------------------------------------------------------------------
-
-_MODES = ("full", "same", "valid")
-
-
-def _convolution(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
-    a, v = promote_dtypes_inexact(*operands(name, (a, v))[0])
-    shapes = typeof(a).shape, typeof(v).shape
-    if len(shapes[0]) != 1 or len(shapes[1]) != 1:
-        raise ValueError(f"{name} wants arrays of one axis, got shapes {shapes[0]} and {shapes[1]}")
-    if not shapes[0][0] or not shapes[1][0]:
-        raise ValueError(f"{name}: inputs cannot be empty, got shapes {shapes[0]} and {shapes[1]}")
-    if mode not in _MODES:
-        raise ValueError(f"{name}: mode must be one of {_MODES}, got {mode!r}")
-    swapped = shapes[0][0] < shapes[1][0]
-    if name == "correlate":
-        v = _conjugated(v)
-    if swapped:
-        a, v = v, a
-    # The kernel of XLA's convolution is not reversed: it is a correlation.
-    if name == "convolve":
-        v = shaping.rev(v, (0,))
-    width = typeof(v).shape[0]
-    pads = {"full": (width - 1, width - 1), "valid": (0, 0), "same": (width // 2, (width - 1) // 2)}
-    result = convolving.conv_general_dilated(
-        shaping.expand_dims(a, (0, 1)),
-        shaping.expand_dims(v, (0, 1)),
-        (1,),
-        [pads[mode]] if not (swapped and name == "correlate") else [pads[mode][::-1]],
-        precision=precision,
-        preferred_element_type=preferred,
-    )
-    if swapped and name == "correlate":
-        result = shaping.rev(result, (2,))
-    return shaping.squeeze(result, (0, 1))
-
-
-@operation(static_argnames=("mode", "precision", "preferred_element_type"))
-@like(np.convolve)
-def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
-    """The convolution of two lists of numbers, as floats or complex numbers.
+    """Sum of the elements on a diagonal of the matrices that two axes make.
 
     Args:
-      a, v: arrays of one axis, not empty.
-      mode: "full" for all places where they overlap, "same" for as many as the longer one has,
-        "valid" for those where they overlap wholly.
-      precision: as in lax.conv_general_dilated.
-      preferred_element_type: the dtype of the sums and of the result.
+      a: of at least two axes.
+      offset: which diagonal: `i + offset == j` for those summed. It may be traced.
+      axis1: the axis of rows i.
+      axis2: the axis of columns j.
+      dtype: of the result; by default as that of `sum`.
+      out: must be None.
 
-    Raises ValueError for other arrays and modes.
+    Raises:
+      ValueError: if there are no such axes, or both are the same.
     """
-    return _convolution("convolve", a, v, mode, precision, preferred_element_type)
+    refuse_out("trace", out)
+    (a,), (aval,) = operands("trace", (a,))
+    i, j = canonical_axis(axis1, aval.ndim), canonical_axis(axis2, aval.ndim)
+    if i == j:
+        raise ValueError(f"trace wants two different axes, got axis1={axis1} and axis2={axis2}")
+    a = transpose(a, (*(k for k in range(aval.ndim) if k not in (i, j)), i, j))
+    aval = typeof(a)
+    shape = aval.shape[-2:]
+    index = np.dtype(np.int32)
+    rows = creating.broadcasted_iota(index, shape, 0)
+    columns = creating.broadcasted_iota(index, shape, 1)
+    offset = host_scalar(offset, index) if isinstance(offset, int) else offset
+    on = comparing.eq(*promote_dtypes(elementwise.add(*promote_dtypes(rows, offset)), columns))
+    a = choose("trace", on, a, host_scalar(0, aval.dtype))
+    return accumulated(SUM, a, (-2, -1), dtype)
 
 
-@operation(static_argnames=("mode", "precision", "preferred_element_type"))
-@like(np.correlate)
-def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
-    """The correlation of two lists of numbers, the second conjugated; arguments as convolve's."""
-    return _convolution("correlate", a, v, mode, precision, preferred_element_type)
+# ---- methods -----------------------------------------------------------------------------------
+
+_at = operation(matmul.__wrapped__, defers=True)
 
 
-ARRAY_METHODS = {"dot": dot, "trace": trace}
+@operation(defers=True)
+def _reflected_at(x, y):
+    """The product of matrices y @ x."""
+    return _matmul(y, x)
+
+
+def _tracer_at(self, other):
+    """The product of matrices self @ other."""
+    return _matmul(self, other) if is_operand(other) else NotImplemented
+
+
+def _tracer_reflected_at(self, other):
+    """The product of matrices other @ self."""
+    return _matmul(other, self) if is_operand(other) else NotImplemented
+
+
+_matmul = matmul.when_traced
+_at.when_traced = _tracer_at
+_reflected_at.when_traced = _tracer_reflected_at
+
+ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+    "__matmul__": _at,
+    "__rmatmul__": _reflected_at,
+    "dot": dot,
+    "trace": trace,
+}

@@ -1,1 +1,176 @@
 """Coordinates of elements: open grids, flat and multiple indices, masks of matrices."""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import check_user_dtype_supported, issubdtype, python_scalar_dtype
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_shape
+from hlofront.numpy.creation import ones
+from hlofront.numpy.index_entries import int32
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import broadcast_together, check_arraylike, promote_dtypes
+from hlofront.numpy.selecting import clamped, euclidean_remainder, host_value, nonzero
+from hlofront.numpy.shape import as_array
+from hlofront.numpy.ufuncs import any_operand
+from hlofront.primitives import elementwise, shaping
+from hlofront.primitives.converting import convert
+from hlofront.runtime.operation import operation
+
+
+@operation
+def _open_grid(args):
+    count = len(args)
+    grid = []
+    for i, x in enumerate(args):
+        x = any_operand("ix_", x)
+        aval = typeof(x)
+        if not aval.size and not issubdtype(aval.dtype, np.integer):
+            x = convert(x, python_scalar_dtype(int), False)
+        grid.append(shaping.reshape(x, (1,) * i + (aval.size,) + (1,) * (count - 1 - i)))
+    return tuple(map(as_array, grid))
+
+
+@like(np.ix_)
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Arrays of one axis as an index: each along an axis of its own; masks as their indices.
+
+    Raises:
+      ValueError: if an array does not have one axis.
+      ConcretizationTypeError: if a mask is traced.
+    """
+    check_arraylike("ix_", *args)
+    found = []
+    for x in args:
+        aval = typeof(x)
+        if aval.ndim != 1:
+            raise ValueError(
+                f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {aval.shape}"
+            )
+        found.append(nonzero(x)[0] if aval.dtype == bool else x)
+    return _open_grid(found) if found else ()
+
+
+@operation(static_argnames=("shape",))
+def _unravelled(indices, shape):
+    indices = any_operand("unravel_index", indices)
+    dtype = typeof(indices).dtype
+    if not issubdtype(dtype, np.integer):
+        raise TypeError(f"unravel_index wants indices of an integer dtype, got {dtype}")
+    total = math.prod(shape)
+    if total > np.iinfo(dtype).max:
+        indices, dtype = convert(indices, int32, False), int32
+    # Beyond the ends is what is nearest to them; negative ones count from the end.
+    flat = euclidean_remainder(clamped(indices, -total, total - 1), max(total, 1))
+    found: list[Any] = []
+    for size in shape[:0:-1]:
+        divisor = dtype.type(max(size, 1))
+        found.append(elementwise.rem(flat, divisor))
+        flat = elementwise.div(flat, divisor)
+    return (flat, *found[::-1]) if shape else ()
+
+
+@like(np.unravel_index)
+def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+    """Positions in a flattened array as indices into an array of this shape, one for each axis.
+
+    Negative positions count from the end, and those out of bounds are moved to the nearest.
+    """
+    return _unravelled(indices, canonical_shape(shape))
+
+
+_MODES = ("raise", "wrap", "clip", "ignore")
+
+
+@operation(static_argnames=("dims", "mode", "dtype"))
+def _raveled(indices, dims, mode, dtype):
+    indices = broadcast_together("ravel_multi_index", *promote_dtypes(*indices))
+    total: Any = None
+    for x, size in zip(indices, dims, strict=True):
+        if mode == "wrap":
+            x = euclidean_remainder(x, max(size, 1))
+        elif mode == "clip":
+            x = clamped(x, 0, max(size - 1, 0))
+        x = convert(x, dtype, False)
+        total = x if total is None else elementwise.add(elementwise.mul(total, dtype.type(size)), x)
+    return as_array(total)
+
+
+@like(np.ravel_multi_index)
+def ravel_multi_index(
+    multi_index: Sequence[Any],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: Any = None,
+) -> Any:
+    """Indices, an array for each axis, as positions in the flattened array.
+
+    Args:
+      multi_index: integers for each axis, which broadcast together.
+      dims: the shape of the array.
+      mode: what to do out of bounds: "wrap" takes indices modulo the sizes, "clip" moves them to
+        the nearest, "ignore" does nothing, and "raise", which takes no traced ones, raises.
+      order: "C", row by row, or "F", column by column.
+      dtype: of the result; by default the default integer one.
+
+    Raises:
+      ValueError: if indices are no integers, out of bounds by mode "raise", or the mode or order is
+        unknown.
+    """
+    dims = canonical_shape(dims)
+    found = list(multi_index)
+    if len(found) != len(dims):
+        raise AssertionError(f"len(multi_index)={len(found)} != len(dims)={len(dims)}")
+    check_arraylike("ravel_multi_index", *found)
+    for x in found:
+        if not issubdtype(typeof(x).dtype, np.integer):
+            raise ValueError(f"dtype={typeof(x).dtype!r} is not an integer type.")
+    if mode not in _MODES:
+        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
+    if order not in ("C", "F"):
+        raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
+    if mode == "raise":
+        for x, size in zip(found, dims, strict=True):
+            values = host_value(
+                x,
+                "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. "
+                "Use mode='wrap' or mode='clip' instead.",
+            )
+            if ((values < 0) | (values >= size)).any():
+                raise ValueError(
+                    f"invalid entry in coordinates array: got {values.min()} to {values.max()} for "
+                    f"an axis of size {size}. mode='wrap' and mode='clip' allow that."
+                )
+        mode = "ignore"
+    if order == "F":
+        found, dims = found[::-1], dims[::-1]
+    if dtype is None:
+        dtype = python_scalar_dtype(int)
+    else:
+        dtype = check_user_dtype_supported(dtype, "ravel_multi_index")
+    if not found:
+        return as_array(np.zeros((), dtype))
+    return _raveled(found, dims, mode, dtype)
+
+
+@like(np.mask_indices)
+def mask_indices(
+    n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None
+) -> tuple[Any, Any]:
+    """The indices that a function of matrices, such as triu, keeps of a matrix of n rows.
+
+    Args:
+      n: the number of rows and columns.
+      mask_func: is called with a matrix of ones and `k`.
+      k: such as which diagonal to begin at.
+      size: how many indices there are to be. See nonzero.
+    """
+    n = operator.index(n)
+    rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)
+    return rows, columns

@@ -85,7 +85,7 @@ def _without_inserted(array: Any, resolved: Resolved) -> Any:
 
 
 def in_common_dtype(array: Any, values: Any) -> tuple[Any, Any]:
-    """Both in the array's dtype where that holds the values' dtype, otherwise in their common one."""
+    """Both in the array's dtype where that holds the values, otherwise in their common one."""
     aval, other = typeof(array), typeof(values)
     dtype, weak = _common(aval, other)
     if dtype == aval.dtype:

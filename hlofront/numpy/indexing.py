@@ -6,16 +6,25 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
+from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import is_eager, process
-from hlofront.numpy.index_entries import ALL, Resolved, from_start, int32, place, resolve
+from hlofront.numpy.index_entries import (
+    ALL,
+    Placement,
+    Resolved,
+    from_start,
+    int32,
+    place,
+    resolve,
+)
+from hlofront.numpy.naming import named
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import broadcast_in_dim_p, rev_p, squeeze_p
 from hlofront.primitives.slicing import slice_in_dim, slice_p
-from hlofront.bridge.client import ArrayImpl
 from hlofront.runtime.operation import operation
 
 _MODE = GatherScatterMode
@@ -129,9 +138,7 @@ def _with_new_axes(array: Any, new: Any, shape: tuple[int, ...]) -> Any:
 # ---- by dynamic_slice --------------------------------------------------------------------------
 
 
-def _dynamically_sliced(
-    array: Any, entries: list[Any], sizes: tuple[int, ...], wrap: bool
-) -> Any:
+def _dynamically_sliced(array: Any, entries: list[Any], sizes: tuple[int, ...], wrap: bool) -> Any:
     starts, counts, dropped, backwards, new, shape = [], [], [], [], [], []
     axis = 0
     for entry in entries:
@@ -189,6 +196,7 @@ def _gathered(
 ) -> Any:
     placed = place(resolved, wrap)
     array = with_inserted(array, resolved)
+    refuse_empty_axes(placed, resolved.sizes)
     if 0 in placed.shape:
         result = full(placed.shape, 0, typeof(array).dtype)
     else:
@@ -207,6 +215,17 @@ def _gathered(
     return _with_new_axes(result, placed.new_axes, placed.full_shape)
 
 
+def refuse_empty_axes(placed: Placement, sizes: tuple[int, ...]) -> None:
+    """Raise the TypeError for what reads an element along an axis that has none."""
+    if 0 not in placed.shape:
+        for axis in placed.collapsed:
+            if not sizes[axis]:
+                raise TypeError(
+                    f"index is out of bounds for axis {axis} with size 0: there is no element "
+                    "that could be read."
+                )
+
+
 def with_inserted(array: Any, resolved: Resolved) -> Any:
     """The array with an axis of size 1 for each scalar boolean of an index."""
     return _with_new_axes(array, resolved.inserted, resolved.sizes)
@@ -223,6 +242,7 @@ VECTOR = (ARRAY,)
 
 
 @operation(static_argnames=("key",))
+@named("getitem")
 def _basic(array, key, *operands):
     """Read by ints and slices; `operands` are counted from 0, of slices the least index."""
     sizes = typeof(array).shape
@@ -276,6 +296,7 @@ def _basic(array, key, *operands):
 
 
 @operation(static_argnames=("key", "options"))
+@named("getitem")
 def _advanced(array, key, options, *operands):
     """Read by arrays as well; `operands` are as given, of slices the first index."""
     return read(array, rebuilt(key, typeof(array).shape, operands), *options)
@@ -341,7 +362,7 @@ def split(resolved: Resolved, options: Any) -> tuple[Any, ...]:
             key.append(INDEX)
             operands.append(min(max(entry, -0x8000_0000), 0x7FFF_FFFF))
         elif kind is tuple:
-            start, count, step, stop = entry
+            start, count, step, _ = entry
             if start == 0 or not count:
                 key.append(entry)
             else:
@@ -353,7 +374,7 @@ def split(resolved: Resolved, options: Any) -> tuple[Any, ...]:
             key.append(ARRAY)
             operands.append(entry)
     if resolved.inserted:
-        key.append(tuple(["inserted", *resolved.inserted]))
+        key.append(("inserted", *resolved.inserted))
     return tuple(key), options, *operands
 
 
@@ -400,7 +421,7 @@ def getitem_of_array(array: Any, index: Any) -> Any:
 
 
 def get(array: Any, index: Any, options: tuple[Any, ...]) -> Any:
-    """`array[index]` with the options of `.at[index].get`: mode, fill value, sorted, unique, wrap."""
+    """`array[index]` with the options of `.at[index].get`, as read() takes them."""
     resolved = resolve(index, array.aval.shape)
     if is_eager():
         return _advanced(array, *split(resolved, options))
@@ -409,42 +430,29 @@ def get(array: Any, index: Any, options: tuple[Any, ...]) -> Any:
 
 # ---- iteration ---------------------------------------------------------------------------------
 
-# This many rows are taken apart by one executable.
-_ROWS = 128
-
-
-@operation(static_argnames=("count",))
-def _rows(array, start, count):
-    part = process(
-        dynamic_slice_p,
-        (array, convert(start, int32, False), *[np.int32(0)] * (typeof(array).ndim - 1)),
-        {"slice_sizes": (count, *typeof(array).shape[1:])},
-    )
-    return tuple(_traced_rows(part))
-
-
-def _traced_rows(array: Any) -> Iterator[Any]:
-    for i in range(typeof(array).shape[0]):
-        yield process(squeeze_p, (slice_in_dim(array, i, i + 1),), {"dimensions": (0,)})
-
-
-def _eager_rows(array: Any, size: int) -> Iterator[Any]:
-    for start in range(0, size, _ROWS):
-        yield from _rows(array, start, min(_ROWS, size - start))
-
 
 def iterate(array: Any) -> Iterator[Any]:
-    """The rows of an array, along its first axis.
+    """The rows of a traced array, along its first axis.
 
     Raises TypeError for an array without axes.
     """
-    shape = array.aval.shape
-    if not shape:
+    if not array.aval.shape:
         raise TypeError("iteration over a 0-d array: it has no axis to go along.")
-    if is_eager() and type(array) is ArrayImpl:
-        return _eager_rows(array, shape[0])
-    return _traced_rows(array)
+    return _rows(array)
 
 
+def _rows(array: Any) -> Iterator[Any]:
+    for i in range(array.aval.shape[0]):
+        yield process(squeeze_p, (slice_in_dim(array, i, i + 1),), {"dimensions": (0,)})
+
+
+def _iterate_array(array: Any) -> Iterator[Any]:
+    return _rows_of_array(array)
+
+
+_rows_of_array = ArrayImpl.__iter__
+
+_iterate_array.when_traced = iterate  # type: ignore[attr-defined]
 getitem_of_array.when_traced = getitem  # type: ignore[attr-defined]
-ARRAY_METHODS = {"__getitem__": getitem_of_array, "__iter__": iterate}
+
+ARRAY_METHODS = {"__getitem__": getitem_of_array, "__iter__": _iterate_array}

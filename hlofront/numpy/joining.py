@@ -1,5 +1,6 @@
 """Joining arrays and splitting them."""
 
+import itertools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +10,10 @@ import numpy as np
 from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.core.trace import Tracer
 from hlofront.numpy.like import like
+from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import check_arraylike, promote_dtypes
+from hlofront.numpy.selecting import host_value
 from hlofront.numpy.shape import as_array, atleast_1d, atleast_2d, atleast_3d
 from hlofront.numpy.ufuncs import any_operand, refuse_out
 from hlofront.primitives import shaping, slicing
@@ -124,6 +126,7 @@ def _dstack(tup, dtype=None):
 
 
 @operation
+@named("column_stack")
 def _column_stack(tup):
     arrays = []
     for x in _members("column_stack", tup):
@@ -160,6 +163,7 @@ def column_stack(tup: Any) -> Any:
 
 
 @operation
+@named("block")
 def _block(arrays):
     result, _ = _block_of(arrays, _depth(arrays))
     return result
@@ -211,7 +215,7 @@ def _split(ary, name, sections, axis):
     size = shape[axis]
     if type(sections) is tuple:
         bounds = (0, *sections, size)
-        sizes = [stop - start for start, stop in zip(bounds, bounds[1:], strict=False)]
+        sizes = [stop - start for start, stop in itertools.pairwise(bounds)]
         if min(sizes) < 0:
             raise ValueError(
                 f"Sizes passed to split must be nonnegative, got {sizes}: the indices "
@@ -236,8 +240,8 @@ _AXIS_OF = {"vsplit": 0, "hsplit": 1, "dsplit": 2}
 def _sections(name: str, value: Any) -> Any:
     if type(value) is int:
         return value
-    if isinstance(value, Tracer):
-        value = np.asarray(value)
+    if hasattr(value, "aval"):
+        value = host_value(value, f"Where jnp.{name} splits must be known while tracing.")
     if isinstance(value, float | np.floating):
         return int(value)
     if hasattr(value, "__len__") and np.ndim(value):

@@ -9,6 +9,7 @@ from hlofront.core.trace import Tracer, is_eager, process
 from hlofront.numpy.index_entries import ALL, resolve
 from hlofront.numpy.index_updates import fit, in_common_dtype, update
 from hlofront.numpy.indexing import read
+from hlofront.numpy.naming import named
 from hlofront.primitives import elementwise
 from hlofront.primitives.comparing import select_n
 from hlofront.primitives.converting import convert
@@ -127,6 +128,7 @@ def _combined(array: Any, mask: Any, values: Any, axis: int, method: str) -> Any
 
 
 @operation(static_argnames=("axis", "method"))
+@named("at_update")
 def _masked_eagerly(array, mask, values, axis, method):
     return _combined(array, mask, values, axis, method)
 

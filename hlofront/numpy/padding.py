@@ -1,302 +1,380 @@
-"""Padding arrays, in all of NumPy's modes."""
+"""Padding of arrays: with values, with what is at their edges, and with statistics of them."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype, to_inexact_dtype
+from hlofront.base.dtypes import bit_width, issubdtype, to_inexact_dtype
 from hlofront.core.aval import typeof
-from hlofront.core.trace import Tracer, process
-from hlofront.numpy import creation
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import check_arraylike
-from hlofront.numpy.ufuncs import any_operand
-from hlofront.primitives import elementwise, reducing, shaping, slicing
-from hlofront.primitives import sorting as lax
-from hlofront.primitives.comparing import eq, select_n_p
+from hlofront.numpy.naming import named
+from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
+from hlofront.numpy.selecting import host_value, in_dtype
+from hlofront.numpy.shape import as_array
+from hlofront.primitives import (
+    comparing,
+    creating,
+    elementwise,
+    reducing,
+    shaping,
+    slicing,
+    sorting,
+)
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full, full_like, iota
 from hlofront.runtime.operation import operation
 
-Widths = tuple[tuple[int, int], ...]
+_bool = np.dtype(np.bool_)
 
+# mode -> its keyword argument.
 _KEYWORDS = {
-    "constant": {"constant_values": 0},
-    "edge": {},
-    "empty": {},
-    "linear_ramp": {"end_values": 0},
-    "maximum": {"stat_length": None},
-    "mean": {"stat_length": None},
-    "median": {"stat_length": None},
-    "minimum": {"stat_length": None},
-    "reflect": {"reflect_type": "even"},
-    "symmetric": {"reflect_type": "even"},
-    "wrap": {},
+    "constant": ("constant_values",),
+    "edge": (),
+    "empty": (),
+    "linear_ramp": ("end_values",),
+    "maximum": ("stat_length",),
+    "mean": ("stat_length",),
+    "median": ("stat_length",),
+    "minimum": ("stat_length",),
+    "reflect": ("reflect_type",),
+    "symmetric": ("reflect_type",),
+    "wrap": (),
+}
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+# ---- one axis ----------------------------------------------------------------------------------
+
+
+def _part(a: Any, axis: int, start: int, stop: int) -> Any:
+    return slicing.slice_in_dim(a, start, stop, axis=axis)
+
+
+def _spread(a: Any, axis: int, width: int) -> Any:
+    """Repeat what has size 1 along an axis."""
+    shape = typeof(a).shape
+    wanted = (*shape[:axis], width, *shape[axis + 1 :])
+    return shaping.broadcast_in_dim(a, wanted, shaping.ascending(len(shape)))
+
+
+def _joined(before: Any, a: Any, after: Any, axis: int) -> Any:
+    parts = [x for x in (before, a, after) if typeof(x).shape[axis]]
+    return slicing.concatenate(parts, axis) if len(parts) > 1 else (parts or [a])[0]
+
+
+def _constant(a: Any, axis: int, widths: tuple[int, int], before: Any, after: Any) -> Any:
+    dtype = typeof(a).dtype
+    row = [(0, 0, 0)] * typeof(a).ndim
+    for value, config in ((before, (widths[0], 0, 0)), (after, (0, widths[1], 0))):
+        if sum(config):
+            value = in_dtype(value, dtype, typeof(a).weak_type)
+            a = slicing.pad(a, value, (*row[:axis], config, *row[axis + 1 :]))
+    return a
+
+
+def _edge(a: Any, axis: int, widths: tuple[int, int]) -> Any:
+    size = typeof(a).shape[axis]
+    before, after = _part(a, axis, 0, 1), _part(a, axis, size - 1, size)
+    return _joined(_spread(before, axis, widths[0]), a, _spread(after, axis, widths[1]), axis)
+
+
+def _ramp(a: Any, axis: int, width: int, end: Any, edge: Any, backwards: bool) -> Any:
+    """From the end value to the edge, which is not included."""
+    aval = typeof(a)
+    dtype = to_inexact_dtype(aval.dtype)
+    shape = (*aval.shape[:axis], width, *aval.shape[axis + 1 :])
+    steps = creating.broadcasted_iota(np.dtype(np.int32), shape, axis)
+    if backwards:
+        steps = elementwise.sub(np.int32(width - 1), steps)
+    end, edge = in_dtype(end, dtype), _spread(convert(edge, dtype, False), axis, width)
+    step = elementwise.div(elementwise.sub(edge, end), dtype.type(width))
+    ramp = elementwise.add(end, elementwise.mul(convert(steps, dtype, False), step))
+    if issubdtype(aval.dtype, np.integer):
+        # What NumPy's linspace rounds integers by.
+        ramp = elementwise.floor(ramp)
+    return convert(ramp, aval.dtype, aval.weak_type)
+
+
+def _ramps(a: Any, axis: int, widths: tuple[int, int], before: Any, after: Any) -> Any:
+    size = typeof(a).shape[axis]
+    return _joined(
+        _ramp(a, axis, widths[0], before, _part(a, axis, 0, 1), False),
+        a,
+        _ramp(a, axis, widths[1], after, _part(a, axis, size - 1, size), True),
+        axis,
+    )
+
+
+def _rounded(x: Any, dtype: Any) -> Any:
+    """A statistic in the dtype of the array: to even where that one holds integers."""
+    if issubdtype(dtype, np.integer):
+        x = elementwise.round(x, elementwise.RoundingMethod.TO_NEAREST_EVEN)
+    return x
+
+
+def _mean(a: Any, axis: int) -> Any:
+    aval = typeof(a)
+    dtype = to_inexact_dtype(aval.dtype)
+    if bit_width(dtype) < 32:
+        dtype = np.dtype(np.float32)
+    total = reducing.reduce_sum(convert(a, dtype, False), (axis,))
+    mean = elementwise.div(total, dtype.type(aval.shape[axis]))
+    return shaping.expand_dims(_rounded(mean, aval.dtype), (axis,))
+
+
+def _median(a: Any, axis: int) -> Any:
+    aval = typeof(a)
+    dtype = to_inexact_dtype(aval.dtype)
+    size = aval.shape[axis]
+    ordered = convert(sorting.sort(a, axis), dtype, False)
+    low = _part(ordered, axis, (size - 1) // 2, (size - 1) // 2 + 1)
+    high = _part(ordered, axis, size // 2, size // 2 + 1)
+    middle = elementwise.mul(elementwise.add(low, high), dtype.type(0.5))
+    # NaN is sorted to the end, and makes the median NaN.
+    last = _part(ordered, axis, size - 1, size)
+    middle = choose("pad", comparing.ne(last, last), last, middle)
+    return _rounded(middle, aval.dtype)
+
+
+def _maximum(a: Any, axis: int) -> Any:
+    return shaping.expand_dims(reducing.reduce_max(a, (axis,)), (axis,))
+
+
+def _minimum(a: Any, axis: int) -> Any:
+    return shaping.expand_dims(reducing.reduce_min(a, (axis,)), (axis,))
+
+
+_STATISTICS: dict[str, Callable[[Any, int], Any]] = {
+    "maximum": _maximum,
+    "mean": _mean,
+    "median": _median,
+    "minimum": _minimum,
 }
 
 
-def _pairs(name: str, values: Any, ndim: int) -> list[list[Any]]:
-    """A value for before and one for after each axis, of one for all, two for all, or all."""
-    shape = np.shape(values) if not hasattr(values, "aval") else values.shape
-    allowed = {(ndim, 2), (1, 2), (2,), (1,), ()}
-    if shape not in allowed:
+def _statistics(
+    a: Any, axis: int, mode: str, widths: tuple[int, int], lengths: tuple[int, int] | None
+) -> Any:
+    aval = typeof(a)
+    size = aval.shape[axis]
+    first, last = (size, size) if lengths is None else (min(n, size) for n in lengths)
+    if not (first and last) and mode in ("maximum", "minimum"):
+        raise ValueError("stat_length of 0 yields no value for padding")
+    statistic = _STATISTICS[mode]
+    before = convert(statistic(_part(a, axis, 0, first), axis), aval.dtype, aval.weak_type)
+    after = convert(statistic(_part(a, axis, size - last, size), axis), aval.dtype, aval.weak_type)
+    return _joined(_spread(before, axis, widths[0]), a, _spread(after, axis, widths[1]), axis)
+
+
+def _mirrored(a: Any, axis: int, widths: tuple[int, int], offset: int, reflect_type: str) -> Any:
+    """Reflect at the ends again and again; `offset` is 1 where the end itself is not repeated."""
+    if typeof(a).shape[axis] == 1 and offset:
+        return _edge(a, axis, widths)
+    before, after = widths
+    while before or after:
+        size = typeof(a).shape[axis]
+        left, right = min(before, size - offset), min(after, size - offset)
+        front = shaping.rev(_part(a, axis, offset, offset + left), (axis,))
+        back = shaping.rev(_part(a, axis, size - offset - right, size - offset), (axis,))
+        if reflect_type == "odd":
+            front = _opposite(front, _part(a, axis, 0, 1), axis)
+            back = _opposite(back, _part(a, axis, size - 1, size), axis)
+        a = _joined(front, a, back, axis)
+        before, after = before - left, after - right
+    return a
+
+
+def _opposite(part: Any, edge: Any, axis: int) -> Any:
+    """As far from the edge as the part is, on the other side."""
+    edge = _spread(edge, axis, typeof(part).shape[axis])
+    return elementwise.sub(elementwise.add(edge, edge), part)
+
+
+def _wrapped(a: Any, axis: int, widths: tuple[int, int]) -> Any:
+    size = typeof(a).shape[axis]
+    before, after = widths
+    copies = before // size + 1 + after // size
+    parts = [
+        _part(a, axis, size - before % size, size),
+        *[a] * copies,
+        _part(a, axis, 0, after % size),
+    ]
+    parts = [x for x in parts if typeof(x).shape[axis]]
+    return slicing.concatenate(parts, axis) if len(parts) > 1 else a
+
+
+# ---- all axes ----------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("widths", "mode", "lengths", "reflect_type"))
+def _pad(array, values, widths, mode, lengths, reflect_type):
+    if mode == "constant":
+        uniform = typeof(values).ndim == 0
+        if uniform and typeof(array).ndim:
+            value = in_dtype(values, typeof(array).dtype, typeof(array).weak_type)
+            return slicing.pad(array, value, tuple([(*pair, 0) for pair in widths]))
+    pairs = None if values is None else _value_pairs(values, typeof(array).ndim)
+    for axis, pair in enumerate(widths):
+        if not sum(pair):
+            continue
+        if not typeof(array).shape[axis] and mode not in ("constant", "empty"):
+            raise ValueError(
+                f"Cannot apply '{mode}' padding to empty axis: axis {axis} of shape "
+                f"{typeof(array).shape}"
+            )
+        if mode == "constant":
+            array = _constant(array, axis, pair, *pairs[axis])
+        elif mode == "empty":
+            array = _constant(array, axis, pair, 0, 0)
+        elif mode == "edge":
+            array = _edge(array, axis, pair)
+        elif mode == "linear_ramp":
+            array = _ramps(array, axis, pair, *pairs[axis])
+        elif mode == "wrap":
+            array = _wrapped(array, axis, pair)
+        elif mode in _STATISTICS:
+            array = _statistics(array, axis, mode, pair, lengths and lengths[axis])
+        else:
+            array = _mirrored(array, axis, pair, int(mode == "reflect"), reflect_type)
+    return as_array(array)
+
+
+def _value_pairs(values: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """The value before and the one after each axis."""
+    shape = typeof(values).shape
+    _check_pairs("values", shape, ndim)
+    table = shaping.broadcast_in_dim(values, (ndim, 2), tuple(range(2 - len(shape), 2)))
+    cells = [
+        [shaping.reshape(slicing.slice(table, (i, j), (i + 1, j + 1)), ()) for j in range(2)]
+        for i in range(ndim)
+    ]
+    return [(before, after) for before, after in cells]
+
+
+def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
+    if shape not in ((ndim, 2), (1, 2), (2,), (1,), ()) and shape != (ndim, 1):
         raise ValueError(
             f"jnp.pad: {name} with nd={ndim} has unsupported shape {shape}. Valid shapes are "
             f"({ndim}, 2), (1, 2), (2,), (1,), or ()."
         )
-    if hasattr(values, "aval"):
-        rows = creation.asarray(values)
-        flat = slicing.unstack(shaping.reshape(rows, (rows.size,)))
-    else:
-        flat = [x for row in values for x in row] if len(shape) == 2 else values
-        flat = list(flat) if shape else [values]
-    if len(flat) == 2 * ndim and shape == (ndim, 2):
-        return [list(flat[2 * i : 2 * i + 2]) for i in range(ndim)]
-    pair = list(flat) * 2 if len(flat) == 1 else list(flat)
-    return [pair for _ in range(ndim)]
 
 
-def _static_pairs(name: str, values: Any, ndim: int) -> Widths:
-    return tuple([(int(low), int(high)) for low, high in _pairs(name, values, ndim)])
+def _static_pairs(name: str, value: Any, ndim: int) -> Pairs:
+    """Integers for each end of each axis, of what NumPy allows to stand for them."""
+    if isinstance(value, dict):
+        filled = [(0, 0)] * ndim
+        for axis, one in value.items():
+            filled[axis] = (one, one) if np.ndim(one) == 0 else tuple(one)
+        value = filled
+    table = host_value(value, f"{name} argument of jnp.pad")
+    if not issubdtype(table.dtype, np.integer):
+        raise TypeError(f"`{name}` must be of integral type, got {table.dtype}.")
+    _check_pairs(name, table.shape, ndim)
+    return tuple([(before, after) for before, after in np.broadcast_to(table, (ndim, 2)).tolist()])
 
 
 @like(np.pad)
-def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any):
-    """Put elements before and after those of an array, along each axis.
+def pad(
+    array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
+) -> Any:
+    """Make an array larger at the ends of its axes, one axis after the other.
 
     Args:
-      pad_width: how many, which must be known while tracing: a number; `(before, after)`; or such a
-        pair for each axis.
-      mode: which elements: "constant", "edge", "empty", "linear_ramp", "maximum", "mean", "median",
-        "minimum", "reflect", "symmetric", "wrap"; or a function `f(row, widths, axis, kwargs)`
-        that returns the padded row, of arrays that come padded with zeros.
-      kwargs: the mode's own: constant_values, end_values, stat_length, reflect_type.
+      array: an array.
+      pad_width: by how much before and after each axis: rows of two integers, one row or one
+        integer for all axes, or a dict of those by axis.
+      mode: what is there: "constant", "edge", "empty" (zeros), "linear_ramp", "maximum", "mean",
+        "median", "minimum", "reflect", "symmetric", "wrap"; or a function that is called with each
+        padded line along an axis, the two widths, the axis and the keyword arguments, and returns
+        the line.
+      **kwargs: `constant_values`, of mode "constant", 0 by default; `end_values` of "linear_ramp",
+        0 by default; `stat_length` of the statistics, how many elements at the end they are of, by
+        default all; `reflect_type` of "reflect" and "symmetric", "even" or "odd".
+
+    Raises:
+      TypeError: if the widths are no integers.
+      ValueError: if they are negative or not as many as there are axes, or there is nothing to pad
+        with.
+      NotImplementedError: if there is no such mode.
     """
     check_arraylike("pad", array)
+    array = as_operand(array)
     ndim = typeof(array).ndim
-    if isinstance(pad_width, Tracer):
-        pad_width = np.asarray(pad_width)
-    if np.asarray(pad_width, object).dtype == object and not isinstance(
-        pad_width, int | list | tuple | np.ndarray | np.integer
-    ):
-        raise TypeError(f"`pad_width` must be of integral type, got {pad_width!r}.")
-    given = np.asarray(pad_width)
-    if given.size and given.dtype.kind not in "iu":
-        raise TypeError(f"`pad_width` must be of integral type, got {pad_width!r}.")
-    widths = _static_pairs("pad_width", given.tolist(), ndim)
+    widths = _static_pairs("pad_width", pad_width, ndim)
     if any(width < 0 for pair in widths for width in pair):
-        raise ValueError(f"index can't contain negative values: jnp.pad got pad_width={pad_width}")
+        raise ValueError(f"index can't contain negative values: pad_width is {widths}")
     if callable(mode):
-        return _by_function(creation.asarray(array), widths, mode, kwargs)
+        return _padded_by(array, widths, mode, kwargs)
     if mode not in _KEYWORDS:
         raise NotImplementedError(  # the class that JAX raises
-            f"Unimplemented padding mode {mode!r} for np.pad: wanted one of {sorted(_KEYWORDS)}."
+            f"Unimplemented padding mode {mode!r} for np.pad: wanted one of {', '.join(_KEYWORDS)}."
         )
     unknown = set(kwargs) - set(_KEYWORDS[mode])
     if unknown:
-        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
-    options = _KEYWORDS[mode] | kwargs
-    if mode in ("constant", "empty"):
-        values = _pairs("constant_values", options.get("constant_values", 0), ndim)
-        return _constant(array, widths, values)
-    if mode == "linear_ramp":
-        return _linear_ramp(array, widths, _pairs("end_values", options["end_values"], ndim))
-    if mode in ("edge", "reflect", "symmetric", "wrap"):
-        kind = options.get("reflect_type", "even")
-        if kind not in ("even", "odd"):
-            raise ValueError(f"unsupported value for reflect_type, must be either `even` or `odd`: {kind!r}")
-        return _mirrored(array, widths, mode, kind == "odd")
-    length = options["stat_length"]
-    if length is not None:
-        length = _static_pairs("stat_length", np.asarray(length).tolist(), ndim)
-        if any(n < 1 for pair in length for n in pair):
-            raise ValueError(f"stat_length of jnp.pad must be at least 1, got {options['stat_length']}")
-    return _statistic(array, widths, mode, length)
+        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
+    values, lengths = None, None
+    if mode in ("constant", "linear_ramp"):
+        values = kwargs.get(*_KEYWORDS[mode], 0)
+        if isinstance(values, list | tuple):
+            values = _table(values)
+        check_arraylike("pad", values)
+    elif kwargs.get("stat_length") is not None:
+        lengths = _static_pairs("stat_length", kwargs["stat_length"], ndim)
+        if any(length == 0 for pair in lengths for length in pair):
+            raise ValueError("stat_length of 0 yields no value for padding")
+        if any(length < 0 for pair in lengths for length in pair):
+            raise ValueError(f"stat_length of jnp.pad must be positive, got {lengths}")
+    reflect_type = kwargs.get("reflect_type", "even")
+    if reflect_type not in ("even", "odd"):
+        raise ValueError(f"reflect_type of jnp.pad must be 'even' or 'odd', got {reflect_type!r}")
+    if not ndim:
+        return as_array(array)
+    return _pad(array, values, widths, mode, lengths, reflect_type)
 
 
-@operation(static_argnames=("widths",))
-def _constant(array, widths, values):
-    array = any_operand("pad", array)
-    dtype = typeof(array).dtype
-    for axis, (low, high) in enumerate(widths):
-        before, after = (convert(any_operand("pad", x), dtype, False) for x in values[axis])
-        for width, value in (((low, 0), before), ((0, high), after)):
-            if sum(width):
-                rows = [(0, 0, 0)] * len(widths)
-                rows[axis] = (*width, 0)
-                array = slicing.pad(array, value, rows)
-    return array
+def _table(values: Any) -> Any:
+    """Nested lists of scalars as an array."""
+    leaves = [leaf for row in values for leaf in (row if isinstance(row, list | tuple) else (row,))]
+    if not any(hasattr(leaf, "aval") for leaf in leaves):
+        return np.asarray(values)
+    return _stacked_table(values)
 
 
-def _part(array: Any, axis: int, start: int, stop: int) -> Any:
-    return slicing.slice_in_dim(array, start, stop, axis=axis)
+@operation
+def _stacked_table(values):
+    rows = [_stacked_table.when_traced(v) if isinstance(v, list | tuple) else v for v in values]
+    return slicing.stack(promote_dtypes(*rows), 0)
 
 
-def _refuse_empty(mode: str, widths: Widths, shape: tuple[int, ...]) -> None:
-    for (low, high), size in zip(widths, shape, strict=True):
-        if not size and (low or high):
-            raise ValueError(f"Cannot apply '{mode}' padding to empty axis: the shape is {shape}")
-
-
-@operation(static_argnames=("widths", "mode", "odd"))
-def _mirrored(array, widths, mode, odd):
-    array = any_operand("pad", array)
-    _refuse_empty(mode, widths, typeof(array).shape)
-    for axis, (low, high) in enumerate(widths):
-        size = typeof(array).shape[axis]
-        if mode == "edge" or (mode == "reflect" and size == 1):
-            array = _with_edges(array, axis, low, high)
-        elif mode == "wrap":
-            array = _wrapped(array, axis, low, high)
-        else:
-            array = _reflected(array, axis, low, high, mode == "reflect", odd)
-    return array
-
-
-def _repeated(edge: Any, axis: int, count: int) -> Any:
-    shape = typeof(edge).shape
-    wanted = (*shape[:axis], count, *shape[axis + 1 :])
-    return shaping.broadcast_in_dim(edge, wanted, range(len(shape)))
-
-
-def _with_edges(array: Any, axis: int, low: int, high: int) -> Any:
-    size = typeof(array).shape[axis]
-    parts = [array]
-    if low:
-        parts.insert(0, _repeated(_part(array, axis, 0, 1), axis, low))
-    if high:
-        parts.append(_repeated(_part(array, axis, size - 1, size), axis, high))
-    return slicing.concatenate(parts, axis) if len(parts) > 1 else array
-
-
-def _wrapped(array: Any, axis: int, low: int, high: int) -> Any:
-    size = typeof(array).shape[axis]
-    copies, first = divmod(low, size)
-    more, last = divmod(high, size)
-    parts = [array] * (copies + 1 + more)
-    if first:
-        parts.insert(0, _part(array, axis, size - first, size))
-    if last:
-        parts.append(_part(array, axis, 0, last))
-    return slicing.concatenate(parts, axis) if len(parts) > 1 else array
-
-
-def _reflected(array: Any, axis: int, low: int, high: int, inside: bool, odd: bool) -> Any:
-    """Reflect until there is enough on each side; `inside` leaves out the element at the edge."""
-    skip = int(inside)
-    while low or high:
-        size = typeof(array).shape[axis]
-        most = size - skip
-        now_low, now_high = min(low, most), min(high, most)
-        parts = [array]
-        if now_low:
-            part = shaping.rev(_part(array, axis, skip, skip + now_low), (axis,))
-            if odd:
-                part = _twice_less(_part(array, axis, 0, 1), part)
-            parts.insert(0, part)
-        if now_high:
-            part = shaping.rev(_part(array, axis, most - now_high, most), (axis,))
-            if odd:
-                part = _twice_less(_part(array, axis, size - 1, size), part)
-            parts.append(part)
-        array = slicing.concatenate(parts, axis)
-        low, high = low - now_low, high - now_high
-    return array
-
-
-def _twice_less(edge: Any, part: Any) -> Any:
-    edge = shaping.broadcast_in_dim(edge, typeof(part).shape, range(typeof(part).ndim))
-    return elementwise.sub(elementwise.mul(edge, full_like(edge, 2)), part)
-
-
-@operation(static_argnames=("widths",))
-def _linear_ramp(array, widths, values):
-    array = any_operand("pad", array)
-    dtype = typeof(array).dtype
-    _refuse_empty("linear_ramp", widths, typeof(array).shape)
-    for axis, (low, high) in enumerate(widths):
-        size = typeof(array).shape[axis]
-        parts = [array]
-        before, after = values[axis]
-        if low:
-            parts.insert(0, _ramp(_part(array, axis, 0, 1), before, low, axis, dtype))
-        if high:
-            ramp = _ramp(_part(array, axis, size - 1, size), after, high, axis, dtype)
-            parts.append(shaping.rev(ramp, (axis,)))
-        array = slicing.concatenate(parts, axis) if len(parts) > 1 else array
-    return array
-
-
-def _ramp(edge: Any, end: Any, width: int, axis: int, dtype: Any) -> Any:
-    """From an end value towards an edge, which is not reached."""
-    work = to_inexact_dtype(dtype)
-    shape = typeof(edge).shape
-    wanted = (*shape[:axis], width, *shape[axis + 1 :])
-    edge = shaping.broadcast_in_dim(convert(edge, work, False), wanted, range(len(shape)))
-    end = full(wanted, convert(any_operand("pad", end), work, False))
-    steps = elementwise.div(convert(iota(np.int32, width), work, False), full((width,), width, work))
-    steps = shaping.broadcast_in_dim(steps, wanted, (axis,))
-    ramp = elementwise.add(end, elementwise.mul(elementwise.sub(edge, end), steps))
-    return convert(ramp, dtype, False)
-
-
-@operation(static_argnames=("widths", "mode", "lengths"))
-def _statistic(array, widths, mode, lengths):
-    array = any_operand("pad", array)
-    _refuse_empty(mode, widths, typeof(array).shape)
-    for axis, (low, high) in enumerate(widths):
-        size = typeof(array).shape[axis]
-        first, last = (size, size) if lengths is None else (min(n, size) for n in lengths[axis])
-        parts = [array]
-        if low:
-            found = _summary(_part(array, axis, 0, first), mode, axis)
-            parts.insert(0, _repeated(found, axis, low))
-        if high:
-            found = _summary(_part(array, axis, size - last, size), mode, axis)
-            parts.append(_repeated(found, axis, high))
-        array = slicing.concatenate(parts, axis) if len(parts) > 1 else array
-    return array
-
-
-def _summary(part: Any, mode: str, axis: int) -> Any:
-    dtype = typeof(part).dtype
-    size = typeof(part).shape[axis]
-    if mode == "maximum":
-        found = reducing.reduce_max(part, (axis,))
-    elif mode == "minimum":
-        found = reducing.reduce_min(part, (axis,))
-    else:
-        work = to_inexact_dtype(dtype)
-        part = convert(part, work, False)
-        if mode == "mean":
-            total = reducing.reduce_sum(part, (axis,))
-            found = elementwise.div(total, full_like(total, size))
-        else:
-            part = lax.sort(part, axis)
-            low = slicing.index_in_dim(part, (size - 1) // 2, axis, keepdims=False)
-            high = slicing.index_in_dim(part, size // 2, axis, keepdims=False)
-            mean = elementwise.add(
-                elementwise.mul(low, full_like(low, 0.5)),
-                elementwise.mul(high, full_like(high, 0.5)),
-            )
-            found = process(select_n_p, (eq(low, high), mean, low), {})
-        if issubdtype(dtype, np.integer):
-            found = elementwise.round(found, elementwise.RoundingMethod.TO_NEAREST_EVEN)
-        found = convert(found, dtype, False)
-    return shaping.expand_dims(found, (axis,))
-
-
-def _by_function(array: Any, widths: Widths, function: Any, kwargs: Any) -> Any:
-    array = _constant(array, widths, [[0, 0]] * len(widths))
+def _padded_by(
+    array: Any, widths: Pairs, function: Callable[..., Any], options: dict[str, Any]
+) -> Any:
+    """Padded with zeros, then each line along each axis as the function returns it."""
+    padded = _pad(array, 0, widths, "constant", None, "even")
+    shape = padded.shape
     for axis, pair in enumerate(widths):
-        shape = typeof(array).shape
-        order = [i for i in range(len(shape)) if i != axis]
-        rows = shaping.transpose(array, (*order, axis))
-        rest = typeof(rows).shape[:-1]
-        rows = shaping.reshape(rows, (int(np.prod(rest, dtype=int)), shape[axis]))
-        padded = [function(row, pair, axis, kwargs) for row in slicing.unstack(rows)]
-        rows = slicing.stack([creation.asarray(row) for row in padded], 0) if padded else rows
-        array = shaping.reshape(rows, (*rest, typeof(rows).shape[-1]))
-        array = shaping.transpose(array, [*range(axis), len(shape) - 1, *range(axis, len(shape) - 1)])
-    return array
+        rest = (*shape[:axis], *shape[axis + 1 :])
+        lines = _lines(padded, axis)
+        count = lines.shape[0]
+        if count:
+            found = [function(lines[i], pair, axis, options) for i in range(count)]
+            padded = _from_lines(found, rest, axis)
+    return padded
+
+
+@operation(static_argnames=("axis",))
+def _lines(array, axis):
+    shape = typeof(array).shape
+    order = [i for i in range(len(shape)) if i != axis] + [axis]
+    flat = shaping.transpose(array, order)
+    return shaping.reshape(flat, (-(-typeof(array).size // max(shape[axis], 1)), shape[axis]))
+
+
+@operation(static_argnames=("rest", "axis"))
+def _from_lines(lines, rest, axis):
+    stacked = slicing.stack(promote_dtypes(*lines), 0)
+    flat = shaping.reshape(stacked, (*rest, typeof(stacked).shape[1]))
+    order = list(range(len(rest)))
+    order.insert(axis, len(rest))
+    return shaping.transpose(flat, order)

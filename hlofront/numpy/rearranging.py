@@ -9,11 +9,12 @@ import numpy as np
 
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
-from hlofront.base.errors import ConcretizationTypeError as _concretization_error
 from hlofront.core.trace import Tracer, process
 from hlofront.numpy.index_entries import int32
 from hlofront.numpy.like import like
+from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import check_arraylike
+from hlofront.numpy.selecting import host_value
 from hlofront.numpy.shape import as_array, static_axes
 from hlofront.numpy.ufuncs import any_operand
 from hlofront.primitives import cumulative, elementwise, shaping, slicing
@@ -169,13 +170,13 @@ def _static_shift(shift: Any) -> Any:
 
 
 @operation(static_argnames=("reps",))
-def _tile(A, reps):  # noqa: N803  NumPy's name
-    A = any_operand("tile", A)  # noqa: N806
+def _tile(A, reps):
+    A = any_operand("tile", A)
     shape = typeof(A).shape
     rank = max(len(shape), len(reps))
     shape = (1,) * (rank - len(shape)) + shape
     reps = (1,) * (rank - len(reps)) + reps
-    A = shaping.reshape(A, shape)  # noqa: N806
+    A = shaping.reshape(A, shape)
     if all(count == 1 for count in reps):
         return as_array(A)
     # Each axis becomes two: which copy, and which element of it.
@@ -185,7 +186,7 @@ def _tile(A, reps):  # noqa: N803  NumPy's name
 
 
 @like(np.tile)
-def tile(A: Any, reps: int | Sequence[int]) -> Any:  # noqa: N803  NumPy's name
+def tile(A: Any, reps: int | Sequence[int]) -> Any:
     """Repeat the whole array along each axis, as often as `reps` says."""
     reps = canonical_shape(reps)
     if min(reps, default=0) < 0:
@@ -262,14 +263,11 @@ def repeat(
     check_arraylike("repeat", a, repeats)
     axis = None if axis is None else operator.index(axis)
     if total_repeat_length is None:
-        if isinstance(repeats, Tracer):
-            repeats = repeats._concrete_or_raise(
-                _concretization_error,
-                "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix "
-                "this, either specify a static value for `repeats`, or pass a static value to "
-                "`total_repeat_length`.",
-            )
-        counts = np.asarray(repeats)
+        counts = host_value(
+            repeats,
+            "The total number of repeats of jnp.repeat must be known while tracing: either give "
+            "`repeats` as a static value, or the number as `total_repeat_length`.",
+        )
         if counts.dtype.kind not in "iub":
             raise TypeError(f"repeats of jnp.repeat must be integers, got {counts.dtype}")
         if counts.size == 1:
@@ -348,7 +346,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     How much is left depends on the values, so that `filt` cannot be traced.
     """
     check_arraylike("trim_zeros", filt)
-    values = np.asarray(filt)
+    values = host_value(filt, "How much jnp.trim_zeros cuts off must be known while tracing.")
     axes = range(values.ndim) if axis is None else canonical_axes(axis, values.ndim)
     sides = trim.lower()
     index = [slice(None)] * values.ndim

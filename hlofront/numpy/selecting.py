@@ -12,13 +12,13 @@ from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer, is_eager, process
+from hlofront.numpy import promotion
 from hlofront.numpy.creation import from_host
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
     as_operand,
     broadcast_together,
     check_arraylike,
-    choose as choose_between,
     converted,
     host_scalar,
     promote_dtypes,
@@ -73,7 +73,7 @@ def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
 @operation
 def _where(condition, x, y):
     check_arraylike("where", condition, x, y)
-    return choose_between("where", truth(condition), x, y)
+    return promotion.choose("where", truth(condition), x, y)
 
 
 @like(np.where)
@@ -201,7 +201,7 @@ def true_positions(mask: Any, size: int, fill: Any) -> Any:
         return found
     counts = cumulative.cumsum(convert(mask, dtype, False), 0)
     # Where there is none, out of bounds, which is left out.
-    place = choose_between(
+    place = promotion.choose(
         "nonzero", mask, elementwise.sub(counts, dtype.type(1)), dtype.type(size)
     )
     return scatter(
@@ -233,7 +233,7 @@ def _nonzero(a, size, fill_values):
     empty = comparing.eq(flat, dtype.type(count))
     return tuple(
         [
-            choose_between("nonzero", empty, in_dtype(fill, dtype), index)
+            promotion.choose("nonzero", empty, in_dtype(fill, dtype), index)
             for fill, index in zip(fill_values, _unravelled(flat, shape), strict=True)
         ]
     )
@@ -315,14 +315,14 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
 
 @operation(static_argnames=("axis", "size"))
 def _compressed(condition, a, fill_value, axis, size):
-    """The first `size` slices along an axis where the condition is true, and then the fill value."""
+    """The first `size` slices along an axis where a condition is true, then the fill value."""
     n = typeof(a).shape[axis]
     positions = true_positions(condition, size, n)
     rows = take_rows(a, positions, axis)
     dims = (axis,)
     missing = comparing.eq(positions, typeof(positions).dtype.type(n))
     missing = shaping.broadcast_in_dim(missing, typeof(rows).shape, dims)
-    return choose_between("compress", missing, in_dtype(fill_value, typeof(a).dtype), rows)
+    return promotion.choose("compress", missing, in_dtype(fill_value, typeof(a).dtype), rows)
 
 
 def take_rows(a: Any, positions: Any, axis: int) -> Any:
@@ -457,7 +457,7 @@ def euclidean_remainder(x: Any, size: int) -> Any:
     if dtype.kind == "u":
         return rest
     negative = comparing.lt(rest, dtype.type(0))
-    return choose_between("remainder", negative, elementwise.add(rest, dtype.type(size)), rest)
+    return promotion.choose("remainder", negative, elementwise.add(rest, dtype.type(size)), rest)
 
 
 @like(np.choose)

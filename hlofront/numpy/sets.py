@@ -1,128 +1,185 @@
-"""Sets: the different elements of arrays, and which two arrays share."""
+"""Sets of elements: unique ones, and what is in one array, in both, or in either."""
 
 import operator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hlofront.base.dtypes import default_dtype, issubdtype
+from hlofront.base.dtypes import issubdtype, python_scalar_dtype
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.core.trace import process
-from hlofront.numpy import creation
-from hlofront.numpy.index_entries import int32
-from hlofront.numpy.inserting import _taken as taken
+from hlofront.core.trace import Tracer
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import check_arraylike, promote_dtypes
-from hlofront.numpy.selecting import _nonzero, from_host, on_host
-from hlofront.numpy.sorting import before
-from hlofront.numpy.ufuncs import any_operand
-from hlofront.primitives import comparing, cumulative, elementwise, reducing, shaping, slicing
-from hlofront.primitives import sorting as lax
-from hlofront.primitives.comparing import select_n_p
+from hlofront.numpy.naming import named
+from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
+from hlofront.numpy.selecting import host_value, in_dtype, put_beside, take_rows, true_positions
+from hlofront.numpy.sorting import by_bisection, element_at, order_along
+from hlofront.primitives import (
+    comparing,
+    creating,
+    cumulative,
+    elementwise,
+    reducing,
+    shaping,
+    slicing,
+    sorting,
+)
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full, full_like, iota
-from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter, scatter_add
+from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
 from hlofront.runtime.operation import operation
 
-_ADVICE = (
-    "The size argument of jnp.{name} must be statically specified to use jnp.{name} within JAX "
-    "transformations: with size=n it finds the first n, and fills up if there are fewer."
-)
+_bool = np.dtype(np.bool_)
 
 
-class _UniqueAllResult(NamedTuple):
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+def _flat(x: Any) -> Any:
+    return shaping.reshape(x, (typeof(x).size,))
 
 
-class _UniqueCountsResult(NamedTuple):
-    values: Any
-    counts: Any
+def _needs_size(name: str) -> str:
+    return (
+        f"The error arose for an argument of jnp.{name}(). The shape of its result depends on the "
+        f"values: to use it within JAX transformations, give the number of elements as "
+        f"jnp.{name}(..., size=n)."
+    )
 
 
-class _UniqueInverseResult(NamedTuple):
-    values: Any
-    inverse_indices: Any
+# ---- what sorting tells ------------------------------------------------------------------------
+
+
+def _differs(x: Any, y: Any, equal_nan: bool) -> Any:
+    differs = comparing.ne(x, y)
+    if equal_nan and issubdtype(typeof(x).dtype, np.inexact):
+        both = elementwise.bitwise_and(comparing.ne(x, x), comparing.ne(y, y))
+        differs = elementwise.bitwise_and(differs, elementwise.bitwise_not(both))
+    return differs
+
+
+def _starts(ordered: Any, equal_nan: bool) -> Any:
+    """Of rows in order, whether each is the first of those that are equal."""
+    n, *rest = typeof(ordered).shape
+    if not n:
+        return creating.full((0,), False, _bool)
+    differs = _differs(
+        slicing.slice_in_dim(ordered, 1, n), slicing.slice_in_dim(ordered, 0, n - 1), equal_nan
+    )
+    if rest:
+        differs = reducing.reduce_or(differs, tuple(range(1, len(rest) + 1)))
+    return slicing.concatenate([creating.full((1,), True, _bool), differs], 0)
+
+
+def _rows_in_order(rows: Any) -> tuple[Any, Any]:
+    """Rows in lexicographic order, and the indices that they had."""
+    shape = typeof(rows).shape
+    dtype = python_scalar_dtype(int)
+    indices = creating.iota(dtype, shape[0])
+    if len(shape) == 1:
+        return order_along(rows, 0, dtype)
+    wide = typeof(rows).size // shape[0] if shape[0] else 0
+    if not wide:
+        return rows, indices
+    table = shaping.reshape(rows, (shape[0], wide))
+    keys = [
+        shaping.reshape(slicing.slice_in_dim(table, i, i + 1, axis=1), (shape[0],))
+        for i in range(wide)
+    ]
+    indices = sorting.sort((*keys, indices), 0, True, wide)[-1]
+    return take_rows(rows, indices, 0), indices
+
+
+@operation(static_argnames=("axis", "equal_nan"))
+def _ordered(ar, axis, equal_nan):
+    """The slices along an axis in order, their indices, which are first ones, and their numbers."""
+    if axis is None:
+        rows = _flat(ar)
+    else:
+        ndim = typeof(ar).ndim
+        rows = shaping.transpose(ar, [axis, *[i for i in range(ndim) if i != axis]])
+    ordered, indices = _rows_in_order(rows)
+    starts = _starts(ordered, equal_nan)
+    dtype = typeof(indices).dtype
+    n = typeof(indices).size
+    if not n:
+        return ordered, indices, starts, indices
+    group = elementwise.sub(cumulative.cumsum(convert(starts, dtype, False), 0), dtype.type(1))
+    inverse = scatter(
+        creating.full((n,), 0, dtype),
+        shaping.reshape(indices, (n, 1)),
+        group,
+        ScatterDimensionNumbers((), (0,), (0,)),
+        unique_indices=True,
+    )
+    if axis is None:
+        inverse = shaping.reshape(inverse, typeof(ar).shape)
+    return ordered, indices, starts, inverse
+
+
+@operation(static_argnames=("axis", "size"))
+def _unique_of_size(ordered, indices, starts, fill_value, axis, size):
+    """The values, indices and counts, `size` of them."""
+    n = typeof(indices).size
+    dtype = typeof(indices).dtype
+    positions = true_positions(starts, size, n)
+    missing = comparing.eq(positions, dtype.type(n))
+    values = take_rows(ordered, positions, 0)
+    shape = typeof(values).shape
+    if fill_value is None:
+        # The first of them stands for those missing.
+        fill = shaping.broadcast_in_dim(
+            slicing.slice_in_dim(ordered, 0, min(n, 1)), shape, tuple(range(len(shape)))
+        )
+        first = shaping.reshape(slicing.slice_in_dim(indices, 0, 1), ())
+    else:
+        fill = in_dtype(fill_value, typeof(ordered).dtype)
+        first = shaping.reshape(slicing.slice_in_dim(indices, 0, 1), ()) if n else dtype.type(0)
+    wide = shaping.broadcast_in_dim(missing, shape, (0,))
+    values = choose("unique", wide, fill, values)
+    found = choose("unique", missing, first, take_rows(indices, positions, 0))
+    # Those that are equal end where the next one starts, which may have been cut off.
+    ends = slicing.slice_in_dim(true_positions(starts, size + 1, n), 1, size + 1)
+    counts = elementwise.sub(ends, positions)
+    if axis is not None:
+        order = list(range(1, len(shape)))
+        order.insert(axis, 0)
+        values = shaping.transpose(values, order)
+    return values, found, counts
+
+
+def _unique(
+    name: str,
+    ar: Any,
+    axis: int | None,
+    equal_nan: bool,
+    size: int | None,
+    fill_value: Any,
+) -> tuple[Any, Any, Any, Any]:
+    check_arraylike(name, ar)
+    ar = as_operand(ar)
+    aval = typeof(ar)
+    if axis is not None:
+        axis = canonical_axis(axis, aval.ndim)
+    if size is None:
+        if isinstance(ar, Tracer):
+            host_value(ar, _needs_size(name))
+        ordered, indices, starts, inverse = map(np.asarray, _ordered(ar, axis, equal_nan))
+        (first,) = starts.nonzero()
+        values = ordered[first]
+        if axis is not None:
+            values = np.moveaxis(values, 0, axis)
+        counts = np.diff(np.append(first, len(starts))).astype(indices.dtype)
+        return tuple([put_beside(x, ar) for x in (values, indices[first], inverse, counts)])
+    size = operator.index(size)
+    n = aval.size if axis is None else aval.shape[axis]
+    if not n and size and fill_value is None:
+        raise ValueError(
+            f"jnp.{name}: for zero-sized input with nonzero size argument, fill_value must be "
+            "specified"
+        )
+    ordered, indices, starts, inverse = _ordered(ar, axis, equal_nan)
+    values, found, counts = _unique_of_size(ordered, indices, starts, fill_value, axis, size)
+    return values, found, inverse, counts
 
 
 # ---- unique ------------------------------------------------------------------------------------
-
-
-def _differ(x: Any, y: Any, equal_nan: bool) -> Any:
-    different = comparing.ne(x, y)
-    if equal_nan and issubdtype(typeof(x).dtype, np.inexact):
-        both_nan = elementwise.bitwise_and(comparing.ne(x, x), comparing.ne(y, y))
-        different = elementwise.bitwise_and(different, elementwise.bitwise_not(both_nan))
-    return different
-
-
-@operation(static_argnames=("axis", "equal_nan", "size"))
-def _unique(ar, axis, equal_nan, size, fill_value):
-    """Values, first indices, inverse and counts, of `size` different parts along an axis."""
-    shape = typeof(ar).shape
-    count = shape[axis]
-    index_dtype = default_dtype("i")
-    rest = shape[:axis] + shape[axis + 1 :]
-    rows = shaping.transpose(ar, (axis, *[i for i in range(len(shape)) if i != axis]))
-    width = int(np.prod(rest, dtype=np.int64))
-    rows = shaping.reshape(rows, (count, width))
-    if not count:
-        values = full((*shape[:axis], size, *shape[axis + 1 :]), 0, typeof(ar).dtype)
-        empty = full((size,), 0, index_dtype)
-        return values, empty, full((0,), 0, index_dtype), empty
-    keys = [slicing.index_in_dim(rows, i, 1, keepdims=False) for i in range(width)]
-    *keys, order = lax.sort((*keys, iota(int32, count)), 0, num_keys=max(width, 1))
-    first = full((1,), True)
-    new = first
-    if count > 1:
-        changes = full((count - 1,), False)
-        for key in keys:
-            later = slicing.slice_in_dim(key, 1, count)
-            earlier = slicing.slice_in_dim(key, 0, count - 1)
-            changes = elementwise.bitwise_or(changes, _differ(later, earlier, equal_nan))
-        new = slicing.concatenate([first, changes], 0)
-    groups = elementwise.sub(
-        cumulative.cumsum(convert(new, int32, False), 0), full((count,), 1, int32)
-    )
-    inverse = scatter(
-        full((count,), 0, int32),
-        shaping.reshape(order, (count, 1)),
-        groups,
-        ScatterDimensionNumbers((), (0,), (0,)),
-        unique_indices=True,
-        mode="promise_in_bounds",
-    )
-    (starts,) = _nonzero.when_traced(new, size, (np.int32(count),))
-    starts = convert(starts, int32, False)
-    valid = comparing.lt(starts, full_like(starts, count))
-    safe = elementwise.min(starts, full_like(starts, count - 1))
-    indices = taken(order, safe, 0)
-    if size:
-        fallback = slicing.slice_in_dim(indices, 0, 1)
-        indices = process(
-            select_n_p,
-            (valid, shaping.broadcast_in_dim(fallback, (size,), (0,)), indices),
-            {},
-        )
-    counts = scatter_add(
-        full((size,), 0, int32),
-        shaping.reshape(groups, (count, 1)),
-        full((count,), 1, int32),
-        ScatterDimensionNumbers((), (0,), (0,)),
-        indices_are_sorted=True,
-        mode="drop",
-    )
-    values = taken(ar, indices, axis)
-    if fill_value is not None:
-        filled = shaping.broadcast_in_dim(
-            convert(fill_value, typeof(ar).dtype, False), typeof(values).shape, ()
-        )
-        mask = shaping.broadcast_in_dim(valid, typeof(values).shape, (axis,))
-        values = process(select_n_p, (mask, filled, values), {})
-    return tuple([values, *[convert(x, index_dtype, False) for x in (indices, inverse, counts)]])
 
 
 @like(np.unique)
@@ -138,252 +195,226 @@ def unique(
     fill_value: Any = None,
     sorted: bool = True,
 ) -> Any:
-    """The different elements of an array, sorted; or the different parts along an axis.
+    """The elements without repetition, in ascending order; or the slices along an axis.
 
     Args:
-      return_index: also where each is found first.
-      return_inverse: also which of them each element is.
-      return_counts: also how often each is there.
-      size: how many to find, which must be given where `ar` is traced, as it is a shape.
-      fill_value: what stands for those that are missing; by default the first.
+      ar: an array.
+      return_index: whether to give the index of the first of each as well.
+      return_inverse: whether to give which of them each element is, in the shape of the array.
+      return_counts: whether to give how many there are of each.
+      axis: along which slices are compared; by default elements are.
+      equal_nan: whether NaN is the same as NaN.
+      size: how many there are to be, which must be given where `ar` is traced. More are cut off.
+      fill_value: what stands for those missing; by default the least one.
+      sorted: whether they must be in order; they always are.
+
+    Raises:
+      ConcretizationTypeError: if the array is traced, and `size` is not given.
+      ValueError: if it is empty, and `size` is given without `fill_value`.
     """
-    check_arraylike("unique", ar)
-    if size is None:
-        values = on_host(ar, _ADVICE.format(name="unique"))
-        found = np.unique(
-            values, return_index, return_inverse, return_counts, axis, equal_nan=equal_nan
-        )
-        if isinstance(found, tuple):
-            return tuple(map(from_host, found))
-        return from_host(found)
-    ar = creation.asarray(ar)
-    shape = typeof(ar).shape
-    if axis is None:
-        flat = shaping.reshape(ar, (typeof(ar).size,))
-        found = _unique(flat, 0, equal_nan, operator.index(size), fill_value)
-    else:
-        axis = canonical_axis(axis, len(shape))
-        found = _unique(ar, axis, equal_nan, operator.index(size), fill_value)
-    values, indices, inverse, counts = found
-    if axis is None:
-        inverse = shaping.reshape(inverse, shape)
-    results = [values]
-    for wanted, result in (
-        (return_index, indices),
-        (return_inverse, inverse),
-        (return_counts, counts),
-    ):
-        if wanted:
-            results.append(result)
-    return tuple(results) if len(results) > 1 else values
+    values, *more = _unique("unique", ar, axis, equal_nan, size, fill_value)
+    wanted = (return_index, return_inverse, return_counts)
+    if not any(wanted):
+        return values
+    return (values, *[x for x, asked in zip(more, wanted, strict=True) if asked])
+
+
+class _UniqueAllResult(NamedTuple):
+    """What unique_all returns."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class _UniqueCountsResult(NamedTuple):
+    """What unique_counts returns."""
+
+    values: Any
+    counts: Any
+
+
+class _UniqueInverseResult(NamedTuple):
+    """What unique_inverse returns."""
+
+    values: Any
+    inverse_indices: Any
 
 
 @like(np.unique_all)
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements, where each is first, which each element is, and how many; NaN differ."""
-    check_arraylike("unique_all", x)
-    return _UniqueAllResult(
-        *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
-    )
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueAllResult:
+    """The elements without repetition, the index of the first of each, which each one is, and how
+    many there are. NaN differs from NaN. See unique.
+    """
+    return _UniqueAllResult(*_unique("unique_all", x, None, False, size, fill_value))
 
 
 @like(np.unique_counts)
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements and how often each is there; every NaN is different."""
-    check_arraylike("unique_counts", x)
-    return _UniqueCountsResult(
-        *unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
-    )
+def unique_counts(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> _UniqueCountsResult:
+    """The elements without repetition, and how many there are of each. See unique_all."""
+    values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
+    return _UniqueCountsResult(values, counts)
 
 
 @like(np.unique_inverse)
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements and which of them each element is; every NaN is different."""
-    check_arraylike("unique_inverse", x)
-    return _UniqueInverseResult(
-        *unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
-    )
+def unique_inverse(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> _UniqueInverseResult:
+    """The elements without repetition, and which of them each element is. See unique_all."""
+    values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
+    return _UniqueInverseResult(values, inverse)
 
 
 @like(np.unique_values)
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements, sorted; every NaN is different."""
-    check_arraylike("unique_values", x)
-    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+    """The elements without repetition. See unique_all."""
+    return _unique("unique_values", x, None, False, size, fill_value)[0]
+
+
+# ---- membership --------------------------------------------------------------------------------
+
+_METHODS = ("compare_all", "binary_search", "sort", "auto")
+# With so many elements or fewer each one is compared.
+_FEW = 16
+
+
+def _member(element: Any, ordered: Any) -> Any:
+    """Whether elements are in an array of one axis, which is sorted."""
+    size = typeof(ordered).size
+    if not size:
+        return creating.full(typeof(element).shape, False, _bool)
+    dtype = python_scalar_dtype(int)
+    return comparing.eq(element_at(ordered, by_bisection(ordered, element, False, dtype)), element)
+
+
+@operation(static_argnames=("invert", "method"))
+def _isin(element, test_elements, invert, method):
+    element, test = promote_dtypes(element, test_elements)
+    test = _flat(test)
+    shape, size = typeof(element).shape, typeof(test).size
+    if not size or not typeof(element).size:
+        return creating.full(shape, invert, _bool)
+    if method == "compare_all" or (method == "auto" and size <= _FEW):
+        wide = (*shape, size)
+        equal = comparing.eq(
+            shaping.broadcast_in_dim(element, wide, tuple(range(len(shape)))),
+            shaping.broadcast_in_dim(test, wide, (len(shape),)),
+        )
+        found = reducing.reduce_or(equal, (len(shape),))
+    else:
+        found = _member(element, sorting.sort(test, 0))
+    return elementwise.bitwise_not(found) if invert else found
+
+
+@like(np.isin)
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Any:
+    """Whether each element of an array is one of another array's. NaN never is.
+
+    Args:
+      element: an array.
+      test_elements: an array, of any shape.
+      assume_unique: not needed.
+      invert: whether to say which are not.
+      method: "compare_all" compares with each; "binary_search" and "sort" sort `test_elements`
+        first; "auto" chooses by how many these are.
+
+    Raises:
+      ValueError: if there is no such method.
+    """
+    check_arraylike("isin", element, test_elements)
+    if method not in _METHODS:
+        raise ValueError(
+            f"method={method!r} is not implemented; options are 'compare_all', 'binary_search', "
+            "'sort', and 'auto'"
+        )
+    return _isin(as_operand(element), as_operand(test_elements), bool(invert), method)
 
 
 # ---- of two arrays -----------------------------------------------------------------------------
 
 
-def _two(name: str, ar1: Any, ar2: Any) -> list[Any]:
-    check_arraylike(name, ar1, ar2)
-    ar1, ar2 = _promoted(creation.asarray(ar1), creation.asarray(ar2))
-    return [shaping.reshape(x, (typeof(x).size,)) for x in (ar1, ar2)]
-
-
-@operation
-def _promoted(x, y):
-    return promote_dtypes(x, y)
-
-
-def _host(name: str, *arrays: Any) -> list[np.ndarray]:
-    return [on_host(x, _ADVICE.format(name=name)) for x in arrays]
+@operation(static_argnames=("unique", "equal_nan"))
+def _with_membership(ar1, ar2, unique, equal_nan):
+    """The elements of the first array, in order unless they are unique; the indices they had;
+    whether each is the first of its equals; whether it is in the second array; and where there.
+    """
+    ar1, ar2 = promote_dtypes(_flat(ar1), _flat(ar2))
+    dtype = python_scalar_dtype(int)
+    n, m = typeof(ar1).size, typeof(ar2).size
+    if unique:
+        ordered, indices = ar1, creating.iota(dtype, n)
+        starts = creating.full((n,), True, _bool)
+    else:
+        ordered, indices = order_along(ar1, 0, dtype)
+        starts = _starts(ordered, equal_nan)
+    if not m or not n:
+        return ordered, indices, starts, creating.full((n,), False, _bool), indices
+    second, second_indices = order_along(ar2, 0, dtype)
+    places = by_bisection(second, ordered, False, dtype)
+    found = comparing.eq(element_at(second, places), ordered)
+    return ordered, indices, starts, found, element_at(second_indices, places)
 
 
 @operation(static_argnames=("size",))
-def _first_where(values, mask, size, fill_value):
-    """Of values those for which a mask holds, `size` of them, filled up with a value."""
-    count = typeof(values).size
-    (places,) = _nonzero.when_traced(mask, size, (np.int32(count),))
-    valid = comparing.lt(places, full_like(places, count))
-    found = taken(values, elementwise.min(places, full_like(places, max(count - 1, 0))), 0)
-    fill = convert(fill_value, typeof(values).dtype, False)
-    return process(select_n_p, (valid, full((size,), fill), found), {})
-
-
-@like(np.union1d)
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The elements of either array, sorted and different; for `size` and `fill_value` see unique."""
-    ar1, ar2 = _two("union1d", ar1, ar2)
-    if size is None:
-        return from_host(np.union1d(*_host("union1d", ar1, ar2)))
-    return unique(slicing.concatenate([ar1, ar2], 0), size=size, fill_value=fill_value)
-
-
-@operation(static_argnames=("unique_already", "size"))
-def _setdiff(ar1, ar2, unique_already, size, fill_value):
-    count = typeof(ar1).size
-    mask = elementwise.bitwise_not(_isin.when_traced(ar1, ar2, "auto"))
-    if not unique_already and count:
-        ar1, order = lax.sort((ar1, iota(int32, count)), 0, num_keys=1)
-        mask = elementwise.bitwise_and(taken(mask, order, 0), _first_of_each(ar1))
-    return _first_where.when_traced(ar1, mask, size, fill_value)
-
-
-def _first_of_each(ordered: Any) -> Any:
-    (count,) = typeof(ordered).shape
-    first = full((1,), True)
-    if count == 1:
-        return first
-    later = slicing.slice_in_dim(ordered, 1, count)
-    earlier = slicing.slice_in_dim(ordered, 0, count - 1)
-    return slicing.concatenate([first, _differ(later, earlier, True)], 0)
-
-
-@like(np.setdiff1d)
-def setdiff1d(
-    ar1: Any,
-    ar2: Any,
-    assume_unique: bool = False,
-    *,
-    size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
-    """The elements of the first array that are not in the second, sorted and different.
-
-    With `assume_unique` they stay as they are in the first. `size` must be given where arrays are
-    traced; what is missing is `fill_value`, by default 0.
-    """
-    ar1, ar2 = _two("setdiff1d", ar1, ar2)
-    if size is None:
-        return from_host(np.setdiff1d(*_host("setdiff1d", ar1, ar2), assume_unique))
-    fill_value = 0 if fill_value is None else fill_value
-    return _setdiff(ar1, ar2, bool(assume_unique), operator.index(size), fill_value)
-
-
-@operation(static_argnames=("unique_already", "size", "fill"))
-def _setxor(ar1, ar2, unique_already, size, fill_value, fill):
-    one, other = _distinct(ar1, unique_already), _distinct(ar2, unique_already)
-    values = slicing.concatenate([one[0], other[0]], 0)
-    real = slicing.concatenate([one[1], other[1]], 0)
-    count = typeof(values).size
-    if not count:
-        return full((size,), convert(fill_value, typeof(values).dtype, False))
-    # Repeats within an array come last, and are no neighbours of what is looked at.
-    late = convert(elementwise.bitwise_not(real), int32, False)
-    late, values = lax.sort((late, values), 0, num_keys=2)
-    real = comparing.eq(late, full_like(late, 0))
-    new = elementwise.bitwise_or(_first_of_each(values), elementwise.bitwise_not(real))
-    if count > 1:
-        after = slicing.concatenate(
-            [slicing.slice_in_dim(new, 1, count), full((1,), True)], 0
-        )
-        new = elementwise.bitwise_and(new, after)
-    mask = elementwise.bitwise_and(new, real)
-    if not fill:
-        (place,) = _nonzero.when_traced(mask, 1, (np.int32(0),))
-        fill_value = slicing.index_in_dim(taken(values, place, 0), 0, keepdims=False)
-    return _first_where.when_traced(values, mask, size, fill_value)
-
-
-def _distinct(x: Any, unique_already: bool) -> tuple[Any, Any]:
-    """An array, sorted, and whether each element is the first of its like."""
-    count = typeof(x).size
-    if unique_already or not count:
-        return x, full((count,), True)
-    x = lax.sort(x, 0)
-    return x, _first_of_each(x)
-
-
-@like(np.setxor1d)
-def setxor1d(
-    ar1: Any,
-    ar2: Any,
-    assume_unique: bool = False,
-    *,
-    size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
-    """The elements of either array that are not in both, sorted and different.
-
-    `size` must be given where arrays are traced; what is missing is `fill_value`, by default the
-    first of them.
-    """
-    ar1, ar2 = _two("setxor1d", ar1, ar2)
-    if size is None:
-        return from_host(np.setxor1d(*_host("setxor1d", ar1, ar2), assume_unique))
-    value = 0 if fill_value is None else fill_value
-    return _setxor(
-        ar1, ar2, bool(assume_unique), operator.index(size), value, fill_value is not None
-    )
-
-
-@operation(static_argnames=("unique_already", "size"))
-def _intersect(ar1, ar2, unique_already, size, fill_value):
-    sizes = typeof(ar1).size, typeof(ar2).size
-    index_dtype = default_dtype("i")
-    if not all(sizes):
-        value = convert(fill_value, typeof(ar1).dtype, False)
-        return tuple(
-            [full((size,), value), *[full((size,), n, index_dtype) for n in sizes]]
-        )
-    order1 = iota(int32, sizes[0])
-    values, order1 = lax.sort((ar1, order1), 0, num_keys=1)
-    mask = _isin.when_traced(values, ar2, "auto")
-    if not unique_already:
-        mask = elementwise.bitwise_and(mask, _first_of_each(values))
-    (places,) = _nonzero.when_traced(mask, size, (np.int32(sizes[0]),))
-    valid = comparing.lt(places, full_like(places, sizes[0]))
-    safe = elementwise.min(places, full_like(places, sizes[0] - 1))
-    values = taken(values, safe, 0)
-    index1 = taken(order1, safe, 0)
-    # The first of its like in the second array is where comparing all of them says so first.
-    sorted2, order2 = lax.sort((ar2, iota(int32, sizes[1])), 0, num_keys=1)
-    rows = shaping.broadcast_in_dim(sorted2, (size, sizes[1]), (1,))
-    sought = shaping.broadcast_in_dim(values, (size, sizes[1]), (0,))
-    place2 = reducing.reduce_sum(convert(before(rows, sought, False), int32, False), (1,))
-    index2 = taken(order2, elementwise.min(place2, full_like(place2, sizes[1] - 1)), 0)
-    results = [
-        process(
-            select_n_p,
-            (valid, full((size,), convert(fill_value, typeof(values).dtype, False)), values),
-            {},
-        )
+def _kept_of_size(keep, fills, arrays, size):
+    """Elements of arrays of one axis where a mask is true, `size` of them, filled up."""
+    n = typeof(keep).size
+    positions = true_positions(keep, size, n)
+    missing = comparing.eq(positions, typeof(positions).dtype.type(n))
+    return [
+        choose("sets", missing, in_dtype(fill, typeof(x).dtype), take_rows(x, positions, 0))
+        for fill, x in zip(fills, arrays, strict=True)
     ]
-    for index, n in ((index1, sizes[0]), (index2, sizes[1])):
-        index = convert(index, index_dtype, False)
-        results.append(process(select_n_p, (valid, full((size,), n, index_dtype), index), {}))
-    return tuple(results)
+
+
+def _kept(given: Any, keep: Any, fills: Any, arrays: Any, size: int | None) -> list[Any]:
+    """Elements where a mask is true, of arrays made from `given`; `size` of them, filled up."""
+    if size is not None:
+        return _kept_of_size(keep, fills, arrays, operator.index(size))
+    mask = np.asarray(keep)
+    return [put_beside(np.asarray(x)[mask], given) for x in arrays]
+
+
+def _both(name: str, ar1: Any, ar2: Any, size: int | None) -> tuple[Any, Any]:
+    check_arraylike(name, ar1, ar2)
+    ar1, ar2 = as_operand(ar1), as_operand(ar2)
+    if size is None:
+        for x in (ar1, ar2):
+            if isinstance(x, Tracer):
+                host_value(x, _needs_size(name))
+    return ar1, ar2
+
+
+@operation
+def _first_kept(keep, ordered):
+    """The first element that is kept, or 0: what stands for those missing."""
+    dtype = typeof(ordered).dtype
+    if not typeof(keep).size:
+        return creating.full((), 0, dtype)
+    index = reducing.argmax(keep, 0, python_scalar_dtype(int))
+    value = shaping.reshape(take_rows(ordered, shaping.reshape(index, (1,)), 0), ())
+    any_kept = reducing.reduce_or(keep, (0,))
+    return choose("sets", any_kept, value, creating.full((), 0, dtype))
+
+
+@operation
+def _and(x, y):
+    return elementwise.bitwise_and(x, y)
+
+
+@operation
+def _and_not(x, y):
+    return elementwise.bitwise_and(x, elementwise.bitwise_not(y))
 
 
 @like(np.intersect1d)
@@ -396,79 +427,129 @@ def intersect1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The elements that both arrays have, sorted and different; and where, with `return_indices`.
+    """The elements that are in both arrays, without repetition, in ascending order.
 
-    `size` must be given where arrays are traced; what is missing is `fill_value`, by default the
-    first of them, and its indices are the sizes of the arrays.
+    Args:
+      ar1: an array, of any shape.
+      ar2: another one.
+      assume_unique: whether neither array repeats an element. It need not be said.
+      return_indices: whether to give the indices of the first of each in both flattened arrays.
+      size: how many there are to be, which must be given where an array is traced.
+      fill_value: what stands for those missing; by default the least one. Indices that are missing
+        are the size of the array.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced, and `size` is not given.
     """
-    ar1, ar2 = _two("intersect1d", ar1, ar2)
-    if size is None:
-        found = np.intersect1d(*_host("intersect1d", ar1, ar2), assume_unique, return_indices)
-        return tuple(map(from_host, found)) if return_indices else from_host(found)
-    value = _least(ar1, ar2) if fill_value is None else fill_value
-    found = _intersect(ar1, ar2, bool(assume_unique), operator.index(size), value)
-    return found if return_indices else found[0]
+    ar1, ar2 = _both("intersect1d", ar1, ar2, size)
+    ordered, indices, starts, found, second = _with_membership(ar1, ar2, False, False)
+    keep = _and(starts, found)
+    if fill_value is None:
+        fill_value = 0 if size is None else _first_kept(keep, ordered)
+    fills = [fill_value, typeof(ar1).size, typeof(ar2).size]
+    count = 3 if return_indices else 1
+    arrays = [ordered, indices, second][:count]
+    result = _kept(ar1, keep, fills[:count], arrays, size)
+    return tuple(result) if return_indices else result[0]
+
+
+@like(np.setdiff1d)
+def setdiff1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements of the first array that are not in the second, without repetition, in order.
+
+    Args:
+      ar1: an array, of any shape.
+      ar2: another one.
+      assume_unique: whether to keep the elements of `ar1` in their order, and all of them.
+      size: how many there are to be, which must be given where an array is traced.
+      fill_value: what stands for those missing; 0 by default.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced, and `size` is not given.
+    """
+    ar1, ar2 = _both("setdiff1d", ar1, ar2, size)
+    ordered, _, starts, found, _ = _with_membership(ar1, ar2, bool(assume_unique), True)
+    ordered = _in_dtype_of(ordered, ar1)
+    keep = _and_not(starts, found)
+    fill_value = 0 if fill_value is None else fill_value
+    return _kept(ar1, keep, [fill_value], [ordered], size)[0]
+
+
+def _in_dtype_of(x: Any, like: Any) -> Any:
+    dtype = typeof(like).dtype
+    return x if typeof(x).dtype == dtype else _astype(x, dtype)
+
+
+@operation(static_argnames=("dtype",))
+def _astype(x, dtype):
+    return convert(x, dtype, False)
 
 
 @operation
-def _least(ar1, ar2):
-    """The first element that both arrays have."""
-    return _intersect.when_traced(ar1, ar2, False, 1, 0)[0][0]
+def _joined(ar1, ar2):
+    return slicing.concatenate(promote_dtypes(_flat(ar1), _flat(ar2)), 0)
 
 
-# ---- isin --------------------------------------------------------------------------------------
+@like(np.union1d)
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The elements that are in either array, without repetition, in ascending order.
 
-_ISIN_METHODS = ("compare_all", "binary_search", "sort", "auto")
-# With fewer to look among, comparing all of them is quicker than sorting.
-_FEW = 64
+    Args:
+      ar1: an array, of any shape.
+      ar2: another one.
+      size: how many there are to be, which must be given where an array is traced.
+      fill_value: what stands for those missing; by default the least one.
 
-
-@operation(static_argnames=("method",))
-def _isin(element, test_elements, method):
-    element, tests = promote_dtypes(
-        any_operand("isin", element), any_operand("isin", test_elements)
-    )
-    shape = typeof(element).shape
-    count, many = typeof(element).size, typeof(tests).size
-    if not count or not many:
-        return full(shape, False)
-    flat = shaping.reshape(element, (count,))
-    tests = shaping.reshape(tests, (many,))
-    if method == "compare_all" or (method == "auto" and many <= _FEW):
-        rows = shaping.broadcast_in_dim(tests, (count, many), (1,))
-        equal = comparing.eq(shaping.broadcast_in_dim(flat, (count, many), (0,)), rows)
-        return shaping.reshape(reducing.reduce_or(equal, (1,)), shape)
-    tests = lax.sort(tests, 0)
-    low, high = full((count,), 0, int32), full((count,), many, int32)
-    for _ in range(many.bit_length()):
-        middle = elementwise.div(elementwise.add(low, high), full_like(low, 2))
-        found = taken(tests, elementwise.min(middle, full_like(middle, many - 1)), 0)
-        left = elementwise.bitwise_and(before(found, flat, False), comparing.lt(low, high))
-        low = process(
-            select_n_p, (left, low, elementwise.add(middle, full_like(middle, 1))), {}
-        )
-        high = process(select_n_p, (left, middle, high), {})
-    found = taken(tests, elementwise.min(low, full_like(low, many - 1)), 0)
-    return shaping.reshape(comparing.eq(found, flat), shape)
-
-
-@like(np.isin)
-def isin(
-    element: Any,
-    test_elements: Any,
-    assume_unique: bool = False,
-    invert: bool = False,
-    *,
-    method: str = "auto",
-) -> Any:
-    """Elementwise whether an array's elements are among others; NaN is among none.
-
-    `method` is "compare_all", "binary_search", "sort", or "auto", which chooses by size.
+    Raises:
+      ConcretizationTypeError: if an array is traced, and `size` is not given.
     """
-    check_arraylike("isin", element, test_elements)
-    if method not in _ISIN_METHODS:
-        raise ValueError(
-            f"method={method!r} is not implemented; options are {', '.join(map(repr, _ISIN_METHODS))}"
-        )
-    found = _isin(element, test_elements, method)
-    return elementwise.bitwise_not(found) if invert else found
+    ar1, ar2 = _both("union1d", ar1, ar2, size)
+    return unique(_joined(ar1, ar2), size=size, fill_value=fill_value)
+
+
+@operation(static_argnames=("unique",))
+def _exclusive(ar1, ar2, unique):
+    """All elements in order, and which are the first of their equals, and of one array alone."""
+    parts = []
+    for one, other in ((ar1, ar2), (ar2, ar1)):
+        own, _, starts, found, _ = _with_membership.when_traced(one, other, unique, False)
+        parts.append((own, elementwise.bitwise_and(starts, elementwise.bitwise_not(found))))
+    values = slicing.concatenate([own for own, _ in parts], 0)
+    keep = slicing.concatenate([kept for _, kept in parts], 0)
+    order = order_along(values, 0, python_scalar_dtype(int))[1]
+    return take_rows(values, order, 0), take_rows(keep, order, 0)
+
+
+@like(np.setxor1d)
+def setxor1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements that are in one of two arrays, and not in both, in ascending order.
+
+    Args:
+      ar1: an array, of any shape.
+      ar2: another one.
+      assume_unique: whether neither array repeats an element. It need not be said.
+      size: how many there are to be, which must be given where an array is traced.
+      fill_value: what stands for those missing; by default the least one.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced, and `size` is not given.
+    """
+    ar1, ar2 = _both("setxor1d", ar1, ar2, size)
+    ordered, keep = _exclusive(ar1, ar2, bool(assume_unique))
+    if fill_value is None:
+        fill_value = 0 if size is None else _first_kept(keep, ordered)
+    return _kept(ar1, keep, [fill_value], [ordered], size)[0]

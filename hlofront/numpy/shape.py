@@ -11,6 +11,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.numpy import creation
 from hlofront.numpy.like import like
+from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import broadcast_together
 from hlofront.numpy.ufuncs import any_operand
 from hlofront.primitives import shaping
@@ -267,16 +268,19 @@ def _at_least(name: str, x: Any, ndim: int) -> Any:
 
 
 @operation
+@named("atleast_1d")
 def _atleast_1d(x):
     return _at_least("atleast_1d", x, 1)
 
 
 @operation
+@named("atleast_2d")
 def _atleast_2d(x):
     return _at_least("atleast_2d", x, 2)
 
 
 @operation
+@named("atleast_3d")
 def _atleast_3d(x):
     return _at_least("atleast_3d", x, 3)
 
@@ -330,6 +334,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
 
 
 @operation
+@named("broadcast_arrays")
 def _broadcast_arrays(*args):
     args = [any_operand("broadcast_arrays", x) for x in args]
     return [as_array(x) for x in broadcast_together("broadcast_arrays", *args)]

@@ -18,7 +18,15 @@ from hlofront.numpy.logic import ordering
 from hlofront.numpy.promotion import check_arraylike, choose, promote_dtypes
 from hlofront.numpy.shape import as_array
 from hlofront.numpy.ufuncs import any_operand
-from hlofront.primitives import comparing, creating, elementwise, reducing, shaping, slicing, sorting
+from hlofront.primitives import (
+    comparing,
+    creating,
+    elementwise,
+    reducing,
+    shaping,
+    slicing,
+    sorting,
+)
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.runtime.operation import operation
@@ -194,7 +202,7 @@ def _compare_all(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     return reducing.reduce_sum(convert(counted, dtype, False), (len(shape),))
 
 
-def _by_bisection(a: Any, v: Any, right: bool, dtype: Any) -> Any:
+def by_bisection(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     """By halving: before each step the result is from `low` to `high`, both included."""
     size, shape = typeof(a).size, typeof(v).shape
     low = creating.full(shape, 0, dtype)
@@ -228,7 +236,7 @@ def _ranks(x: Any, dtype: Any) -> Any:
 
 
 def _by_sorting(a: Any, v: Any, right: bool, dtype: Any) -> Any:
-    """By sorting both together: what is to the left of each of v, less how many of those are v's."""
+    """By sorting both together: how many are left of each of v, less those of them in v."""
     n, shape = typeof(a).size, typeof(v).shape
     flat = shaping.reshape(v, (typeof(v).size,))
     # Sorting is stable: what is put first stays before what is equal to it.
@@ -256,7 +264,7 @@ def _searchsorted(a, v, side, sorter, method):
         return _compare_all(a, v, right, dtype)
     if method == "sort":
         return _by_sorting(a, v, right, dtype)
-    return _by_bisection(a, v, right, dtype)
+    return by_bisection(a, v, right, dtype)
 
 
 @like(np.searchsorted)
@@ -296,7 +304,6 @@ _method_searchsorted.__name__ = "searchsorted"
 ARRAY_METHODS = {
     "sort": sort,
     "argsort": argsort,
-    "partition": partition,
     "argpartition": argpartition,
     "searchsorted": _method_searchsorted,
 }

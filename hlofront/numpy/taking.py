@@ -1,102 +1,107 @@
-"""Elements at computed places: take, put, and along axes."""
+"""Taking elements by index, and putting others in their place: take, put, insert, delete."""
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import issubdtype, python_scalar_dtype
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.core.trace import process
+from hlofront.core.trace import Tracer
+from hlofront.numpy import promotion
 from hlofront.numpy.index_entries import from_start, int32
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import check_arraylike
-from hlofront.numpy.selecting import refuse_in_place
-from hlofront.numpy.ufuncs import any_operand, refuse_out
-from hlofront.numpy.updating import static_fill_value
-from hlofront.primitives import comparing, elementwise, shaping, slicing
-from hlofront.primitives.comparing import select_n_p
+from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
+from hlofront.numpy.selecting import (
+    euclidean_remainder,
+    host_value,
+    in_dtype,
+    take_rows,
+    true_positions,
+    truth,
+)
+from hlofront.numpy.shape import as_array, static_axes
+from hlofront.numpy.ufuncs import refuse_out
+from hlofront.numpy.updating import AtIndex, static_fill_value
+from hlofront.primitives import (
+    creating,
+    cumulative,
+    elementwise,
+    shaping,
+    slicing,
+    sorting,
+)
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full, full_like
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
+from hlofront.primitives.shaping import ascending, broadcast_shapes
 from hlofront.runtime.operation import operation
 
-_MODE = GatherScatterMode
+_bool = np.dtype(np.bool_)
+_FILL = GatherScatterMode.FILL_OR_DROP
 
 
-def _indices(name: str, indices: Any) -> Any:
-    dtype = typeof(indices).dtype
-    if dtype == np.bool_:
-        return convert(indices, int32, False)
-    if not issubdtype(dtype, np.integer):
-        raise ValueError(f"indices of {name} must have an integer type, got {dtype}")
-    return indices
+def _as_indices(x: Any) -> Any:
+    """Indices as an array: scalars of the host as one of NumPy."""
+    x = as_operand(x)
+    if isinstance(x, bool | np.bool_):
+        x = int(x)
+    if isinstance(x, int) and not isinstance(x, np.generic):
+        return np.asarray(x, python_scalar_dtype(int))
+    return np.asarray(x) if isinstance(x, np.generic) else x
 
 
-def _wrapped(indices: Any, size: int) -> Any:
-    """Indices modulo the size of an axis."""
-    indices = convert(indices, int32, False)
-    rest = elementwise.rem(indices, full_like(indices, size))
-    moved = elementwise.add(rest, full_like(rest, size))
-    return process(select_n_p, (comparing.lt(rest, full_like(rest, 0)), rest, moved), {})
+def _flattened(x: Any) -> Any:
+    return shaping.reshape(x, (typeof(x).size,))
+
+
+def _is_integer(dtype: Any) -> bool:
+    return issubdtype(dtype, np.integer)
 
 
 # ---- take --------------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("axis", "mode", "unique", "ordered", "fill_value"))
-def _take(a, indices, axis, mode, unique, ordered, fill_value):
-    a, indices = any_operand("take", a), _indices("take", any_operand("take", indices))
+@operation(static_argnames=("axis", "mode", "unique", "ascend", "fill_value"))
+def _take(a, indices, axis, mode, unique, ascend, fill_value):
+    check_arraylike("take", a, indices)
+    a, indices = as_operand(a), _as_indices(indices)
+    dtype = typeof(indices).dtype
+    if dtype == _bool:
+        indices, dtype = convert(indices, int32, False), int32
+    if not _is_integer(dtype):
+        raise ValueError(f"indices must have an integer type, got {dtype}")
     if axis is None:
-        a, axis = shaping.reshape(a, (typeof(a).size,)), 0
-    shape = typeof(a).shape
+        a, axis = _flattened(a), 0
+    shape, given = typeof(a).shape, typeof(indices).shape
     axis = canonical_axis(axis, len(shape))
-    size = shape[axis]
-    at = typeof(indices).shape
-    result = (*shape[:axis], *at, *shape[axis + 1 :])
-    if not size or 0 in result:
-        if not size and 0 not in at:
-            raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
-        return full(result, 0, typeof(a).dtype)
+    before, size, after = shape[:axis], shape[axis], shape[axis + 1 :]
+    if not size:
+        if typeof(indices).size:
+            raise IndexError(
+                f"Cannot do a non-empty jnp.take() from an empty axis: axis {axis} of shape {shape}"
+            )
+        return creating.full((*before, *given, *after), 0, typeof(a).dtype)
     if mode == "wrap":
-        indices, mode = _wrapped(indices, size), _MODE.PROMISE_IN_BOUNDS
-    elif mode is not _MODE.CLIP:
+        indices = euclidean_remainder(indices, size)
+        mode = "promise_in_bounds"
+    elif mode != "clip":
         indices = from_start(indices, size)
-    window = tuple([i for i in range(len(result)) if not axis <= i < axis + len(at)])
+    rank = len(given)
     return gather(
         a,
-        shaping.expand_dims(convert(indices, int32, False), (len(at),)),
-        GatherDimensionNumbers(window, (axis,), (axis,)),
-        (*shape[:axis], 1, *shape[axis + 1 :]),
+        shaping.broadcast_in_dim(indices, (*given, 1), ascending(rank)),
+        GatherDimensionNumbers(
+            tuple([i if i < axis else i + rank for i in range(len(shape) - 1)]), (axis,), (axis,)
+        ),
+        (*before, 1, *after),
         unique_indices=unique,
-        indices_are_sorted=ordered,
+        indices_are_sorted=ascend,
         mode=mode,
-        fill_value=fill_value,
+        fill_value=fill_value if mode == "fill" else None,
     )
-
-
-_take.__name__ = "take"
-
-
-def _take_mode(name: str, mode: Any) -> Any:
-    if mode is None:
-        return _MODE.FILL_OR_DROP
-    if mode == "raise":
-        # The class that JAX raises.
-        raise NotImplementedError(
-            f"The 'raise' mode to jnp.{name} is not supported: compiled programs do not raise. Use "
-            "'fill', 'clip' or 'wrap'."
-        )
-    if mode == "wrap":
-        return mode
-    try:
-        return _MODE.from_any(mode)
-    except ValueError:
-        raise ValueError(
-            f"Invalid mode {mode!r} for np.{name}: wanted 'fill', 'clip' or 'wrap'."
-        ) from None
 
 
 @like(np.take)
@@ -110,89 +115,105 @@ def take(
     indices_are_sorted: bool = False,
     fill_value: Any = None,
 ) -> Any:
-    """The parts of an array along an axis at indices.
+    """The slices at indices along an axis; without an axis, elements of the flattened array.
 
     Args:
-      mode: what is returned out of bounds: "fill", the default, `fill_value`; "clip" the part at
-        the nearest index, where negative ones are 0; "wrap" at the index modulo the size.
-      unique_indices, indices_are_sorted: promises, which are not checked.
-      fill_value: by default NaN, the least signed or greatest unsigned integer, True.
+      a: an array.
+      indices: integers, of any shape. Negative ones count from the end, except by mode "clip".
+      axis: along which to take.
+      out: None.
+      mode: what is read out of bounds: "fill", the default, fills in `fill_value`; "wrap" takes
+        indices modulo the size of the axis; "clip" reads what is nearest.
+      unique_indices: a promise that no index is given twice. It is not checked.
+      indices_are_sorted: a promise that the indices ascend. It is not checked.
+      fill_value: by default NaN, or the least integer of a signed and the greatest of an unsigned
+        dtype, or True.
+
+    Raises:
+      ValueError: if the indices are no integers, or the mode is unknown.
+      IndexError: if the axis is empty, and the indices are not.
     """
     refuse_out("take", out)
-    if axis is not None:
-        axis = operator.index(axis)
+    if mode is None:
+        mode = "fill"
+    elif mode not in ("fill", "wrap", "clip"):
+        if mode == "raise":
+            raise NotImplementedError(  # the class that JAX raises
+                "The 'raise' mode to jnp.take is not supported: a device cannot raise errors. Use "
+                "'fill', 'wrap' or 'clip'."
+            )
+        raise ValueError(f"Invalid mode {mode!r} for np.take: wanted 'fill', 'wrap' or 'clip'")
     if fill_value is not None:
         fill_value = static_fill_value(fill_value)
-    mode = _take_mode("take", mode)
+    axis = static_axes(axis)
     return _take(a, indices, axis, mode, unique_indices, indices_are_sorted, fill_value)
-
-
-def _method_take(
-    self: Any,
-    indices: Any,
-    axis: int | None = None,
-    out: None = None,
-    mode: str | None = None,
-    unique_indices: bool = False,
-    indices_are_sorted: bool = False,
-    fill_value: Any = None,
-) -> Any:
-    """The parts of the array along an axis at indices."""
-    return take(
-        self, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value
-    )
 
 
 # ---- along an axis -----------------------------------------------------------------------------
 
 
-def _along(name: str, shape: tuple[int, ...], indices: Any, axis: int, wrap: bool) -> Any:
-    """What gather and scatter need, for indices that have the other axes of an array as well.
-
-    Returns the indices, expanded to the shape of the result; the axes of the array that go with
-    axes of the indices, and those; and the axes of size 1 that serve every index.
-    """
-    aval = typeof(indices)
-    if not issubdtype(aval.dtype, np.integer):
-        raise TypeError(f"{name} indices must be of integer type, got {aval.dtype}")
-    if aval.ndim != len(shape):
-        raise ValueError(
-            f"indices and arr must have the same number of dimensions; {aval.ndim} vs. {len(shape)}"
-        )
-    if wrap:
-        indices = from_start(indices, shape[axis])
-    indices = convert(indices, int32, False)
-    others = [1 if i == axis else size for i, size in enumerate(shape)]
-    result = shaping.broadcast_shapes(aval.shape, tuple(others))
-    indices = shaping.broadcast_in_dim(indices, (*result, 1), range(len(shape)))
-    batching = tuple(
-        [i for i, size in enumerate(shape) if i != axis and (size != 1 or result[i] == 1)]
-    )
-    return indices, batching, tuple([i for i in range(len(shape)) if i not in batching])
-
-
 @operation(static_argnames=("axis", "mode", "fill_value", "wrap"))
 def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
-    arr, indices = any_operand("take_along_axis", arr), any_operand("take_along_axis", indices)
+    name = "take_along_axis"
+    check_arraylike(name, arr, indices)
+    arr, indices = as_operand(arr), _as_indices(indices)
+    _check_indices(name, indices)
     if axis is None:
-        arr, axis = shaping.reshape(arr, (typeof(arr).size,)), 0
-    shape = typeof(arr).shape
+        if typeof(indices).ndim != 1:
+            raise ValueError(
+                f"{name} indices must be 1D if axis=None, got shape {typeof(indices).shape}"
+            )
+        arr, axis = _flattened(arr), 0
+    shape, given = typeof(arr).shape, typeof(indices).shape
+    if len(given) != len(shape):
+        raise ValueError(
+            "indices and arr must have the same number of dimensions; "
+            f"{len(given)} vs. {len(shape)}"
+        )
     axis = canonical_axis(axis, len(shape))
-    indices, batching, collapsed = _along("take_along_axis", shape, indices, axis, wrap)
-    result = typeof(indices).shape[:-1]
-    if 0 in result:
-        return full(result, 0, typeof(arr).dtype)
+    # The other axes broadcast.
+    wanted = list(broadcast_shapes((*given[:axis], 1, *given[axis + 1 :]), _but(shape, axis)))
+    wanted[axis] = given[axis]
+    if not shape[axis] or 0 in wanted:
+        return creating.full(wanted, 0, typeof(arr).dtype)
+    if wrap:
+        indices = from_start(indices, shape[axis])
+    # Each axis is one of these: looked up, a batch of both, of the array alone, or of the indices.
+    offset, collapsed, sizes, batch, batch_of_indices, index_shape = [], [], [], [], [], []
+    for i, (size, other) in enumerate(zip(shape, given, strict=True)):
+        if i == axis:
+            collapsed.append(i)
+        elif size == other != 1:
+            batch.append(i)
+            batch_of_indices.append(len(index_shape))
+        elif other == 1:
+            offset.append(i)
+            sizes.append(size)
+            continue
+        else:
+            collapsed.append(i)
+        sizes.append(1)
+        index_shape.append(other)
     return gather(
         arr,
-        indices,
-        GatherDimensionNumbers((), collapsed, (axis,), batching, batching),
-        (1,) * len(shape),
+        shaping.reshape(indices, (*index_shape, 1)),
+        GatherDimensionNumbers(
+            tuple(offset), tuple(collapsed), (axis,), tuple(batch), tuple(batch_of_indices)
+        ),
+        tuple(sizes),
         mode=mode,
-        fill_value=fill_value,
+        fill_value=fill_value if mode is _FILL else None,
     )
 
 
-_take_along_axis.__name__ = "take_along_axis"
+def _but(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], 1, *shape[axis + 1 :])
+
+
+def _check_indices(name: str, indices: Any) -> None:
+    dtype = typeof(indices).dtype
+    if not _is_integer(dtype):
+        raise TypeError(f"{name} indices must be of integer type, got {dtype}")
 
 
 @like(np.take_along_axis)
@@ -205,55 +226,57 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Any:
-    """Elements at indices along an axis, where the indices have all the other axes too.
+    """Elements along an axis, at indices of their own for each position along the other axes.
 
     Args:
-      mode: what is returned out of bounds: "fill", the default, or "clip".
-      fill_value: by default NaN, the least signed or greatest unsigned integer, True.
-      wrap_negative_indices: whether negative indices count from the end; by default unless
-        `mode` is "clip".
+      arr: an array.
+      indices: integers, of as many axes; those other than `axis` broadcast with `arr`.
+      axis: along which to take; None for the flattened array and indices of one axis.
+      mode: what is read out of bounds: "fill", the default, fills in `fill_value`; "clip" reads
+        what is nearest; "promise_in_bounds" promises that none is. Or a `lax.GatherScatterMode`.
+      fill_value: as of take.
+      wrap_negative_indices: whether negative indices count from the end, as they do by default.
+
+    Raises:
+      TypeError: if the indices are no integers.
+      ValueError: if the shapes do not broadcast.
     """
-    check_arraylike("take_along_axis", arr, indices)
-    mode = _MODE.from_any("fill" if mode is None else mode)
-    if wrap_negative_indices is None:
-        wrap_negative_indices = True
+    mode = _FILL if mode is None else GatherScatterMode.from_any(mode)
     if fill_value is not None:
         fill_value = static_fill_value(fill_value)
-    axis = None if axis is None else operator.index(axis)
-    return _take_along_axis(arr, indices, axis, mode, fill_value, bool(wrap_negative_indices))
+    wrap = wrap_negative_indices is not False
+    return _take_along_axis(arr, indices, static_axes(axis), mode, fill_value, wrap)
 
 
 @operation(static_argnames=("axis", "mode"))
 def _put_along_axis(arr, indices, values, axis, mode):
-    arr, indices, values = (any_operand("put_along_axis", x) for x in (arr, indices, values))
-    before = typeof(arr).shape
+    name = "put_along_axis"
+    check_arraylike(name, arr, indices, values)
+    arr, indices = as_array(as_operand(arr)), _as_indices(indices)
+    _check_indices(name, indices)
+    full_shape = typeof(arr).shape
     if axis is None:
-        arr, axis = shaping.reshape(arr, (typeof(arr).size,)), 0
-    shape = typeof(arr).shape
+        arr, axis = _flattened(arr), 0
+    shape, given = typeof(arr).shape, typeof(indices).shape
+    if len(given) != len(shape):
+        raise ValueError(
+            f"put_along_axis arguments 'arr' and 'indices' must have same ndim. Got {len(shape)} "
+            f"and {len(given)}."
+        )
     axis = canonical_axis(axis, len(shape))
-    for i, (size, count) in enumerate(zip(shape, typeof(indices).shape, strict=False)):
-        if i != axis and count not in (1, size):
-            raise ValueError(
-                "Incompatible shapes for broadcasting: indices of put_along_axis have shape "
-                f"{typeof(indices).shape} and the array {shape}, which must fit but along axis "
-                f"{axis}"
-            )
-    indices, _, _ = _along("put_along_axis", shape, indices, axis, True)
-    result = typeof(indices).shape[:-1]
-    if 0 in result:
-        return shaping.reshape(arr, before)
-    batching = tuple([i for i in range(len(shape)) if i != axis])
-    values = convert(values, typeof(arr).dtype, False)
-    own = typeof(values).shape
-    values = shaping.broadcast_in_dim(values, result, range(len(result))[len(result) - len(own) :])
-    arr = scatter(
-        arr,
-        indices,
-        values,
-        ScatterDimensionNumbers((), (axis,), (axis,), batching, batching),
-        mode=mode,
-    )
-    return shaping.reshape(arr, before)
+    wanted = list(broadcast_shapes(_but(given, axis), _but(shape, axis)))
+    wanted[axis] = given[axis]
+    if wanted != [size if i != axis else given[axis] for i, size in enumerate(shape)]:
+        raise ValueError(f"put_along_axis indices of shape {given} do not fit into shape {shape}")
+    if 0 in wanted:
+        return shaping.reshape(arr, full_shape)
+    index = [
+        as_array(with_shape(indices, given, tuple(wanted)))
+        if i == axis
+        else creating.broadcasted_iota(int32, wanted, i)
+        for i in range(len(shape))
+    ]
+    return shaping.reshape(AtIndex(arr, tuple(index)).set(values, mode=mode), full_shape)
 
 
 @like(np.put_along_axis)
@@ -266,61 +289,329 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Any:
-    """An array with values at indices along an axis; with `inplace=False`, as it must be.
+    """The array with values at indices along an axis: what take_along_axis reads is written.
 
-    What is out of bounds is left out, unless `mode` says otherwise.
+    Args:
+      arr: an array.
+      indices: integers, of as many axes; those other than `axis` broadcast with `arr`.
+      values: what broadcasts with the indices.
+      axis: along which to put; None for the flattened array.
+      inplace: must be False: arrays are immutable.
+      mode: what happens out of bounds, as of `x.at[index].set`.
     """
-    check_arraylike("put_along_axis", arr, indices, values)
+    _refuse_inplace("put_along_axis", inplace)
+    return _put_along_axis(arr, indices, values, static_axes(axis), mode)
+
+
+def _refuse_inplace(name: str, inplace: bool) -> None:
     if inplace:
-        raise refuse_in_place("put_along_axis")
-    axis = None if axis is None else operator.index(axis)
-    return _put_along_axis(arr, indices, values, axis, _MODE.from_any(mode))
+        raise ValueError(
+            f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable. "
+            "Pass inplace=False to instead return an updated array."
+        )
 
 
-# ---- put ---------------------------------------------------------------------------------------
+# ---- put and place -----------------------------------------------------------------------------
 
 
 @operation(static_argnames=("mode",))
 def _put(a, ind, v, mode):
-    a, ind, v = any_operand("put", a), _indices("put", any_operand("put", ind)), any_operand("put", v)
-    aval = typeof(a)
-    count, given = typeof(ind).size, typeof(v).size
-    if not count or not aval.size:
+    check_arraylike("put", a, ind, v)
+    a, ind = as_array(as_operand(a)), _as_indices(ind)
+    ind, v = _flattened(ind), _flattened(as_operand(v))
+    count = typeof(ind).size
+    if not typeof(a).size or not count or not typeof(v).size:
         return a
-    if not given:
-        raise ValueError("put: there are indices, and no values")
-    ind = shaping.reshape(ind, (count,))
-    v = shaping.reshape(convert(v, aval.dtype, False), (given,))
-    copies = -(-count // given)
-    v = slicing.slice_in_dim(slicing.concatenate([v] * copies, 0) if copies > 1 else v, 0, count)
     if mode == "wrap":
-        ind, mode = _wrapped(ind, aval.size), _MODE.PROMISE_IN_BOUNDS
-    else:
-        ind = convert(from_start(ind, aval.size), int32, False)
-    flat = scatter(
-        shaping.reshape(a, (aval.size,)),
-        shaping.reshape(ind, (count, 1)),
-        v,
-        ScatterDimensionNumbers((), (0,), (0,)),
-        mode=mode,
-    )
-    return shaping.reshape(flat, aval.shape)
+        ind = euclidean_remainder(ind, typeof(a).size)
+    elif mode == "clip":
+        ind = elementwise.max(ind, typeof(ind).dtype.type(0))
+    v = in_dtype(cycled(v, count), typeof(a).dtype)
+    options = {"mode": "clip" if mode == "clip" else "drop"}
+    flat = AtIndex(_flattened(a), as_array(ind)).set(v, **options)
+    return shaping.reshape(flat, typeof(a).shape)
+
+
+def cycled(v: Any, count: int) -> Any:
+    """So many elements of an array of one axis: after the last one comes the first again."""
+    size = typeof(v).size
+    if size == count:
+        return v
+    if size < count:
+        v = slicing.concatenate([v] * -(-count // size), 0)
+    return slicing.slice_in_dim(v, 0, count)
 
 
 @like(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
-    """An array with values at indices into it as one row; with `inplace=False`, as it must be.
+    """The array with values at indices of its flattened form; values are repeated if too few.
 
-    Values are repeated until there are as many as indices. `mode` is what happens out of bounds:
-    "clip", the default, "wrap", or "drop".
+    Args:
+      a: an array.
+      ind: integers.
+      v: values.
+      mode: what happens out of bounds: by default nothing is put; "wrap" takes indices modulo the
+        size, "clip" puts at the nearest.
+      inplace: must be False: arrays are immutable.
     """
-    check_arraylike("put", a, ind, v)
+    _refuse_inplace("put", inplace)
+    if mode == "raise":
+        raise NotImplementedError(  # the class that JAX raises
+            "The 'raise' mode to jnp.put is not supported: a device cannot raise errors. Use "
+            "'wrap' or 'clip'."
+        )
+    if mode not in (None, "wrap", "clip"):
+        raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode!r}")
+    return _put(a, ind, v, mode)
+
+
+@operation
+def _place(arr, mask, vals):
+    check_arraylike("place", arr, mask, vals)
+    arr, mask, vals = as_operand(arr), as_operand(mask), as_operand(vals)
+    if typeof(arr).size != typeof(mask).size:
+        raise ValueError(
+            "place: arr and mask must be the same size, got shapes "
+            f"{typeof(arr).shape} and {typeof(mask).shape}"
+        )
+    vals = _flattened(vals)
+    count = typeof(vals).size
+    if not count:
+        raise ValueError("Cannot place values from an empty array")
+    if not typeof(arr).size:
+        return as_array(arr)
+    flat = _flattened(truth(mask))
+    # The value for the n-th true element is the n-th one.
+    before = elementwise.sub(cumulative.cumsum(convert(flat, int32, False), 0), np.int32(1))
+    chosen = take_rows(vals, euclidean_remainder(before, count), 0)
+    chosen = in_dtype(chosen, typeof(arr).dtype)
+    return shaping.reshape(
+        promotion.choose("place", flat, chosen, _flattened(arr)), typeof(arr).shape
+    )
+
+
+@like(np.place)
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+    """The array with values where a mask is true, in order, repeated if they are too few.
+
+    `inplace` must be False: arrays are immutable.
+    """
+    _refuse_inplace("place", inplace)
+    return _place(arr, mask, vals)
+
+
+@operation
+def _fill_diagonal(a, val):
+    check_arraylike("fill_diagonal", a, val)
+    a = as_array(as_operand(a))
+    shape = typeof(a).shape
+    if len(shape) < 2:
+        raise ValueError(f"array must be at least 2-d, got shape {shape}")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise ValueError(f"All dimensions of input must be of equal length, got shape {shape}")
+    count = min(shape)
+    if not count or not typeof(val).size:
+        return a
+    val = in_dtype(cycled(_flattened(as_operand(val)), count), typeof(a).dtype)
+    steps = np.arange(count, dtype=np.int32)
+    return AtIndex(a, (steps,) * len(shape)).set(val, unique_indices=True)
+
+
+@like(np.fill_diagonal)
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """The array with values on its main diagonal; those of an array are repeated if too few.
+
+    `inplace` must be False, as arrays are immutable, and `wrap` as well.
+    """
     if inplace:
-        raise refuse_in_place("put")
-    return _put(a, ind, v, _take_mode("put", "clip" if mode is None else mode))
+        raise NotImplementedError(  # the class that JAX raises
+            "JAX arrays are immutable, must use inplace=False"
+        )
+    if wrap:
+        raise NotImplementedError(  # the class that JAX raises
+            "wrap=True is not implemented, must use wrap=False: begin a second diagonal with "
+            "a[n + 1:]"
+        )
+    return _fill_diagonal(a, val)
+
+
+# ---- insert and delete -------------------------------------------------------------------------
+
+
+@operation(static_argnames=("axis",))
+def _insert(arr, indices, values, axis):
+    """Values before the elements that were at indices, which are of one axis or scalar."""
+    shape = typeof(arr).shape
+    n = shape[axis]
+    values = in_dtype(values, typeof(arr).dtype)
+    given = typeof(values).shape
+    values = shaping.reshape(values, (1,) * (len(shape) - len(given)) + given)
+    if not typeof(indices).ndim:
+        values = _to_axis(values, axis)
+    count = typeof(indices).size
+    if not typeof(indices).ndim or count == 1:
+        count = typeof(values).shape[axis]
+        indices = shaping.broadcast_in_dim(shaping.reshape(indices, ()), (count,), ())
+    wanted = (*shape[:axis], count, *shape[axis + 1 :])
+    values = with_shape(values, typeof(values).shape, wanted)
+    indices = elementwise.clamp(
+        np.int32(0), from_start(convert(indices, int32, False), n), np.int32(n)
+    )
+    # A stable sort of where they belong: inserted ones, which are first here, come first.
+    where = slicing.concatenate([indices, creating.iota(int32, n)], 0)
+    order = sorting.sort_key_val(where, creating.iota(int32, count + n))[1]
+    return take_rows(slicing.concatenate([values, arr], axis), order, axis)
+
+
+def _to_axis(values: Any, axis: int) -> Any:
+    """Move the first axis to where `axis` is."""
+    order = [*range(1, axis + 1), 0, *range(axis + 1, typeof(values).ndim)]
+    return shaping.transpose(values, order) if axis else values
+
+
+@like(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """Insert values along an axis, or into the flattened array, before the elements at indices.
+
+    Args:
+      arr: an array.
+      obj: an integer, an array of integers of one axis, or a slice. Those out of bounds are moved
+        to the nearest.
+      values: what broadcasts to the slices that are inserted; in the dtype of the array.
+      axis: along which to insert.
+
+    Raises:
+      ValueError: if the indices are no integers, or have more axes than one.
+    """
+    if isinstance(obj, slice):
+        check_arraylike("insert", arr, 0, values)
+    else:
+        check_arraylike("insert", arr, obj, values)
+    arr, values = as_operand(arr), as_operand(values)
+    if axis is None:
+        arr, axis = _ravelled(arr), 0
+    axis = canonical_axis(axis, typeof(arr).ndim)
+    if isinstance(obj, slice):
+        indices: Any = np.arange(*obj.indices(typeof(arr).shape[axis]), dtype=np.int32)
+    else:
+        indices = _as_indices(obj)
+    aval = typeof(indices)
+    if not _is_integer(aval.dtype):
+        raise ValueError(
+            f"jnp.insert(): index array must be integer typed; got {obj}. Of a mask, "
+            "jnp.flatnonzero gives the indices."
+        )
+    if aval.ndim > 1:
+        raise ValueError(
+            f"jnp.insert(): obj must be an integer or have one axis, got shape {aval.shape}"
+        )
+    return _insert(arr, indices, values, axis)
+
+
+@operation
+def _ravelled(arr):
+    return _flattened(arr)
+
+
+@operation(static_argnames=("axis",))
+def _deleted(arr, indices, axis):
+    """All but the slices at indices of one axis, none of which is given twice."""
+    n = typeof(arr).shape[axis]
+    (count,) = typeof(indices).shape
+    indices = from_start(convert(indices, int32, False), n)
+    kept = scatter(
+        creating.full((n,), True, _bool),
+        shaping.reshape(indices, (count, 1)),
+        creating.full((count,), False, _bool),
+        ScatterDimensionNumbers((), (0,), (0,)),
+        mode="drop",
+    )
+    return take_rows(arr, true_positions(kept, n - count, n), axis)
+
+
+_rows_at = operation(take_rows, static_argnames=("axis",))
+
+
+@like(np.delete)
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Any:
+    """All but the slices at indices along an axis, or elements of the flattened array.
+
+    Args:
+      arr: an array.
+      obj: an integer, integers, a slice, or a mask of the size of the axis. It must be known while
+        tracing, unless the indices are unique.
+      axis: along which to delete.
+      assume_unique_indices: a promise that no index is given twice, nor is out of bounds. The shape
+        of the result is then known where `obj` is traced.
+
+    Raises:
+      IndexError: if an index is out of bounds.
+      ValueError: if `obj` holds neither integers nor booleans, or a mask has another size.
+      ConcretizationTypeError: if it is traced, without that promise.
+    """
+    if isinstance(obj, slice):
+        check_arraylike("delete", arr)
+    else:
+        check_arraylike("delete", arr, obj)
+    arr = as_operand(arr)
+    if axis is None:
+        arr, axis = _ravelled(arr), 0
+    axis = canonical_axis(axis, typeof(arr).ndim)
+    n = typeof(arr).shape[axis]
+    if not isinstance(obj, slice):
+        dtype = typeof(obj).dtype
+        if not _is_integer(dtype) and dtype != _bool:
+            raise ValueError(
+                f"np.delete(arr, obj): got obj.dtype={dtype}; must be integer or bool."
+            )
+        if assume_unique_indices and isinstance(obj, Tracer) and dtype != _bool:
+            return _deleted(arr, _ravelled(obj), axis)
+    kept = np.ones(n, np.bool_)
+    if isinstance(obj, slice):
+        kept[obj] = False
+    else:
+        values = host_value(
+            obj,
+            "'obj' array argument of jnp.delete(). Indices that are traced must be unique: "
+            "say so with assume_unique_indices=True.",
+        )
+        if values.dtype == _bool and values.shape != (n,):
+            raise ValueError(
+                "np.delete(arr, obj): for boolean indices, obj must be one-dimensional with length "
+                f"matching specified axis: got shape {values.shape} for size {n}."
+            )
+        if not values.ndim:
+            values = np.asarray(canonical_axis_index(operator.index(values.item()), axis, n))
+        kept[values] = False
+    return _rows_at(arr, kept.nonzero()[0].astype(np.int32), axis)
+
+
+def canonical_axis_index(index: int, axis: int, size: int) -> int:
+    """One index along an axis, checked.
+
+    Raises the ValueError and IndexError that JAX raises if it is out of bounds.
+    """
+    if -size <= index < size:
+        return index
+    raise np.exceptions.AxisError(f"index {index} is out of bounds for axis {axis} of size {size}")
+
+
+def _method_take(
+    self: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Any:
+    """The slices at indices along an axis."""
+    return take(self, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
 
 
 _method_take.__name__ = "take"
 
-ARRAY_METHODS = {"take": _method_take}
-
+ARRAY_METHODS: dict[str, Callable[..., Any]] = {"take": _method_take}

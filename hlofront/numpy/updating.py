@@ -15,6 +15,7 @@ from hlofront.numpy.index_entries import resolve
 from hlofront.numpy.index_updates import BY_SCALE, as_values, update, warn_if_lossy
 from hlofront.numpy.indexing import INDEX, VECTOR, get, rebuilt, split
 from hlofront.numpy.masked_updating import find_mask, masked_update
+from hlofront.numpy.naming import named
 from hlofront.primitives.creating import full_like
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.shaping import refuse_sharding
@@ -24,6 +25,7 @@ from hlofront.runtime.operation import operation
 
 
 @operation(static_argnames=("key", "options"))
+@named("at_update")
 def _updated(array, values, key, options, *operands):
     resolved = rebuilt(key, typeof(array).shape, operands)
     return update(array, resolved, options[0], values, *options[1:])

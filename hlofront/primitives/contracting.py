@@ -65,22 +65,22 @@ class DotAlgorithm(NamedTuple):
 class DotAlgorithmPreset(enum.Enum):
     """The dot algorithms that devices have: operand, operand, sum; X3 multiplies thrice."""
 
-    DEFAULT = enum.auto()
-    ANY_F8_ANY_F8_F32 = enum.auto()
-    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
-    ANY_F8_ANY_F8_ANY = enum.auto()
-    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
-    F16_F16_F16 = enum.auto()
-    F16_F16_F32 = enum.auto()
-    BF16_BF16_BF16 = enum.auto()
-    BF16_BF16_F32 = enum.auto()
-    BF16_BF16_F32_X3 = enum.auto()
-    BF16_BF16_F32_X6 = enum.auto()
-    BF16_BF16_F32_X9 = enum.auto()
-    TF32_TF32_F32 = enum.auto()
-    TF32_TF32_F32_X3 = enum.auto()
-    F32_F32_F32 = enum.auto()
-    F64_F64_F64 = enum.auto()
+    DEFAULT = 1
+    ANY_F8_ANY_F8_F32 = 2
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = 3
+    ANY_F8_ANY_F8_ANY = 4
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 5
+    F16_F16_F16 = 6
+    F16_F16_F32 = 7
+    BF16_BF16_BF16 = 8
+    BF16_BF16_F32 = 9
+    BF16_BF16_F32_X3 = 10
+    BF16_BF16_F32_X6 = 11
+    BF16_BF16_F32_X9 = 12
+    TF32_TF32_F32 = 13
+    TF32_TF32_F32_X3 = 14
+    F32_F32_F32 = 15
+    F64_F64_F64 = 16
 
     def __repr__(self):
         return f"DotAlgorithmPreset.{self.name}"

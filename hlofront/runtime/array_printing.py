@@ -20,7 +20,9 @@ def array_repr(array: Any) -> str:
         return f"{_PREFIX}[], shape={aval.shape}, {ending}"
     text = f"{_PREFIX}{np.array2string(value, prefix=_PREFIX, suffix=',', separator=', ')},"
     # Past the width of a line, the reference does not start a new one but leaves its indent.
-    width = len(text) - (text.rfind("\n") + 1) + 1 + len(ending)
+    # Of a single line it does not count the opening.
+    last_line = text[text.rfind("\n") + 1 :].removeprefix(_PREFIX)
+    width = len(last_line) + 1 + len(ending)
     fits = width <= np.get_printoptions()["linewidth"]
     return text + (" " if fits else " " * len(_PREFIX)) + ending
 

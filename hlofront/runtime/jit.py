@@ -47,7 +47,7 @@ def _forget_all() -> None:
 class Jitted(Function):
     """What stands behind a jitted function: how its arguments are told apart, and its programs."""
 
-    __slots__ = ("__weakref__", "backend", "device", "inline", "table", "traced_for")
+    __slots__ = ("__weakref__", "backend", "device", "inline", "plan_key", "table", "traced_for")
 
     def __init__(
         self,
@@ -65,9 +65,15 @@ class Jitted(Function):
         self.device = device
         self.backend = backend
         self.traced_for = traced_for
-        key = (plan.static_argnums, plan.static_argnames, plan.donate_argnums, plan.donate_argnames)
+        # What tells apart the uses of one function: jit(f) and jit(f, static_argnums=0).
+        self.plan_key = (
+            plan.static_argnums,
+            plan.static_argnames,
+            plan.donate_argnums,
+            plan.donate_argnames,
+        )
         try:
-            self.table = _tables.setdefault(fun, {}).setdefault(key, {})
+            self.table = _tables.setdefault(fun, {}).setdefault(self.plan_key, {})
         except TypeError:  # a callable that cannot be hashed or referred to weakly
             self.table = {}
 
@@ -253,7 +259,7 @@ def jit(
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     options = tuple(sorted((compiler_options or {}).items()))
     jitted = Jitted(fun, plan, keep_unused, inline, options, device, backend)
-    key = (plan.donate_argnums, plan.donate_argnames, keep_unused, inline, options, device, backend)
+    key = (jitted.plan_key, keep_unused, inline, options, device, backend)
     return make_callable(jitted, key)
 
 

@@ -6,6 +6,10 @@ import pytest
 
 import hlofront
 from hlofront import ShapeDtypeStruct, lax
+from hlofront.base.elements import ExtendedDType, prng_key
+from hlofront.core.aval import ShapedArray
+from hlofront.lowering.module import lower_program
+from hlofront.transforms.stage import stage
 
 
 def array(dtype, *shape):
@@ -55,3 +59,31 @@ def test_more_cases_than_the_dtype_counts():
     cases = [np.float32(i) for i in range(9)]
     for which in (-2, -1, 0, 1):
         assert int(lax.select_n(np.asarray(which, ml_dtypes.int2), *cases)) == max(which, 0)
+
+
+class PairDType(ExtendedDType):
+    """Elements that are two integers on a device."""
+
+    __slots__ = ()
+    name = "pair"
+    type = prng_key
+
+    def physical(self, shape):
+        return (*shape, 2), np.dtype(np.uint32)
+
+
+def test_elements_that_are_arrays():
+    """They are equal if all parts are, and chosen whole."""
+    pairs = ShapedArray((3,), PairDType())
+    flags = ShapedArray((3,), np.dtype(bool))
+    program = stage(
+        lambda x, y, flags: [lax.eq(x, y), lax.ne(x, y), lax.select(flags, x, y)],
+        [pairs, pairs, flags],
+    )
+    assert [aval.shape for aval in program.out_avals] == [(3,)] * 3
+    text = lower_program(program, "f", "cpu").text()
+    assert "applies stablehlo.and across dimensions = [1]" in text
+    assert "applies stablehlo.or across dimensions = [1]" in text
+    assert "dims = [0] : (tensor<3xi1>) -> tensor<3x2xi1>" in text
+    with pytest.raises(TypeError, match="lt does not accept dtype pair"):
+        stage(lambda x, y: [lax.lt(x, y)], [pairs, pairs])

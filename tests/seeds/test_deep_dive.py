@@ -54,7 +54,7 @@ def test_a_thousand_dead_operations_stand_in_the_jaxpr_and_not_in_the_hlo():
     lines = str(jax.make_jaxpr(pointless)(x)).splitlines()
     assert lines[1].endswith("copy a") or "copy" in lines[1]
     assert lines[2].strip() == "c:f32[4] = mul a a"
-    assert lines[-2].strip() == "_:f32[4] = mul bml bml"
+    assert lines[-2].strip() == "_:f32[4] = mul bmm bmm"
     assert lines[-1].strip() == "in (b,) }"
     lowered = jax.jit(pointless).lower(x)
     assert "multiply" not in lowered.as_text()

@@ -1,0 +1,334 @@
+"""Medians, quantiles and percentiles, with and without NaNs."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import python_scalar_dtype, to_inexact_dtype
+from hlofront.core.aval import typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import broadcast_together, choose, host_scalar, operands
+from hlofront.numpy.reductions import (
+    SUM,
+    as_numbers,
+    fold_axes,
+    is_complex,
+    reduced_axes,
+    working_dtype,
+)
+from hlofront.primitives import comparing, creating, elementwise, sorting
+from hlofront.primitives.converting import convert
+from hlofront.primitives.cumulative import cumsum
+from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from hlofront.primitives.reducing import argmax, reduce_or
+from hlofront.primitives.shaping import (
+    broadcast_in_dim,
+    expand_dims,
+    refuse_sharding,
+    reshape,
+    transpose,
+)
+from hlofront.primitives.slicing import index_in_dim
+from hlofront.runtime.operation import operation
+
+__all__ = [
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
+]
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+
+
+def _check(name: str, out: Any, overwrite_input: bool, method: str, weights: Any) -> None:
+    if out is not None or overwrite_input:
+        raise ValueError(
+            f"jax.numpy.{name} does not support overwrite_input=True or out != None: arrays are "
+            "immutable. Use the result that it returns."
+        )
+    if method not in _METHODS:
+        raise ValueError(
+            "method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
+            f"'inverted_cdf', got {method!r}"
+        )
+    if weights is not None and method != "inverted_cdf":
+        raise NotImplementedError(  # the class that JAX raises
+            f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights."
+        )
+
+
+def _rows(x: Any, axes: tuple[int, ...]) -> Any:
+    """The array as rows: what is folded goes last, as one axis, and all the rest is the first."""
+    shape = typeof(x).shape
+    kept = [i for i in range(len(shape)) if i not in axes]
+    x = transpose(x, (*kept, *axes))
+    count = math.prod([shape[i] for i in axes])
+    return reshape(x, (math.prod([shape[i] for i in kept]), count))
+
+
+def _take(rows: Any, indices: Any) -> Any:
+    """From each of n rows the elements at its k indices: indices of shape (k, n), as the result."""
+    return gather(
+        rows,
+        expand_dims(indices, (2,)),
+        GatherDimensionNumbers(
+            offset_dims=(),
+            collapsed_slice_dims=(1,),
+            start_index_map=(1,),
+            operand_batching_dims=(0,),
+            start_indices_batching_dims=(1,),
+        ),
+        (1, 1),
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+
+
+def _quantile(
+    name: str,
+    a: Any,
+    q: Any,
+    axis: Any,
+    method: str,
+    keepdims: bool,
+    weights: Any,
+    skip_nan: bool,
+    percent: bool = False,
+) -> Any:
+    (a, q), (aval, which) = operands(name, (a, q))
+    if is_complex(aval.dtype) or is_complex(which.dtype):
+        raise ValueError(
+            "quantile does not support complex input, as the operation is poorly defined: got "
+            f"{aval.str_short()} and {which.str_short()}."
+        )
+    if which.ndim > 1:
+        raise ValueError(f"q must be have rank <= 1, got shape {which.shape}")
+    dtype = to_inexact_dtype(aval.dtype)
+    # Places in a row are not whole numbers, so they need more bits than half precision has.
+    working = working_dtype(dtype)
+    q = as_numbers(q, working)
+    if percent:
+        q = elementwise.div(q, host_scalar(100, working))
+    axes = reduced_axes(axis, aval.ndim)
+    rows = _rows(as_numbers(a, dtype), axes)
+    if not typeof(rows).shape[1]:
+        raise ValueError(f"{name} of no elements: got shape {aval.shape} and axis {axis}")
+    q = reshape(q, (which.size,))
+    if weights is None:
+        found = _ranked(rows, q, method, skip_nan, working)
+    else:
+        found = _weighted(rows, q, _weight_rows(weights, aval.shape, axes), skip_nan, working)
+    kept = [1 if i in axes else size for i, size in enumerate(aval.shape)]
+    if not keepdims:
+        kept = [size for i, size in enumerate(kept) if i not in axes]
+    return convert(reshape(found, (*which.shape, *kept)), dtype, False)
+
+
+def _ranked(rows: Any, q: Any, method: str, skip_nan: bool, working: Any) -> Any:
+    """Quantiles of rows of one weight: an array of as many rows as q has elements."""
+    count, size = typeof(rows).shape
+    nan = host_scalar(np.nan, typeof(rows).dtype)
+    rows = sorting.sort(rows, 1)
+    shape = (typeof(q).size, count)
+    q = broadcast_in_dim(q, shape, (0,))
+    if skip_nan:
+        # NaNs are sorted to the end.
+        numbers = fold_axes(
+            SUM, as_numbers(comparing.eq(rows, rows), working), (1,), False, None, None
+        )
+        numbers = broadcast_in_dim(numbers, shape, (1,))
+    else:
+        numbers = creating.full(shape, host_scalar(size, working))
+    zero, one = host_scalar(0, working), host_scalar(1, working)
+    last = elementwise.sub(numbers, one)
+    if method == "inverted_cdf":
+        place = elementwise.sub(elementwise.ceil(elementwise.mul(q, numbers)), one)
+    else:
+        place = elementwise.mul(q, last)
+    # A row of NaNs alone has no last number: then the first NaN is taken.
+    last = elementwise.max(last, zero)
+    place = elementwise.clamp(zero, place, last)
+    low, high = elementwise.floor(place), elementwise.ceil(place)
+    share = elementwise.sub(place, low)
+    if method == "nearest":
+        # Halfway between two, the lower one is meant.
+        place = elementwise.ceil(elementwise.sub(place, host_scalar(0.5, working)))
+    elif method in ("lower", "higher"):
+        place = low if method == "lower" else high
+    if method in ("lower", "higher", "nearest", "inverted_cdf"):
+        result = _take(rows, _index(place))
+    else:
+        below, above = (as_numbers(_take(rows, _index(x)), working) for x in (low, high))
+        result = _between(
+            below, above, host_scalar(0.5, working) if method == "midpoint" else share
+        )
+    if skip_nan:
+        return result
+    # With NaNs in a row the last element is one, and then so is the result.
+    greatest = broadcast_in_dim(index_in_dim(rows, size - 1, 1, keepdims=False), shape, (1,))
+    nan = host_scalar(np.nan, typeof(result).dtype)
+    return choose("quantile", comparing.eq(greatest, greatest), result, nan)
+
+
+def _index(place: Any) -> Any:
+    return convert(place, python_scalar_dtype(int), False)
+
+
+def _between(below: Any, above: Any, share: Any) -> Any:
+    """Interpolation that stays at infinity where both sides are the same infinity."""
+    step = elementwise.mul(*broadcast_together("quantile", elementwise.sub(above, below), share))
+    return comparing.select_n(comparing.eq(below, above), elementwise.add(below, step), below)
+
+
+def _weight_rows(weights: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """Weights in the form that `_rows` gives the array."""
+    own = typeof(weights).shape
+    if own != shape:
+        if own != tuple([shape[i] for i in axes]):
+            raise ValueError(
+                "Shape of weights must be that of the array, or its shape along axis: got weights "
+                f"of shape {own} for an array of shape {shape} and axes {axes}."
+            )
+        order = sorted(axes)
+        weights = transpose(weights, tuple(map(axes.index, order)))
+        weights = broadcast_in_dim(weights, shape, order)
+    return _rows(weights, axes)
+
+
+def _weighted(rows: Any, q: Any, weights: Any, skip_nan: bool, working: Any) -> Any:
+    """The first element of each row up to which the weights make the share q of their sum."""
+    count, size = typeof(rows).shape
+    zero = host_scalar(0, working)
+    weights = as_numbers(weights, working)
+    missing = comparing.ne(rows, rows)
+    if skip_nan:
+        weights = choose("quantile", missing, zero, weights)
+    rows, weights = sorting.sort((rows, weights), 1)
+    running = cumsum(weights, 1)
+    total = index_in_dim(running, size - 1, 1)
+    shape = (typeof(q).size, count, size)
+    share = broadcast_in_dim(
+        elementwise.div(running, broadcast_in_dim(total, (count, size), (0, 1))), shape, (1, 2)
+    )
+    # An element of no weight at the beginning is never meant.
+    reached = elementwise.bitwise_and(
+        comparing.ge(share, broadcast_in_dim(q, shape, (0,))),
+        comparing.gt(share, creating.full(shape, zero)),
+    )
+    result = _take(rows, argmax(reached, 2, python_scalar_dtype(int)))
+    if skip_nan:
+        return result
+    has_nan = broadcast_in_dim(reduce_or(missing, (1,)), shape[:2], (1,))
+    return choose("quantile", has_nan, host_scalar(np.nan, typeof(rows).dtype), result)
+
+
+_STATIC = ("axis", "overwrite_input", "method", "keepdims")
+
+
+@operation(static_argnames=_STATIC)
+@like(np.quantile)
+def quantile(
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=False,
+    *,
+    weights=None,
+):
+    """Elements that a share q of the others do not exceed, over axes; NaN if there is one.
+
+    Args:
+      a: an array of real numbers.
+      q: a share from 0 to 1, or an array of them; its axis comes first in the result.
+      axis: an axis or several; all of them by default.
+      out: must be None.
+      overwrite_input: must be False.
+      method: what is meant between two elements: "linear", "lower", "higher", "midpoint",
+        "nearest" or "inverted_cdf".
+      keepdims: whether the folded axes stay, with size 1.
+      weights: of each element, of the shape of `a` or its shape along `axis`; for "inverted_cdf".
+
+    Raises:
+      ValueError: for another method, complex numbers, no elements, or q of several axes.
+    """
+    _check("quantile", out, overwrite_input, method, weights)
+    return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
+
+
+@operation(static_argnames=_STATIC)
+@like(np.nanquantile)
+def nanquantile(
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=False,
+    *,
+    weights=None,
+):
+    """Quantiles of the elements that are not NaN; the arguments are those of `quantile`."""
+    _check("quantile", out, overwrite_input, method, weights)
+    return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
+
+
+@operation(static_argnames=(*_STATIC, "out_sharding"))
+@like(np.percentile)
+def percentile(
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=False,
+    *,
+    weights=None,
+    out_sharding=None,
+):
+    """Quantiles at q percent, from 0 to 100; the other arguments are those of `quantile`."""
+    _check("quantile", out, overwrite_input, method, weights)
+    if out_sharding is not None:
+        raise refuse_sharding("percentile", "out_sharding", out_sharding)
+    return _quantile("percentile", a, q, axis, method, keepdims, weights, False, True)
+
+
+@operation(static_argnames=_STATIC)
+@like(np.nanpercentile)
+def nanpercentile(
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=False,
+    *,
+    weights=None,
+):
+    """Quantiles at q percent of the elements that are not NaN."""
+    _check("quantile", out, overwrite_input, method, weights)
+    return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True, True)
+
+
+@operation(static_argnames=("axis", "overwrite_input", "keepdims"))
+@like(np.median)
+def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    """Middle element over axes, or the mean of the two in the middle; NaN if there is one."""
+    _check("quantile", out, overwrite_input, "midpoint", None)
+    return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
+
+
+@operation(static_argnames=("axis", "overwrite_input", "keepdims"))
+@like(np.nanmedian)
+def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    """Middle element over axes of those that are not NaN; NaN where there are none."""
+    _check("quantile", out, overwrite_input, "midpoint", None)
+    return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)

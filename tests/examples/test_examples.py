@@ -1,0 +1,39 @@
+"""The examples run as a user would run them."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=EXAMPLES.parent,
+        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
+        check=True,
+        timeout=300,
+    ).stdout
+
+
+def test_kmeans_clusters_as_well_as_scikit_learn():
+    pytest.importorskip("sklearn")
+    text = run(str(EXAMPLES / "kmeans.py"))
+    ours, theirs = (float(x) for x in re.findall(r"\b(?:0?\.\d+|\d+\.\d+)\b", text)[:2])
+    assert 0.6 < (ours / 100 if ours > 1 else ours) <= 1.0
+    assert abs(ours - theirs) < (8 if ours > 1 else 0.08)
+
+
+def test_showing_the_example():
+    pytest.importorskip("sklearn")
+    text = run("-m", "hlofront", "show", "examples/kmeans.py:step")
+    for part in ("def step(", "{ lambda ;", "module @jit_step", "HloModule jit_step", "bytes of"):
+        assert part in text
+    assert "\x1b" not in text
