@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
 from hlofront.base.caches import weak_keyed
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axes, integers
@@ -74,6 +75,7 @@ def _write_down(
 # ---- reduce --------------------------------------------------------------------------------------
 
 
+@boundary
 def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     """Fold axes of arrays with a function of two elements.
 
@@ -227,6 +229,7 @@ def _check_out_avals(name: str, results: Sequence[Any], operands: Sequence[Any])
 # ---- reduce_window -------------------------------------------------------------------------------
 
 
+@boundary
 def reduce_window(
     operand,
     init_value,

@@ -102,6 +102,18 @@ from hlofront.numpy.taking import take as take
 from hlofront.numpy.taking import take_along_axis as take_along_axis
 
 # ---- reductions, statistics, products of matrices (numpy helper 3)
+from hlofront.numpy.contraction import cross as cross
+from hlofront.numpy.contraction import dot as dot
+from hlofront.numpy.contraction import inner as inner
+from hlofront.numpy.contraction import kron as kron
+from hlofront.numpy.contraction import matmul as matmul
+from hlofront.numpy.contraction import matvec as matvec
+from hlofront.numpy.contraction import outer as outer
+from hlofront.numpy.contraction import tensordot as tensordot
+from hlofront.numpy.contraction import trace as trace
+from hlofront.numpy.contraction import vdot as vdot
+from hlofront.numpy.contraction import vecdot as vecdot
+from hlofront.numpy.contraction import vecmat as vecmat
 from hlofront.numpy.convolution import convolve as convolve
 from hlofront.numpy.convolution import correlate as correlate
 from hlofront.numpy.cumulative import cumprod as cumprod
@@ -121,6 +133,12 @@ from hlofront.numpy.nan_reductions import nanprod as nanprod
 from hlofront.numpy.nan_reductions import nanstd as nanstd
 from hlofront.numpy.nan_reductions import nansum as nansum
 from hlofront.numpy.nan_reductions import nanvar as nanvar
+from hlofront.numpy.quantiles import median as median
+from hlofront.numpy.quantiles import nanmedian as nanmedian
+from hlofront.numpy.quantiles import nanpercentile as nanpercentile
+from hlofront.numpy.quantiles import nanquantile as nanquantile
+from hlofront.numpy.quantiles import percentile as percentile
+from hlofront.numpy.quantiles import quantile as quantile
 from hlofront.numpy.reductions import all as all
 from hlofront.numpy.reductions import amax as amax
 from hlofront.numpy.reductions import amin as amin

@@ -8,7 +8,6 @@ from hlofront.base.dtypes import bit_width, check_user_dtype_supported, issubdty
 from hlofront.core.aval import typeof
 from hlofront.numpy.creation import copy
 from hlofront.numpy.like import like
-from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.shape import as_array
 from hlofront.numpy.ufuncs import any_operand
@@ -109,6 +108,12 @@ def _method_view(self: Any, dtype: Any = None, type: None = None) -> Any:
     return _view(self, check_user_dtype_supported(dtype, "view"))
 
 
-_method_astype.__name__, _method_view.__name__ = "astype", "view"
+def _method_copy(self: Any, order: str | None = None) -> Any:
+    """A copy of the array."""
+    return _copied(self, order)
 
-ARRAY_METHODS = {"astype": _method_astype, "view": _method_view}
+
+_method_astype.__name__, _method_view.__name__ = "astype", "view"
+_method_copy.__name__ = "copy"
+
+ARRAY_METHODS = {"astype": _method_astype, "view": _method_view, "copy": _method_copy}

@@ -483,7 +483,8 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     x, y = _components(a, i), _components(b, j)
 
     def minor(m: int, n: int) -> Any:
-        return elementwise.sub(_product(x[m], y[n]), _product(x[n], y[m]))
+        pair = _product(x[m], y[n]), _product(x[n], y[m])
+        return elementwise.sub(*promote_args("cross", *pair))
 
     if len(x) == len(y) == 2:
         return minor(0, 1)
@@ -491,8 +492,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
         if len(vector) == 2:
             vector.append(host_scalar(0, typeof(vector[0]).dtype))
     parts = [minor(1, 2), minor(2, 0), minor(0, 1)]
-    shape = max((typeof(part).shape for part in parts), key=len)
-    at = canonical_axis(axisc, len(shape) + 1)
+    at = canonical_axis(axisc, typeof(parts[0]).ndim + 1)
     return concatenate([expand_dims(part, (at,)) for part in parts], at)
 
 

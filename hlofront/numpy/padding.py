@@ -8,7 +8,6 @@ import numpy as np
 from hlofront.base.dtypes import bit_width, issubdtype, to_inexact_dtype
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
-from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
 from hlofront.numpy.selecting import host_value, in_dtype
 from hlofront.numpy.shape import as_array

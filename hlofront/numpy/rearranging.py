@@ -12,7 +12,6 @@ from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_s
 from hlofront.core.trace import Tracer, process
 from hlofront.numpy.index_entries import int32
 from hlofront.numpy.like import like
-from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.shape import as_array, static_axes

@@ -10,7 +10,6 @@ from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer
 from hlofront.numpy.like import like
-from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
 from hlofront.numpy.selecting import host_value, in_dtype, put_beside, take_rows, true_positions
 from hlofront.numpy.sorting import by_bisection, element_at, order_along

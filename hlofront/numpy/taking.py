@@ -324,11 +324,8 @@ def _put(a, ind, v, mode):
         return a
     if mode == "wrap":
         ind = euclidean_remainder(ind, typeof(a).size)
-    elif mode == "clip":
-        ind = elementwise.max(ind, typeof(ind).dtype.type(0))
     v = in_dtype(cycled(v, count), typeof(a).dtype)
-    options = {"mode": "clip" if mode == "clip" else "drop"}
-    flat = AtIndex(_flattened(a), as_array(ind)).set(v, **options)
+    flat = AtIndex(_flattened(a), as_array(ind)).set(v, mode="clip")
     return shaping.reshape(flat, typeof(a).shape)
 
 
@@ -350,8 +347,8 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
       a: an array.
       ind: integers.
       v: values.
-      mode: what happens out of bounds: by default nothing is put; "wrap" takes indices modulo the
-        size, "clip" puts at the nearest.
+      mode: what happens out of bounds: "clip", the default, puts at the nearest; "wrap" takes
+        indices modulo the size. By both, negative indices count from the end.
       inplace: must be False: arrays are immutable.
     """
     _refuse_inplace("put", inplace)

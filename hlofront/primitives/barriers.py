@@ -1,6 +1,7 @@
 """Primitives that keep an order: optimization_barrier, tokens, sinks."""
 
 from hlofront.base import tree
+from hlofront.base.boundary import boundary
 from hlofront.core.aval import AbstractToken, register_value_type, token_aval
 from hlofront.core.effects import Effect
 from hlofront.core.primitive import Primitive
@@ -12,6 +13,7 @@ from hlofront.core.trace import process
 optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True)
 
 
+@boundary
 def optimization_barrier(operand, /):
     """The same values, but the compiler moves nothing across: all are computed before any is used.
 
@@ -46,11 +48,13 @@ create_token_p = Primitive("create_token")
 after_all_p = Primitive("after_all")
 
 
+@boundary
 def create_token(_=None):
     """A token that waits for nothing."""
     return process(create_token_p, (), {})
 
 
+@boundary
 def after_all(*operands):
     """A token that waits for these tokens.
 
@@ -102,6 +106,7 @@ _kept = frozenset({KeptEffect()})
 dce_sink_p = Primitive("dce_sink", multiple_results=True)
 
 
+@boundary
 def dce_sink(val, *, prevent_mlir_dce=False):
     """Use a value for nothing, so that what computes it stays in the program.
 

@@ -5,6 +5,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -83,6 +84,7 @@ class RaggedDotDimensionNumbers:
 ragged_dot_general_p = Primitive("ragged_dot_general")
 
 
+@boundary
 def ragged_dot_general(
     lhs,
     rhs,
@@ -136,6 +138,7 @@ def ragged_dot_general(
     return process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
 
 
+@boundary
 def ragged_dot(
     lhs,
     rhs,
@@ -254,6 +257,7 @@ def _check_groups(lhs: Any, rhs: Any, group_sizes: Any, numbers: Any) -> int:
 scaled_dot_p = Primitive("scaled_dot")
 
 
+@boundary
 def scaled_dot(
     lhs,
     rhs,

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
@@ -33,6 +34,7 @@ lt_to_p = elementwise_primitive("lt_to", ORDERED, 2, to_bool)
 select_n_p = Primitive("select_n")
 
 
+@boundary
 def select(pred, on_true, on_false):
     """Elementwise `on_true` where `pred`, else `on_false`.
 
@@ -45,6 +47,7 @@ def select(pred, on_true, on_false):
     return process(select_n_p, (pred, on_false, on_true), {})
 
 
+@boundary
 def select_n(which, *cases):
     """Elementwise the case that `which` names: 0 or False for the first.
 

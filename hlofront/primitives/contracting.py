@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.config import default_matmul_precision
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, finfo, issubdtype
 from hlofront.core.aval import ShapedArray, typeof
@@ -204,6 +205,7 @@ def _bits(dtype: Any) -> int:
 dot_general_p = Primitive("dot_general")
 
 
+@boundary
 def dot_general(
     lhs,
     rhs,
@@ -252,6 +254,7 @@ def dot_general(
     )
 
 
+@boundary
 def dot(
     lhs,
     rhs,
@@ -292,6 +295,7 @@ def dot(
     )
 
 
+@boundary
 def batch_matmul(lhs, rhs, precision=None):
     """Matrix products over the last two axes, one for each index of the axes before.
 

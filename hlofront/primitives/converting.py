@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import (
     bit_width,
     canonicalize_dtype,
@@ -32,6 +33,7 @@ stop_gradient_p = Primitive("stop_gradient")
 # ---- convert_element_type --------------------------------------------------------------------
 
 
+@boundary
 def convert_element_type(operand, new_dtype):
     """Elementwise conversion to another dtype.
 
@@ -110,6 +112,7 @@ def _(x, *, new_dtype, weak_type, sharding):
 # ---- bitcast_convert_type --------------------------------------------------------------------
 
 
+@boundary
 def bitcast_convert_type(operand, new_dtype):
     """The bits of an array, read as another dtype.
 
@@ -158,6 +161,7 @@ def _(x, *, new_dtype):
 # ---- reduce_precision ------------------------------------------------------------------------
 
 
+@boundary
 def reduce_precision(operand, exponent_bits, mantissa_bits):
     """Elementwise rounding to a floating-point format of fewer bits, kept in the same dtype.
 
@@ -196,12 +200,14 @@ def copy(x):
     return process(copy_p, (x,), {})
 
 
+@boundary
 def stage(x, /):
     """The value as an array on a device; while tracing, as it is."""
     typeof(x)
     return process(stage_p, (x,), {}) if is_eager() else x
 
 
+@boundary
 def stop_gradient(x):
     """The same values, taken to be constant by derivatives.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import integers
 from hlofront.primitives.comparing import eq
@@ -25,6 +26,7 @@ from hlofront.primitives.windowed import dilated
 # ---- transposed ----------------------------------------------------------------------------------
 
 
+@boundary
 def conv_transpose(
     lhs,
     rhs,
@@ -124,6 +126,7 @@ def _transposed_kernel(rhs: Any, spec: Sequence[int]) -> Any:
     return transpose(rhs, order)
 
 
+@boundary
 def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
     """The shape of a transposed convolution with axes as three strings say.
 
@@ -153,6 +156,7 @@ def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, di
 # ---- patches -------------------------------------------------------------------------------------
 
 
+@boundary
 def conv_general_dilated_patches(
     lhs,
     filter_shape,
@@ -205,6 +209,7 @@ def conv_general_dilated_patches(
     )
 
 
+@boundary
 def conv_general_dilated_local(
     lhs,
     rhs,

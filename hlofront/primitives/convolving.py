@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, issubdtype
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
@@ -40,6 +41,7 @@ conv_general_dilated_p = Primitive("conv_general_dilated")
 # ---- dimension numbers ---------------------------------------------------------------------------
 
 
+@boundary
 def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
     """Which axes mean what, from three strings such as ("NHWC", "HWIO", "NHWC").
 
@@ -102,6 +104,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
     return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
 
 
+@boundary
 def conv_general_permutations(dimension_numbers):
     """The axes of input, kernel and output that strings such as ("NHWC", "HWIO", "NHWC") name.
 
@@ -136,6 +139,7 @@ def conv_general_permutations(dimension_numbers):
 # ---- the convolution -----------------------------------------------------------------------------
 
 
+@boundary
 def conv_general_dilated(
     lhs,
     rhs,
@@ -372,6 +376,7 @@ _KINDS_FIT = (
 # ---- shorter spellings ---------------------------------------------------------------------------
 
 
+@boundary
 def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):
     """A convolution of an input NC.. with a kernel OI... See `conv_general_dilated`."""
     return conv_general_dilated(
@@ -384,6 +389,7 @@ def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_ty
     )
 
 
+@boundary
 def conv_with_general_padding(
     lhs,
     rhs,
@@ -410,6 +416,7 @@ def conv_with_general_padding(
 # ---- shapes --------------------------------------------------------------------------------------
 
 
+@boundary
 def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
     """The shape of a convolution of NC.. with OI.., from their shapes with dilation.
 
@@ -433,6 +440,7 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *spatial)
 
 
+@boundary
 def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
     """The shape of a convolution with axes as three strings say. See `conv_shape_tuple`."""
     lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)

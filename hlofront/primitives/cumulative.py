@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import tree
+from hlofront.base.boundary import boundary
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.primitive import Primitive
@@ -65,6 +66,7 @@ cumlogsumexp_p, cumlogsumexp = _cumulative(
 )
 
 
+@boundary
 def associative_scan(fn, elems, reverse=False, axis=0):
     """Fold along an axis with an associative function and keep each step, in logarithmic depth.
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
 from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
@@ -29,6 +30,7 @@ rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True)
 rng_uniform_p = Primitive("rng_uniform")
 
 
+@boundary
 def rng_bit_generator(
     key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
 ):
@@ -94,6 +96,7 @@ def _(key, *, shape, dtype, algorithm, out_sharding):
     return [key.strip_weak_type(), ShapedArray(shape, dtype)]
 
 
+@boundary
 def rng_uniform(a, b, shape):
     """Random numbers between two bounds, from a state that the device keeps: no key, no seed.
 

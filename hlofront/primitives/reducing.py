@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
@@ -87,6 +88,7 @@ def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Any]]:
 reduce_sum_p, _ = _reduction("reduce_sum", NUMBER)
 
 
+@boundary
 def reduce_sum(operand, axes, *, out_sharding=None):
     """The sum over some axes, in the operand's dtype.
 
@@ -190,6 +192,7 @@ argmin_p = Primitive("argmin")
 argmax_p = Primitive("argmax")
 
 
+@boundary
 def argmin(operand, axis, index_dtype):
     """The index of the least element along an axis: the first NaN, or the first least element.
 
@@ -205,6 +208,7 @@ def argmin(operand, axis, index_dtype):
     return _bind_index(argmin_p, operand, axis, index_dtype)
 
 
+@boundary
 def argmax(operand, axis, index_dtype):
     """The index of the greatest element along an axis: the first NaN, or the first greatest.
 

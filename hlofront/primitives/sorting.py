@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.fast_parts import approx_top_k_size
 from hlofront.core.aval import ShapedArray, typeof
@@ -16,6 +17,7 @@ from hlofront.core.trace import process
 sort_p = Primitive("sort", multiple_results=True)
 
 
+@boundary
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     """Elements in ascending order along an axis; several arrays are reordered alike.
 
@@ -53,6 +55,7 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     return results[0] if single else tuple(results)
 
 
+@boundary
 def sort_key_val(keys, values, dimension=-1, is_stable=True):
     """Sort `keys` along an axis, and reorder `values` like them. See `sort`.
 
@@ -76,6 +79,7 @@ def _(*operands, dimension, is_stable, num_keys):
 top_k_p = Primitive("top_k", multiple_results=True)
 
 
+@boundary
 def top_k(operand, k, *, axis=-1):
     """The k greatest elements along an axis, in descending order, and their indices.
 
@@ -130,6 +134,7 @@ def _resized(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
 approx_top_k_p = Primitive("approx_top_k", multiple_results=True)
 
 
+@boundary
 def approx_max_k(
     operand,
     k,
@@ -164,6 +169,7 @@ def approx_max_k(
     )
 
 
+@boundary
 def approx_min_k(
     operand,
     k,

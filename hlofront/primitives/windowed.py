@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
@@ -23,6 +24,7 @@ def dilated(size: int, dilation: int) -> int:
     return 0 if size == 0 else 1 + dilation * (size - 1)
 
 
+@boundary
 def padtype_to_pads(in_shape, window_shape, window_strides, padding):
     """How much "SAME", "SAME_LOWER" or "VALID" padding is, per axis: before and after.
 
@@ -152,6 +154,7 @@ def window_output_shape(name: str, shape: tuple[int, ...], windows: Windows) -> 
     return tuple(sizes)
 
 
+@boundary
 def reduce_window_shape_tuple(
     operand_shape,
     window_dimensions,

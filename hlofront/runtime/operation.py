@@ -62,7 +62,9 @@ class Operation:
         try:
             return self.jitted.compile_and_call(args, kwargs)
         except (TypeError, ValueError) as error:
-            errors.add_operands(error, self.fun.__name__, leaves)
+            # What is static is no operand.
+            operands, _ = _flatten(self.jitted.plan.dynamic(args, kwargs))
+            errors.add_operands(error, self.fun.__name__, operands)
             raise
 
 
