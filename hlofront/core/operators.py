@@ -1,27 +1,75 @@
-"""The operator wire: what `x + y` and `x.sum()` mean is filled in once, from numpy/operators.py."""
+"""The operator wire: what `x + y` and `x.sum()` mean is filled in from above, on first use."""
 
+import importlib
+import threading
+from collections.abc import Callable
 from typing import Any
 
-from hlofront.base import errors
+# The one module that knows what the operators mean. It is loaded when the first operator or
+# array method is used, and not by `import hlofront`: it brings NumPy's whole vocabulary.
+FILLED_BY = "hlofront.numpy.operators"
+
+_NAMES = (
+    "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift "
+    "radd rsub rmul rtruediv rfloordiv rmod rdivmod rpow rmatmul rand ror rxor rlshift rrshift "
+    "neg pos abs invert eq ne lt le gt ge getitem setitem iter reversed contains round "
+    "array_namespace"
+).split()
+
+_lock = threading.RLock()
+_plugged: set[type] = set()
+
+
+def load_operators() -> None:
+    """Load what fills the wire; nothing where it is filled."""
+    with _lock:
+        importlib.import_module(FILLED_BY)
+
+
+def _waiting(name: str) -> Callable[..., Any]:
+    """An operator that finds out what it means, and means that from then on."""
+
+    def operator(self: Any, *args: Any) -> Any:
+        load_operators()
+        member = getattr(type(self), name, operator)
+        if member is operator:
+            return NotImplemented
+        return member.__get__(self)(*args)
+
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+def _find(self: Any, name: str) -> Any:
+    """Asked for members that are not there: those of the wire are, once it is filled."""
+    kind = type(self)
+    if not name.startswith("__") and not any(base in _plugged for base in kind.__mro__):
+        load_operators()
+        if hasattr(kind, name):
+            return getattr(self, name)
+    # Raises the AttributeError that brought us here, with what a property had to say.
+    return object.__getattribute__(self, name)
+
+
+def await_operators(type_: type) -> None:
+    """Have values of a type load the wire when one of its members is asked for."""
+    for name in _NAMES:
+        dunder = f"__{name}__"
+        if dunder not in vars(type_):
+            setattr(type_, dunder, _waiting(dunder))
+    type_.__getattr__ = _find
 
 
 class ArrayOperators:
-    """The base of tracers: operators and array methods, unplugged until hlofront is imported."""
+    """The base of tracers: operators and array methods."""
 
     __slots__ = ()
 
     # NumPy's own operators must defer to ours: `np.ones(3) + tracer` is traced.
     __array_priority__ = 100
 
-    def __getattr__(self, name: str) -> Any:
-        if _plugged or name.startswith("__"):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        raise errors.NoEngineError(
-            f"array method {name!r} is not there yet: import hlofront, which plugs in operators"
-        )
 
-
-_plugged: list[type] = []
+await_operators(ArrayOperators)
 
 
 def plug_in_operators(
@@ -36,8 +84,8 @@ def plug_in_operators(
     """
     for name, member in members.items():
         setattr(ArrayOperators, name, member)
-    _plugged.append(ArrayOperators)
+    _plugged.add(ArrayOperators)
     if array_type is not None:
         for name, member in (array_members or members).items():
             setattr(array_type, name, member)
-        _plugged.append(array_type)
+        _plugged.add(array_type)

@@ -170,6 +170,32 @@ def _scalar_advice(kind: str) -> str:
     return f"The problem arose with the `{kind}` function, which needs the array's value."
 
 
+def _needs_value(name: str, *, called: bool) -> Any:
+    """A member of arrays that tracers cannot have: they are on no device, and have no value."""
+
+    def member(self: Tracer, *args: Any) -> Any:
+        value = self.to_concrete_value()
+        if value is None:
+            what = f"the {name}() method was called" if called else f"{name!r} was asked for"
+            raise errors.ConcretizationTypeError(self, f"The problem: {what} on a traced array.")
+        found = getattr(value, name)
+        return found(*args) if called else found
+
+    member.__name__ = member.__qualname__ = name
+    return member if called else property(member)
+
+
+for _name in (
+    *("devices", "item", "delete", "is_deleted", "unsafe_buffer_pointer"),
+    *("on_device_size_in_bytes", "addressable_data"),
+):
+    setattr(Tracer, _name, _needs_value(_name, called=True))
+for _name in (
+    *("committed", "addressable_shards", "global_shards", "traceback"),
+    *("is_fully_addressable", "is_fully_replicated"),
+):
+    setattr(Tracer, _name, _needs_value(_name, called=False))
+
 fast_parts.set_tracer_class(Tracer)
 register_value_type(Tracer, lambda tracer: tracer.aval)
 

@@ -82,10 +82,13 @@ from hlofront.numpy.shape import broadcast_to as broadcast_to
 from hlofront.numpy.shape import expand_dims as expand_dims
 from hlofront.numpy.shape import matrix_transpose as matrix_transpose
 from hlofront.numpy.shape import moveaxis as moveaxis
+from hlofront.numpy.shape import ndim as ndim
 from hlofront.numpy.shape import permute_dims as permute_dims
 from hlofront.numpy.shape import ravel as ravel
 from hlofront.numpy.shape import reshape as reshape
 from hlofront.numpy.shape import rollaxis as rollaxis
+from hlofront.numpy.shape import shape as shape
+from hlofront.numpy.shape import size as size
 from hlofront.numpy.shape import squeeze as squeeze
 from hlofront.numpy.shape import swapaxes as swapaxes
 from hlofront.numpy.shape import transpose as transpose

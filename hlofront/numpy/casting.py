@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, issubdtype
 from hlofront.core.aval import typeof
 from hlofront.numpy.creation import copy
@@ -25,6 +26,7 @@ def _astype(x, dtype):
     return convert(any_operand("astype", x), dtype, False)
 
 
+@boundary
 @like(np.astype)
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
     """The elements converted to a dtype; None is the default float dtype.
@@ -47,6 +49,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 _copied = copy
 
 
+@boundary
 def _method_astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     """The elements converted to a dtype."""
     return astype(self, dtype, copy=copy, device=device)
@@ -97,6 +100,7 @@ def _grouped(x: Any, count: int, old: Any, new: Any) -> Any:
     return shaping.reshape(x, (*rest, last // count, count))
 
 
+@boundary
 def _method_view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The same bits as another dtype; the last axis is longer or shorter where its size differs."""
     if type is not None:
@@ -108,6 +112,7 @@ def _method_view(self: Any, dtype: Any = None, type: None = None) -> Any:
     return _view(self, check_user_dtype_supported(dtype, "view"))
 
 
+@boundary
 def _method_copy(self: Any, order: str | None = None) -> Any:
     """A copy of the array."""
     return _copied(self, order)

@@ -104,7 +104,7 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
                 raise _no_element(items, shape, sizes, axis)
             entries.append(item)
         else:
-            entries.append(_resolved_slice(item, sizes[axis], place))
+            entries.append(resolved_slice(item, sizes[axis], place))
         axis += 1
     if axis < len(sizes):
         entries += (ALL,) * (len(sizes) - axis)
@@ -243,7 +243,7 @@ def _positions(mask: Any, sizes: Any, axis: int, place: int, items: Any, shape: 
     return [positions.astype(dtype) for positions in mask.nonzero()]
 
 
-def _resolved_slice(item: slice, size: int, place: int) -> Any:
+def resolved_slice(item: slice, size: int, place: int) -> Any:
     if item.start is None and item.stop is None and item.step is None:
         return ALL
     try:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.boundary import boundary
+from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import is_eager, process
@@ -17,6 +17,7 @@ from hlofront.numpy.index_entries import (
     int32,
     place,
     resolve,
+    resolved_slice,
 )
 from hlofront.numpy.naming import named
 from hlofront.primitives.converting import convert
@@ -306,40 +307,68 @@ _DEFAULT = (None, None, False, False, True)
 
 
 def _read_eagerly(array: Any, shape: tuple[int, ...], index: Any) -> Any:
+    """Read by an index of ints, slices, new axes and one ellipsis at the end; others go on."""
+    key: list[Any] = []
+    operands: list[Any] = []
+    axis = 0
+    ndim = len(shape)
+    for item in index if type(index) is tuple else (index,):
+        kind = type(item)
+        if item is None:
+            key.append(None)
+            continue
+        if axis >= ndim:
+            return _read_resolved(array, shape, index)
+        size = shape[axis]
+        if kind is int and size:
+            key.append(INDEX)
+            operands.append(item if 0 <= item < size else _within(item, size))
+        elif kind is slice:
+            if item.start is None and item.stop is None and item.step is None:
+                key.append(ALL)
+            else:
+                _append_slice(key, operands, resolved_slice(item, size, axis))
+        else:
+            return _read_resolved(array, shape, index)
+        axis += 1
+    return _basic(array, tuple(key), *operands)
+
+
+def _append_slice(key: list[Any], operands: list[Any], entry: Any) -> None:
+    if entry is ALL:
+        key.append(ALL)
+        return
+    start, count, step, _ = entry
+    if step < 0 and count:
+        start += (count - 1) * step
+    if start == 0 or not count:
+        key.append((count, step, True))
+    else:
+        key.append((count, step, False))
+        operands.append(start)
+
+
+def _read_resolved(array: Any, shape: tuple[int, ...], index: Any) -> Any:
     resolved = resolve(index, shape)
     key: list[Any] = []
     operands: list[Any] = []
     axis = 0
-    if resolved.inserted:
-        return _advanced(array, *split(resolved, _DEFAULT))
     for entry in resolved.entries:
         kind = type(entry)
         if entry is None:
             key.append(None)
             continue
-        if kind is int:
-            size = shape[axis]
-            key.append(INDEX)
-            operands.append(_within(entry, size))
-        elif kind is tuple:
-            start, count, step, _ = entry
-            if step < 0 and count:
-                start += (count - 1) * step
-            if start == 0 or not count:
-                key.append((count, step, True))
-            else:
-                key.append((count, step, False))
-                operands.append(start)
-        elif entry is ALL:
-            key.append(ALL)
-        else:
+        if resolved.inserted or not (kind is int or kind is tuple or entry is ALL):
             return _advanced(array, *split(resolved, _DEFAULT))
+        if kind is int:
+            key.append(INDEX)
+            operands.append(_within(entry, shape[axis]))
+        else:
+            _append_slice(key, operands, entry)
         axis += 1
     while key and key[-1] is ALL:
         key.pop()
-    if not key:
-        return array
-    return _basic(array, tuple(key), *operands)
+    return _basic(array, tuple(key), *operands) if key else array
 
 
 def _within(index: int, size: int) -> int:
@@ -404,20 +433,27 @@ def getitem(array: Any, index: Any) -> Any:
     return read(array, resolve(index, array.aval.shape))
 
 
-@boundary
 def getitem_of_array(array: Any, index: Any) -> Any:
     """`array[index]` for an array on a device."""
-    aval = array.aval
-    shape = aval.shape
-    if not is_eager():
-        return read(array, resolve(index, shape))
-    if shape:
-        kind = type(index)
-        if kind is int and shape[0]:
-            return _basic(array, _ONE, _within(index, shape[0]))
-        if kind is ArrayImpl and index.aval.dtype.kind in "iu" and shape[0]:
-            return _advanced(array, VECTOR, _DEFAULT, index)
-    return _read_eagerly(array, shape, index)
+    # As `boundary` does, without the cost of a call.
+    try:
+        shape = array.aval.shape
+        if not is_eager():
+            return read(array, resolve(index, shape))
+        if shape:
+            kind = type(index)
+            size = shape[0]
+            if kind is int and size:
+                within = 0 <= index < size
+                return _basic(array, _ONE, index if within else _within(index, size))
+            if kind is ArrayImpl and index.aval.dtype.kind in "iu" and size:
+                return _advanced(array, VECTOR, _DEFAULT, index)
+            if kind is not slice and kind is not tuple:
+                return _read_resolved(array, shape, index)
+        return _read_eagerly(array, shape, index)
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
 def get(array: Any, index: Any, options: tuple[Any, ...]) -> Any:

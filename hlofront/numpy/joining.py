@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
@@ -68,6 +69,7 @@ def _concatenate(arrays, axis=0, dtype=None):
     return as_array(arrays[0]) if len(arrays) == 1 else slicing.concatenate(arrays, axis)
 
 
+@boundary
 @like(np.concatenate)
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     """Join arrays along an axis that they have; None joins their elements in one axis."""
@@ -77,6 +79,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     return _concatenate(arrays, axis, dtype)
 
 
+@boundary
 @like(np.concat)
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
     """Join arrays along an axis that they have."""
@@ -97,6 +100,7 @@ def _stack(arrays, axis=0, dtype=None):
     return slicing.stack(_in_one_dtype("stack", arrays, dtype), axis)
 
 
+@boundary
 @like(np.stack)
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
     """Join arrays of one shape along a new axis."""
@@ -135,24 +139,28 @@ def _column_stack(tup):
     return _concatenate.when_traced(arrays, 1)
 
 
+@boundary
 @like(np.vstack)
 def vstack(tup: Any, dtype: Any = None) -> Any:
     """Join arrays row by row; those of one axis are rows."""
     return _vstack(_sequence("vstack", tup), dtype)
 
 
+@boundary
 @like(np.hstack)
 def hstack(tup: Any, dtype: Any = None) -> Any:
     """Join arrays along axis 1, or those of one axis along axis 0."""
     return _hstack(_sequence("hstack", tup), dtype)
 
 
+@boundary
 @like(np.dstack)
 def dstack(tup: Any, dtype: Any = None) -> Any:
     """Join arrays along axis 2, after atleast_3d."""
     return _dstack(_sequence("dstack", tup), dtype)
 
 
+@boundary
 @like(np.column_stack)
 def column_stack(tup: Any) -> Any:
     """Join arrays along axis 1; those of one axis are columns."""
@@ -194,6 +202,7 @@ def _block_of(arrays: Any, depth: int) -> tuple[Any, int]:
     return _concatenate.when_traced(blocks, -nested), nested + 1
 
 
+@boundary
 @like(np.block)
 def block(arrays: Any) -> Any:
     """Join nested lists of arrays: rows of blocks, as they are written."""
@@ -249,12 +258,14 @@ def _sections(name: str, value: Any) -> Any:
     return operator.index(value)
 
 
+@boundary
 @like(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Split along an axis into equal parts, or at indices, which must be known while tracing."""
     return _split(ary, "split", _sections("split", indices_or_sections), operator.index(axis))
 
 
+@boundary
 @like(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Split along an axis into parts as equal as can be, the first ones longer, or at indices."""
@@ -262,18 +273,21 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _split(ary, "array_split", sections, operator.index(axis))
 
 
+@boundary
 @like(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Split along axis 1, or the only one."""
     return _split(ary, "hsplit", _sections("hsplit", indices_or_sections), 0)
 
 
+@boundary
 @like(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Split along axis 0."""
     return _split(ary, "vsplit", _sections("vsplit", indices_or_sections), 0)
 
 
+@boundary
 @like(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Split along axis 2."""
@@ -287,6 +301,7 @@ def _unstack(x, axis=0):
     return tuple(slicing.unstack(x, axis))
 
 
+@boundary
 @like(np.unstack)
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The parts of an array along an axis, without that axis."""

@@ -208,6 +208,8 @@ def _wrapped(a: Any, axis: int, widths: tuple[int, int]) -> Any:
 
 @operation(static_argnames=("widths", "mode", "lengths", "reflect_type"))
 def _pad(array, values, widths, mode, lengths, reflect_type):
+    if values is None and mode in ("constant", "linear_ramp"):
+        values = 0
     if mode == "constant":
         uniform = typeof(values).ndim == 0
         if uniform and typeof(array).ndim:
@@ -259,8 +261,21 @@ def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
         )
 
 
+def _is_pair(value: Any) -> bool:
+    return (
+        type(value) is tuple
+        and len(value) == 2
+        and type(value[0]) is int
+        and type(value[1]) is int
+    )
+
+
 def _static_pairs(name: str, value: Any, ndim: int) -> Pairs:
     """Integers for each end of each axis, of what NumPy allows to stand for them."""
+    if type(value) is int:
+        return ((value, value),) * ndim
+    if type(value) is tuple and len(value) == ndim and all(map(_is_pair, value)):
+        return value
     if isinstance(value, dict):
         filled = [(0, 0)] * ndim
         for axis, one in value.items():
@@ -309,6 +324,8 @@ def pad(
         raise NotImplementedError(  # the class that JAX raises
             f"Unimplemented padding mode {mode!r} for np.pad: wanted one of {', '.join(_KEYWORDS)}."
         )
+    if not kwargs and ndim:
+        return _pad(array, None, widths, mode, None, "even")
     unknown = set(kwargs) - set(_KEYWORDS[mode])
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, process
@@ -36,18 +37,21 @@ def _flip(m, axis=None):
     return shaping.rev(m, axes) if axes else as_array(m)
 
 
+@boundary
 @like(np.flip)
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Reverse the order of elements along all axes, or those given."""
     return _flip(m) if axis is None else _flip(m, static_axes(axis))
 
 
+@boundary
 @like(np.fliplr)
 def fliplr(m: Any) -> Any:
     """Reverse the order along axis 1."""
     return _flip(m, 1)
 
 
+@boundary
 @like(np.flipud)
 def flipud(m: Any) -> Any:
     """Reverse the order along axis 0."""
@@ -77,6 +81,7 @@ def _rot90(m, k, axes):
     return shaping.rev(shaping.transpose(m, swapped), (second,))
 
 
+@boundary
 @like(np.rot90)
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     """Rotate by k quarter turns in the plane of two axes, from the first to the second."""
@@ -142,6 +147,7 @@ def _roll(a, shift, axis=None):
     return as_array(a)
 
 
+@boundary
 @like(np.roll)
 def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Move elements by `shift` places along axes; those beyond the end come in at the start.
@@ -184,6 +190,7 @@ def _tile(A, reps):
     return shaping.reshape(spread, [n * size for n, size in zip(reps, shape, strict=True)])
 
 
+@boundary
 @like(np.tile)
 def tile(A: Any, reps: int | Sequence[int]) -> Any:
     """Repeat the whole array along each axis, as often as `reps` says."""
@@ -242,6 +249,7 @@ def _repeat(a, repeats, axis, length):
     )
 
 
+@boundary
 @like(np.repeat)
 def repeat(
     a: Any,
@@ -299,6 +307,7 @@ def _size_along(a: Any, axis: int | None) -> int:
     return aval.size if axis is None else aval.shape[canonical_axis(axis, aval.ndim)]
 
 
+@boundary
 def _method_repeat(
     self: Any,
     repeats: Any,
@@ -329,6 +338,7 @@ def _resize(a, new_shape):
     return shaping.reshape(slicing.slice_in_dim(flat, 0, new), new_shape)
 
 
+@boundary
 @like(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
     """An array of another shape and size: elements are repeated, row by row, or cut off."""
@@ -338,6 +348,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     return _resize(a, new_shape)
 
 
+@boundary
 @like(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """Cut off the zeros at the front ("f") and back ("b") along axes.

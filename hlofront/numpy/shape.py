@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.numpy import creation
@@ -80,6 +81,7 @@ def _filled(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([size // rest if one == -1 else one for one in new])
 
 
+@boundary
 @like(np.reshape)
 def reshape(
     a: Any,
@@ -95,6 +97,7 @@ def reshape(
     return _reshape(a, canonical_shape(shape), order)
 
 
+@boundary
 def _method_reshape(
     self: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
 ) -> Any:
@@ -113,6 +116,7 @@ def _ravel(a, order="C"):
     return _reshape.when_traced(a, (typeof(a).size,), order)
 
 
+@boundary
 @like(np.ravel)
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements along one axis, row by row, or column by column with order "F"."""
@@ -121,6 +125,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return _ravel(a) if order == "C" else _ravel(a, order)
 
 
+@boundary
 def _method_ravel(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements along one axis."""
     return ravel(self, order, out_sharding=out_sharding)
@@ -139,18 +144,21 @@ def _transpose(a, axes=None):
     return shaping.transpose(a, permutation)
 
 
+@boundary
 @like(np.transpose)
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     """Permute the axes: axis i of the result is axis `axes[i]`; by default they are reversed."""
     return _transpose(a) if axes is None else _transpose(a, static_axes(axes))
 
 
+@boundary
 @like(np.permute_dims)
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
     """Permute the axes: axis i of the result is axis `axes[i]`."""
     return _transpose(a, static_axes(axes))
 
 
+@boundary
 def _method_transpose(self: Any, *args: Any) -> Any:
     """Permute the axes: `x.transpose(1, 0)` or `x.transpose((1, 0))`; by default reversed."""
     if not args:
@@ -202,6 +210,7 @@ def _moveaxis(a, source, destination):
     return as_array(a) if permutation == ascending(ndim) else shaping.transpose(a, permutation)
 
 
+@boundary
 @like(np.moveaxis)
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
     """Move axes to other places; the others keep their order."""
@@ -237,6 +246,7 @@ def _squeeze(a, axis=None):
     return shaping.squeeze(a, axes) if axes else as_array(a)
 
 
+@boundary
 @like(np.squeeze)
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Drop axes of size 1: all of them, or those given."""
@@ -249,6 +259,7 @@ def _expand_dims(a, axis):
     return as_array(shaping.expand_dims(a, axis if type(axis) is tuple else (axis,)))
 
 
+@boundary
 @like(np.expand_dims)
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
     """Insert axes of size 1 at these positions of the result."""
@@ -285,18 +296,21 @@ def _atleast_3d(x):
     return _at_least("atleast_3d", x, 3)
 
 
+@boundary
 @like(np.atleast_1d)
 def atleast_1d(*arys: Any) -> Any:
     """Arrays of one axis or more: scalars get one. Of several arrays, a list."""
     return _atleast_1d(arys[0]) if len(arys) == 1 else [_atleast_1d(x) for x in arys]
 
 
+@boundary
 @like(np.atleast_2d)
 def atleast_2d(*arys: Any) -> Any:
     """Arrays of two axes or more: new ones come first. Of several arrays, a list."""
     return _atleast_2d(arys[0]) if len(arys) == 1 else [_atleast_2d(x) for x in arys]
 
 
+@boundary
 @like(np.atleast_3d)
 def atleast_3d(*arys: Any) -> Any:
     """Arrays of three axes or more: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1)."""
@@ -325,6 +339,7 @@ def _broadcast_to(array, shape):
     return shaping.broadcast_in_dim(array, shape, ascending(len(shape))[more:])
 
 
+@boundary
 @like(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """Repeat an array along new leading axes and axes of size 1, up to a shape."""
@@ -340,18 +355,47 @@ def _broadcast_arrays(*args):
     return [as_array(x) for x in broadcast_together("broadcast_arrays", *args)]
 
 
+@boundary
 @like(np.broadcast_arrays)
 def broadcast_arrays(*args: Any) -> list[Any]:
     """The arrays, broadcast to their common shape."""
     return _broadcast_arrays(*args) if args else []
 
 
+@boundary
 @like(np.broadcast_shapes)
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to."""
     if not shapes:
         return ()
     return shaping.broadcast_shapes(*[canonical_shape(shape) for shape in shapes])
+
+
+# ---- what the shape is -------------------------------------------------------------------------
+
+
+@boundary
+@like(np.ndim)
+def ndim(a: Any) -> int:
+    """The number of axes of an array, or of what NumPy makes one of."""
+    return a.ndim if hasattr(a, "ndim") else np.ndim(a)
+
+
+@boundary
+@like(np.shape)
+def shape(a: Any) -> tuple[int, ...]:
+    """The sizes of the axes of an array, or of what NumPy makes one of."""
+    return a.shape if hasattr(a, "shape") else np.shape(a)
+
+
+@boundary
+@like(np.size)
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """The number of elements, or the size along an axis, or the product of several sizes."""
+    sizes = a.shape if hasattr(a, "shape") else np.shape(a)
+    if axis is None:
+        return math.prod(sizes)
+    return math.prod([sizes[i] for i in canonical_axes(axis, len(sizes))])
 
 
 _method_reshape.__name__, _method_ravel.__name__ = "reshape", "ravel"

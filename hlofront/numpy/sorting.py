@@ -50,18 +50,10 @@ def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
     return a, canonical_axis(axis, typeof(a).ndim)
 
 
-def order_along(
-    a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool = False
-) -> tuple[Any, Any]:
+def order_along(a: Any, axis: int, dtype: Any, stable: bool = True) -> tuple[Any, Any]:
     """The sorted elements, and the indices that they had."""
     indices = creating.broadcasted_iota(dtype, typeof(a).shape, axis)
-    if descending and stable:
-        # What is sorted backwards ends up in its first order, once it is reversed.
-        a, indices = shaping.rev(a, (axis,)), shaping.rev(indices, (axis,))
-    found, indices = sorting.sort_key_val(a, indices, axis, stable)
-    if descending:
-        return shaping.rev(found, (axis,)), shaping.rev(indices, (axis,))
-    return found, indices
+    return sorting.sort_key_val(a, indices, axis, stable)
 
 
 # ---- sort --------------------------------------------------------------------------------------
@@ -103,7 +95,13 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False,
     _refuse("argsort", kind, order)
     a, axis = _along("argsort", a, axis)
     asked = None if dtype is None else check_user_dtype_supported(dtype, "argsort")
-    indices = order_along(a, axis, python_scalar_dtype(int), stable, descending)[1]
+    indices = creating.broadcasted_iota(python_scalar_dtype(int), typeof(a).shape, axis)
+    if descending and stable:
+        # What is sorted backwards ends up in its first order, once it is reversed.
+        a, indices = shaping.rev(a, (axis,)), shaping.rev(indices, (axis,))
+    indices = sorting.sort_key_val(a, indices, axis, stable)[1]
+    if descending:
+        indices = shaping.rev(indices, (axis,))
     return indices if asked is None else convert(indices, asked, False)
 
 

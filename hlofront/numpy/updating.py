@@ -46,7 +46,6 @@ def _split(array: Any, index: Any, options: Any) -> tuple[Any, ...]:
     return split(resolve(index, aval.shape), options)
 
 
-@boundary
 def _update(
     array: Any,
     index: Any,
@@ -105,6 +104,7 @@ class AtIndex:
     def __repr__(self):
         return f"{type(self).__name__}({self.array!r}, {self.index!r})"
 
+    @boundary
     def set(
         self,
         values: Any,
@@ -128,6 +128,7 @@ class AtIndex:
             out_sharding,
         )
 
+    @boundary
     def apply(
         self,
         func: Callable[[Any], Any],
@@ -152,6 +153,7 @@ class AtIndex:
             wrap_negative_indices,
         )
 
+    @boundary
     def get(
         self,
         *,
@@ -201,6 +203,7 @@ def static_fill_value(value: Any) -> Any:
 
 
 def _method(name: str, doc: str) -> Any:
+    @boundary
     def method(
         self: AtIndex,
         values: Any,

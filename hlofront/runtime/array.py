@@ -10,6 +10,7 @@ from hlofront.bridge import stand_ins
 from hlofront.bridge.arrays import JaxRuntimeError, prime
 from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
 from hlofront.core.aval import ShapedArray, register_value_type
+from hlofront.core.operators import await_operators
 from hlofront.core.trace import ambiguous_truth
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
@@ -327,3 +328,5 @@ ArrayImpl.__format__ = array_printing.array_format
 ArrayImpl.__reduce__ = exchange.reduce_array
 ArrayImpl.__dlpack__ = exchange.to_dlpack
 ArrayImpl.__dlpack_device__ = exchange.dlpack_device
+
+await_operators(ArrayImpl)

@@ -1,0 +1,298 @@
+"""Covariance and correlation; counting numbers and putting them into bins."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import (
+    check_user_dtype_supported,
+    issubdtype,
+    python_scalar_dtype,
+    to_inexact_dtype,
+)
+from hlofront.base.errors import ConcretizationTypeError
+from hlofront.core.aval import typeof
+from hlofront.core.trace import Tracer
+from hlofront.numpy.contraction import product_dtype
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import (
+    broadcast_together,
+    choose,
+    host_scalar,
+    operands,
+)
+from hlofront.numpy.reductions import SUM, as_numbers, fold_axes, is_complex, mean_over
+from hlofront.numpy.sorting import searchsorted
+from hlofront.primitives import comparing, creating, elementwise
+from hlofront.primitives.contracting import dot_general
+from hlofront.primitives.converting import convert
+from hlofront.primitives.gathering import GatherScatterMode
+from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add
+from hlofront.primitives.shaping import (
+    expand_dims,
+    refuse_sharding,
+    rev,
+    squeeze,
+    transpose,
+)
+from hlofront.primitives.slicing import concatenate, index_in_dim
+from hlofront.runtime.operation import operation
+
+__all__ = ["bincount", "corrcoef", "cov", "digitize"]
+
+
+# ---- covariance --------------------------------------------------------------------------------
+
+
+def _observations(name: str, x: Any, dtype: Any, rowvar: bool) -> Any:
+    """The variables as rows."""
+    aval = typeof(x)
+    if aval.ndim > 2:
+        raise ValueError(f"{name} has more than 2 dimensions: its shape is {aval.shape}")
+    x = as_numbers(x, dtype)
+    rows = expand_dims(x, tuple(range(2 - aval.ndim)))
+    return transpose(rows, (1, 0)) if aval.ndim == 2 and not rowvar else rows
+
+
+def _check_weights(name: str, weights: Any, count: int, integral: bool) -> Any:
+    (weights,), (aval,) = operands("cov", (weights,))
+    if integral and not issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"{name} must be integer. Got dtype {aval.dtype}.")
+    if aval.ndim != 1:
+        raise RuntimeError(f"cannot handle multidimensional {name}: got shape {aval.shape}")
+    if aval.shape[0] != count:
+        raise RuntimeError(
+            f"incompatible numbers of samples and {name}: {count} samples, {aval.shape[0]} weights"
+        )
+    # Negative ones would give nonsense.
+    return elementwise.abs(weights) if issubdtype(aval.dtype, np.signedinteger) else weights
+
+
+def _sum(x: Any, axis: int) -> Any:
+    return fold_axes(SUM, x, (axis,), False, None, None)
+
+
+def _covariance(
+    m: Any,
+    y: Any,
+    rowvar: bool,
+    bias: bool,
+    ddof: Any,
+    fweights: Any,
+    aweights: Any,
+    dtype: Any,
+) -> Any:
+    values, avals = operands("cov", (m,) if y is None else (m, y))
+    if dtype is not None:
+        dtype = check_user_dtype_supported(dtype, "cov")
+    else:
+        dtype = to_inexact_dtype(product_dtype("cov", None, *avals))
+    rows = _observations("m", values[0], dtype, rowvar)
+    if y is not None:
+        rows = concatenate([rows, _observations("y", values[1], dtype, rowvar)], 0)
+    count = typeof(rows).shape[1]
+    real = typeof(elementwise.real(rows)).dtype if is_complex(dtype) else dtype
+    freedom = (0 if bias else 1) if ddof is None else ddof
+    if fweights is None and aweights is None:
+        mean = mean_over(rows, (1,), dtype, dtype, True, None)
+        centred = elementwise.sub(rows, mean)
+        weighted = centred
+        divisor = host_scalar(max(count - freedom, 0), real)
+    else:
+        weights = creating.full((count,), host_scalar(1, real))
+        if fweights is not None:
+            weights = as_numbers(_check_weights("fweights", fweights, count, True), real)
+        if aweights is not None:
+            aweights = as_numbers(_check_weights("aweights", aweights, count, False), real)
+            weights = elementwise.mul(weights, aweights)
+        total = _sum(weights, 0)
+        across = convert(expand_dims(weights, (0,)), dtype, False)
+        mean = elementwise.div(
+            expand_dims(_sum(_times(rows, across), 1), (1,)),
+            convert(total, dtype, False),
+        )
+        centred = elementwise.sub(rows, mean)
+        weighted = _times(centred, across)
+        divisor = total
+        if freedom:
+            used = host_scalar(freedom, real)
+            if aweights is not None:
+                share = elementwise.div(_sum(elementwise.mul(weights, aweights), 0), total)
+                used = elementwise.mul(used, share)
+            divisor = elementwise.max(elementwise.sub(total, used), host_scalar(0, real))
+    if is_complex(dtype):
+        weighted = elementwise.conj(weighted)
+    products = dot_general(centred, weighted, (((1,), (1,)), ((), ())), None, dtype)
+    result = elementwise.div(products, convert(divisor, dtype, False))
+    ones = tuple([i for i, size in enumerate(typeof(result).shape) if size == 1])
+    return squeeze(result, ones) if ones else result
+
+
+def _times(x: Any, y: Any) -> Any:
+    return elementwise.mul(*broadcast_together("cov", x, y))
+
+
+@operation(static_argnames=("rowvar", "bias", "ddof", "dtype"))
+@like(np.cov)
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
+    """Covariances of variables: a matrix, or a scalar for one variable.
+
+    Args:
+      m: of one or two axes: each row is a variable, each column an observation.
+      y: more variables, with as many observations.
+      rowvar: False if variables are columns.
+      bias: whether to divide by the number of observations, instead of one less.
+      ddof: what is taken off that number in place of what `bias` says.
+      fweights: how often each observation was made: integers.
+      aweights: how much each observation weighs.
+      dtype: of the result; by default that of the variables, of integers a float.
+
+    Raises:
+      ValueError: for more than two axes.
+      TypeError: for fweights that are no integers.
+      RuntimeError: for weights that do not fit the observations.
+    """
+    return _covariance(m, y, rowvar, bias, ddof, fweights, aweights, dtype)
+
+
+@operation(static_argnames=("rowvar", "dtype"))
+@like(np.corrcoef)
+def corrcoef(x, y=None, rowvar=True, dtype=None):
+    """Correlations of variables, from -1 to 1; the arguments are those of `cov`."""
+    c = _covariance(x, y, rowvar, False, None, None, None, dtype)
+    aval = typeof(c)
+    if not aval.ndim:
+        return elementwise.div(c, c)
+    size = aval.shape[0]
+    places = creating.iota(np.dtype(np.int32), size)
+    real = elementwise.real(c) if is_complex(aval.dtype) else c
+    on = comparing.eq(
+        *broadcast_together("corrcoef", expand_dims(places, (1,)), expand_dims(places, (0,)))
+    )
+    zero = host_scalar(0, typeof(real).dtype)
+    deviation = elementwise.sqrt(_sum(choose("corrcoef", on, real, zero), 1))
+    deviation = convert(deviation, aval.dtype, False)
+    for axis in (1, 0):
+        c = elementwise.div(*broadcast_together("corrcoef", c, expand_dims(deviation, (axis,))))
+    # Rounding may have gone beyond 1.
+    if not is_complex(aval.dtype):
+        return _clipped(c)
+    return elementwise.complex(_clipped(elementwise.real(c)), _clipped(elementwise.imag(c)))
+
+
+def _clipped(x: Any) -> Any:
+    dtype = typeof(x).dtype
+    return elementwise.clamp(host_scalar(-1, dtype), x, host_scalar(1, dtype))
+
+
+# ---- counting ----------------------------------------------------------------------------------
+
+
+def add_at(size: int, indices: Any, weights: Any) -> Any:
+    """Sums of the weights at each index from 0 to `size`; others are dropped."""
+    dtype = typeof(weights).dtype
+    return scatter_add(
+        creating.full((size,), host_scalar(0, dtype)),
+        expand_dims(indices, (1,)),
+        weights,
+        ScatterDimensionNumbers((), (0,), (0,)),
+        mode=GatherScatterMode.FILL_OR_DROP,
+    )
+
+
+@operation(static_argnames=("length",))
+def _bincount(x, weights, *, length):
+    aval = typeof(x)
+    if weights is None:
+        weights = creating.full(aval.shape, host_scalar(1, python_scalar_dtype(int)))
+    else:
+        (weights,), (own,) = operands("bincount", (weights,))
+        if own.shape != aval.shape:
+            raise ValueError(
+                f"shape of weights must match shape of x. Got x of shape {aval.shape} and weights "
+                f"of shape {own.shape}."
+            )
+        weights = convert(weights, own.dtype, False)
+    return add_at(length, elementwise.max(x, host_scalar(0, aval.dtype)), weights)
+
+
+@like(np.bincount)
+def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
+    """How often each number from 0 on is in an array, or the sums of its weights.
+
+    Negative numbers are counted as 0.
+
+    Args:
+      x: integers, of one axis.
+      weights: what each of them counts, instead of 1.
+      minlength: how many numbers to count at least.
+      length: how many numbers to count; greater ones are left out. By default the result has one
+        more than the greatest number. It must be given where x is traced.
+      out_sharding: None.
+
+    Raises:
+      TypeError: if x is not integers.
+      ValueError: if x does not have one axis, or weights have another shape.
+      ConcretizationTypeError: if x is traced, and no length given.
+    """
+    if out_sharding is not None:
+        raise refuse_sharding("bincount", "out_sharding", out_sharding)
+    (x,), (aval,) = operands("bincount", (x,))
+    if not issubdtype(aval.dtype, np.integer):
+        raise TypeError(
+            f"x argument to bincount must have an integer type; got {aval.dtype}. Convert it with "
+            ".astype(int)."
+        )
+    if aval.ndim != 1:
+        raise ValueError(f"only 1-dimensional input supported by bincount: got shape {aval.shape}")
+    minlength = operator.index(minlength)
+    if length is not None:
+        length = operator.index(length)
+    elif not aval.size:
+        length = minlength
+    else:
+        if isinstance(x, Tracer):
+            x = x._concrete_or_raise(
+                ConcretizationTypeError,
+                "The shape of the result of bincount depends on the values of x. Give `length`, "
+                "how many numbers to count.",
+            )
+        length = max(minlength, int(np.asarray(x).max()) + 1)
+    return _bincount(x, weights, length=max(length, 0))
+
+
+# ---- bins --------------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("right", "method"))
+@like(np.digitize)
+def digitize(x, bins, right=False, *, method=None):
+    """Into which bin each number falls: i if it is between bins[i-1] and bins[i].
+
+    Args:
+      x: numbers.
+      bins: the limits of the bins, of one axis: ascending or descending.
+      right: whether a limit belongs to the bin before it, instead of the one after it.
+      method: how to search, as for `searchsorted`.
+
+    Raises:
+      ValueError: if `bins` does not have one axis, or the method is unknown.
+    """
+    (x, bins), (aval, limits) = operands("digitize", (x, bins))
+    if limits.ndim != 1:
+        raise ValueError(
+            f"digitize: bins must be a 1-dimensional array; got bins of shape {limits.shape}"
+        )
+    count = limits.shape[0]
+    index = python_scalar_dtype(int)
+    if not count:
+        return creating.full(aval.shape, host_scalar(0, index))
+    side = "left" if right else "right"
+    options = {} if method is None else {"method": method}
+    ascending = searchsorted(bins, x, side, **options)
+    index = typeof(ascending).dtype
+    descending = searchsorted(rev(bins, (0,)), x, side, **options)
+    descending = elementwise.sub(host_scalar(count, index), descending)
+    first, last = (index_in_dim(bins, i, 0, keepdims=False) for i in (0, count - 1))
+    return choose("digitize", comparing.ge(last, first), ascending, descending)
