@@ -1,7 +1,6 @@
 """jaxlib's process-wide C++ settings, given their values before the first use."""
 
 import gc
-import importlib.abc
 import importlib.machinery
 import os
 import sys
@@ -30,7 +29,7 @@ if jaxlib_version < (0, 10, 2):
     )
 
 
-class _JaxIsRefused(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _JaxIsRefused:
     """Refuses `import jax` while hlofront is live, and lets others ask whether jax is installed.
 
     jaxlib's C++ also imports `jax` by itself in rare paths and copes with its absence, so this

@@ -209,13 +209,24 @@ def _aval_rule(type_: type) -> Callable[[Any], AbstractValue] | None:
     if rule is None:
         for base in type_.__mro__[1:-1]:
             if base in _aval_of_type:
-                rule = _aval_of_type[type_] = _aval_of_type[base]
+                rule = _aval_of_type[base]
+                # By name: importing numpy.ma to ask costs more than all of this floor.
+                if base is np.ndarray and type_.__module__.startswith("numpy.ma"):
+                    rule = _no_masked_arrays
+                _aval_of_type[type_] = rule
                 break
     return rule
 
 
 def _of_python_scalar(x: Any) -> ShapedArray:
     return ShapedArray((), python_scalar_dtype(type(x)), True)
+
+
+def _no_masked_arrays(x: Any) -> ShapedArray:
+    raise ValueError(
+        "NumPy masked arrays are no operands: their masks would be ignored. Fill the masked "
+        "elements with arr.filled(value), or work on arr.data and arr.mask."
+    )
 
 
 def _of_bool(x: Any) -> ShapedArray:

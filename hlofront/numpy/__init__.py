@@ -26,8 +26,8 @@ from hlofront.numpy.coordinates import ix_ as ix_
 from hlofront.numpy.coordinates import mask_indices as mask_indices
 from hlofront.numpy.coordinates import ravel_multi_index as ravel_multi_index
 from hlofront.numpy.coordinates import unravel_index as unravel_index
-from hlofront.numpy.taking import delete as delete
-from hlofront.numpy.taking import insert as insert
+from hlofront.numpy.inserting import delete as delete
+from hlofront.numpy.inserting import insert as insert
 from hlofront.numpy.joining import append as append
 from hlofront.numpy.joining import array_split as array_split
 from hlofront.numpy.joining import block as block
@@ -127,6 +127,10 @@ from hlofront.numpy.cumulative import nancumprod as nancumprod
 from hlofront.numpy.cumulative import nancumsum as nancumsum
 from hlofront.numpy.einsum import einsum as einsum
 from hlofront.numpy.einsum import einsum_path as einsum_path
+from hlofront.numpy.histograms import histogram as histogram
+from hlofront.numpy.histograms import histogram2d as histogram2d
+from hlofront.numpy.histograms import histogram_bin_edges as histogram_bin_edges
+from hlofront.numpy.histograms import histogramdd as histogramdd
 from hlofront.numpy.nan_reductions import nanargmax as nanargmax
 from hlofront.numpy.nan_reductions import nanargmin as nanargmin
 from hlofront.numpy.nan_reductions import nanmax as nanmax
@@ -158,3 +162,7 @@ from hlofront.numpy.reductions import ptp as ptp
 from hlofront.numpy.reductions import std as std
 from hlofront.numpy.reductions import sum as sum
 from hlofront.numpy.reductions import var as var
+from hlofront.numpy.statistics import bincount as bincount
+from hlofront.numpy.statistics import corrcoef as corrcoef
+from hlofront.numpy.statistics import cov as cov
+from hlofront.numpy.statistics import digitize as digitize

@@ -157,7 +157,7 @@ def asarray(
 @boundary
 def _array(name, object, dtype, copy, order, ndmin, device, out_sharding):
     if order not in (None, "K"):
-        raise NotImplementedError(
+        raise NotImplementedError(  # the class that JAX raises
             f"jnp.{name} has only order='K', got {order!r}: how an array lies in memory is up to "
             "the compiler."
         )
@@ -484,7 +484,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
 
     Raises NotImplementedError, which names what to write instead.
     """
-    raise NotImplementedError(
+    raise NotImplementedError(  # the class that JAX raises
         "jnp.fromfile is not offered: what a file holds may change, and traced programs are kept. "
         "Read it once with jnp.asarray(np.fromfile(...)), outside of jit."
     )
@@ -495,7 +495,7 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
 
     Raises NotImplementedError, which names what to write instead.
     """
-    raise NotImplementedError(
+    raise NotImplementedError(  # the class that JAX raises
         "jnp.fromiter is not offered: an iterator gives its values once, and traced programs are "
         "kept. Read it with jnp.asarray(np.fromiter(...)), outside of jit."
     )

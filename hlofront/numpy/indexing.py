@@ -331,7 +331,9 @@ def _read_eagerly(array: Any, shape: tuple[int, ...], index: Any) -> Any:
         else:
             return _read_resolved(array, shape, index)
         axis += 1
-    return _basic(array, tuple(key), *operands)
+    while key and key[-1] is ALL:
+        key.pop()
+    return _basic(array, tuple(key), *operands) if key else array
 
 
 def _append_slice(key: list[Any], operands: list[Any], entry: Any) -> None:

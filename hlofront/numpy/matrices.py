@@ -305,3 +305,6 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
             f"diag_indices_from wants at least two axes, all of one size, got shape {shape}"
         )
     return diag_indices(shape[0], len(shape))
+
+
+ARRAY_METHODS = {"diagonal": diagonal}

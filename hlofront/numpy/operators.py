@@ -19,6 +19,7 @@ from hlofront.numpy import (
     division,
     indexing,
     logic,
+    matrices,
     powers,
     rearranging,
     reductions,
@@ -198,6 +199,7 @@ _CHAPTERS: tuple[ModuleType, ...] = (
     reductions,
     cumulative,
     contraction,
+    matrices,
 )
 
 

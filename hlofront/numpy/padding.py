@@ -263,10 +263,7 @@ def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
 
 def _is_pair(value: Any) -> bool:
     return (
-        type(value) is tuple
-        and len(value) == 2
-        and type(value[0]) is int
-        and type(value[1]) is int
+        type(value) is tuple and len(value) == 2 and type(value[0]) is int and type(value[1]) is int
     )
 
 

@@ -11,9 +11,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
     to_inexact_dtype,
 )
-from hlofront.base.errors import ConcretizationTypeError
 from hlofront.core.aval import typeof
-from hlofront.core.trace import Tracer
 from hlofront.numpy.contraction import product_dtype
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
@@ -23,6 +21,7 @@ from hlofront.numpy.promotion import (
     operands,
 )
 from hlofront.numpy.reductions import SUM, as_numbers, fold_axes, is_complex, mean_over
+from hlofront.numpy.selecting import host_value
 from hlofront.numpy.sorting import searchsorted
 from hlofront.primitives import comparing, creating, elementwise
 from hlofront.primitives.contracting import dot_general
@@ -252,13 +251,12 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     elif not aval.size:
         length = minlength
     else:
-        if isinstance(x, Tracer):
-            x = x._concrete_or_raise(
-                ConcretizationTypeError,
-                "The shape of the result of bincount depends on the values of x. Give `length`, "
-                "how many numbers to count.",
-            )
-        length = max(minlength, int(np.asarray(x).max()) + 1)
+        values = host_value(
+            x,
+            "The shape of the result of bincount depends on the values of x. Give `length`, how "
+            "many numbers to count.",
+        )
+        length = max(minlength, int(values.max()) + 1)
     return _bincount(x, weights, length=max(length, 0))
 
 

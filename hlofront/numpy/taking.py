@@ -1,6 +1,5 @@
-"""Taking elements by index, and putting others in their place: take, put, insert, delete."""
+"""Taking elements by index, and putting others in their place: take, put, place."""
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -9,17 +8,14 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.core.trace import Tracer
 from hlofront.numpy import promotion
 from hlofront.numpy.index_entries import from_start, int32
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
 from hlofront.numpy.selecting import (
     euclidean_remainder,
-    host_value,
     in_dtype,
     take_rows,
-    true_positions,
     truth,
 )
 from hlofront.numpy.shape import as_array, static_axes
@@ -31,11 +27,9 @@ from hlofront.primitives import (
     elementwise,
     shaping,
     slicing,
-    sorting,
 )
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
-from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
 from hlofront.primitives.shaping import ascending, broadcast_shapes
 from hlofront.runtime.operation import operation
 
@@ -43,7 +37,7 @@ _bool = np.dtype(np.bool_)
 _FILL = GatherScatterMode.FILL_OR_DROP
 
 
-def _as_indices(x: Any) -> Any:
+def as_indices(x: Any) -> Any:
     """Indices as an array: scalars of the host as one of NumPy."""
     x = as_operand(x)
     if isinstance(x, bool | np.bool_):
@@ -53,11 +47,11 @@ def _as_indices(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, np.generic) else x
 
 
-def _flattened(x: Any) -> Any:
+def flattened(x: Any) -> Any:
     return shaping.reshape(x, (typeof(x).size,))
 
 
-def _is_integer(dtype: Any) -> bool:
+def is_integer(dtype: Any) -> bool:
     return issubdtype(dtype, np.integer)
 
 
@@ -67,14 +61,14 @@ def _is_integer(dtype: Any) -> bool:
 @operation(static_argnames=("axis", "mode", "unique", "ascend", "fill_value"))
 def _take(a, indices, axis, mode, unique, ascend, fill_value):
     check_arraylike("take", a, indices)
-    a, indices = as_operand(a), _as_indices(indices)
+    a, indices = as_operand(a), as_indices(indices)
     dtype = typeof(indices).dtype
     if dtype == _bool:
         indices, dtype = convert(indices, int32, False), int32
-    if not _is_integer(dtype):
+    if not is_integer(dtype):
         raise ValueError(f"indices must have an integer type, got {dtype}")
     if axis is None:
-        a, axis = _flattened(a), 0
+        a, axis = flattened(a), 0
     shape, given = typeof(a).shape, typeof(indices).shape
     axis = canonical_axis(axis, len(shape))
     before, size, after = shape[:axis], shape[axis], shape[axis + 1 :]
@@ -156,14 +150,14 @@ def take(
 def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
     name = "take_along_axis"
     check_arraylike(name, arr, indices)
-    arr, indices = as_operand(arr), _as_indices(indices)
+    arr, indices = as_operand(arr), as_indices(indices)
     _check_indices(name, indices)
     if axis is None:
         if typeof(indices).ndim != 1:
             raise ValueError(
                 f"{name} indices must be 1D if axis=None, got shape {typeof(indices).shape}"
             )
-        arr, axis = _flattened(arr), 0
+        arr, axis = flattened(arr), 0
     shape, given = typeof(arr).shape, typeof(indices).shape
     if len(given) != len(shape):
         raise ValueError(
@@ -212,7 +206,7 @@ def _but(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 def _check_indices(name: str, indices: Any) -> None:
     dtype = typeof(indices).dtype
-    if not _is_integer(dtype):
+    if not is_integer(dtype):
         raise TypeError(f"{name} indices must be of integer type, got {dtype}")
 
 
@@ -252,11 +246,11 @@ def take_along_axis(
 def _put_along_axis(arr, indices, values, axis, mode):
     name = "put_along_axis"
     check_arraylike(name, arr, indices, values)
-    arr, indices = as_array(as_operand(arr)), _as_indices(indices)
+    arr, indices = as_array(as_operand(arr)), as_indices(indices)
     _check_indices(name, indices)
     full_shape = typeof(arr).shape
     if axis is None:
-        arr, axis = _flattened(arr), 0
+        arr, axis = flattened(arr), 0
     shape, given = typeof(arr).shape, typeof(indices).shape
     if len(given) != len(shape):
         raise ValueError(
@@ -317,15 +311,15 @@ def _refuse_inplace(name: str, inplace: bool) -> None:
 @operation(static_argnames=("mode",))
 def _put(a, ind, v, mode):
     check_arraylike("put", a, ind, v)
-    a, ind = as_array(as_operand(a)), _as_indices(ind)
-    ind, v = _flattened(ind), _flattened(as_operand(v))
+    a, ind = as_array(as_operand(a)), as_indices(ind)
+    ind, v = flattened(ind), flattened(as_operand(v))
     count = typeof(ind).size
     if not typeof(a).size or not count or not typeof(v).size:
         return a
     if mode == "wrap":
         ind = euclidean_remainder(ind, typeof(a).size)
     v = in_dtype(cycled(v, count), typeof(a).dtype)
-    flat = AtIndex(_flattened(a), as_array(ind)).set(v, mode="clip")
+    flat = AtIndex(flattened(a), as_array(ind)).set(v, mode="clip")
     return shaping.reshape(flat, typeof(a).shape)
 
 
@@ -371,19 +365,19 @@ def _place(arr, mask, vals):
             "place: arr and mask must be the same size, got shapes "
             f"{typeof(arr).shape} and {typeof(mask).shape}"
         )
-    vals = _flattened(vals)
+    vals = flattened(vals)
     count = typeof(vals).size
     if not count:
         raise ValueError("Cannot place values from an empty array")
     if not typeof(arr).size:
         return as_array(arr)
-    flat = _flattened(truth(mask))
+    flat = flattened(truth(mask))
     # The value for the n-th true element is the n-th one.
     before = elementwise.sub(cumulative.cumsum(convert(flat, int32, False), 0), np.int32(1))
     chosen = take_rows(vals, euclidean_remainder(before, count), 0)
     chosen = in_dtype(chosen, typeof(arr).dtype)
     return shaping.reshape(
-        promotion.choose("place", flat, chosen, _flattened(arr)), typeof(arr).shape
+        promotion.choose("place", flat, chosen, flattened(arr)), typeof(arr).shape
     )
 
 
@@ -409,7 +403,7 @@ def _fill_diagonal(a, val):
     count = min(shape)
     if not count or not typeof(val).size:
         return a
-    val = in_dtype(cycled(_flattened(as_operand(val)), count), typeof(a).dtype)
+    val = in_dtype(cycled(flattened(as_operand(val)), count), typeof(a).dtype)
     steps = np.arange(count, dtype=np.int32)
     return AtIndex(a, (steps,) * len(shape)).set(val, unique_indices=True)
 
@@ -430,169 +424,6 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
             "a[n + 1:]"
         )
     return _fill_diagonal(a, val)
-
-
-# ---- insert and delete -------------------------------------------------------------------------
-
-
-@operation(static_argnames=("axis",))
-def _insert(arr, indices, values, axis):
-    """Values before the elements that were at indices, which are of one axis or scalar."""
-    shape = typeof(arr).shape
-    n = shape[axis]
-    values = in_dtype(values, typeof(arr).dtype)
-    given = typeof(values).shape
-    values = shaping.reshape(values, (1,) * (len(shape) - len(given)) + given)
-    if not typeof(indices).ndim:
-        values = _to_axis(values, axis)
-    count = typeof(indices).size
-    if not typeof(indices).ndim or count == 1:
-        count = typeof(values).shape[axis]
-        indices = shaping.broadcast_in_dim(shaping.reshape(indices, ()), (count,), ())
-    wanted = (*shape[:axis], count, *shape[axis + 1 :])
-    values = with_shape(values, typeof(values).shape, wanted)
-    indices = elementwise.clamp(
-        np.int32(0), from_start(convert(indices, int32, False), n), np.int32(n)
-    )
-    # A stable sort of where they belong: inserted ones, which are first here, come first.
-    where = slicing.concatenate([indices, creating.iota(int32, n)], 0)
-    order = sorting.sort_key_val(where, creating.iota(int32, count + n))[1]
-    return take_rows(slicing.concatenate([values, arr], axis), order, axis)
-
-
-def _to_axis(values: Any, axis: int) -> Any:
-    """Move the first axis to where `axis` is."""
-    order = [*range(1, axis + 1), 0, *range(axis + 1, typeof(values).ndim)]
-    return shaping.transpose(values, order) if axis else values
-
-
-@like(np.insert)
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """Insert values along an axis, or into the flattened array, before the elements at indices.
-
-    Args:
-      arr: an array.
-      obj: an integer, an array of integers of one axis, or a slice. Those out of bounds are moved
-        to the nearest.
-      values: what broadcasts to the slices that are inserted; in the dtype of the array.
-      axis: along which to insert.
-
-    Raises:
-      ValueError: if the indices are no integers, or have more axes than one.
-    """
-    if isinstance(obj, slice):
-        check_arraylike("insert", arr, 0, values)
-    else:
-        check_arraylike("insert", arr, obj, values)
-    arr, values = as_operand(arr), as_operand(values)
-    if axis is None:
-        arr, axis = _ravelled(arr), 0
-    axis = canonical_axis(axis, typeof(arr).ndim)
-    if isinstance(obj, slice):
-        indices: Any = np.arange(*obj.indices(typeof(arr).shape[axis]), dtype=np.int32)
-    else:
-        indices = _as_indices(obj)
-    aval = typeof(indices)
-    if not _is_integer(aval.dtype):
-        raise ValueError(
-            f"jnp.insert(): index array must be integer typed; got {obj}. Of a mask, "
-            "jnp.flatnonzero gives the indices."
-        )
-    if aval.ndim > 1:
-        raise ValueError(
-            f"jnp.insert(): obj must be an integer or have one axis, got shape {aval.shape}"
-        )
-    return _insert(arr, indices, values, axis)
-
-
-@operation
-def _ravelled(arr):
-    return _flattened(arr)
-
-
-@operation(static_argnames=("axis",))
-def _deleted(arr, indices, axis):
-    """All but the slices at indices of one axis, none of which is given twice."""
-    n = typeof(arr).shape[axis]
-    (count,) = typeof(indices).shape
-    indices = from_start(convert(indices, int32, False), n)
-    kept = scatter(
-        creating.full((n,), True, _bool),
-        shaping.reshape(indices, (count, 1)),
-        creating.full((count,), False, _bool),
-        ScatterDimensionNumbers((), (0,), (0,)),
-        mode="drop",
-    )
-    return take_rows(arr, true_positions(kept, n - count, n), axis)
-
-
-_rows_at = operation(take_rows, static_argnames=("axis",))
-
-
-@like(np.delete)
-def delete(
-    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
-) -> Any:
-    """All but the slices at indices along an axis, or elements of the flattened array.
-
-    Args:
-      arr: an array.
-      obj: an integer, integers, a slice, or a mask of the size of the axis. It must be known while
-        tracing, unless the indices are unique.
-      axis: along which to delete.
-      assume_unique_indices: a promise that no index is given twice, nor is out of bounds. The shape
-        of the result is then known where `obj` is traced.
-
-    Raises:
-      IndexError: if an index is out of bounds.
-      ValueError: if `obj` holds neither integers nor booleans, or a mask has another size.
-      ConcretizationTypeError: if it is traced, without that promise.
-    """
-    if isinstance(obj, slice):
-        check_arraylike("delete", arr)
-    else:
-        check_arraylike("delete", arr, obj)
-    arr = as_operand(arr)
-    if axis is None:
-        arr, axis = _ravelled(arr), 0
-    axis = canonical_axis(axis, typeof(arr).ndim)
-    n = typeof(arr).shape[axis]
-    if not isinstance(obj, slice):
-        dtype = typeof(obj).dtype
-        if not _is_integer(dtype) and dtype != _bool:
-            raise ValueError(
-                f"np.delete(arr, obj): got obj.dtype={dtype}; must be integer or bool."
-            )
-        if assume_unique_indices and isinstance(obj, Tracer) and dtype != _bool:
-            return _deleted(arr, _ravelled(obj), axis)
-    kept = np.ones(n, np.bool_)
-    if isinstance(obj, slice):
-        kept[obj] = False
-    else:
-        values = host_value(
-            obj,
-            "'obj' array argument of jnp.delete(). Indices that are traced must be unique: "
-            "say so with assume_unique_indices=True.",
-        )
-        if values.dtype == _bool and values.shape != (n,):
-            raise ValueError(
-                "np.delete(arr, obj): for boolean indices, obj must be one-dimensional with length "
-                f"matching specified axis: got shape {values.shape} for size {n}."
-            )
-        if not values.ndim:
-            values = np.asarray(canonical_axis_index(operator.index(values.item()), axis, n))
-        kept[values] = False
-    return _rows_at(arr, kept.nonzero()[0].astype(np.int32), axis)
-
-
-def canonical_axis_index(index: int, axis: int, size: int) -> int:
-    """One index along an axis, checked.
-
-    Raises the ValueError and IndexError that JAX raises if it is out of bounds.
-    """
-    if -size <= index < size:
-        return index
-    raise np.exceptions.AxisError(f"index {index} is out of bounds for axis {axis} of size {size}")
 
 
 def _method_take(

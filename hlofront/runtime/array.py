@@ -27,14 +27,6 @@ clients.on_made(lambda client: prime(client, _scalar_aval, on_device))
 register_value_type(ArrayImpl, lambda array: array.aval)
 
 
-def _no_masked_arrays(x: Any) -> ShapedArray:
-    raise ValueError(
-        "NumPy masked arrays are no operands: their masks would be ignored. Fill the masked "
-        "elements with arr.filled(value), or work on arr.data and arr.mask."
-    )
-
-
-register_value_type(np.ma.MaskedArray, _no_masked_arrays)
 
 
 def _member(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,321 @@
+"""Histograms: how many numbers fall between limits, in one dimension or several."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import python_scalar_dtype, to_inexact_dtype
+from hlofront.core.aval import typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import (
+    choose,
+    host_scalar,
+    operands,
+    promote_args_inexact,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
+from hlofront.numpy.ranges import linspace
+from hlofront.numpy.reductions import MAX, MIN, SUM, as_numbers, extreme, fold_axes, working_dtype
+from hlofront.numpy.sorting import searchsorted
+from hlofront.numpy.statistics import add_at
+from hlofront.primitives import comparing, creating, elementwise
+from hlofront.primitives.converting import convert
+from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, reshape
+from hlofront.primitives.slicing import concatenate, index_in_dim, slice_in_dim
+from hlofront.runtime.operation import operation
+
+__all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+
+
+# ---- limits of bins ----------------------------------------------------------------------------
+
+
+def _split(bins: Any) -> tuple[Any, int | None]:
+    """The limits that are given, or how many bins there are to be.
+
+    Raises:
+      NotImplementedError: for the name of a rule that chooses them.
+      TypeError: if it is neither an integer nor an array of one axis.
+    """
+    if isinstance(bins, str):
+        raise NotImplementedError(  # the class that JAX raises
+            f"string values for `bins` not implemented: got {bins!r}. The number of bins would "
+            "depend on values; compute the limits with numpy.histogram_bin_edges."
+        )
+    if isinstance(bins, list | tuple):
+        bins = np.asarray(bins)
+    (bins,), (aval,) = operands("histogram", (bins,))
+    if aval.ndim == 1:
+        return bins, None
+    if aval.ndim:
+        raise TypeError(
+            f"bins must be an integer or an array of one axis, got an array of shape {aval.shape}"
+        )
+    return None, operator.index(bins)
+
+
+def _pair(range: Any, what: str = "range") -> tuple[Any, Any] | None:
+    """The least and the greatest limit."""
+    if range is None:
+        return None
+    try:
+        low, high = range
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be a pair of limits or None, got {range!r}") from None
+    return low, high
+
+
+def _limits(a: Any, given: Any, count: int | None, range: Any, dtype: Any) -> Any:
+    """The limits of the bins, in a floating-point dtype."""
+    if count is None:
+        return as_numbers(given, dtype)
+    if count < 1:
+        raise ValueError(f"`bins` must be positive when it is an integer, got {count}")
+    if range is None:
+        low, high = (
+            extreme(MIN, a, None, False, None, None),
+            extreme(MAX, a, None, False, None, None),
+        )
+    else:
+        low, high = range
+    low, high = (as_numbers(x, dtype) for x in operands("histogram", (low, high))[0])
+    # Where all numbers are one, a bin is made around it.
+    half = host_scalar(0.5, dtype)
+    narrow = comparing.eq(low, high)
+    low = choose("histogram", narrow, elementwise.sub(low, half), low)
+    high = choose("histogram", narrow, elementwise.add(high, half), high)
+    return linspace(low, high, count + 1, dtype=dtype)
+
+
+@operation(static_argnames=("count",))
+def _bin_edges(a, given, range, *, count):
+    (a,), (aval,) = operands("histogram_bin_edges", (a,))
+    return _limits(a, given, count, range, to_inexact_dtype(aval.dtype))
+
+
+@like(np.histogram_bin_edges)
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    """Limits of the bins of a histogram: one more than there are bins.
+
+    Args:
+      a: the numbers that are counted.
+      bins: how many bins; or the limits themselves.
+      range: the least and the greatest limit; by default the least and the greatest number.
+      weights: not used.
+
+    Raises:
+      NotImplementedError: for the name of a rule in place of `bins`.
+      ValueError: if there are no numbers, and no limits are given.
+    """
+    given, count = _split(bins)
+    return _bin_edges(a, given, _pair(range), count=count)
+
+
+# ---- in one dimension --------------------------------------------------------------------------
+
+
+def _places(edges: Any, x: Any) -> Any:
+    """For each number the bin it is in, from 1 on: 0 is before all bins, and after all is last."""
+    last = typeof(edges).shape[0] - 1
+    edges, x = promote_dtypes(edges, x)
+    places = searchsorted(edges, x, "right")
+    dtype = typeof(places).dtype
+    end = index_in_dim(edges, last, 0, keepdims=False)
+    # The last bin has its upper limit too.
+    at_end = comparing.eq(x, broadcast_in_dim(end, typeof(x).shape, ()))
+    return choose("histogram", at_end, host_scalar(last, dtype), places)
+
+
+def _widths(edges: Any) -> Any:
+    size = typeof(edges).shape[0]
+    return elementwise.sub(slice_in_dim(edges, 1, size), slice_in_dim(edges, 0, size - 1))
+
+
+@operation(static_argnames=("count", "density"))
+def _histogram(a, given, range, weights, *, count, density):
+    if weights is None:
+        (a,) = promote_args_inexact("histogram", a)
+        dtype = typeof(a).dtype
+        # Half precision does not count far.
+        weights = creating.full(typeof(a).shape, host_scalar(1, working_dtype(dtype)))
+    else:
+        (a, weights), (aval, own) = operands("histogram", (a, weights))
+        if aval.shape != own.shape:
+            raise ValueError(
+                f"weights should have the same shape as a: got {own.shape} and {aval.shape}."
+            )
+        a, weights = promote_dtypes_inexact(a, weights)
+        dtype = typeof(weights).dtype
+    edges = _limits(a, given, count, range, typeof(a).dtype)
+    size = typeof(edges).shape[0]
+    flat = (typeof(a).size,)
+    places = _places(edges, reshape(a, flat))
+    counts = slice_in_dim(add_at(size, places, reshape(weights, flat)), 1, size)
+    if density:
+        total = fold_axes(SUM, counts, (0,), True, None, None)
+        widths = as_numbers(_widths(edges), typeof(counts).dtype)
+        total = broadcast_in_dim(total, typeof(counts).shape, (0,))
+        counts = elementwise.div(elementwise.div(counts, widths), total)
+    return convert(counts, dtype, False), edges
+
+
+@like(np.histogram)
+def histogram(a, bins=10, range=None, weights=None, density=None):
+    """How many numbers fall into each bin, and the limits of the bins.
+
+    Args:
+      a: the numbers.
+      bins: how many bins; or their limits, which ascend.
+      range: the least and the greatest limit; by default the least and the greatest number.
+      weights: what each number counts, instead of 1.
+      density: whether to give densities, whose integral is 1, in place of counts.
+
+    Returns:
+      Counts, in the floating-point dtype of `a` and the weights; and one limit more than bins.
+
+    Raises:
+      ValueError: if weights have another shape, or there are no numbers to take limits from.
+    """
+    given, count = _split(bins)
+    return _histogram(a, given, _pair(range), weights, count=count, density=bool(density))
+
+
+# ---- in several dimensions ---------------------------------------------------------------------
+
+
+@operation(static_argnames=("counts", "density"))
+def _histogramdd(sample, given, ranges, weights, *, counts, density):
+    (sample,) = promote_args_inexact("histogramdd", sample)
+    aval = typeof(sample)
+    number = aval.shape[0]
+    if weights is None:
+        weights = creating.full((number,), host_scalar(1, python_scalar_dtype(int)))
+    else:
+        (weights,), (own,) = operands("histogramdd", (weights,))
+        if own.shape != (number,):
+            raise ValueError(
+                f"weights should have shape {(number,)}, one per row of the sample: got {own.shape}"
+            )
+    edges = []
+    flat: Any = creating.full((number,), host_scalar(0, python_scalar_dtype(int)))
+    index = typeof(flat).dtype
+    shape = tuple(
+        [
+            (typeof(limits).shape[0] if count is None else count + 1) + 1
+            for limits, count in zip(given, counts, strict=True)
+        ]
+    )
+    for axis, (limits, count, range) in enumerate(zip(given, counts, ranges, strict=True)):
+        column = index_in_dim(sample, axis, 1, keepdims=False)
+        limits = _limits(column, limits, count, range, aval.dtype)
+        edges.append(limits)
+        place = convert(_places(limits, column), index, False)
+        flat = elementwise.add(elementwise.mul(flat, host_scalar(shape[axis], index)), place)
+    # What is before or after all bins has places of its own, which are cut off.
+    result = reshape(add_at(math.prod(shape), flat, weights), shape)
+    for axis, size in enumerate(shape):
+        result = slice_in_dim(result, 1, size - 1, axis=axis)
+    if density:
+        result = _density(result, edges)
+    return result, edges
+
+
+def _density(counts: Any, edges: Sequence[Any]) -> Any:
+    aval = typeof(counts)
+    widths = [_widths(limits) for limits in edges]
+    (counts, *widths) = promote_dtypes_inexact(counts, *widths)
+    axes = tuple(range(aval.ndim))
+    total = fold_axes(SUM, counts, axes, False, None, None)
+    counts = elementwise.div(counts, total)
+    for axis, width in enumerate(widths):
+        counts = elementwise.div(counts, broadcast_in_dim(width, aval.shape, (axis,)))
+    return counts
+
+
+@like(np.histogramdd)
+def histogramdd(sample, bins=10, range=None, weights=None, density=None):
+    """How many points fall into each bin of a grid, and the limits of the bins.
+
+    Args:
+      sample: points, of shape (n, dimensions).
+      bins: how many bins in each dimension; or a sequence with the number of bins, or their
+        limits, for each dimension.
+      range: a sequence with the least and the greatest limit, or None, for each dimension.
+      weights: of shape (n,): what each point counts, instead of 1.
+      density: whether to give densities, whose integral is 1, in place of counts.
+
+    Returns:
+      Counts, with one axis per dimension; and a list of limits.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    (sample,), (aval,) = operands("histogramdd", (sample,))
+    if aval.ndim != 2:
+        raise ValueError(
+            f"histogramdd wants points of shape (n, dimensions), got an array of shape {aval.shape}"
+        )
+    dimensions = aval.shape[1]
+    each = [bins] * dimensions if hasattr(bins, "__index__") and not np.ndim(bins) else list(bins)
+    if len(each) != dimensions:
+        raise ValueError(
+            f"should be a bin for each dimension: got {len(each)} for {dimensions} dimensions."
+        )
+    ranges = [None] * dimensions if range is None else list(range)
+    if len(ranges) != dimensions:
+        raise ValueError(
+            f"For sample.shape={aval.shape}, range must be a sequence of {dimensions} pairs or "
+            f"Nones; got range={range}"
+        )
+    split = [_split(one) for one in each]
+    return _histogramdd(
+        sample,
+        tuple([given for given, _ in split]),
+        tuple([_pair(one) for one in ranges]),
+        weights,
+        counts=tuple([count for _, count in split]),
+        density=bool(density),
+    )
+
+
+@operation
+def _points(x, y):
+    """Two sequences of coordinates as points, of shape (n, 2)."""
+    (x, y), (first, second) = operands("histogram2d", (x, y))
+    if first.ndim != 1 or first.shape != second.shape:
+        raise TypeError(
+            f"histogram2d wants x and y of one axis and one size: got shapes {first.shape} and "
+            f"{second.shape}."
+        )
+    x, y = promote_dtypes_inexact(x, y)
+    return concatenate([expand_dims(x, (1,)), expand_dims(y, (1,))], 1)
+
+
+@like(np.histogram2d)
+def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
+    """How many points fall into each bin of a plane, and the limits of the bins.
+
+    Args:
+      x: of shape (n,): one coordinate of the points, the first axis of the result.
+      y: of shape (n,): the other one.
+      bins: how many bins along both, or their limits along both; or a pair for the two.
+      range: a pair with the least and the greatest limit, or None, for each.
+      weights: of shape (n,): what each point counts, instead of 1.
+      density: whether to give densities, whose integral is 1, in place of counts.
+
+    Returns:
+      Counts, the limits along x, and those along y.
+
+    Raises:
+      TypeError: if x and y differ in shape.
+    """
+    size = None if hasattr(bins, "__index__") and not np.ndim(bins) else len(bins)
+    if size is not None and size != 2:
+        # Limits for both; a pair is one number of bins, or limits, for each.
+        bins = [bins, bins]
+    counts, (across, along) = histogramdd(_points(x, y), bins, range, weights, density)
+    return counts, across, along

@@ -1,0 +1,181 @@
+"""Arrays with more slices along an axis, or with fewer: insert and delete."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.trace import Tracer
+from hlofront.numpy.index_entries import from_start, int32
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
+from hlofront.numpy.selecting import host_value, in_dtype, take_rows, true_positions
+from hlofront.numpy.taking import as_indices, flattened, is_integer
+from hlofront.primitives import creating, elementwise, shaping, slicing, sorting
+from hlofront.primitives.converting import convert
+from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
+from hlofront.runtime.operation import operation
+
+_bool = np.dtype(np.bool_)
+
+
+@operation(static_argnames=("axis",))
+def _insert(arr, indices, values, axis):
+    """Values before the elements that were at indices, which are of one axis or scalar."""
+    shape = typeof(arr).shape
+    n = shape[axis]
+    values = in_dtype(values, typeof(arr).dtype)
+    given = typeof(values).shape
+    values = shaping.reshape(values, (1,) * (len(shape) - len(given)) + given)
+    if not typeof(indices).ndim:
+        values = _to_axis(values, axis)
+    count = typeof(indices).size
+    if not typeof(indices).ndim or count == 1:
+        count = typeof(values).shape[axis]
+        indices = shaping.broadcast_in_dim(shaping.reshape(indices, ()), (count,), ())
+    wanted = (*shape[:axis], count, *shape[axis + 1 :])
+    values = with_shape(values, typeof(values).shape, wanted)
+    indices = elementwise.clamp(
+        np.int32(0), from_start(convert(indices, int32, False), n), np.int32(n)
+    )
+    # A stable sort of where they belong: inserted ones, which are first here, come first.
+    where = slicing.concatenate([indices, creating.iota(int32, n)], 0)
+    order = sorting.sort_key_val(where, creating.iota(int32, count + n))[1]
+    return take_rows(slicing.concatenate([values, arr], axis), order, axis)
+
+
+def _to_axis(values: Any, axis: int) -> Any:
+    """Move the first axis to where `axis` is."""
+    order = [*range(1, axis + 1), 0, *range(axis + 1, typeof(values).ndim)]
+    return shaping.transpose(values, order) if axis else values
+
+
+@like(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """Insert values along an axis, or into the flattened array, before the elements at indices.
+
+    Args:
+      arr: an array.
+      obj: an integer, an array of integers of one axis, or a slice. Those out of bounds are moved
+        to the nearest.
+      values: what broadcasts to the slices that are inserted; in the dtype of the array.
+      axis: along which to insert.
+
+    Raises:
+      ValueError: if the indices are no integers, or have more axes than one.
+    """
+    if isinstance(obj, slice):
+        check_arraylike("insert", arr, 0, values)
+    else:
+        check_arraylike("insert", arr, obj, values)
+    arr, values = as_operand(arr), as_operand(values)
+    if axis is None:
+        arr, axis = _ravelled(arr), 0
+    axis = canonical_axis(axis, typeof(arr).ndim)
+    if isinstance(obj, slice):
+        indices: Any = np.arange(*obj.indices(typeof(arr).shape[axis]), dtype=np.int32)
+    else:
+        indices = as_indices(obj)
+    aval = typeof(indices)
+    if not is_integer(aval.dtype):
+        raise ValueError(
+            f"jnp.insert(): index array must be integer typed; got {obj}. Of a mask, "
+            "jnp.flatnonzero gives the indices."
+        )
+    if aval.ndim > 1:
+        raise ValueError(
+            f"jnp.insert(): obj must be an integer or have one axis, got shape {aval.shape}"
+        )
+    return _insert(arr, indices, values, axis)
+
+
+@operation
+def _ravelled(arr):
+    return flattened(arr)
+
+
+@operation(static_argnames=("axis",))
+def _deleted(arr, indices, axis):
+    """All but the slices at indices of one axis, none of which is given twice."""
+    n = typeof(arr).shape[axis]
+    (count,) = typeof(indices).shape
+    indices = from_start(convert(indices, int32, False), n)
+    kept = scatter(
+        creating.full((n,), True, _bool),
+        shaping.reshape(indices, (count, 1)),
+        creating.full((count,), False, _bool),
+        ScatterDimensionNumbers((), (0,), (0,)),
+        mode="drop",
+    )
+    return take_rows(arr, true_positions(kept, n - count, n), axis)
+
+
+_rows_at = operation(take_rows, static_argnames=("axis",))
+
+
+@like(np.delete)
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Any:
+    """All but the slices at indices along an axis, or elements of the flattened array.
+
+    Args:
+      arr: an array.
+      obj: an integer, integers, a slice, or a mask of the size of the axis. It must be known while
+        tracing, unless the indices are unique.
+      axis: along which to delete.
+      assume_unique_indices: a promise that no index is given twice, nor is out of bounds. The shape
+        of the result is then known where `obj` is traced.
+
+    Raises:
+      IndexError: if an index is out of bounds.
+      ValueError: if `obj` holds neither integers nor booleans, or a mask has another size.
+      ConcretizationTypeError: if it is traced, without that promise.
+    """
+    if isinstance(obj, slice):
+        check_arraylike("delete", arr)
+    else:
+        check_arraylike("delete", arr, obj)
+    arr = as_operand(arr)
+    if axis is None:
+        arr, axis = _ravelled(arr), 0
+    axis = canonical_axis(axis, typeof(arr).ndim)
+    n = typeof(arr).shape[axis]
+    if not isinstance(obj, slice):
+        dtype = typeof(obj).dtype
+        if not is_integer(dtype) and dtype != _bool:
+            raise ValueError(
+                f"np.delete(arr, obj): got obj.dtype={dtype}; must be integer or bool."
+            )
+        if assume_unique_indices and isinstance(obj, Tracer) and dtype != _bool:
+            return _deleted(arr, _ravelled(obj), axis)
+    kept = np.ones(n, np.bool_)
+    if isinstance(obj, slice):
+        kept[obj] = False
+    else:
+        values = host_value(
+            obj,
+            "'obj' array argument of jnp.delete(). Indices that are traced must be unique: "
+            "say so with assume_unique_indices=True.",
+        )
+        if values.dtype == _bool and values.shape != (n,):
+            raise ValueError(
+                "np.delete(arr, obj): for boolean indices, obj must be one-dimensional with length "
+                f"matching specified axis: got shape {values.shape} for size {n}."
+            )
+        if not values.ndim:
+            values = np.asarray(canonical_axis_index(operator.index(values.item()), axis, n))
+        kept[values] = False
+    return _rows_at(arr, kept.nonzero()[0].astype(np.int32), axis)
+
+
+def canonical_axis_index(index: int, axis: int, size: int) -> int:
+    """One index along an axis, checked.
+
+    Raises the ValueError and IndexError that JAX raises if it is out of bounds.
+    """
+    if -size <= index < size:
+        return index
+    raise np.exceptions.AxisError(f"index {index} is out of bounds for axis {axis} of size {size}")
