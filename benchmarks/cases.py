@@ -1,6 +1,6 @@
 """What is timed, written once for both: run under hlofront and under jax in processes of their own.
 
-    python benchmarks/cases.py hlofront|jax     prints {case: [seconds per call, ...]} as JSON
+python benchmarks/cases.py hlofront|jax     prints {case: [seconds per call, ...]} as JSON
 """
 
 import gc

@@ -93,14 +93,15 @@ def main():
         sys.exit("give the interpreter that has jax: --jax PYTHON, or HLOFRONT_ORACLE_PYTHON")
     ours, theirs = {}, {}
     for _ in range(options.rounds):
-        for python, name, table in ((sys.executable, "hlofront", ours), (options.jax, "jax", theirs)):
+        for python, name, table in (
+            (sys.executable, "hlofront", ours),
+            (options.jax, "jax", theirs),
+        ):
             for case, times in measured(python, name).items():
                 table.setdefault(case, []).extend(times)
     theirs["Compiled call (beside jax's jit call)"] = theirs["jit call, arrays"]
     ours["Compiled call (beside jax's jit call)"] = ours["Compiled call"]
-    rows = {
-        case: (statistics.median(ours[case]), statistics.median(theirs[case])) for case in ours
-    }
+    rows = {case: (statistics.median(ours[case]), statistics.median(theirs[case])) for case in ours}
     if options.json:
         print(json.dumps({case: {"hlofront": a, "jax": b} for case, (a, b) in rows.items()}))
         return

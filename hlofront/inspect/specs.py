@@ -60,5 +60,3 @@ def _parse(part: str) -> Any:
         f"cannot read the argument {part!r}: wanted a dtype with a shape, such as f32[32,64], "
         "bf16[8] or i32[], or a Python number, string, boolean or None"
     )
-
-

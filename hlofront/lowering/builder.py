@@ -1,4 +1,4 @@
-"""What a lowering rule may use: emit an operation, make a constant, open a region, call a program."""
+"""What a lowering rule may use: emit operations, make constants, fill regions, call programs."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-
-
 from hlofront.base import source
 from hlofront.base.errors import VerificationError
 from hlofront.bridge.mlir import Operation, context, hlo_text, ir, to_xla_computation
@@ -92,9 +90,7 @@ def lower_program(
     hoisted = {
         id(value): argument for (value, _), argument in zip(constants, arguments, strict=False)
     }
-    builder = Builder(
-        state, ir.InsertionPoint(block), f"{wrapper}({name})", hoisted
-    )
+    builder = Builder(state, ir.InsertionPoint(block), f"{wrapper}({name})", hoisted)
     values: list[Any] = [None] * len(jaxpr.invars)
     for position, argument in zip(kept, arguments[len(constants) :], strict=True):
         values[position] = argument
@@ -126,8 +122,6 @@ def _create_main(in_types: list[Any], out_types: list[Any], ip: Any) -> Any:
         loc=types.unknown,
         ip=ip,
     )
-
-
 
 
 def _used_inputs(program: ClosedJaxpr) -> tuple[int, ...]:

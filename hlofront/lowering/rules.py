@@ -24,7 +24,6 @@ from hlofront.lowering import (
     special,
     windowed,
 )
-
 from hlofront.lowering.module import lower_program
 
 __all__ = [

@@ -59,9 +59,7 @@ class Executable:
         self.kept_avals = [in_avals[i] for i in module.kept]
         self.out_avals = program.out_avals
         sharding = self.sharding = on_device(device)
-        self.const_args = [
-            put(value, aval, device, committed) for value, aval in module.const_args
-        ]
+        self.const_args = [put(value, aval, device, committed) for value, aval in module.const_args]
         self.handlers = [result_handler(aval, sharding, committed) for aval in self.out_avals]
 
     def run(self, args: Sequence[Any]) -> list[Any]:
@@ -89,5 +87,3 @@ class Executable:
             [None] * taken,
             self.const_args,
         )
-
-

@@ -16,7 +16,7 @@ from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.runtime import stages
-from hlofront.runtime.placement import choose_device, default_device, put
+from hlofront.runtime.placement import choose_device, put
 from hlofront.runtime.programs import Function, TracedProgram, executable_for
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import abstract, result_paths, stage_tree
@@ -255,7 +255,9 @@ def jit(
             compiler_options=compiler_options,
         )
     if not callable(fun):
-        raise TypeError(f"jit wants a function, got {source.shortened(repr(fun))} of type {type(fun)}")
+        raise TypeError(
+            f"jit wants a function, got {source.shortened(repr(fun))} of type {type(fun)}"
+        )
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     options = tuple(sorted((compiler_options or {}).items()))
     jitted = Jitted(fun, plan, keep_unused, inline, options, device, backend)

@@ -10,6 +10,7 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.compile import mlir_lock
 from hlofront.runtime.executable import Executable
 from hlofront.transforms.arguments import ArgumentPlan
+
 if TYPE_CHECKING:
     from hlofront.lowering.module import Module
 

@@ -18,6 +18,7 @@ from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
 if TYPE_CHECKING:
     from hlofront.lowering.module import Module
 
+
 def first_device(platform: str) -> Any:
     return clients.local_devices(platform)[0]
 
@@ -41,9 +42,7 @@ class ArgInfo:
 
     def __eq__(self, other):
         return (
-            type(other) is ArgInfo
-            and self._aval == other._aval
-            and self.donated == other.donated
+            type(other) is ArgInfo and self._aval == other._aval and self.donated == other.donated
         )
 
     def __hash__(self):
@@ -120,7 +119,9 @@ class Traced(Stage):
         return self._jitted.name
 
     @boundary
-    def lower(self, *, lowering_platforms: Any = None, _private_parameters: Any = None) -> "Lowered":
+    def lower(
+        self, *, lowering_platforms: Any = None, _private_parameters: Any = None
+    ) -> "Lowered":
         """Lower the jaxpr to StableHLO, for the platform of its device or the one given."""
         platform = self._device.platform
         if lowering_platforms:

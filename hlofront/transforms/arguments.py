@@ -113,9 +113,7 @@ class ArgumentPlan:
                     "Pass something that can be hashed and compared, such as a tuple "
                     "in the place of a list."
                 ) from error
-        return tuple(
-            StaticValue(where, value) for where, value in (*values, *named)
-        )
+        return tuple(StaticValue(where, value) for where, value in (*values, *named))
 
     def _name_of(self, where: int | str) -> str:
         if isinstance(where, str):

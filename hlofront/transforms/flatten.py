@@ -6,7 +6,7 @@ from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.dtypes import dtype_of
-from hlofront.core.aval import AbstractValue, ShapedArray, is_value, register_value_type, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, is_value, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.transforms.stage import stage
 

@@ -29,9 +29,7 @@ def _staged(
         plan.names(args, kwargs),
         lambda: result_paths(out_tree),
     )
-    program, out_tree = stage_tree(
-        plan.with_statics(fun, args, kwargs), in_tree, avals, debug_info
-    )
+    program, out_tree = stage_tree(plan.with_statics(fun, args, kwargs), in_tree, avals, debug_info)
     return program, out_tree
 
 

@@ -26,9 +26,7 @@ KINDS = {
     "version": lambda jax, jnp, lax: jax.__version__,
     "corpus": lambda *a: describe.describe_corpus(a[0], *a[1:]),
     "source": lambda *a: describe.describe_source(*a),
-    "samples": lambda file, questions, jax, *_: trials.answer_for_reference(
-        file, questions, jax
-    ),
+    "samples": lambda file, questions, jax, *_: trials.answer_for_reference(file, questions, jax),
 }
 
 

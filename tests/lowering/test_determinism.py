@@ -14,7 +14,7 @@ from hlofront import lax
 
 ROOT = pathlib.Path(hlofront.__file__).parents[1]
 
-PROGRAM = '''
+PROGRAM = """
 import sys
 import numpy as np
 import hlofront
@@ -39,7 +39,7 @@ params = {name: np.ones(4, np.float32) for name in ("w", "b", "gamma", "beta")}
 lowered = hlofront.jit(program).lower(params, np.ones(4, np.float32))
 print(lowered.as_text())
 print(lowered.compile().as_text() if "compile" in sys.argv else "")
-'''
+"""
 
 
 def text_of(tmp_path, *, seed="0", root=ROOT, arguments=()):

@@ -105,7 +105,7 @@ def test_bad_static_arguments():
     with pytest.raises(ValueError, match="Non-hashable static arguments"):
         f(1.0, [1])
     f(1.0, Touchy())
-    with pytest.raises(ValueError, match="comparing|comparable"):
+    with pytest.raises(ValueError, match=r"comparing|comparable"):
         f(1.0, Touchy())
     assert float(f(5.0, 2)) == 5.0  # and the function still works
 
@@ -333,7 +333,7 @@ def test_functions_are_freed_with_their_programs():
 
 
 def test_sixteen_threads_agree():
-    counted, traces = counting(lambda x: lax.sin(lax.mul(x, 3.0)))
+    counted, _ = counting(lambda x: lax.sin(lax.mul(x, 3.0)))
     f = hlofront.jit(counted)
     results = [None] * 16
     barrier = threading.Barrier(16)
@@ -356,7 +356,7 @@ def test_sixteen_threads_agree():
 def test_decorators_and_methods():
     class Model:
         @hlofront.jit
-        def constant(x):  # noqa: N805
+        def constant(x):
             return lax.mul(x, 2.0)
 
     @hlofront.jit(static_argnames=("n",))

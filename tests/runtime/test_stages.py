@@ -104,7 +104,9 @@ def test_a_traced_program_can_be_called():
 def test_make_jaxpr_eval_shape_and_closure_convert():
     program, shape = hlofront.make_jaxpr(scaled, return_shape=True)(X, {"a": 1.0})
     assert shape["out"].shape == (2, 3) and len(program.eqns) == 2
-    assert hlofront.make_jaxpr(scaled, static_argnums=2)(X, {"a": 1.0}, 5).eqns[1].invars[1].val == 5
+    assert (
+        hlofront.make_jaxpr(scaled, static_argnums=2)(X, {"a": 1.0}, 5).eqns[1].invars[1].val == 5
+    )
     assert hlofront.eval_shape(scaled, X, {"a": 1.0})["same"].dtype == np.float32
     with pytest.raises(TypeError, match="at path d"):
         hlofront.eval_shape(scaled, X, "text")

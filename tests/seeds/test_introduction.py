@@ -1,4 +1,4 @@
-"""What introductions show: arrays, pure functions, jit's two rules, indices out of bounds, trees."""
+"""What introductions show: arrays, pure functions, jit, indices out of bounds, trees."""
 
 import numpy as np
 import pytest

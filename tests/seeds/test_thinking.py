@@ -1,4 +1,4 @@
-"""What "how to think" tutorials show: NumPy's likeness, lax's strictness, tracing and its limits."""
+"""What "how to think" tutorials show: NumPy and lax, tracing and its limits."""
 
 import functools
 
