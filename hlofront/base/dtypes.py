@@ -32,6 +32,7 @@ from hlofront.base.elements import (
 )
 from hlofront.base.errors import TypePromotionError
 from hlofront.bridge import state
+from hlofront.bridge.fast_parts import Array
 
 _x64 = state.enable_x64
 _promotion_mode = options["jax_numpy_dtype_promotion"].cell
@@ -54,6 +55,7 @@ def dtype_of(dtype: Any) -> Any:
 
     Raises:
       TypeError: if it stands for none, or for a whole kind of dtypes, as np.floating does.
+      ValueError: if it is an array.
     """
     if isinstance(dtype, np.dtype) or isinstance(dtype, ExtendedDType):
         return dtype
@@ -63,6 +65,8 @@ def dtype_of(dtype: Any) -> Any:
         pass
     if isinstance(dtype, type) and dtype in _abstract_classes:
         raise TypeError(f"{dtype.__name__} is a kind of dtypes; wanted one dtype, such as float32")
+    if isinstance(dtype, Array):
+        raise ValueError("an array was given as a dtype: instead of dtype=x write dtype=x.dtype")
     found = np.dtype(dtype)
     if isinstance(dtype, type | str):  # a small set, unlike lists of fields
         _dtype_of[dtype] = found

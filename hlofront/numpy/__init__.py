@@ -131,6 +131,10 @@ from hlofront.numpy.histograms import histogram as histogram
 from hlofront.numpy.histograms import histogram2d as histogram2d
 from hlofront.numpy.histograms import histogram_bin_edges as histogram_bin_edges
 from hlofront.numpy.histograms import histogramdd as histogramdd
+from hlofront.numpy.moments import average as average
+from hlofront.numpy.moments import mean as mean
+from hlofront.numpy.moments import std as std
+from hlofront.numpy.moments import var as var
 from hlofront.numpy.nan_reductions import nanargmax as nanargmax
 from hlofront.numpy.nan_reductions import nanargmin as nanargmin
 from hlofront.numpy.nan_reductions import nanmax as nanmax
@@ -152,16 +156,12 @@ from hlofront.numpy.reductions import amin as amin
 from hlofront.numpy.reductions import any as any
 from hlofront.numpy.reductions import argmax as argmax
 from hlofront.numpy.reductions import argmin as argmin
-from hlofront.numpy.reductions import average as average
 from hlofront.numpy.reductions import count_nonzero as count_nonzero
 from hlofront.numpy.reductions import max as max
-from hlofront.numpy.reductions import mean as mean
 from hlofront.numpy.reductions import min as min
 from hlofront.numpy.reductions import prod as prod
 from hlofront.numpy.reductions import ptp as ptp
-from hlofront.numpy.reductions import std as std
 from hlofront.numpy.reductions import sum as sum
-from hlofront.numpy.reductions import var as var
 from hlofront.numpy.statistics import bincount as bincount
 from hlofront.numpy.statistics import corrcoef as corrcoef
 from hlofront.numpy.statistics import cov as cov

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlofront.base import errors
-from hlofront.base.dtypes import array_dtype, default_dtype, issubdtype
+from hlofront.base.dtypes import array_dtype, default_dtype, iinfo, issubdtype
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, process
 from hlofront.primitives.comparing import lt_p, select_n_p
@@ -396,7 +396,7 @@ def from_start(index: Any, size: int) -> Any:
     dtype = typeof(index).dtype
     if not issubdtype(dtype, np.signedinteger):
         return index
-    if dtype.itemsize < 4 and size > np.iinfo(dtype).max:
+    if dtype.itemsize < 4 and size > int(iinfo(dtype).max):
         index, dtype = convert(index, int32, False), int32
     scalar = dtype.type
     if isinstance(index, np.ndarray):

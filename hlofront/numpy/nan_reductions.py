@@ -8,6 +8,7 @@ import numpy as np
 from hlofront.core.aval import typeof
 from hlofront.numpy.cumulative import without_nan
 from hlofront.numpy.like import like
+from hlofront.numpy.moments import mean_over, moment_dtypes, variance
 from hlofront.numpy.promotion import choose, host_scalar, operands
 from hlofront.numpy.reductions import (
     ALL,
@@ -22,10 +23,7 @@ from hlofront.numpy.reductions import (
     fold_axes,
     index_of_extreme,
     is_inexact,
-    mean_over,
-    moment_dtypes,
     reduced_axes,
-    variance,
 )
 from hlofront.numpy.ufuncs import any_operand, refuse_out
 from hlofront.primitives import comparing, elementwise, reducing

@@ -20,6 +20,8 @@ from hlofront.numpy import (
     indexing,
     logic,
     matrices,
+    members,
+    moments,
     powers,
     rearranging,
     reductions,
@@ -200,6 +202,8 @@ _CHAPTERS: tuple[ModuleType, ...] = (
     cumulative,
     contraction,
     matrices,
+    members,
+    moments,
 )
 
 

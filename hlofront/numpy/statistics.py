@@ -14,13 +14,14 @@ from hlofront.base.dtypes import (
 from hlofront.core.aval import typeof
 from hlofront.numpy.contraction import product_dtype
 from hlofront.numpy.like import like
+from hlofront.numpy.moments import mean_over
 from hlofront.numpy.promotion import (
     broadcast_together,
     choose,
     host_scalar,
     operands,
 )
-from hlofront.numpy.reductions import SUM, as_numbers, fold_axes, is_complex, mean_over
+from hlofront.numpy.reductions import SUM, as_numbers, fold_axes, is_complex
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.sorting import searchsorted
 from hlofront.primitives import comparing, creating, elementwise

@@ -106,7 +106,7 @@ def test_rows_and_columns():
     check(jnp.matvec(STACK, X[:2]), np.einsum("bij,bj->bi", STACK, X[:2]))
     check(jnp.vecmat(Z[0], X), Z[0].conj() @ X)
     check(jnp.vecdot(Z, X), np.sum(Z.conj() * X, -1))
-    check(jnp.vecdot(STACK, V, axis=1), np.einsum("bij,i->bj", STACK, V)[:, :])
+    check(jnp.vecdot(STACK, STACK[:1], axis=1), np.sum(STACK * STACK[:1], 1))
     check(jnp.vecdot(X, STACK), np.einsum("ij,bij->bi", X, STACK))
 
 

@@ -123,7 +123,7 @@ def test_programs():
         "c:f32[4] = reduce_sum[axes=(0,) out_sharding=None] a "
         "d:f32[5] = dot_general[ dimension_numbers=(([0], [0]), ([], [])) ] c b"
     )
-    assert jax.make_jaxpr(lambda x: jnp.einsum("...", x))(X).eqns == []
+    assert not jax.make_jaxpr(lambda x: jnp.einsum("...", x))(X).eqns
 
 
 def test_dtypes():

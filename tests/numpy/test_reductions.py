@@ -21,8 +21,8 @@ def check(found, wanted, rtol=1e-6):
 
 def text(function, *args):
     """The equations of a program, one per line."""
-    body = str(jax.make_jaxpr(function)(*args)).split(" let\n")[1].rsplit("\n  in", 1)[0]
-    return [line.strip() for line in body.split("\n")]
+    body = str(jax.make_jaxpr(function)(*args)).split(" let")[1].rsplit(" in (", 1)[0]
+    return [line.strip() for line in body.strip().split("\n")]
 
 
 @pytest.mark.parametrize("axis", AXES)
@@ -245,7 +245,13 @@ def test_programs():
     assert text(lambda x: x.all(), flags) == ["b:bool[] = reduce_and[axes=(0, 1)] a"]
     assert text(lambda x: x.argmax(1), x) == ["b:i32[3] = argmax[axes=(1,) index_dtype=int32] a"]
     assert text(lambda x: x.cumsum(-1), x) == ["b:f32[3,4] = cumsum[axis=1 reverse=False] a"]
-    assert text(lambda x: jnp.sum(x, initial=1, where=flags), x)[-1].endswith("= add 1.0:f32[] e")
+    masked = text(lambda x, where: jnp.sum(x, initial=1, where=where), x, flags)
+    assert masked == [
+        "c:f32[3,4] = broadcast_in_dim 0.0:f32[]",
+        "d:f32[3,4] = select_n b c a",
+        "e:f32[] = reduce_sum[axes=(0, 1) out_sharding=None] d",
+        "f:f32[] = add 1.0:f32[] e",
+    ]
 
 
 def test_under_jit():

@@ -1,0 +1,99 @@
+"""The members of arrays that are in no other chapter: x.real, x.clip(), round(x), v in x."""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.core.aval import typeof
+from hlofront.numpy import complex, reductions, rounding, shape
+from hlofront.primitives import converting, shaping
+
+
+def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    """The elements limited to [min, max]; either may be None."""
+    return rounding.clip(self, min, max)
+
+
+def _round(self: Any, decimals: int = 0, out: None = None) -> Any:
+    """The elements rounded to a number of decimals, half to even."""
+    return rounding.round(self, decimals, out)
+
+
+@boundary
+def _python_round(self: Any, ndigits: int | None = None) -> Any:
+    """Python's round(): to integers where no number of digits is given."""
+    rounded = rounding.round(self, ndigits or 0)
+    return converting.convert_element_type(rounded, int) if ndigits is None else rounded
+
+
+@boundary
+def _contains(self: Any, element: Any) -> bool:
+    """Whether an element of a one-dimensional array equals the value."""
+    aval = typeof(self)
+    if aval.ndim != 1:
+        raise ValueError(
+            f"`in` asks one-dimensional arrays for elements, and this one has shape {aval.shape}. "
+            "Ask (x == value).any()."
+        )
+    return bool(reductions.any(self == element))
+
+
+def _reversed(self: Any) -> Any:
+    """The rows from the last to the first."""
+    return reversed(list(self))
+
+
+@boundary
+def _byteswap(self: Any) -> Any:
+    """Each element with its bytes in the opposite order."""
+    itemsize = typeof(self).dtype.itemsize
+    if itemsize == 1:
+        return self
+    byte_rows = converting.bitcast_convert_type(self, np.uint8)
+    swapped = shaping.rev(byte_rows, (typeof(byte_rows).ndim - 1,))
+    return converting.bitcast_convert_type(swapped, typeof(self).dtype)
+
+
+def _namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """The module of functions for arrays like this one, by the Array API standard.
+
+    Raises:
+      ValueError: for a version of the standard that it does not offer.
+    """
+    if api_version not in (None, *_API_VERSIONS):
+        raise ValueError(
+            f"api_version {api_version!r} is not offered; those that are: {_API_VERSIONS}"
+        )
+    return sys.modules["hlofront.numpy"]
+
+
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+_flat = property(lambda self: shape.ravel(self), doc="The elements in order, as one dimension.")
+
+for _function, _name in (
+    *((_clip, "clip"), (_round, "round"), (_byteswap, "byteswap")),
+    *(
+        (_python_round, "__round__"),
+        (_contains, "__contains__"),
+        (_namespace, "__array_namespace__"),
+    ),
+):
+    _function.__name__ = _function.__qualname__ = _name
+
+ARRAY_METHODS: dict[str, Any] = {
+    "clip": _clip,
+    "round": _round,
+    "byteswap": _byteswap,
+    "conj": complex.conjugate,
+    "conjugate": complex.conjugate,
+    "real": property(complex.real, doc="The real parts of the elements."),
+    "imag": property(complex.imag, doc="The imaginary parts of the elements."),
+    "flat": _flat,
+    "__round__": _python_round,
+    "__reversed__": _reversed,
+    "__contains__": _contains,
+    "__array_namespace__": _namespace,
+}

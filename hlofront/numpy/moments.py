@@ -1,0 +1,286 @@
+"""Means and variances over axes, weighted means."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import (
+    check_user_dtype_supported,
+    to_floating_dtype,
+    to_inexact_dtype,
+)
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import (
+    broadcast_together,
+    choose,
+    host_scalar,
+    operands,
+    promote_args,
+    promote_args_inexact,
+    promote_dtypes_inexact,
+    with_shape,
+)
+from hlofront.numpy.reductions import (
+    SUM,
+    as_numbers,
+    check_mask,
+    fold_axes,
+    is_complex,
+    is_inexact,
+    reduced_axes,
+    working_dtype,
+)
+from hlofront.numpy.ufuncs import refuse_out
+from hlofront.primitives import comparing, elementwise
+from hlofront.primitives.converting import convert
+from hlofront.primitives.shaping import broadcast_shapes, reshape, transpose
+from hlofront.runtime.operation import operation
+
+__all__ = ["average", "mean", "std", "var"]
+
+# ---- means -------------------------------------------------------------------------------------
+
+
+def moment_dtypes(name: str, own: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtypes of a mean: the one it is made in, and the one of the result."""
+    if dtype is not None:
+        asked = check_user_dtype_supported(dtype, name)
+        return asked, asked
+    result = to_inexact_dtype(own)
+    return working_dtype(result), result
+
+
+def count_over(
+    aval: ShapedArray, axes: tuple[int, ...], dtype: Any, keepdims: bool, where: Any
+) -> Any:
+    """How many elements there are over axes: a number, or an array where there is a mask."""
+    if where is None:
+        count = 1
+        for i in axes:
+            count *= aval.shape[i]
+        return count
+    shape = typeof(where).shape
+    where = with_shape(where, shape, broadcast_shapes(shape, aval.shape))
+    return fold_axes(SUM, as_numbers(where, dtype), axes, keepdims, None, None)
+
+
+def mean_over(
+    a: Any, axes: tuple[int, ...], working: Any, result: Any, keepdims: bool, where: Any
+) -> Any:
+    """The mean over axes, made in one dtype and given in another."""
+    if where is not None:
+        check_mask("mean", where)
+    count = count_over(typeof(a), axes, working, keepdims, where)
+    total = fold_axes(SUM, as_numbers(a, working), axes, keepdims, None, where)
+    if where is None:
+        count = host_scalar(count, working)
+    return convert(elementwise.div(total, count), result, False)
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.mean)
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    """Mean over axes, NaN over no elements; of integers, a float.
+
+    float16 and bfloat16 are averaged in float32 and rounded once, unless a `dtype` is given.
+    """
+    refuse_out("mean", out)
+    (a,), (aval,) = operands("mean", (a,))
+    axes = reduced_axes(axis, aval.ndim)
+    return mean_over(a, axes, *moment_dtypes("mean", aval.dtype, dtype), keepdims, where)
+
+
+@operation(static_argnames=("axis", "returned", "keepdims"))
+@like(np.average)
+def average(a, axis=None, weights=None, returned=False, keepdims=False):
+    """Mean over axes, each element counted as often as its weight says.
+
+    Args:
+      a: an array.
+      axis: an axis or several; all of them by default.
+      weights: an array of the shape of `a`, or of its shape along `axis`.
+      returned: whether to give the sums of the weights as well.
+      keepdims: whether the folded axes stay, with size 1.
+
+    Raises:
+      ValueError: if the weights have another shape.
+    """
+    if weights is None:
+        (a,) = promote_args_inexact("average", a)
+        aval = typeof(a)
+        axes = reduced_axes(axis, aval.ndim)
+        dtype = aval.dtype
+        result = mean_over(a, axes, working_dtype(dtype), dtype, keepdims, None)
+        total = host_scalar(count_over(aval, axes, dtype, keepdims, None), dtype)
+    else:
+        a, weights = _with_weights(a, axis, weights)
+        dtype = typeof(a).dtype
+        axes = reduced_axes(axis, typeof(a).ndim)
+        total = mean_sum(weights, axes, keepdims)
+        result = elementwise.div(mean_sum(elementwise.mul(a, weights), axes, keepdims), total)
+    if not returned:
+        return result
+    return result, with_shape(total, typeof(total).shape, typeof(result).shape)
+
+
+def mean_sum(a: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The sum over axes, in the array's dtype."""
+    dtype = typeof(a).dtype
+    total = fold_axes(SUM, convert(a, working_dtype(dtype), False), axes, keepdims, None, None)
+    return convert(total, dtype, False)
+
+
+def _with_weights(a: Any, axis: Any, weights: Any) -> tuple[Any, Any]:
+    """The array and its weights in one dtype, the weights with as many axes as the array."""
+    (a, weights), (aval, weight) = operands("average", (a, weights))
+    if aval.shape != weight.shape:
+        if axis is None:
+            raise ValueError(
+                "Axis must be specified when shapes of a and weights differ: got shapes "
+                f"{aval.shape} and {weight.shape}."
+            )
+        axes = reduced_axes(axis, aval.ndim)
+        if weight.shape != tuple([aval.shape[i] for i in axes]):
+            raise ValueError(
+                "Shape of weights must be consistent with shape of a along specified axis: got "
+                f"weights of shape {weight.shape} for axis {axis} of shape {aval.shape}."
+            )
+        order = tuple(np.argsort(axes).tolist())
+        shape = tuple([size if i in axes else 1 for i, size in enumerate(aval.shape)])
+        a, weights = promote_dtypes_inexact(a, weights)
+        return a, reshape(transpose(weights, order), shape)
+    a, weights = promote_dtypes_inexact(a, weights)
+    return a, weights
+
+
+# ---- variances ---------------------------------------------------------------------------------
+
+
+def centred_squares(a: Any, mean: Any) -> Any:
+    """The squared distances of elements from a mean: real numbers."""
+    difference = elementwise.sub(*promote_args("var", a, mean))
+    if is_complex(typeof(difference).dtype):
+        return elementwise.real(elementwise.mul(difference, elementwise.conj(difference)))
+    return elementwise.square(difference)
+
+
+def variance_dtypes(own: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtypes of a variance: the one it is made in, and the one of the result.
+
+    Raises:
+      ValueError: if a real one is asked for that of complex numbers.
+    """
+    if dtype is None:
+        inexact = to_inexact_dtype(own)
+        return working_dtype(inexact), to_floating_dtype(inexact)
+    result = check_user_dtype_supported(dtype, "var")
+    if is_complex(own) and not is_complex(result):
+        raise ValueError(
+            f"jax.numpy.var does not yet support real dtype parameters when computing the "
+            f"variance of an array of complex values: got dtype {result} for {own}. Leave dtype "
+            "out, and convert the variance, which is real."
+        )
+    return working_dtype(result), result
+
+
+def variance(
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    ddof: Any,
+    keepdims: bool,
+    where: Any,
+    mean: Any,
+    correction: Any,
+) -> Any:
+    """The variance over axes: see `var`."""
+    (a,), (aval,) = operands("var", (a,))
+    if correction is None:
+        correction = ddof
+    elif not isinstance(ddof, int) or ddof != 0:
+        raise ValueError(
+            f"ddof and correction can't be provided simultaneously: got ddof={ddof} and "
+            f"correction={correction}. They mean the same."
+        )
+    axes = reduced_axes(axis, aval.ndim)
+    working, result = variance_dtypes(aval.dtype, dtype)
+    if where is not None:
+        check_mask("var", where)
+    a = as_numbers(a, working)
+    if mean is None:
+        mean = mean_over(a, axes, working, working, True, where)
+    squares = centred_squares(a, mean)
+    real = typeof(squares).dtype
+    count = count_over(typeof(squares), axes, real, keepdims, where)
+    total = fold_axes(SUM, squares, axes, keepdims, None, where)
+    if not is_inexact(result):
+        result = to_inexact_dtype(result)
+    return convert(_divided(total, count, correction, real), result, False)
+
+
+def _divided(total: Any, count: Any, correction: Any, dtype: Any) -> Any:
+    """Sums of squares by degrees of freedom, NaN where there are none."""
+    if isinstance(count, int) and isinstance(correction, int | float | np.number):
+        freedom = count - correction
+        if freedom <= 0:
+            freedom = 0 if dtype.kind in "iu" else np.nan
+        return elementwise.div(total, host_scalar(freedom, dtype))
+    correction = convert(correction, dtype, False)
+    if isinstance(count, int):
+        count = host_scalar(count, dtype)
+    freedom = elementwise.sub(count, correction)
+    total, freedom = broadcast_together("var", total, freedom)
+    ratio = elementwise.div(total, freedom)
+    some = comparing.gt(freedom, host_scalar(0, dtype))
+    return choose("var", some, ratio, host_scalar(np.nan, to_inexact_dtype(dtype)))
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.var)
+def var(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=None,
+    mean=None,
+    correction=None,
+):
+    """Variance over axes, in two passes; NaN where `ddof` leaves no degrees of freedom.
+
+    float16 and bfloat16 are computed in float32 and rounded once. That of complex numbers is
+    real. `correction` is another name of `ddof`; `mean` is the mean, if it is known, with the
+    folded axes kept.
+
+    Raises:
+      ValueError: if both `ddof` and `correction` are given, or a real `dtype` for complex numbers.
+    """
+    refuse_out("var", out)
+    return variance(a, axis, dtype, ddof, keepdims, where, mean, correction)
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims"))
+@like(np.std)
+def std(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=None,
+    mean=None,
+    correction=None,
+):
+    """Standard deviation over axes: the square root of `var`, with the same arguments."""
+    refuse_out("std", out)
+    return elementwise.sqrt(variance(a, axis, dtype, ddof, keepdims, where, mean, correction))
+
+
+ARRAY_METHODS: dict[str, Callable[..., Any]] = {"mean": mean, "std": std, "var": var}
