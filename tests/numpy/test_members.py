@@ -18,7 +18,7 @@ def test_parts_rounding_and_limits():
     x = jnp.array([-1.26, 0.0, 2.55])
     np.testing.assert_array_equal(x.clip(-1, 1), [-1, 0, 1])
     np.testing.assert_allclose(x.round(1), np.asarray(x).round(1))
-    assert round(jnp.float32(2.5)).dtype == np.int32 and int(round(jnp.float32(2.5))) == 2
+    assert round(jnp.float32(2.5)).dtype == np.int32 and round(jnp.float32(2.5)) == 2
     np.testing.assert_allclose(round(x, 1), np.asarray(x).round(1))
 
 
