@@ -60,6 +60,8 @@ print(time.perf_counter() - start)
 
 def output(python, *arguments):
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(HERE.parent)}
+    # Without it each import would compile every file of ours anew.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
         [python, *arguments], capture_output=True, text=True, env=environment, check=False
     )

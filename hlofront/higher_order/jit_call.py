@@ -22,8 +22,12 @@ def _(*avals, jaxpr, **_):
 
 @rules.staged(jit_p)
 def _(trace, *args, jaxpr, **params):
-    # Values of an enclosing program that the function closed over become its first operands.
-    program, captured = split_captured(jaxpr)
+    # Values of an enclosing program that the function closed over become its first operands. A
+    # program that is called again is opened once: the calls share it, here and in what is lowered.
+    opened = trace.programs_of.get(id(jaxpr))
+    if opened is None:
+        opened = trace.programs_of[id(jaxpr)] = (*split_captured(jaxpr), jaxpr)
+    program, captured, _ = opened
     if captured:
         args = (*captured, *args)
         donated = (False,) * len(captured) + tuple(params["donated_invars"])

@@ -42,11 +42,14 @@ class Resolved(NamedTuple):
       sizes: of the axes that the entries are for: the array's, and one of size 1 for each scalar
         boolean in the index.
       inserted: which axes these last are.
+      gap: before which entry there is an ellipsis that stands for no axis: it keeps arrays on both
+        sides of it apart, as one that stands for some would.
     """
 
     entries: list[Any]
     sizes: tuple[int, ...]
     inserted: list[int]
+    gap: int | None = None
 
 
 def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
@@ -64,6 +67,7 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
     inserted: list[int] = []
     axis = 0
     ellipsis = False
+    gap = None
     for place, item in enumerate(items):
         kind = type(item)
         if kind is not int and kind is not slice:
@@ -77,6 +81,8 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
                 missing = len(sizes) - axis - sum(map(_axes_taken, items[place + 1 :]))
                 if missing < 0:
                     raise _too_many(items, shape)
+                if not missing:
+                    gap = len(entries)
                 entries += (ALL,) * missing
                 axis += missing
                 continue
@@ -108,7 +114,7 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
         axis += 1
     if axis < len(sizes):
         entries += (ALL,) * (len(sizes) - axis)
-    return Resolved(entries, sizes, inserted)
+    return Resolved(entries, sizes, inserted, gap)
 
 
 def _items(index: Any) -> tuple[Any, ...]:
@@ -303,7 +309,7 @@ def place(resolved: Resolved, wrap: bool) -> Placement:
 
     Raises ValueError if the arrays do not broadcast together.
     """
-    entries, sizes, _ = resolved
+    entries, sizes, _, gap = resolved
     axes: dict[int, int] = {}
     values: dict[int, Any] = {}
     for k, entry in enumerate(entries):
@@ -319,7 +325,9 @@ def place(resolved: Resolved, wrap: bool) -> Placement:
             values[k] = from_start(entry, sizes[axis]) if wrap else entry
     group, block = _broadcast_together(values)
     order = range(len(entries))
-    if group and group[-1] - group[0] + 1 != len(group):
+    if group and (
+        group[-1] - group[0] + 1 != len(group) or (gap is not None and group[0] < gap <= group[-1])
+    ):
         order = group[:1] + [k for k in order if k not in values]
 
     components: list[tuple[Any, tuple[int, ...]]] = []

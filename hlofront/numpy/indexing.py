@@ -47,7 +47,7 @@ def read(
     Ints and slices alone become a slice; where an int is computed or out of bounds, a
     dynamic_slice; everything else a gather.
     """
-    entries, sizes, inserted = resolved
+    entries, sizes, inserted, _ = resolved
     if mode in _NEAREST and not inserted:
         static, dynamic, axis = True, True, 0
         for entry in entries:
@@ -404,8 +404,8 @@ def split(resolved: Resolved, options: Any) -> tuple[Any, ...]:
         else:
             key.append(ARRAY)
             operands.append(entry)
-    if resolved.inserted:
-        key.append(("inserted", *resolved.inserted))
+    if resolved.inserted or resolved.gap is not None:
+        key.append(("besides", resolved.gap, *resolved.inserted))
     return tuple(key), options, *operands
 
 
@@ -414,19 +414,20 @@ def rebuilt(key: tuple[Any, ...], shape: tuple[int, ...], operands: Any) -> Reso
     operands = iter(operands)
     entries: list[Any] = []
     inserted: list[int] = []
+    gap = None
     for part in key:
         if part is INDEX or part is ARRAY:
             entries.append(next(operands))
+        elif type(part) is tuple and part[0] == "besides":
+            gap, *inserted = part[1:]
         elif type(part) is not tuple or len(part) == 4:
             entries.append(part)
-        elif part[0] == "inserted":
-            inserted = list(part[1:])
         else:
             entries.append((next(operands), part[0], part[1], 0))
     for axis in inserted:
         shape = (*shape[:axis], 1, *shape[axis:])
     taken = sum(entry is not None for entry in entries)
-    return Resolved(entries + [ALL] * (len(shape) - taken), shape, inserted)
+    return Resolved(entries + [ALL] * (len(shape) - taken), shape, inserted, gap)
 
 
 @boundary

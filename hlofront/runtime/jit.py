@@ -13,7 +13,7 @@ from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.trace import Tracer, is_eager, leaked
+from hlofront.core.trace import Tracer, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.runtime import stages
 from hlofront.runtime.placement import choose_device, put
@@ -88,11 +88,18 @@ class Jitted(Function):
             raise bad_argument(self.fun, plan, args, kwargs, leaves) from error
         key = (in_tree, avals, statics, _trace_context())
         found = self.table.get(key)
-        if found is None:
-            found = self._trace(args, kwargs, in_tree, avals)
-            # A program that captured values of an enclosing one is of no use outside of it.
-            if not any(isinstance(const, Tracer) for const in found.program.consts):
-                self.table[key] = found
+        if found is not None:
+            return found, leaves
+        # A program that captured values of an enclosing one is of no use outside of it.
+        enclosing: dict[Any, Any] = getattr(current_trace(), "programs_of", {})
+        inner_key = (id(self.table), key)
+        if inner_key in enclosing:
+            return enclosing[inner_key][0], leaves
+        found = self._trace(args, kwargs, in_tree, avals)
+        if any(isinstance(const, Tracer) for const in found.program.consts):
+            enclosing[inner_key] = (found, self.table)
+        else:
+            self.table[key] = found
         return found, leaves
 
     def _trace(self, args: Any, kwargs: Any, in_tree: Any, avals: Any) -> TracedProgram:

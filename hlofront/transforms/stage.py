@@ -68,16 +68,19 @@ register_value_type(JitTracer, lambda tracer: tracer.aval)
 class StagingTrace(Trace):
     """Writes each operation down as an equation instead of running it."""
 
-    __slots__ = ("constants", "debug_info", "equations", "inputs")
+    __slots__ = ("constants", "debug_info", "equations", "inputs", "programs_of")
 
     equations: list[Equation]
     inputs: list[Var]
     # id of a value -> its variable and the value, which this keeps alive.
     constants: dict[int, tuple[Var, Any]]
     debug_info: DebugInfo | None
+    # Programs that captured values of this one, and so are of use only inside of it.
+    programs_of: dict[Any, Any]
 
     def __init__(self, debug_info: DebugInfo | None = None):
         self.alive = True
+        self.programs_of = {}
         self.equations = []
         self.inputs = []
         self.constants = {}
@@ -235,6 +238,7 @@ def stage(
             program = trace.finish(outputs)
     finally:
         trace.alive = False
+        trace.programs_of.clear()
     if check_tracer_leaks.value:
         del outputs
         reference = weakref.ref(trace)

@@ -43,6 +43,7 @@ INDICES = {
     "array, new axis": (ROWS, None, slice(1, 2)),
     "new axis, array": (None, ROWS, Ellipsis, None),
     "array, ellipsis, array": (ROWS, Ellipsis, ROWS),
+    "new axis, array, ellipsis of no axis, array": (None, ROWS, Ellipsis, ROWS, slice(1, 3)),
     "empty array": np.zeros((0,), np.int32),
     "tuple in a tuple": ([0, 2],),
     "mask": np.array([True, False, True]),
