@@ -225,6 +225,8 @@ def jit(
 
     Args:
       fun: a pure function of pytrees of arrays. Without it, jit returns a decorator.
+      in_shardings, out_shardings: the device, or the sharding of one device, of the arguments and
+        of the results; a tree of them, or one for all.
       static_argnums: positions of arguments that are Python values and not arrays; the function
         is compiled anew for each of their values, which must be hashable.
       static_argnames: the same by name.
@@ -266,10 +268,33 @@ def jit(
             f"jit wants a function, got {source.shortened(repr(fun))} of type {type(fun)}"
         )
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    device = _one_device(device, in_shardings, out_shardings)
     options = tuple(sorted((compiler_options or {}).items()))
     jitted = Jitted(fun, plan, keep_unused, inline, options, device, backend)
     key = (jitted.plan_key, keep_unused, inline, options, device, backend)
     return make_callable(jitted, key)
+
+
+def _one_device(device: Any, *shardings: Any) -> Any:
+    """The device that all the shardings name; None where nothing is said.
+
+    Raises:
+      ValueError: if they name several, or are not of one device.
+    """
+    for sharding in _flatten(shardings)[0]:
+        named = sharding
+        if isinstance(sharding, bridge.Sharding):
+            devices = sharding.device_set
+            named = next(iter(devices)) if len(devices) == 1 else None
+        if not isinstance(named, bridge.Device):
+            raise ValueError(
+                "jit takes devices and shardings of one device as in_shardings and out_shardings; "
+                f"programs spread over several devices are not offered yet. Got {sharding!r}."
+            )
+        if device is not None and named != device:
+            raise ValueError(f"jit was told to run on {device} and on {named}: name one device")
+        device = named
+    return device
 
 
 def make_callable(

@@ -125,6 +125,11 @@ class Traced(Stage):
         """Lower the jaxpr to StableHLO, for the platform of its device or the one given."""
         platform = self._device.platform
         if lowering_platforms:
+            if len(lowering_platforms) != 1:
+                raise ValueError(
+                    "a module is lowered for one platform: lowering_platforms names "
+                    f"{len(lowering_platforms)}: {lowering_platforms}"
+                )
             (platform,) = lowering_platforms
         module = lowered(
             self._traced.program,
@@ -133,7 +138,9 @@ class Traced(Stage):
             self._traced.donated,
             self._jitted.keep_unused,
         )
-        return Lowered(self._jitted, self._traced, self._device, self._is_committed, module)
+        return Lowered(
+            self._jitted, self._traced, self._device, self._is_committed, module, platform
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program, compiling it first."""
@@ -143,13 +150,15 @@ class Traced(Stage):
 class Lowered(Stage):
     """A program as a StableHLO module."""
 
-    __slots__ = ("_module",)
+    __slots__ = ("_module", "_platform")
 
     _module: "Module"
+    _platform: str
 
-    def __init__(self, jitted, traced, device, committed, module: "Module"):
+    def __init__(self, jitted, traced, device, committed, module: "Module", platform: str):
         super().__init__(jitted, traced, device, committed)
         self._module = module
+        self._platform = platform
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -195,7 +204,13 @@ class Lowered(Stage):
 
         Raises:
           JaxRuntimeError: if XLA refuses the module or an option.
+          ValueError: if the module was lowered for another platform than its device's.
         """
+        if self._platform != self._device.platform:
+            raise ValueError(
+                f"the module was lowered for {self._platform}, and its arguments are on "
+                f"{self._device}: lower it for {self._device.platform} to compile it here"
+            )
         options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
         executable = executable_for(
             self._traced.program,

@@ -126,6 +126,15 @@ def test_bad_options(options, error, message):
         hlofront.jit(lambda x: x, **options)
 
 
+def test_shardings_name_the_device():
+    device = hlofront.devices()[0]
+    sharding = hlofront.device_put(1.0, device).sharding
+    f = hlofront.jit(lambda x: lax.add(x, 1.0), in_shardings=sharding, out_shardings=device)
+    assert f(1.0).committed and float(f(1.0)) == 2.0
+    with pytest.raises(ValueError, match="several devices are not offered yet"):
+        hlofront.jit(lambda x: x, in_shardings="x")
+
+
 def test_jit_of_what_cannot_be_called():
     with pytest.raises(TypeError, match="jit wants a function, got 3"):
         hlofront.jit(3)

@@ -131,3 +131,12 @@ def test_named_scopes_are_in_the_metadata():
     assert 'op_name="jit(<lambda>)/attention/inner/sin"' in text
     with pytest.raises(TypeError, match="wants a string"), hlofront.named_scope(3):
         pass
+
+
+def test_lowering_for_another_platform():
+    lowered = F.trace(X, {"a": 1.0}).lower(lowering_platforms=("tpu",))
+    assert "stablehlo.add" in lowered.as_text()
+    with pytest.raises(ValueError, match="lowered for tpu"):
+        lowered.compile()
+    with pytest.raises(ValueError, match="one platform"):
+        F.trace(X, {"a": 1.0}).lower(lowering_platforms=("tpu", "cpu"))
