@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base import errors
 from hlofront.core.aval import SymbolicSize
 from hlofront.core.trace import Tracer
 
@@ -100,6 +101,8 @@ def canonical_axis(axis: Any, ndim: int) -> int:
         such one.
       TypeError: if it is no integer.
     """
+    if isinstance(axis, Tracer):
+        raise errors.ConcretizationTypeError(axis, "An axis must be known while tracing.")
     index = axis if type(axis) is int else operator.index(axis)
     if 0 <= index < ndim:
         return index
@@ -110,6 +113,8 @@ def canonical_axis(axis: Any, ndim: int) -> int:
 
 def canonical_axes(axes: Any, ndim: int) -> tuple[int, ...]:
     """Several axes, each counted from 0, in the order given; one integer is one axis."""
+    if isinstance(axes, Tracer):
+        raise errors.ConcretizationTypeError(axes, "An axis must be known while tracing.")
     if not isinstance(axes, Sequence) and not hasattr(axes, "__iter__"):
         axes = (axes,)
     return tuple([canonical_axis(axis, ndim) for axis in axes])

@@ -31,7 +31,7 @@ def _waiting(name: str) -> Callable[..., Any]:
 
     def operator(self: Any, *args: Any) -> Any:
         load_operators()
-        member = getattr(type(self), name, operator)
+        member = getattr(self.__class__, name, operator)
         if member is operator:
             return NotImplemented
         return member.__get__(self)(*args)
@@ -42,7 +42,7 @@ def _waiting(name: str) -> Callable[..., Any]:
 
 def _find(self: Any, name: str) -> Any:
     """Asked for members that are not there: those of the wire are, once it is filled."""
-    kind = type(self)
+    kind = self.__class__
     if not name.startswith("__") and not any(base in _plugged for base in kind.__mro__):
         load_operators()
         if hasattr(kind, name):

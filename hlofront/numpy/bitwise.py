@@ -8,7 +8,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import promote_args, promote_args_numeric
+from hlofront.numpy.promotion import promote_args_numeric
 from hlofront.numpy.ufuncs import (
     any_operand,
     bool_,

@@ -1,6 +1,5 @@
 """Arrays from values of the host, and arrays filled with one value."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -336,7 +335,9 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     Raises:
       TypeError: if the shape is none, or the dtype is not one of numbers.
     """
-    return _constant("zeros", canonical_shape(shape), 0, _dtype("zeros", dtype), device, out_sharding)
+    return _constant(
+        "zeros", canonical_shape(shape), 0, _dtype("zeros", dtype), device, out_sharding
+    )
 
 
 @like(np.ones)
@@ -348,7 +349,9 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
 @like(np.empty)
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros, as there is no memory without contents; arguments as those of zeros."""
-    return _constant("empty", canonical_shape(shape), 0, _dtype("empty", dtype), device, out_sharding)
+    return _constant(
+        "empty", canonical_shape(shape), 0, _dtype("empty", dtype), device, out_sharding
+    )
 
 
 @like(np.full)
@@ -417,9 +420,7 @@ def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
         own_dtype, weak = check_user_dtype_supported(dtype, name), False
     shape = own_shape if shape is None else canonical_shape(shape)
     if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
-        return _constant(
-            name, shape, own_dtype.type(fill_value), own_dtype, device, out_sharding
-        )
+        return _constant(name, shape, own_dtype.type(fill_value), own_dtype, device, out_sharding)
     return _full(name, shape, fill_value, own_dtype, weak, device, out_sharding)
 
 
@@ -440,9 +441,7 @@ def ones_like(
 
 
 @like(np.empty_like)
-def empty_like(
-    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
-) -> Any:
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Zeros in the shape and dtype of an array: there is no memory without contents."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
 

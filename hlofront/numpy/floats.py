@@ -46,7 +46,7 @@ def _sign_bit(x: Any) -> Any:
 @operation
 @like(np.signbit)
 def signbit(x, /):
-    """Elementwise: is it negative, -0.0 and NaN with a sign among them? ValueError for complex x."""
+    """Elementwise: is the sign negative, also of -0.0 and NaN? ValueError for complex x."""
     x = any_operand("signbit", x)
     aval = typeof(x)
     _no_complex("signbit", ValueError, aval)
@@ -103,9 +103,7 @@ def spacing(x, /):
     gap = elementwise.sub(elementwise.nextafter(x, away), x)
     # Where subnormal numbers count as zero, so would the distance.
     least = full_of(x, finfo(aval.dtype).smallest_subnormal)
-    return choose(
-        "spacing", comparing.eq(gap, scalar_like(aval, 0)), _with_sign(least, x), gap
-    )
+    return choose("spacing", comparing.eq(gap, scalar_like(aval, 0)), _with_sign(least, x), gap)
 
 
 # ---- mantissas and exponents -------------------------------------------------------------------
@@ -177,9 +175,7 @@ def ldexp(x1, x2, /):
     fraction = choose(
         "ldexp", positive, elementwise.mul(fraction, scalar_like(aval, 2.0)), fraction
     )
-    exponent = elementwise.sub(
-        exponent, choose("ldexp", positive, np.int32(1), np.int32(0))
-    )
+    exponent = elementwise.sub(exponent, choose("ldexp", positive, np.int32(1), np.int32(0)))
     power_of_two = elementwise.pow(
         scalar_like(aval, 2.0), converting.convert(exponent, aval.dtype, False)
     )

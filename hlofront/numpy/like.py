@@ -26,7 +26,9 @@ def like(reference: Any) -> Callable[[F], F]:
         # Under `python -OO` there are no docstrings.
         if own is not None and borrowed:
             name = getattr(reference, "__name__", "")
-            fun.__doc__ = f"{own}\n\n{_DIFFERENCES}\n\nThe documentation of numpy.{name}:\n\n{borrowed}"
+            fun.__doc__ = (
+                f"{own}\n\n{_DIFFERENCES}\n\nThe documentation of numpy.{name}:\n\n{borrowed}"
+            )
         return fun
 
     return borrow

@@ -24,8 +24,8 @@ from hlofront.numpy.ufuncs import (
     bool_,
     is_complex,
     is_integer,
-    rename,
     refuse_out,
+    rename,
     scalar_like,
 )
 from hlofront.primitives import comparing, creating, elementwise
@@ -55,9 +55,7 @@ less = binary_operation(np.less, "Elementwise `x < y`, as booleans.", ordering(c
 less_equal = binary_operation(
     np.less_equal, "Elementwise `x <= y`, as booleans.", ordering(comparing.le)
 )
-greater = binary_operation(
-    np.greater, "Elementwise `x > y`, as booleans.", ordering(comparing.gt)
-)
+greater = binary_operation(np.greater, "Elementwise `x > y`, as booleans.", ordering(comparing.gt))
 greater_equal = binary_operation(
     np.greater_equal, "Elementwise `x >= y`, as booleans.", ordering(comparing.ge)
 )
@@ -82,9 +80,7 @@ def _logical(reference: Any, doc: str, apply: Callable[[Any, Any], Any]) -> Any:
     return operation(like(reference)(rename(function, name, doc)))
 
 
-logical_and = _logical(
-    np.logical_and, "Elementwise: are both not zero?", elementwise.bitwise_and
-)
+logical_and = _logical(np.logical_and, "Elementwise: are both not zero?", elementwise.bitwise_and)
 logical_or = _logical(np.logical_or, "Elementwise: is either not zero?", elementwise.bitwise_or)
 logical_xor = _logical(
     np.logical_xor, "Elementwise: is exactly one not zero?", elementwise.bitwise_xor
@@ -134,9 +130,7 @@ def infinite(x: Any) -> Any:
     if is_integer(aval):
         return _answer(x, False)
     if is_complex(aval):
-        return elementwise.bitwise_or(
-            infinite(elementwise.real(x)), infinite(elementwise.imag(x))
-        )
+        return elementwise.bitwise_or(infinite(elementwise.real(x)), infinite(elementwise.imag(x)))
     return comparing.eq(elementwise.abs(x), scalar_like(aval, np.inf))
 
 

@@ -13,7 +13,7 @@ from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import choose, host_scalar, with_shape
+from hlofront.numpy.promotion import choose, host_scalar
 from hlofront.numpy.ufuncs import any_operand, scalar_like
 from hlofront.primitives import comparing, converting, creating, elementwise, shaping, slicing
 from hlofront.runtime.operation import operation
@@ -67,9 +67,7 @@ def _as_offset(k: Any) -> Any:
 
 @like(np.eye)
 @boundary
-def eye(
-    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None
-) -> Any:
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
     """A matrix with ones on a diagonal, and zeros elsewhere.
 
     Args:

@@ -1,7 +1,6 @@
 """The operator wire: what Python's operators and the methods of arrays and tracers mean."""
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,14 @@ from hlofront.numpy import (
     rearranging,
     reductions,
     selecting,
-    shape,
     sorting,
     taking,
     ufuncs,
     updating,
 )
+
+# By its parts: `hlofront.numpy.shape` is also the name of a function.
+from hlofront.numpy.shape import ARRAY_METHODS as _SHAPE_METHODS
 from hlofront.primitives import comparing, elementwise
 from hlofront.primitives.families import (
     COMPLEX,
@@ -118,7 +119,7 @@ def _tracer_operator(
 
 _INEXACT = FLOAT + COMPLEX
 
-# name -> the function, its primitive, the dtypes that need no promotion, and whether 2 @ x is asked.
+# name -> the function, its primitive, the dtypes that need no promotion, whether 2 @ x is asked.
 _BINARY: dict[str, tuple[Any, Any, Kinds, bool]] = {
     "add": (ufuncs.add, elementwise.add_p, NUMBER, True),
     "sub": (ufuncs.subtract, elementwise.sub_p, NUMBER, True),
@@ -188,30 +189,24 @@ _UNARY = {
 
 # ---- all together ------------------------------------------------------------------------------
 
-# Each gives `ARRAY_METHODS`: name -> an operation, a function, or a property.
-_CHAPTERS: tuple[ModuleType, ...] = (
-    indexing,
-    updating,
-    shape,
-    rearranging,
-    casting,
-    selecting,
-    sorting,
-    taking,
-    reductions,
-    cumulative,
-    contraction,
-    matrices,
-    members,
-    moments,
+# Of each chapter: name -> an operation, a function, or a property.
+_METHODS: tuple[dict[str, Any], ...] = (
+    _UNARY,
+    indexing.ARRAY_METHODS,
+    updating.ARRAY_METHODS,
+    _SHAPE_METHODS,
+    rearranging.ARRAY_METHODS,
+    casting.ARRAY_METHODS,
+    selecting.ARRAY_METHODS,
+    sorting.ARRAY_METHODS,
+    taking.ARRAY_METHODS,
+    reductions.ARRAY_METHODS,
+    cumulative.ARRAY_METHODS,
+    contraction.ARRAY_METHODS,
+    matrices.ARRAY_METHODS,
+    members.ARRAY_METHODS,
+    moments.ARRAY_METHODS,
 )
-
-
-def _methods() -> dict[str, Any]:
-    found: dict[str, Any] = dict(_UNARY)
-    for chapter in _CHAPTERS:
-        found |= chapter.ARRAY_METHODS
-    return found
 
 
 def plug_in() -> None:
@@ -219,9 +214,10 @@ def plug_in() -> None:
     tracers, arrays = _binary_members()
     tracers |= {"__pow__": _tracer_power, "__rpow__": _tracer_reflected_power}
     arrays |= {"__pow__": _array_power, "__rpow__": _array_operator(powers.power, True)}
-    for name, method in _methods().items():
-        arrays[name] = method
-        tracers[name] = getattr(method, "when_traced", method)
+    for chapter in _METHODS:
+        for name, method in chapter.items():
+            arrays[name] = method
+            tracers[name] = getattr(method, "when_traced", method)
     plug_in_operators(tracers, ArrayImpl, arrays)
 
 

@@ -58,7 +58,9 @@ def arange(
     """
     check_placement("arange", device, out_sharding)
     given = {"start": start, "stop": stop, "step": step}
-    numbers = {name: _number(name, x) for name, x in given.items() if x is not None or name == "start"}
+    numbers = {
+        name: _number(name, x) for name, x in given.items() if x is not None or name == "start"
+    }
     if dtype is None:
         avals = [typeof(as_operand(given[name])) for name in numbers]
         dtype = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[0]
@@ -79,7 +81,8 @@ def _number(name: str, x: Any) -> Any:
     check_arraylike("arange", x)
     if isinstance(x, Tracer):
         raise errors.ConcretizationTypeError(
-            x, f"It arose in the jnp.arange argument '{name}': the size of the result depends on it."
+            x,
+            f"It arose in the jnp.arange argument '{name}': the size of the result depends on it.",
         )
     aval = typeof(x)
     if aval.shape:
@@ -259,9 +262,7 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
     exponents = [elementwise.log(elementwise.div(x, direction)) for x in (start, stop)]
     rows, _ = _linspace(*exponents, num, endpoint)
     shape = typeof(start).shape
-    rows = elementwise.mul(
-        elementwise.exp(rows), with_shape(direction, shape, typeof(rows).shape)
-    )
+    rows = elementwise.mul(elementwise.exp(rows), with_shape(direction, shape, typeof(rows).shape))
     # The ends are known: what went through logarithms is only near them.
     if num > 0:
         start, stop = (with_shape(x, shape, (1, *shape)) for x in (start, stop))
@@ -369,7 +370,9 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     """
     dimensions = canonical_shape(dimensions)
     dtype = check_user_dtype_supported(int if dtype is None else dtype, "indices")
-    grids = meshgrid(*[arange(size, dtype=dtype) for size in dimensions], sparse=sparse, indexing="ij")
+    grids = meshgrid(
+        *[arange(size, dtype=dtype) for size in dimensions], sparse=sparse, indexing="ij"
+    )
     if sparse:
         return tuple(grids)
     return _stack(grids) if grids else asarray(np.zeros((0,), dtype))

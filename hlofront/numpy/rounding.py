@@ -7,7 +7,7 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import choose, operands, promote_args, with_shape
+from hlofront.numpy.promotion import choose, operands, promote_args
 from hlofront.numpy.ufuncs import (
     any_operand,
     bool_,
@@ -20,7 +20,6 @@ from hlofront.numpy.ufuncs import (
 )
 from hlofront.primitives import comparing, converting, elementwise
 from hlofront.primitives.elementwise import RoundingMethod
-from hlofront.primitives.shaping import broadcast_shapes
 from hlofront.runtime.operation import operation
 
 
@@ -110,7 +109,7 @@ def _round_integer(x, unit):
     aval = typeof(x)
     if unit > np.iinfo(aval.dtype).max:
         return elementwise.mul(x, scalar_like(aval, 0))
-    unit, zero, one, two = (scalar_like(aval, number) for number in (unit, 0, 1, 2))
+    unit, zero, two = (scalar_like(aval, number) for number in (unit, 0, 2))
     # What is left above the multiple of `unit` that is not above x.
     left = elementwise.rem(x, unit)
     if issubdtype(aval.dtype, np.signedinteger):

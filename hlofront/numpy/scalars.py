@@ -1,6 +1,5 @@
 """Scalar types: dtypes that can be called, as in `jnp.float32(1)`, and what is asked of dtypes."""
 
-import sys
 from typing import Any
 
 import ml_dtypes
@@ -52,6 +51,17 @@ uint8, uint16, uint32, uint64 = (SCALAR_TYPES[f"uint{bits}"] for bits in (8, 16,
 float16, float32, float64 = (SCALAR_TYPES[f"float{bits}"] for bits in (16, 32, 64))
 complex64, complex128 = SCALAR_TYPES["complex64"], SCALAR_TYPES["complex128"]
 bfloat16 = SCALAR_TYPES["bfloat16"]
+float4_e2m1fn, float6_e2m3fn, float6_e3m2fn = map(
+    SCALAR_TYPES.get, ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")
+)
+float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn = map(
+    SCALAR_TYPES.get, ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn")
+)
+float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu = map(
+    SCALAR_TYPES.get, ("float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu")
+)
+int1, int2, int4 = map(SCALAR_TYPES.get, ("int1", "int2", "int4"))
+uint1, uint2, uint4 = map(SCALAR_TYPES.get, ("uint1", "uint2", "uint4"))
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 
@@ -103,7 +113,9 @@ def _is_of_kind(dtype: Any, kind: Any) -> bool:
     if isinstance(kind, str) and kind in _KINDS:
         return any(dtypes.issubdtype(dtype, each) for each in _KINDS[kind])
     if not isinstance(kind, str | type | np.dtype) and not hasattr(kind, "dtype"):
-        raise TypeError(f"isdtype: kind must be a dtype, a string, or a tuple of them, got {kind!r}")
+        raise TypeError(
+            f"isdtype: kind must be a dtype, a string, or a tuple of them, got {kind!r}"
+        )
     try:
         return dtype == dtypes.dtype_of(kind)
     except TypeError:

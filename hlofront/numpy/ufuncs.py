@@ -1,4 +1,4 @@
-"""Elementwise arithmetic, exponentials and trigonometry, after NumPy's promotion and broadcasting."""
+"""Elementwise arithmetic, exponentials and trigonometry, promoted and broadcast as in NumPy."""
 
 import math
 from collections.abc import Callable
@@ -132,7 +132,7 @@ def ufunc_operation(
     promote: Callable[..., list[Any]] = promote_args,
     logical: Callable[[Any, Any], Any] | None = None,
 ) -> Any:
-    """The same for those that NumPy's users reduce with: they take `out` and `where`, and refuse."""
+    """The same for those that NumPy's users reduce with: they refuse `out` and `where`."""
     name = reference.__name__
 
     def function(x1, x2, /, out=None, where=None):
@@ -276,12 +276,8 @@ def _logaddexp(x, y, power, log_of_base):
     greater = elementwise.max(x, y)
     if is_complex(aval):
         # The one that is not `greater`, less it.
-        gap = elementwise.sub(
-            elementwise.add(x, y), elementwise.mul(greater, scalar_like(aval, 2))
-        )
-        result = elementwise.add(
-            greater, _scaled(elementwise.log1p(power(gap)), 1 / log_of_base)
-        )
+        gap = elementwise.sub(elementwise.add(x, y), elementwise.mul(greater, scalar_like(aval, 2)))
+        result = elementwise.add(greater, _scaled(elementwise.log1p(power(gap)), 1 / log_of_base))
         half = math.pi / log_of_base
         return elementwise.complex(
             elementwise.real(result), _wrapped(elementwise.imag(result), half)
@@ -329,15 +325,9 @@ logaddexp2 = ufunc_operation(
 sin = unary_operation(np.sin, "Elementwise sine, of radians.", elementwise.sin)
 cos = unary_operation(np.cos, "Elementwise cosine, of radians.", elementwise.cos)
 tan = unary_operation(np.tan, "Elementwise tangent, of radians.", elementwise.tan)
-arcsin = asin = unary_operation(
-    np.arcsin, "Elementwise arc sine, in radians.", elementwise.asin
-)
-arccos = acos = unary_operation(
-    np.arccos, "Elementwise arc cosine, in radians.", elementwise.acos
-)
-arctan = atan = unary_operation(
-    np.arctan, "Elementwise arc tangent, in radians.", elementwise.atan
-)
+arcsin = asin = unary_operation(np.arcsin, "Elementwise arc sine, in radians.", elementwise.asin)
+arccos = acos = unary_operation(np.arccos, "Elementwise arc cosine, in radians.", elementwise.acos)
+arctan = atan = unary_operation(np.arctan, "Elementwise arc tangent, in radians.", elementwise.atan)
 arctan2 = atan2 = binary_operation(
     np.arctan2,
     "Elementwise angle of the point (x2, x1), in radians from -pi to pi.",

@@ -53,8 +53,7 @@ def client_for(platform: Any = None) -> Any:
     known = next((kind for kind in _GPUS if kind in _makers), None) if name == "gpu" else name
     if known not in _makers:
         raise RuntimeError(
-            f"Unknown backend: {name!r} requested, but this process has only: "
-            f"{', '.join(_makers)}."
+            f"Unknown backend: {name!r} requested, but this process has only: {', '.join(_makers)}."
         )
     with _lock:
         found = _clients.get(known)

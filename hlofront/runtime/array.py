@@ -27,8 +27,6 @@ clients.on_made(lambda client: prime(client, _scalar_aval, on_device))
 register_value_type(ArrayImpl, lambda array: array.aval)
 
 
-
-
 def _member(function: Callable[..., Any]) -> Callable[..., Any]:
     function.__qualname__ = f"ArrayImpl.{function.__name__}"
     setattr(ArrayImpl, function.__name__, function)

@@ -124,13 +124,13 @@ def make_array_from_callback(
     made: list[tuple[Any, Any]] = []
     arrays = []
     for device, index in sharding.addressable_devices_indices_map(shape).items():
-        for known, value in made:
-            if known == index:
-                break
-        else:
+        value = next((value for known, value in made if known == index), None)
+        if value is None:
             value = data_callback(index)
             made.append((index, value))
-        arrays.append(put_leaf(value, on_device(device, sharding.memory_kind), CopySemantics.REUSE_INPUT))
+        arrays.append(
+            put_leaf(value, on_device(device, sharding.memory_kind), CopySemantics.REUSE_INPUT)
+        )
     return make_array_from_single_device_arrays(shape, sharding, arrays, dtype=dtype)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from hlofront.bridge.arrays import JaxRuntimeError, pieces, start_copy_to_host, to_numpy
 from hlofront.runtime.deleted import check_not_deleted, deleted
 
-
 # NumPy asks C++ for the memory of the array, which on a CPU it shares where its dtype is one of the
 # buffer protocol, and otherwise calls `__array__`, which is `fetched`.
 host_value = np.asarray

@@ -20,9 +20,7 @@ class Shard:
 
     __slots__ = ("__weakref__", "_data", "_device", "_global_shape", "_sharding")
 
-    def __init__(
-        self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None
-    ):
+    def __init__(self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None):
         self._device = device
         self._sharding = sharding
         self._global_shape = global_shape
