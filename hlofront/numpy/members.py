@@ -7,7 +7,8 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.core.aval import typeof
-from hlofront.numpy import complex, reductions, rounding, shape
+from hlofront.numpy import complex, reductions, rounding
+from hlofront.numpy.shape import ravel
 from hlofront.primitives import converting, shaping
 
 
@@ -71,7 +72,7 @@ def _namespace(self: Any, *, api_version: str | None = None) -> Any:
 
 _API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
-_flat = property(lambda self: shape.ravel(self), doc="The elements in order, as one dimension.")
+_flat = property(lambda self: ravel(self), doc="The elements in order, as one dimension.")
 
 for _function, _name in (
     *((_clip, "clip"), (_round, "round"), (_byteswap, "byteswap")),
