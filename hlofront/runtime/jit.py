@@ -36,6 +36,10 @@ _tables: "weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, TracedProgram]]]" =
 )
 
 
+# Each function keeps this many programs; the oldest goes where its arguments are ever new.
+_MOST_TRACED = 4096
+
+
 @caches.on_clear
 def _forget_all() -> None:
     for plans in list(_tables.values()):
@@ -99,6 +103,8 @@ class Jitted(Function):
         if any(isinstance(const, Tracer) for const in found.program.consts):
             enclosing[inner_key] = (found, self.table)
         else:
+            if len(self.table) >= _MOST_TRACED:
+                self.table.pop(next(iter(self.table)), None)
             self.table[key] = found
         return found, leaves
 

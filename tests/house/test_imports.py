@@ -3,7 +3,7 @@
 import ast
 import pathlib
 
-from tests.house.source import ROOT, floor_of, modules
+from tests.house.source import ROOT, floor_of, module_names, modules
 
 LISTED = pathlib.Path(__file__).with_name("late_imports.txt")
 
@@ -86,6 +86,34 @@ def test_no_import_cycles_even_through_late_imports():
     for name in graph:
         visit(name)
     report(cycles, "import cycles")
+
+
+def test_submodules_are_not_imported_by_the_name_of_a_function():
+    """`from hlofront.numpy import shape` gives the function or the file, whichever came last."""
+    packages = {module.name: module for module in modules() if module.is_package}
+    offered = {
+        name: {
+            alias.asname or alias.name
+            for node in package.tree.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for name, package in packages.items()
+    }
+    report(
+        [
+            f"{module.shown}:{node.lineno} imports {alias.name} from {node.module}"
+            for module in modules()
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.ImportFrom)
+            and node.module in packages
+            and module.name != node.module
+            for alias in node.names
+            if alias.name in offered[node.module]
+            and f"{node.module}.{alias.name}" in module_names()
+        ],
+        "import the names that you need from such a file, by its full name",
+    )
 
 
 def test_late_imports_are_the_listed_ones():
