@@ -75,12 +75,19 @@ def aval_type(aval: Any) -> Any:
             shape, dtype = aval.dtype.physical(aval.shape)
             found = tensor_type(shape, dtype)
         else:
+            # XLA ends the process where the number of bytes overflows.
+            if aval.size * max(aval.dtype.itemsize, 1) > _MOST_BYTES:
+                raise ValueError(
+                    f"an array {aval.str_short()} has {aval.size * aval.dtype.itemsize:,} bytes: "
+                    "more than any device can address"
+                )
             found = ir.RankedTensorType.get(aval.shape, element_type(aval.dtype), loc=unknown)
         _types[aval] = found
     return found
 
 
 unknown = ir.Location.unknown(context)
+_MOST_BYTES = 2**63 - 1
 
 
 def attribute(text: str) -> Any:

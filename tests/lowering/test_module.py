@@ -124,3 +124,11 @@ def test_a_primitive_without_a_lowering_rule_says_where_to_add_it():
 def test_staging_needs_no_lowering():
     program = stage(lambda a: [lax.sin(a)], [hlofront.typeof(x)])
     assert [e.primitive.name for e in program.eqns] == ["sin"]
+
+
+def test_arrays_that_no_device_can_hold_are_refused_and_the_process_lives():
+    with pytest.raises(ValueError, match="more than any device can address"):
+        lax.full((2**40, 2**40), 1.0)
+    with pytest.raises(hlofront.errors.JaxRuntimeError, match="memory"):
+        lax.full((2**40, 2**18), 1.0).block_until_ready()
+    assert hlofront.eval_shape(lambda: lax.full((2**40, 2**40), 1.0)).shape == (2**40, 2**40)
