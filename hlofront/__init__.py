@@ -41,6 +41,12 @@ from hlofront.core.aval import typeof as typeof
 from hlofront.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
 from hlofront.core.names import named_call as named_call
 from hlofront.core.names import named_scope as named_scope
+from hlofront.higher_order.checkpoint import checkpoint as checkpoint
+from hlofront.higher_order.checkpoint import checkpoint as remat
+from hlofront.higher_order.checkpoint_policies import checkpoint_policies as checkpoint_policies
+from hlofront.higher_order.custom_gradient import custom_gradient as custom_gradient
+from hlofront.higher_order.custom_jvp import custom_jvp as custom_jvp
+from hlofront.higher_order.custom_vjp import custom_vjp as custom_vjp
 from hlofront.pjrt.devices import default_backend as default_backend
 from hlofront.pjrt.devices import device_count as device_count
 from hlofront.pjrt.devices import devices as devices
@@ -52,6 +58,7 @@ from hlofront.pjrt.devices import local_devices as local_devices
 from hlofront.pjrt.devices import process_count as process_count
 from hlofront.pjrt.devices import process_index as process_index
 from hlofront.pjrt.devices import process_indices as process_indices
+from hlofront.primitives import dynamic_slicing_rules as _dynamic_slicing_rules
 from hlofront.runtime import array as _array
 from hlofront.runtime import engine as _engine
 from hlofront.runtime import rules as _rules
@@ -70,14 +77,32 @@ from hlofront.runtime.transfer import device_get as device_get
 from hlofront.runtime.transfer import device_put as device_put
 from hlofront.runtime.transfer import live_arrays as live_arrays
 from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
+from hlofront.transforms.grad import grad as grad
+from hlofront.transforms.grad import jvp as jvp
+from hlofront.transforms.grad import linear_transpose as linear_transpose
+from hlofront.transforms.grad import linearize as linearize
+from hlofront.transforms.grad import value_and_grad as value_and_grad
+from hlofront.transforms.grad import vjp as vjp
+from hlofront.transforms.jacobian import hessian as hessian
+from hlofront.transforms.jacobian import jacfwd as jacfwd
+from hlofront.transforms.jacobian import jacrev as jacobian
+from hlofront.transforms.jacobian import jacrev as jacrev
 from hlofront.transforms.make_jaxpr import closure_convert as closure_convert
 from hlofront.transforms.make_jaxpr import eval_shape as eval_shape
 from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
+from hlofront.transforms.vmap import vmap as vmap
 
 # Imported for what they do: arrays get their methods, the engine and the operators plug in.
-del _array, _engine, _rules
+del _array, _dynamic_slicing_rules, _engine, _rules
 
 __getattr__, __dir__ = _lazy(
     __name__,
-    ("core", "dlpack", "dtypes", "errors", "lax", "memory", "numpy", "stages", "tree", "tree_util"),
+    (
+        *("core", "debug", "dlpack", "dtypes", "errors", "experimental", "lax", "memory", "numpy"),
+        *("stages", "tree", "tree_util"),
+    ),
+    {
+        "effects_barrier": "hlofront.runtime.host_calls",
+        "pure_callback": "hlofront.runtime.callbacks",
+    },
 )

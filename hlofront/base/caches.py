@@ -30,6 +30,22 @@ def on_clear(clear: Callable[[], object]) -> Callable[[], object]:
     return clear
 
 
+class Table(dict[Any, Any]):
+    """A dictionary that is one of the caches: `clear_caches()` empties it while it lives."""
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self):
+        super().__init__()
+        _registered(self)
+
+    cache_clear = dict.clear
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other):
+        return self is other
+
+
 def memoize(
     function: Callable[..., Any] | None = None,
     *,

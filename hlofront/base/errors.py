@@ -362,6 +362,12 @@ def add_operands(error: Any, operation: str, operands: Sequence[Any], fix: str =
     return _operand_error(error, operation, operands, fix)
 
 
+def without_operands(error: BaseException) -> BaseException:
+    """An exception that `add_operands` leaves as it is: one of the user's own, in passing."""
+    error.__dict__.setdefault("_about_operands", ("", "", True))
+    return error
+
+
 def _operand_error(error: Any, operation: str, operands: Sequence[Any], fix: str) -> Any:
     known = error.__dict__.get("_about_operands")
     if known is not None:

@@ -14,6 +14,7 @@ from hlofront.base.dtypes import (
     ExtendedDType,
     array_dtype,
     float0,
+    issubdtype,
     python_scalar_dtype,
     short_name,
 )
@@ -27,6 +28,13 @@ class AbstractValue:
     def str_short(self, short_dtypes: bool = False, **_: Any) -> str:
         return str(self)
 
+    def to_tangent_aval(self) -> "AbstractValue":
+        """The type of the tangents of such values."""
+        return self
+
+    def to_cotangent_aval(self) -> "AbstractValue":
+        return self.to_tangent_aval()
+
 
 class ShapedArray(AbstractValue):
     """The shape and dtype of an array, and whether its dtype is weak.
@@ -35,7 +43,7 @@ class ShapedArray(AbstractValue):
     dictionaries keyed by avals are quick; `==` stays right when they are not.
     """
 
-    __slots__ = ("__weakref__", "_hash", "dtype", "ndim", "shape", "size", "weak_type")
+    __slots__ = ("__weakref__", "_hash", "_tangent", "dtype", "ndim", "shape", "size", "weak_type")
 
     shape: tuple[int, ...]
     dtype: Any
@@ -43,6 +51,8 @@ class ShapedArray(AbstractValue):
     ndim: int
     size: int
     _hash: int
+    # Found when it is first asked for.
+    _tangent: "ShapedArray | None"
 
     def __new__(cls, shape: Any, dtype: Any, weak_type: Any = False) -> "ShapedArray":
         try:
@@ -86,6 +96,15 @@ class ShapedArray(AbstractValue):
 
     def strip_weak_type(self) -> "ShapedArray":
         return self.update(weak_type=False) if self.weak_type else self
+
+    def to_tangent_aval(self) -> "ShapedArray":
+        """Floats and complex numbers have tangents like themselves, all else has float0's."""
+        found = self._tangent
+        if found is None:
+            inexact = issubdtype(self.dtype, np.inexact)
+            found = self if inexact else ShapedArray(self.shape, float0)
+            self._tangent = found
+        return found
 
     def str_short(self, short_dtypes: bool = False, **_: Any) -> str:
         name = short_name(self.dtype) if short_dtypes else _dtype_name(self.dtype)
@@ -146,6 +165,7 @@ def _intern(cls: Any, shape: Any, dtype: Any, weak_type: Any) -> ShapedArray:
     self.ndim = len(shape)
     self.size = math.prod(shape)
     self._hash = hash(key)
+    self._tangent = None
     if len(_interned) >= _MOST_INTERNED:
         _interned.clear()
     return _interned.setdefault(key, self)

@@ -89,6 +89,10 @@ class DebugInfo:
             self._result_paths = self._result_paths()
         return self._result_paths
 
+    def without_names(self) -> "DebugInfo":
+        """That of a program made from this one, whose inputs and outputs are others."""
+        return DebugInfo(self.traced_for, self.func_src_info)
+
     @property
     def func_name(self) -> str:
         return self.func_src_info.split(" at ")[0]
@@ -201,6 +205,12 @@ class Jaxpr:
     @property
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.outvars]
+
+    @property
+    def origin(self) -> DebugInfo | None:
+        """What is known of the function behind a program made from this one."""
+        info = self.debug_info
+        return None if info is None else info.without_names()
 
     def replace(self, **changes: Any) -> "Jaxpr":
         """The same program, but for what is given."""

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from hlofront.core.aval import typeof
+
 
 class UndefinedPrimal:
     """The operand that a transpose rule is linear in, known only by its aval."""
@@ -22,6 +24,13 @@ class Zero:
 
     def __init__(self, aval: Any):
         self.aval = aval
+
+    @staticmethod
+    def of(primal: Any) -> "Zero":
+        """The zero tangent of a value."""
+        return Zero(typeof(primal).to_tangent_aval())
+
+    from_primal_value = of
 
     def __repr__(self):
         return f"Zero({self.aval})"

@@ -47,6 +47,16 @@ infer = RuleTable("infer", _PRIMITIVES, "(*avals, **params) -> aval, or list of 
 jvp = RuleTable("jvp", _PRIMITIVES, "(primals, tangents, **params) -> primal, tangent")
 transpose = RuleTable("transpose", _PRIMITIVES, "(cotangent, *inputs, **params) -> cotangents")
 batch = RuleTable("batch", _PRIMITIVES, "(values, axes, **params) -> value, axis")
+batch_with_axis = RuleTable(
+    "batch_with_axis",
+    "hlofront/higher_order",
+    "(axis data, values, axes, **params) -> values, axes; of operations that hold programs",
+)
+partial_eval = RuleTable(
+    "partial_eval",
+    "hlofront/higher_order",
+    "(unknown inputs, equation) -> known equation, unknown equation, unknown outputs, residuals",
+)
 lower = RuleTable("lower", "hlofront/lowering", "(build, *values, **params) -> value or values")
 effects = RuleTable("effects", _PRIMITIVES, "(*avals, **params) -> the effects it has")
 staged = RuleTable(

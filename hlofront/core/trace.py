@@ -1,7 +1,5 @@
 """Who interprets the next operation: a context variable holds the trace, and tracers stand in."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -214,6 +212,9 @@ _engine: Trace = _NoEngine()
 _engine.alive = True
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
 _get = _current.get
+_swap_flag = state.tracing.swap_local
+_set_flag = state.tracing.set_local
+_unset = state.unset
 
 
 def plug_in_engine(trace: Trace) -> None:
@@ -242,16 +243,23 @@ def process(primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> An
     return (_get() or _engine).process(primitive, args, params)
 
 
-@contextmanager
-def interpreting_with(trace: Trace) -> Generator[Trace, None, None]:
+class interpreting_with:
     """Send operations to `trace` inside the block."""
-    # The flag is part of the C++ jit key: a jitted function that is called with arrays alone
-    # while a program is being written down must be written down too, not run.
-    eager = trace is _engine
-    token = _current.set(None if eager else trace)
-    before = state.tracing.swap_local(state.unset if eager else True)
-    try:
-        yield trace
-    finally:
-        state.tracing.set_local(before)
-        _current.reset(token)
+
+    __slots__ = ("before", "token", "trace")
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        trace = self.trace
+        # The flag is part of the C++ jit key: a jitted function that is called with arrays alone
+        # while a program is being written down must be written down too, not run.
+        eager = trace is _engine
+        self.token = _current.set(None if eager else trace)
+        self.before = _swap_flag(_unset if eager else True)
+        return trace
+
+    def __exit__(self, *_: Any) -> None:
+        _set_flag(self.before)
+        _current.reset(self.token)

@@ -1,5 +1,6 @@
 """Reductions whose combining function is the user's program."""
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,17 +9,30 @@ import numpy as np
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.caches import weak_keyed
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.axes import AxisData
 from hlofront.core.dimensions import canonical_axes, integers
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.evaluate import eval_jaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer
 from hlofront.core.trace import Tracer, process
+from hlofront.higher_order.jit_call import spread
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
+from hlofront.primitives.batching import shifted, with_same_axis
+from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.cumulative import fold_by_halves, merge_axes
+from hlofront.primitives.derivatives import instantiate
 from hlofront.primitives.shaping import refuse_sharding
+from hlofront.transforms.batch import batch_program
 from hlofront.transforms.flatten import stage_tree
+from hlofront.transforms.jvp import jvp_program
+from hlofront.transforms.simplify import dead_code
+from hlofront.transforms.stage import stage
 
 # A function is written down once, so its program says which operation is meant: what is compiled
 # for one is kept, though the parameters hold programs.
@@ -386,3 +400,183 @@ def _(
         )
     _check_out_avals("scatter of select_and_scatter", [total], [operand])
     return operand.strip_weak_type()
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def _moving_slots(program: ClosedJaxpr, given: Sequence[bool]) -> tuple[bool, ...]:
+    """Which values have tangents when these operands do: what is combined is combined again."""
+    moving = tuple(given)
+    while True:
+        _, present = jvp_program(program, moving * 2)
+        grown = tuple(map(operator.or_, moving, present))
+        if grown == moving:
+            return moving
+        moving = grown
+
+
+@rules.jvp(reduce_p)
+def _(primals, tangents, *, computation, jaxpr, dimensions):
+    params = {"computation": computation, "jaxpr": jaxpr, "dimensions": dimensions}
+    results = process(reduce_p, tuple(primals), params)
+    operands, starts = _halves(primals)
+    tangents, start_tangents = _halves(tangents)
+    if any(type(tangent) is not Zero for tangent in start_tangents):
+        raise NotImplementedError(  # the class that JAX raises
+            "Gradient of general lax.reduce with non-zero tangents for initial values to reduction "
+            "not implemented: combine the result with the initial values afterwards."
+        )
+    axes = canonical_axes(dimensions, typeof(operands[0]).ndim)
+    if not axes:
+        return results, tangents
+    if any(typeof(operands[0]).shape[axis] == 0 for axis in axes):
+        return results, [Zero.of(result) for result in results]
+    moving = _moving_slots(jaxpr, [type(tangent) is not Zero for tangent in tangents])
+    present = [instantiate(t) for t, m in zip(tangents, moving, strict=True) if m]
+    merged = [merge_axes(x, axes) for x in (*operands, *present)]
+    axis, count = merged[0][1], len(operands)
+    program, _ = jvp_program(jaxpr, moving * 2, moving)
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
+        args = (*a[:count], *b[:count], *a[count:], *b[count:])
+        return _on_arrays(program, args)
+
+    zeros = [scalar_of(0, typeof(t).dtype) for t in present]
+    folded = fold_by_halves(combine, [x for x, _ in merged], (*starts, *zeros), axis)
+    return results, spread(folded[count:], moving, [typeof(result) for result in results])
+
+
+def _on_arrays(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    """The results of a program of scalars for each element of arrays of one shape."""
+    for size in reversed(typeof(args[0]).shape):
+        program, _ = batch_program(program, AxisData(None, size), (True,) * len(args), True)
+    return eval_jaxpr(program.jaxpr, program.consts, *args)
+
+
+@rules.jvp(reduce_window_p)
+def _(primals, tangents, *, jaxpr, consts, **windows):
+    operands, starts = _halves(primals)
+    tangents, start_tangents = _halves(tangents)
+    if any(type(tangent) is not Zero for tangent in start_tangents):
+        raise TypeError(
+            "reduce_window jvp does not support non-zero init_value_tangent: an initial value is "
+            "what padding is, too. Make it a constant, and combine afterwards."
+        )
+    given = tuple([type(tangent) is not Zero for tangent in tangents])
+    # What is made of a function without arrays of its own is kept.
+    make = _write_down_pairs.__wrapped__ if consts else _write_down_pairs
+    program, moving = make(jaxpr, given, *([consts] if consts else ()))
+    present = [instantiate(t) for t, m in zip(tangents, moving, strict=True) if m]
+    zeros = [scalar_of(0, typeof(t).dtype) for t in present]
+    params = {"jaxpr": program.jaxpr, "consts": tuple(program.consts), **windows}
+    results = process(reduce_window_p, (*operands, *present, *starts, *zeros), params)
+    count = len(operands)
+    avals = [typeof(result) for result in results[:count]]
+    return results[:count], spread(results[count:], moving, avals)
+
+
+@weak_keyed
+def _write_down_pairs(
+    jaxpr: Jaxpr, given: tuple[bool, ...], consts: Sequence[Any] = ()
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The program that combines values with tangents, and which of the values have one."""
+    program = ClosedJaxpr(jaxpr, consts)
+    moving = _moving_slots(program, given)
+    with_tangents, _ = jvp_program(program, moving * 2, moving)
+    count, moved = len(moving), sum(moving)
+
+    def combine(*args: Any) -> list[Any]:
+        # JAX's order is that of the results: values and tangents of one side, then of the other.
+        a, b = _halves(args)
+        inputs = (*a[:count], *b[:count], *a[count:], *b[count:])
+        return eval_jaxpr(with_tangents.jaxpr, with_tangents.consts, *inputs)
+
+    avals = with_tangents.in_avals
+    side = (*avals[:count], *avals[2 * count : 2 * count + moved])
+    return stage(combine, [*side, *side], jaxpr.debug_info), moving
+
+
+@rules.partial_eval(reduce_window_p)
+def _(unknown, equation):
+    # Windows of operands that depend on nothing unknown are folded on their own.
+    params, count = equation.params, len(equation.outvars)
+    jaxpr: Jaxpr = params["jaxpr"]
+    known = [not (operand or start) for operand, start in zip(*_halves(unknown), strict=True)]
+
+    def depends(place: int) -> bool:
+        _, used = dead_code(jaxpr, [i == place for i in range(count)])
+        return any(u and not known[i % count] for i, u in enumerate(used))
+
+    while any(lost := [known[i] and depends(i) for i in range(count)]):
+        known = [k and not gone for k, gone in zip(known, lost, strict=True)]
+    unknown_out = [not k for k in known]
+    if not any(known):
+        return None, equation, unknown_out, []
+    part, _ = dead_code(jaxpr, known, known * 2)
+    inputs = [atom for atom, k in zip(equation.invars, known * 2, strict=True) if k]
+    first = equation.replace(
+        invars=inputs,
+        outvars=[var for var, k in zip(equation.outvars, known, strict=True) if k],
+        params={**params, "jaxpr": part},
+    )
+    outvars = [Var(var.aval) if k else var for var, k in zip(equation.outvars, known, strict=True)]
+    return first, equation.replace(outvars=outvars), unknown_out, inputs
+
+
+@rules.transpose(reduce_window_p)
+def _(cotangents, *operands, **params):
+    raise ValueError(
+        "reduce_window with a function other than add, max or min cannot be differentiated in "
+        "reverse mode. Differentiate it forward, with jvp or jacfwd; or fold slices of the operand."
+    )
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+def _batched_operands(name: str, values: Any, axes: Any) -> tuple[tuple[Any, ...], int]:
+    """Operands with one batch axis, then the starts, which have none; and that axis."""
+    operands, starts = _halves(values)
+    operand_axes, start_axes = _halves(axes)
+    if any(axis is not None for axis in start_axes):
+        raise NotImplementedError(  # the class that JAX raises
+            f"{name} batching is not implemented for initial values: they are the same for all of "
+            "a batch. Combine the results with what differs afterwards."
+        )
+    operands, axis = with_same_axis(operands, operand_axes)
+    return (*operands, *starts), axis
+
+
+@rules.batch(reduce_p)
+def _(values, axes, *, dimensions, **params):
+    values, axis = _batched_operands("reduce", values, axes)
+    dimensions = shifted(canonical_axes(dimensions, typeof(values[0]).ndim - 1), axis)
+    results = process(reduce_p, values, {"dimensions": dimensions, **params})
+    return results, [axis - sum(i < axis for i in dimensions)] * len(results)
+
+
+@rules.batch(reduce_window_p)
+def _(values, axes, *, jaxpr, consts, **windows):
+    values, axis = _batched_operands("reduce_window", values, axes)
+    params = {"jaxpr": jaxpr, "consts": consts, **w.batched_windows(windows, axis)}
+    results = process(reduce_window_p, values, params)
+    return results, [axis] * len(results)
+
+
+@rules.batch(select_and_scatter_p)
+def _(values, axes, *, window_dimensions, window_strides, padding, **params):
+    operand, source, start = values
+    if axes[2] is not None:
+        raise NotImplementedError(  # the class that JAX raises
+            "select_and_scatter batching is not implemented for initial values: they are the same "
+            "for all of a batch. Combine the results with what differs afterwards."
+        )
+    both, axis = with_same_axis((operand, source), axes[:2])
+    windows = {
+        "window_dimensions": window_dimensions,
+        "window_strides": window_strides,
+        "padding": padding,
+    }
+    params = {**params, **w.batched_windows(windows, axis)}
+    return process(select_and_scatter_p, (*both, start), params), axis

@@ -337,28 +337,34 @@ from hlofront.primitives.contracting import dot_general_p as dot_general_p
 
 # isort: split
 # ---- convolving
+from hlofront.primitives.convolution_numbers import ConvDimensionNumbers as ConvDimensionNumbers
+from hlofront.primitives.convolution_numbers import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
+from hlofront.primitives.convolution_numbers import conv_dimension_numbers as conv_dimension_numbers
+from hlofront.primitives.convolution_numbers import (
+    conv_general_permutations as conv_general_permutations,
+)
+from hlofront.primitives.convolution_spellings import conv as conv
 from hlofront.primitives.convolution_spellings import (
     conv_general_dilated_local as conv_general_dilated_local,
 )
 from hlofront.primitives.convolution_spellings import (
     conv_general_dilated_patches as conv_general_dilated_patches,
 )
+from hlofront.primitives.convolution_spellings import (
+    conv_general_shape_tuple as conv_general_shape_tuple,
+)
+from hlofront.primitives.convolution_spellings import conv_shape_tuple as conv_shape_tuple
 from hlofront.primitives.convolution_spellings import conv_transpose as conv_transpose
 from hlofront.primitives.convolution_spellings import (
     conv_transpose_shape_tuple as conv_transpose_shape_tuple,
 )
-from hlofront.primitives.convolving import ConvDimensionNumbers as ConvDimensionNumbers
-from hlofront.primitives.convolving import (
-    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+from hlofront.primitives.convolution_spellings import (
+    conv_with_general_padding as conv_with_general_padding,
 )
-from hlofront.primitives.convolving import conv as conv
-from hlofront.primitives.convolving import conv_dimension_numbers as conv_dimension_numbers
 from hlofront.primitives.convolving import conv_general_dilated as conv_general_dilated
 from hlofront.primitives.convolving import conv_general_dilated_p as conv_general_dilated_p
-from hlofront.primitives.convolving import conv_general_permutations as conv_general_permutations
-from hlofront.primitives.convolving import conv_general_shape_tuple as conv_general_shape_tuple
-from hlofront.primitives.convolving import conv_shape_tuple as conv_shape_tuple
-from hlofront.primitives.convolving import conv_with_general_padding as conv_with_general_padding
 
 # isort: split
 # ---- sorting

@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.primitives import block_contracting as c
 from hlofront.primitives.comparing import ge, lt, select
 from hlofront.primitives.contracting import dot_general
-from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import broadcasted_iota, full
 from hlofront.primitives.cumulative import cumsum
-from hlofront.primitives.elementwise import bitwise_and, mul, sub
-from hlofront.primitives.shaping import broadcast, broadcast_in_dim, reshape, transpose
+from hlofront.primitives.elementwise import bitwise_and, sub
+from hlofront.primitives.shaping import broadcast, broadcast_in_dim, transpose
 
 
 @lower(c.ragged_dot_general_p)
@@ -112,19 +108,7 @@ def _(build, *operands, dimension_numbers, preferred_element_type):
 
 
 def _dequantized_dot(lhs, rhs, lhs_scale, rhs_scale, *, numbers, dtype):
-    (lhs_axes, rhs_axes), _ = numbers
-    bfloat16 = np.dtype(ml_dtypes.bfloat16)
-    products = [
-        mul(convert(x, bfloat16, False), convert(_spread(scale, axes[0], x), bfloat16, False))
-        for x, scale, axes in ((lhs, lhs_scale, lhs_axes), (rhs, rhs_scale, rhs_axes))
-    ]
-    return dot_general(*products, numbers, None, dtype)
-
-
-def _spread(scale: Any, axis: int, like: Any) -> Any:
-    """Each factor of a block once per element of it."""
-    shape, wanted = typeof(scale).shape, typeof(like).shape
-    block = wanted[axis] // shape[axis]
-    split = (*shape[: axis + 1], block, *shape[axis + 1 :])
-    places = [i for i in range(len(split)) if i != axis + 1]
-    return reshape(broadcast_in_dim(scale, split, places), wanted)
+    ((lhs_axis,), (rhs_axis,)), _ = numbers
+    lhs = c.dequantized(lhs, lhs_scale, lhs_axis)
+    rhs = c.dequantized(rhs, rhs_scale, rhs_axis)
+    return dot_general(lhs, rhs, numbers, None, dtype)

@@ -1,13 +1,15 @@
 """What a lowering rule may use: emit operations, make constants, fill regions, call programs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Operation, context, ir
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, token_aval
+from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from hlofront.core.rules import lower
 from hlofront.lowering import types
@@ -77,7 +79,8 @@ class Builder:
         self.hoisted = hoisted
         self.loc = module.locations.named(prefix) if prefix else module.locations.unknown
         self.constants: dict[Any, Value] = {}
-        self.tokens: dict[Any, Value] = {}
+        # Per ordered effect the token of the latest operation that has it.
+        self.tokens: dict[Effect, Value] = {}
         self.avals_in = self.avals_out = ()
         self.equation = None
 
@@ -145,12 +148,65 @@ class Builder:
         body: Callable[..., Sequence[Value]],
         values: Sequence[Value],
         avals: Sequence[Any],
+        effects: Iterable[Effect] = (),
     ) -> list[Value]:
-        """Repeat `body(builder, *values)` while `condition(builder, *values)`, from these on."""
-        operation = self.operation("stablehlo.while", values, avals, 2)
-        self.region(operation, 0, avals, lambda inner, *xs: (condition(inner, *xs),))
-        self.region(operation, 1, avals, body)
-        return list(operation.results)
+        """Repeat `body(builder, *values)` while `condition(builder, *values)`, from these on.
+
+        `effects` are those of the body. The condition has no ordered ones: StableHLO's cannot
+        return the token. A condition that has some is run before the loop and at the end of the
+        body, and its answer is one of the values.
+        """
+        ordered = ordered_effects(effects)
+        count = len(ordered)
+        avals = [*[token_aval] * count, *avals]
+        operation = self.operation("stablehlo.while", [*self.tokens_of(ordered), *values], avals, 2)
+        self.region(operation, 0, avals, lambda inner, *xs: (condition(inner, *xs[count:]),))
+
+        def threaded(inner: Builder, *xs: Value) -> list[Value]:
+            inner.tokens = dict(zip(ordered, xs))
+            outputs = body(inner, *xs[count:])
+            return [*inner.tokens_of(ordered), *outputs]
+
+        self.region(operation, 1, avals, threaded)
+        return self.take_tokens(ordered, operation.results)
+
+    def case(
+        self,
+        index: Value,
+        branches: Sequence[Callable[["Builder"], Sequence[Value]]],
+        avals: Sequence[Any],
+        effects: Iterable[Effect] = (),
+    ) -> list[Value]:
+        """Run the `index`-th of the branches, the last one where there is none of that index.
+
+        A branch emits what it does with values from outside into the builder that it is given, and
+        returns values of `avals`. `effects` are those of all branches together.
+        """
+        ordered = ordered_effects(effects)
+        results = [*[token_aval] * len(ordered), *avals]
+        operation = self.operation("stablehlo.case", (index,), results, len(branches))
+        tokens = dict(zip(ordered, self.tokens_of(ordered), strict=True))
+
+        def threaded(branch: Callable[[Builder], Sequence[Value]], inner: Builder) -> list[Value]:
+            inner.tokens = dict(tokens)
+            outputs = branch(inner)
+            return [*inner.tokens_of(ordered), *outputs]
+
+        for i, branch in enumerate(branches):
+            self.region(operation, i, (), partial(threaded, branch))
+        return self.take_tokens(ordered, operation.results)
+
+    # ---- tokens of ordered effects
+
+    def tokens_of(self, effects: Sequence[Effect]) -> list[Value]:
+        """The tokens that wait for all operations so far that have these ordered effects."""
+        return [self.tokens[effect] for effect in effects]
+
+    def take_tokens(self, effects: Sequence[Effect], results: Iterable[Value]) -> list[Value]:
+        """Keep the first results of an operation as the tokens of these effects; the others."""
+        results = list(results)
+        self.tokens.update(zip(effects, results))
+        return results[len(effects) :]
 
     # ---- constants and small conveniences
 
@@ -330,6 +386,7 @@ class Builder:
             program.out_avals,
             lambda inner, *xs: inner.inline(program.jaxpr, program.consts, xs),
             large_constants(program),
+            program.effects,
         )
 
     def call_function(
@@ -341,24 +398,25 @@ class Builder:
         avals_out: Sequence[Any],
         body: Callable[..., Sequence[Value]],
         constants: Sequence["Constant"] = (),
+        effects: Iterable[Effect] = (),
     ) -> list[Value]:
         """Call the private function that `body` defines; made once per `key` and module.
 
         `constants` are the large constants inside: they are arguments of the module, and travel
-        down the calls.
+        down the calls. So do the tokens of those of the `effects` that are ordered, and back up.
         """
-        symbol = self.define_function(key, name, avals_in, avals_out, body, constants)
+        ordered = ordered_effects(effects)
+        symbol = self.define_function(key, name, avals_in, avals_out, body, constants, ordered)
         extra = [self.hoisted[id(value)] for value, _ in constants]
-        return list(
-            _create(
-                "func.call",
-                [types.aval_type(aval) for aval in avals_out],
-                [*extra, *args],
-                {"callee": symbol},
-                loc=self.loc,
-                ip=self.ip,
-            ).results
-        )
+        results = _create(
+            "func.call",
+            [types.aval_type(aval) for aval in (*[token_aval] * len(ordered), *avals_out)],
+            [*extra, *self.tokens_of(ordered), *args],
+            {"callee": symbol},
+            loc=self.loc,
+            ip=self.ip,
+        ).results
+        return self.take_tokens(ordered, results)
 
     def define_function(
         self,
@@ -368,14 +426,20 @@ class Builder:
         avals_out: Sequence[Any],
         body: Callable[..., Sequence[Value]],
         constants: Sequence["Constant"] = (),
+        ordered: Sequence[Effect] = (),
     ) -> Any:
-        """The symbol of the private function that `body` defines. See `call_function`."""
+        """The symbol of the private function that `body` defines. See `call_function`.
+
+        It takes the large constants, the tokens of the ordered effects and the arguments, and
+        returns the tokens and the results.
+        """
         module = self.module
         symbol = module.functions.get(key)
         if symbol is not None:
             return symbol
         extra_types = [self.hoisted[id(value)].type for value, _ in constants]
-        in_types = [types.aval_type(aval) for aval in avals_in]
+        tokens = [token_aval] * len(ordered)
+        in_types = [types.aval_type(aval) for aval in (*tokens, *avals_in)]
         unique = module.unique_symbol(name)
         function = _create(
             "func.func",
@@ -385,7 +449,7 @@ class Builder:
                 "function_type": ir.TypeAttr.get(
                     ir.FunctionType.get(
                         extra_types + in_types,
-                        [types.aval_type(aval) for aval in avals_out],
+                        [types.aval_type(aval) for aval in (*tokens, *avals_out)],
                         context=context,
                     ),
                     context=context,
@@ -411,8 +475,10 @@ class Builder:
             f"/jit({name})",
             hoisted,
         )
-        outputs = body(inner, *arguments[len(extra_types) :])
-        _create("func.return", (), list(outputs), loc=inner.loc, ip=inner.ip)
+        inputs = inner.take_tokens(ordered, arguments[len(extra_types) :])
+        outputs = body(inner, *inputs)
+        outputs = [*inner.tokens_of(ordered), *outputs]
+        _create("func.return", (), outputs, loc=inner.loc, ip=inner.ip)
         return symbol
 
 

@@ -8,10 +8,12 @@ from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import special as s
+from hlofront.primitives.derivatives import add_any_p
 
 # Operands of other shapes than the result's are broadcast first. A row holds for equations whose
 # parameters are all None; with others, the primitive's rule is asked.
 DIRECT: dict[Primitive, str] = {
+    add_any_p: "stablehlo.add",
     e.abs_p: "stablehlo.abs",
     e.acos_p: "chlo.acos",
     e.acosh_p: "chlo.acosh",

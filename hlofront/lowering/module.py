@@ -8,6 +8,8 @@ from typing import Any
 from hlofront.base import source
 from hlofront.base.errors import VerificationError
 from hlofront.bridge.mlir import Operation, context, hlo_text, ir, to_xla_computation
+from hlofront.core.aval import AbstractToken, token_aval
+from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Literal
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, ModuleState, large_constants, live_equations
@@ -16,7 +18,7 @@ from hlofront.lowering.builder import Builder, ModuleState, large_constants, liv
 class Module:
     """A lowered program, and what running it needs to know."""
 
-    __slots__ = ("callbacks", "const_args", "donated", "ir_module", "kept", "name")
+    __slots__ = ("callbacks", "const_args", "donated", "ir_module", "kept", "name", "ordered")
 
     ir_module: Any
     name: str
@@ -26,15 +28,19 @@ class Module:
     kept: tuple[int, ...]
     # Those of them whose buffers it may reuse.
     donated: tuple[int, ...]
+    # What it calls on the host, in the order of their index. See lowering/callbacks.py.
     callbacks: list[Any]
+    # The ordered effects whose tokens are its first arguments and its first results.
+    ordered: tuple[Effect, ...]
 
-    def __init__(self, ir_module, name, const_args, kept, donated, callbacks):
+    def __init__(self, ir_module, name, const_args, kept, donated, callbacks, ordered):
         self.ir_module = ir_module
         self.name = name
         self.const_args = const_args
         self.kept = kept
         self.donated = donated
         self.callbacks = callbacks
+        self.ordered = ordered
 
     def text(self, debug_info: bool = False) -> str:
         """The module as StableHLO text."""
@@ -78,30 +84,36 @@ def lower_program(
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
     state = ModuleState(platform, ir_module.body)
 
-    in_avals = [aval for _, aval in constants] + [jaxpr.invars[i].aval for i in kept]
+    ordered = ordered_effects(jaxpr.effects)
+    tokens: list[Any] = [token_aval] * len(ordered)
+    in_avals = [*tokens, *(aval for _, aval in constants), *(jaxpr.invars[i].aval for i in kept)]
     in_types = [types.aval_type(aval) for aval in in_avals]
-    out_types = [types.aval_type(aval) for aval in jaxpr.out_avals]
-    names = [f"constant{i}" for i in range(len(constants))]
+    out_types = [types.aval_type(aval) for aval in (*tokens, *jaxpr.out_avals)]
+    names = [f"token of {effect}" for effect in ordered]
+    names += [f"constant{i}" for i in range(len(constants))]
     names += [arg_names[i] if arg_names and i < len(arg_names) else f"args[{i}]" for i in kept]
     locations = [state.locations.named(n) for n in names]
     function = _create_main(in_types, out_types, state.ip)
     block = function.regions[0].blocks.append(*in_types, arg_locs=locations)
-    arguments = list(block.arguments)
+    arguments = list(block.arguments)[len(ordered) :]
     hoisted = {
         id(value): argument for (value, _), argument in zip(constants, arguments, strict=False)
     }
     builder = Builder(state, ir.InsertionPoint(block), f"{wrapper}({name})", hoisted)
+    builder.take_tokens(ordered, block.arguments)
     values: list[Any] = [None] * len(jaxpr.invars)
     for position, argument in zip(kept, arguments[len(constants) :], strict=True):
         values[position] = argument
     outputs = builder.inline(jaxpr, program.consts, values)
+    outputs = [*builder.tokens_of(ordered), *outputs]
     Operation.create("func.return", (), outputs, loc=types.unknown, ip=builder.ip)
 
-    reused = _alias_donated(function, jaxpr, kept, len(constants), donated)
-    if result_paths:
-        function.attributes["res_attrs"] = _result_attributes(result_paths)
+    reused = _set_argument_attributes(function, jaxpr, kept, len(ordered), len(constants), donated)
+    if result_paths or ordered:
+        paths = result_paths or [""] * len(jaxpr.outvars)
+        function.attributes["res_attrs"] = _result_attributes(len(ordered), paths)
     _verify(ir_module, module_name)
-    return Module(ir_module, module_name, constants, kept, reused, state.callbacks)
+    return Module(ir_module, module_name, constants, kept, reused, state.callbacks, ordered)
 
 
 def symbol_name(name: str) -> str:
@@ -132,28 +144,56 @@ def _used_inputs(program: ClosedJaxpr) -> tuple[int, ...]:
     return tuple(i for i, var in enumerate(jaxpr.invars) if var in used)
 
 
-def _alias_donated(
+def _set_argument_attributes(
     function: Any,
     jaxpr: Any,
     kept: tuple[int, ...],
-    offset: int,
+    tokens: int,
+    constants: int,
     donated: Sequence[bool] | None,
 ) -> tuple[int, ...]:
-    """Give each donated input an output of its shape and dtype to share a buffer with.
+    """Mark the arguments of main that are tokens, and those that are donated.
 
-    One that fits no output is marked as a donor: XLA may use it for temporaries.
+    Each donated input is given an output of its shape and dtype to share a buffer with. One that
+    fits no output is marked as a donor: XLA may use it for temporaries.
+
+    Returns:
+      The positions of the donated inputs.
     """
-    if not donated or not any(donated):
+    donates = bool(donated) and any(donated)
+    if not donates and not tokens:
         return ()
+    offset = tokens + constants
+    attributes: list[Any] = [ir.DictAttr.get({}, context=context)] * (offset + len(kept))
+    attributes[:tokens] = [_is_token()] * tokens
+    reused = _alias_donated(attributes, jaxpr, kept, tokens, offset, donated) if donates else ()
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes, context=context)
+    return reused
+
+
+def _is_token() -> Any:
+    return ir.DictAttr.get({"jax.token": types.boolean(True)}, context=context)
+
+
+def _alias_donated(
+    attributes: list[Any],
+    jaxpr: Any,
+    kept: tuple[int, ...],
+    tokens: int,
+    offset: int,
+    donated: Any,
+) -> tuple[int, ...]:
     free: dict[Any, list[int]] = {}
     for i, aval in enumerate(jaxpr.out_avals):
-        free.setdefault((aval.shape, aval.dtype), []).append(i)
+        if not isinstance(aval, AbstractToken):
+            free.setdefault((aval.shape, aval.dtype), []).append(tokens + i)
     unusable: list[str] = []
-    attributes: list[Any] = [ir.DictAttr.get({}, context=context)] * (offset + len(kept))
     for position, index in enumerate(kept):
         if not donated[index]:
             continue
         aval = jaxpr.invars[index].aval
+        if isinstance(aval, AbstractToken):
+            continue
         outputs = free.get((aval.shape, aval.dtype))
         if outputs:
             attribute = {"tf.aliasing_output": types.i32(outputs.pop(0))}
@@ -167,18 +207,13 @@ def _alias_donated(
             "shape and dtype of such an argument; donate those alone that a result can replace.",
             stacklevel=source.frames_to_user(),
         )
-    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes, context=context)
     return tuple(i for i in kept if donated[i])
 
 
-def _result_attributes(paths: Sequence[str]) -> Any:
-    return ir.ArrayAttr.get(
-        [
-            ir.DictAttr.get({"jax.result_info": types.string(path)}, context=context)
-            for path in paths
-        ],
-        context=context,
-    )
+def _result_attributes(tokens: int, paths: Sequence[str]) -> Any:
+    infos = [{"jax.result_info": types.string(path)} if path else {} for path in paths]
+    attributes = [ir.DictAttr.get(info, context=context) for info in infos]
+    return ir.ArrayAttr.get([_is_token()] * tokens + attributes, context=context)
 
 
 def _verify(ir_module: Any, name: str) -> None:

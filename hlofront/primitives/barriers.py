@@ -1,12 +1,19 @@
 """Primitives that keep an order: optimization_barrier, tokens, sinks."""
 
+from typing import Any
+
+from collections.abc import Sequence
+from typing import Any
+
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.core.aval import AbstractToken, register_value_type, token_aval
 from hlofront.core.effects import Effect
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import effects, infer, run
+from hlofront.core.rules import batch, effects, infer, jvp, run, transpose
 from hlofront.core.trace import process
+from hlofront.primitives.derivatives import no_derivative
 
 # ---- barriers ------------------------------------------------------------------------------------
 
@@ -29,16 +36,46 @@ def _(*operands):
     return list(operands)
 
 
+@jvp(optimization_barrier_p)
+def _(primals, tangents):
+    return process(optimization_barrier_p, tuple(primals), {}), _fenced(tangents)
+
+
+@transpose(optimization_barrier_p)
+def _(cotangents, *operands):
+    return _fenced(cotangents)
+
+
+def _fenced(tangents: Sequence[Any]) -> list[Any]:
+    """Tangents behind a barrier of their own, but for those that are zero."""
+    present = [tangent for tangent in tangents if type(tangent) is not Zero]
+    if not present:
+        return list(tangents)
+    moved = iter(process(optimization_barrier_p, tuple(present), {}))
+    return [tangent if type(tangent) is Zero else next(moved) for tangent in tangents]
+
+
+@batch(optimization_barrier_p)
+def _(values, axes):
+    return process(optimization_barrier_p, tuple(values), {}), axes
+
+
 # ---- tokens --------------------------------------------------------------------------------------
 
 
 class Token:
-    """What a token is outside of programs: operations on values are in order as they are."""
+    """What a token is outside of programs: what the program that returned it gave, if one did."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "array")
+
+    def __init__(self, array: Any = None):
+        # The token as an array, in the form in which programs take and return it.
+        self.array = array
 
     def block_until_ready(self):
-        """The token itself: there is nothing to wait for."""
+        """Wait for what the token waits for, and return it."""
+        if self.array is not None:
+            self.array.block_until_ready()
         return self
 
 
@@ -89,6 +126,20 @@ def _(*operands):
     return Token()
 
 
+# Tokens carry nothing that could vary, and there is one for all of a batch.
+no_derivative(create_token_p, after_all_p)
+
+
+@batch(create_token_p)
+def _(values, axes):
+    return create_token(), None
+
+
+@batch(after_all_p)
+def _(values, axes):
+    return after_all(*values), None
+
+
 # ---- sinks ---------------------------------------------------------------------------------------
 
 
@@ -133,3 +184,16 @@ def _(operand, *, prevent_mlir_dce):
 @run(dce_sink_p)
 def _(operand, *, prevent_mlir_dce):
     return []
+
+
+@jvp(dce_sink_p)
+def _(primals, tangents, **params):
+    for value in (*primals, *tangents):
+        if type(value) is not Zero:
+            process(dce_sink_p, (value,), params)
+    return [], []
+
+
+@batch(dce_sink_p)
+def _(values, axes, **params):
+    return process(dce_sink_p, tuple(values), params), []

@@ -1,5 +1,6 @@
 """Contractions in blocks: ragged_dot, scaled_dot."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -7,21 +8,34 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives.batching import batch_size, move_axis, shifted, to_front, with_new_axis
 from hlofront.primitives.contracting import (
+    as_cotangent,
+    ascending_axes,
+    batched_contraction,
+    bilinear,
     canonical_axes,
     canonical_element_type,
     canonical_precision,
     check_contraction,
+    cotangent_of_factor,
+    dot_general_p,
+    flipped_precision,
+    kept_axes,
     product_dtype,
 )
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full
-from hlofront.primitives.reducing import without_axes
-from hlofront.primitives.shaping import refuse_sharding
+from hlofront.primitives.derivatives import add_tangents, aval_of_operand, is_linear
+from hlofront.primitives.elementwise import mul
+from hlofront.primitives.reducing import reduce_sum, without_axes
+from hlofront.primitives.shaping import broadcast_in_dim, refuse_sharding, reshape, transpose
 
 # ---- ragged dot ----------------------------------------------------------------------------------
 
@@ -252,6 +266,170 @@ def _check_groups(lhs: Any, rhs: Any, group_sizes: Any, numbers: Any) -> int:
     return groups
 
 
+# ---- derivatives of ragged dot -------------------------------------------------------------------
+
+bilinear(ragged_dot_general_p)
+
+
+@rules.transpose(ragged_dot_general_p)
+def _(
+    cotangent,
+    lhs,
+    rhs,
+    group_sizes,
+    *,
+    ragged_dot_dimension_numbers,
+    precision,
+    preferred_element_type,
+    **_,
+):
+    params = {
+        "precision": precision,
+        "preferred_element_type": preferred_element_type,
+        "out_sharding": None,
+    }
+    numbers = ragged_dot_dimension_numbers
+    if numbers.mode == "batch":
+        dot_numbers = numbers.dot_dimension_numbers
+        incoming = rules.transpose[dot_general_p](
+            cotangent, lhs, rhs, dimension_numbers=dot_numbers, **params
+        )
+        return *incoming, None
+    params["group_offset"] = None
+    rule = _transpose_apart if numbers.mode == "noncontracting" else _transpose_summed
+    return *rule(cotangent, lhs, rhs, group_sizes, numbers, params), None
+
+
+def _bind_ragged(lhs, rhs, group_sizes, dot_numbers, ragged, group_axes, params):
+    numbers = RaggedDotDimensionNumbers(dot_numbers, (ragged,), group_axes)
+    params = {**params, "ragged_dot_dimension_numbers": numbers}
+    return process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
+
+
+def _transpose_apart(cotangent, lhs, rhs, group_sizes, numbers, params):
+    """Of a dot whose groups are multiplied with parts of rhs of their own."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
+    (ragged,), group_axes = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+    lhs_aval, rhs_aval = aval_of_operand(lhs), aval_of_operand(rhs)
+    lhs_kept = kept_axes(lhs_aval.ndim, lhs_batch, lhs_contracting)
+    rhs_kept = kept_axes(rhs_aval.ndim, rhs_batch, rhs_contracting, group_axes)
+    batch, of_lhs, of_rhs = _ranges(lhs_batch, lhs_kept, rhs_kept)
+    pairs = list(zip(lhs_contracting, rhs_contracting, strict=True))
+    if is_linear(lhs):
+        result = _bind_ragged(
+            *(cotangent, rhs, group_sizes, ((of_rhs, rhs_kept), (batch, rhs_batch))),
+            *(of_lhs[lhs_kept.index(ragged)], group_axes, params),
+        )
+        regained = [own for own, _ in sorted(pairs, key=lambda pair: pair[1])]
+        return as_cotangent(result, (*lhs_batch, *lhs_kept, *regained), lhs_aval), None
+    # Either factor may have the ragged axis: better the one whose result needs no transpose.
+    regained = [own for _, own in sorted(pairs)]
+    options = {**params}
+    axes = (*group_axes, *rhs_batch, *regained, *rhs_kept)
+    factors, contracting, batches = (lhs, cotangent), (lhs_kept, of_lhs), (lhs_batch, batch)
+    flipped = (*group_axes, *rhs_batch, *rhs_kept, *regained)
+    if ascending_axes(flipped) and not ascending_axes(axes):
+        axes, factors, contracting, batches = (
+            *(flipped, factors[::-1], contracting[::-1], batches[::-1]),
+        )
+        ragged = of_lhs[lhs_kept.index(ragged)]
+        options["precision"] = flipped_precision(params["precision"])
+    result = _bind_ragged(*factors, group_sizes, (contracting, batches), ragged, (), options)
+    return None, as_cotangent(result, axes, rhs_aval)
+
+
+def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
+    """Of a dot whose groups have sums of their own, which come first in the cotangent."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
+    lhs_aval, rhs_aval = aval_of_operand(lhs), aval_of_operand(rhs)
+    lhs_kept = kept_axes(lhs_aval.ndim, lhs_batch, lhs_contracting)
+    rhs_kept = kept_axes(rhs_aval.ndim, rhs_batch, rhs_contracting)
+    _, batch, of_lhs, of_rhs = _ranges((0,), lhs_batch, lhs_kept, rhs_kept)
+    if is_linear(lhs):
+        aval, other, kept, arrived = lhs_aval, rhs, rhs_kept, (of_rhs, of_lhs)
+        own, others = (lhs_batch, lhs_contracting), (rhs_batch, rhs_contracting)
+        own_kept = lhs_kept
+    else:
+        aval, other, kept, arrived = rhs_aval, lhs, lhs_kept, (of_lhs, of_rhs)
+        own, others = (rhs_batch, rhs_contracting), (lhs_batch, lhs_contracting)
+        own_kept = rhs_kept
+    place = lhs_contracting.index(numbers.lhs_ragged_dimensions[0])
+    other_batch, other_contracting = others
+    if typeof(group_sizes).ndim > 1:
+        # Sizes of groups follow the order of summed axes, so the other operand's must as well.
+        order = (*other_batch, *other_contracting, *kept)
+        other = transpose(other, order)
+        other_batch, other_contracting, kept = _ranges(other_batch, other_contracting, kept)
+    result = _bind_ragged(
+        *(other, cotangent, group_sizes, ((kept, arrived[0]), (other_batch, batch))),
+        *(other_contracting[place], (0,), params),
+    )
+    regained = [i for _, i in sorted(zip(other_contracting, own[1], strict=True))]
+    found = as_cotangent(result, (*own[0], *regained, *own_kept), aval)
+    return (found, None) if is_linear(lhs) else (None, found)
+
+
+def _ranges(*parts: Sequence[Any]) -> list[tuple[int, ...]]:
+    """For sequences that stand one after another, the places of the elements of each."""
+    found, start = [], 0
+    for part in parts:
+        found.append(tuple(range(start, start + len(part))))
+        start += len(part)
+    return found
+
+
+# ---- batches of ragged dot -----------------------------------------------------------------------
+
+
+@rules.batch(ragged_dot_general_p)
+def _(values, axes, *, ragged_dot_dimension_numbers, **params):
+    lhs, rhs, group_sizes = values
+    lhs_axis, rhs_axis, groups_axis = axes
+    size = batch_size(values, axes)
+    numbers = ragged_dot_dimension_numbers
+    (ragged,) = numbers.lhs_ragged_dimensions
+    group_axes = numbers.rhs_group_dimensions
+    apart = numbers.mode == "noncontracting"
+    if groups_axis is not None:
+        # Sizes of groups can differ along a batch axis and, of a ragged axis that is kept, along
+        # a kept axis of lhs before it.
+        if lhs_axis is None:
+            lhs, lhs_axis = with_new_axis(lhs, size), 0
+        if apart and rhs_axis is None and lhs_axis > ragged:
+            lhs, lhs_axis = move_axis(lhs, lhs_axis, 0), 0
+        if not apart and rhs_axis is None:
+            rhs, rhs_axis = with_new_axis(rhs, size), 0
+    lhs_ndim = typeof(lhs).ndim
+    dot_numbers, axis = batched_contraction(
+        lhs_ndim, typeof(rhs).ndim, (lhs_axis, rhs_axis), numbers.dot_dimension_numbers
+    )
+    if lhs_axis is None and group_axes:
+        # It is an axis of rhs that the result has not.
+        axis -= group_axes[0] < rhs_axis
+    had_outer = bool(numbers.outer_axes(lhs_ndim - (lhs_axis is not None)))
+    if lhs_axis is not None:
+        ragged += ragged >= lhs_axis
+    if rhs_axis is not None:
+        group_axes = shifted(group_axes, rhs_axis)
+    numbers = RaggedDotDimensionNumbers(dot_numbers, (ragged,), group_axes)
+    outer = numbers.outer_axes(lhs_ndim)
+    own = typeof(group_sizes).ndim - (groups_axis is not None)
+    if lhs_axis in outer and (groups_axis is not None or own > 1):
+        place = outer.index(lhs_axis)
+        if groups_axis is None:
+            group_sizes = with_new_axis(group_sizes, size, place)
+        elif own == 1 and had_outer:
+            # The same sizes along all axes but the new one.
+            group_sizes = move_axis(group_sizes, groups_axis, 0)
+            shape = (*[typeof(lhs).shape[i] for i in outer], typeof(group_sizes).shape[-1])
+            group_sizes = broadcast_in_dim(group_sizes, shape, (place, len(outer)))
+        else:
+            group_sizes = move_axis(group_sizes, groups_axis, place)
+    params["ragged_dot_dimension_numbers"] = numbers
+    result = process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
+    return result, axis + (numbers.mode == "contracting")
+
+
 # ---- scaled dot ----------------------------------------------------------------------------------
 
 scaled_dot_p = Primitive("scaled_dot")
@@ -347,3 +525,69 @@ def _(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_ty
         *without_axes(rhs.shape, (*batch[1], *contracting[1])),
     )
     return ShapedArray(shape, preferred_element_type)
+
+
+# ---- derivatives and batches of scaled dot -------------------------------------------------------
+
+_bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
+
+
+def dequantized(x: Any, scale: Any, axis: int) -> Any:
+    """x times the scale of the block that each element is in, as bfloat16."""
+    factors = convert(_spread(scale, axis, typeof(x).shape), _bfloat16, False)
+    return mul(convert(x, _bfloat16, False), factors)
+
+
+def _spread(scale: Any, axis: int, wanted: tuple[int, ...]) -> Any:
+    """Each factor of a block once per element of it."""
+    shape = typeof(scale).shape
+    split = (*shape[: axis + 1], wanted[axis] // shape[axis], *shape[axis + 1 :])
+    places = [i for i in range(len(split)) if i != axis + 1]
+    return reshape(broadcast_in_dim(scale, split, places), wanted)
+
+
+@rules.jvp(scaled_dot_p)
+def _(primals, tangents, **params):
+    result = process(scaled_dot_p, tuple(primals), params)
+    total: Any = Zero.of(result)
+    for i, tangent in enumerate(tangents):
+        if type(tangent) is not Zero:
+            varied = (*primals[:i], tangent, *primals[i + 1 :])
+            total = add_tangents(total, process(scaled_dot_p, varied, params))
+    return result, total
+
+
+@rules.transpose(scaled_dot_p)
+def _(cotangent, *operands, dimension_numbers, **_):
+    contracting, batch = dimension_numbers
+    last = is_linear(operands[1]) or is_linear(operands[3])
+    own = 1 if last else 0
+    x, scale = operands[own], operands[own + 2]
+    (axis,), (other_axis,) = contracting[own], contracting[1 - own]
+    other = dequantized(operands[1 - own], operands[3 - own], other_axis)
+    numbers = (contracting[::-1], batch[::-1]) if last else dimension_numbers
+    params = {"precision": None, "preferred_element_type": _float32, "out_sharding": None}
+    aval = aval_of_operand(x).update(dtype=_float32)
+    product = cotangent_of_factor(cotangent, aval, other, numbers, params, last=last)
+    results: list[Any] = [None] * 4
+    if is_linear(x):
+        factors = convert(_spread(scale, axis, aval.shape), _float32, False)
+        results[own] = convert(mul(product, factors), x.aval.dtype, False)
+    else:
+        blocks = scale.aval.shape[axis]
+        shape = (*aval.shape[:axis], blocks, aval.shape[axis] // blocks, *aval.shape[axis + 1 :])
+        products = mul(product, convert(x, _float32, False))
+        total = reduce_sum(reshape(products, shape), (axis + 1,))
+        results[own + 2] = convert(total, scale.aval.dtype, False)
+    return results
+
+
+@rules.batch(scaled_dot_p)
+def _(values, axes, *, dimension_numbers, preferred_element_type):
+    # Compilers know the operation with the same batch axes in all operands.
+    size = batch_size(values, axes)
+    values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
+    ndims = [typeof(x).ndim for x in values]
+    numbers, axis = batched_contraction(*ndims[:2], (0, 0), dimension_numbers)
+    params = {"dimension_numbers": numbers, "preferred_element_type": preferred_element_type}
+    return process(scaled_dot_p, tuple(values), params), axis

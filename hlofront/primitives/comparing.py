@@ -6,10 +6,13 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
+from hlofront.core.rules import infer, jvp, transpose
 from hlofront.core.trace import process
+from hlofront.primitives.batching import batch_of_one_shape
+from hlofront.primitives.derivatives import instantiate, is_linear, no_derivative, zeros_of
 from hlofront.primitives.families import (
     ANY,
     ORDERED,
@@ -30,6 +33,8 @@ lt_p, lt = binary("lt", ORDERED, "Elementwise `x < y`, as booleans.", result_dty
 eq_to_p = elementwise_primitive("eq_to", ORDERED, 2, to_bool)
 le_to_p = elementwise_primitive("le_to", ORDERED, 2, to_bool)
 lt_to_p = elementwise_primitive("lt_to", ORDERED, 2, to_bool)
+
+no_derivative(eq_p, ne_p, ge_p, gt_p, le_p, lt_p, eq_to_p, le_to_p, lt_to_p)
 
 select_n_p = Primitive("select_n")
 
@@ -84,3 +89,44 @@ def _(which: Any, *cases: Any):
         )
     check_same_dtypes("select", cases)
     return ShapedArray(first.shape, first.dtype, all(case.weak_type for case in cases))
+
+
+@jvp(select_n_p)
+def _(primals, tangents):
+    result = process(select_n_p, tuple(primals), {})
+    cases = tangents[1:]
+    if all(type(tangent) is Zero for tangent in cases):
+        return result, Zero.of(result)
+    # Zeros are made once. They are of the dtype of the others, whose weakness they may lack.
+    zeros = None
+    if any(type(tangent) is Zero for tangent in cases):
+        zeros = instantiate(next(tangent for tangent in cases if type(tangent) is Zero))
+    moved = [zeros if type(tangent) is Zero else tangent for tangent in cases]
+    return result, process(select_n_p, (primals[0], *moved), {})
+
+
+@transpose(select_n_p)
+def _(cotangent, which, *cases):
+    if len(cases) == 1:
+        return [None, cotangent]
+    zeros = zeros_of(typeof(cotangent))
+    results: list[Any] = [None]
+    for number, case in enumerate(cases):
+        if not is_linear(case):
+            results.append(None)
+        elif typeof(which).dtype == np.bool_:
+            either = (zeros, cotangent) if number else (cotangent, zeros)
+            results.append(process(select_n_p, (which, *either), {}))
+        else:
+            chosen = _names(which, number, len(cases))
+            results.append(process(select_n_p, (chosen, zeros, cotangent), {}))
+    return results
+
+
+def _names(which: Any, number: int, cases: int) -> Any:
+    """Where `which` names a case: the first and the last are named from beyond them too."""
+    compare = le if number == 0 else ge if number == cases - 1 else eq
+    return compare(which, typeof(which).dtype.type(number))
+
+
+batch_of_one_shape(select_n_p, may_be_scalars=(0,))

@@ -10,12 +10,17 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.config import default_matmul_precision
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, finfo, issubdtype
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives.batching import shifted
+from hlofront.primitives.converting import convert_element_type_p
+from hlofront.primitives.derivatives import add_tangents, is_linear
 from hlofront.primitives.reducing import without_axes
-from hlofront.primitives.shaping import refuse_sharding
+from hlofront.primitives.shaping import refuse_sharding, transpose
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -386,3 +391,146 @@ def check_contraction(name: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> 
                 f"{name} requires {what} dimensions to have the same shape, got {left_sizes} and "
                 f"{right_sizes}: lhs of shape {lhs.shape}, rhs of shape {rhs.shape}."
             )
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def bilinear(primitive: Primitive) -> None:
+    """Register the jvp rule of an operation that is linear in each of its first two operands."""
+
+    def rule(primals, tangents, **params):
+        lhs, rhs, *others = primals
+        result = process(primitive, tuple(primals), params)
+        if not issubdtype(typeof(result).dtype, np.inexact):
+            return result, Zero.of(result)
+        tangent: Any = Zero.of(result)
+        if type(tangents[0]) is not Zero:
+            tangent = process(primitive, (tangents[0], rhs, *others), params)
+        if type(tangents[1]) is not Zero:
+            other = process(primitive, (lhs, tangents[1], *others), params)
+            tangent = add_tangents(tangent, other)
+        return result, tangent
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_jvp"
+    rules.jvp(primitive)(rule)
+
+
+bilinear(dot_general_p)
+
+
+@rules.transpose(dot_general_p)
+def _(cotangent, lhs, rhs, *, dimension_numbers, **params):
+    if is_linear(lhs):
+        return cotangent_of_factor(cotangent, lhs.aval, rhs, dimension_numbers, params), None
+    contracting, batch = dimension_numbers
+    flipped = (contracting[::-1], batch[::-1])
+    return None, cotangent_of_factor(cotangent, rhs.aval, lhs, flipped, params, last=True)
+
+
+def cotangent_of_factor(
+    cotangent: Any, aval: Any, other: Any, numbers: Any, params: dict[str, Any], last: bool = False
+) -> Any:
+    """The cotangent of one operand of a dot_general.
+
+    Args:
+      aval: of this operand.
+      other: the other operand.
+      numbers: the dimension numbers with those of this operand first.
+      params: of the dot_general.
+      last: whether this operand is the second one.
+    """
+    (own_contracting, other_contracting), (own_batch, other_batch) = numbers
+    own_kept = kept_axes(aval.ndim, own_batch, own_contracting)
+    other_kept = kept_axes(typeof(other).ndim, other_batch, other_contracting)
+    batch = tuple(range(len(own_batch)))
+    first = len(batch) + (0 if last else len(own_kept))
+    arrived = tuple(range(first, first + len(other_kept)))
+    # The other's contracted axes are what is left of it, in its order.
+    regained = [own for _, own in sorted(zip(other_contracting, own_contracting, strict=True))]
+    # Either factor may go first: better the one whose result needs no transpose.
+    precision = params["precision"]
+    if ascending_axes((*own_batch, *regained, *own_kept)) and not ascending_axes(
+        (*own_batch, *own_kept, *regained)
+    ):
+        factors, axes = (other, cotangent), (*own_batch, *regained, *own_kept)
+        numbers = ((other_kept, arrived), (other_batch, batch))
+        precision = flipped_precision(precision)
+    else:
+        factors, axes = (cotangent, other), (*own_batch, *own_kept, *regained)
+        numbers = ((arrived, other_kept), (batch, other_batch))
+    params = {**params, "dimension_numbers": numbers, "precision": precision}
+    return as_cotangent(process(dot_general_p, factors, params), axes, aval)
+
+
+def kept_axes(ndim: int, *left_out: Sequence[int]) -> tuple[int, ...]:
+    """The axes that are in none of these."""
+    return tuple([axis for axis in range(ndim) if not any(axis in axes for axes in left_out)])
+
+
+def ascending_axes(axes: Sequence[int]) -> bool:
+    return all(i == axis for i, axis in enumerate(axes))
+
+
+def as_cotangent(x: Any, axes: Sequence[int], aval: Any) -> Any:
+    """x, whose axes are those of an operand in another order, as a cotangent of that operand."""
+    if not ascending_axes(axes):
+        x = transpose(x, sorted(range(len(axes)), key=axes.__getitem__))
+    if typeof(x).dtype == aval.dtype:
+        return x
+    # No warning where the imaginary part of a real operand's cotangent is dropped.
+    params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type, "sharding": None}
+    return process(convert_element_type_p, (x,), params)
+
+
+def flipped_precision(precision: Any) -> Any:
+    """The precision for the operands in the other order."""
+    if type(precision) is tuple:
+        return precision[::-1]
+    if isinstance(precision, DotAlgorithm):
+        return precision._replace(
+            lhs_precision_type=precision.rhs_precision_type,
+            rhs_precision_type=precision.lhs_precision_type,
+            lhs_component_count=precision.rhs_component_count,
+            rhs_component_count=precision.lhs_component_count,
+        )
+    return precision
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+@rules.batch(dot_general_p)
+def _(values, axes, *, dimension_numbers, **params):
+    lhs, rhs = values
+    numbers, axis = batched_contraction(typeof(lhs).ndim, typeof(rhs).ndim, axes, dimension_numbers)
+    return process(dot_general_p, (lhs, rhs), {"dimension_numbers": numbers, **params}), axis
+
+
+def batched_contraction(
+    lhs_ndim: int, rhs_ndim: int, axes: Sequence[int | None], numbers: Any
+) -> tuple[Any, int]:
+    """Dimension numbers with one more axis in one operand or both, and where the result has it.
+
+    Two new axes become a batch axis, the first one; a single one stays apart.
+    """
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
+    lhs_axis, rhs_axis = axes
+    if lhs_axis is not None:
+        lhs_contracting, lhs_batch = (
+            shifted(lhs_contracting, lhs_axis),
+            shifted(lhs_batch, lhs_axis),
+        )
+    if rhs_axis is not None:
+        rhs_contracting, rhs_batch = (
+            shifted(rhs_contracting, rhs_axis),
+            shifted(rhs_batch, rhs_axis),
+        )
+    if lhs_axis is not None and rhs_axis is not None:
+        lhs_batch, rhs_batch, axis = (lhs_axis, *lhs_batch), (rhs_axis, *rhs_batch), 0
+    elif lhs_axis is not None:
+        axis = len(lhs_batch) + kept_axes(lhs_ndim, lhs_batch, lhs_contracting).index(lhs_axis)
+    else:
+        axis = lhs_ndim - len(lhs_contracting)
+        axis += kept_axes(rhs_ndim, rhs_batch, rhs_contracting).index(rhs_axis)
+    return ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), axis

@@ -11,15 +11,19 @@ from hlofront.base.dtypes import (
     bit_width,
     canonicalize_dtype,
     check_user_dtype_supported,
+    float0,
     issubdtype,
     python_scalar_dtype,
 )
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.tree import tree_map
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
+from hlofront.core.rules import batch, infer, jvp, transpose
 from hlofront.core.trace import Tracer, is_eager, process
+from hlofront.primitives.batching import batch_elementwise, move_axis
+from hlofront.primitives.derivatives import linear, no_derivative
 from hlofront.primitives.families import FLOAT, check_dtype
 
 convert_element_type_p = Primitive("convert_element_type")
@@ -109,6 +113,28 @@ def _(x, *, new_dtype, weak_type, sharding):
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
+@jvp(convert_element_type_p)
+def _(primals, tangents, **params):
+    result = process(convert_element_type_p, tuple(primals), params)
+    (tangent,) = tangents
+    zero = Zero.of(result)
+    if type(tangent) is Zero or zero.aval.dtype == float0:
+        return result, zero
+    return result, process(convert_element_type_p, (tangent,), params)
+
+
+@transpose(convert_element_type_p)
+def _(cotangent, x, *, new_dtype, weak_type, sharding):
+    wanted = x.aval
+    if typeof(cotangent) == wanted:
+        return [cotangent]
+    params = {"new_dtype": wanted.dtype, "weak_type": wanted.weak_type, "sharding": sharding}
+    return [process(convert_element_type_p, (cotangent,), params)]
+
+
+batch_elementwise(convert_element_type_p)
+
+
 # ---- bitcast_convert_type --------------------------------------------------------------------
 
 
@@ -158,6 +184,19 @@ def _(x, *, new_dtype):
     return ShapedArray(x.shape[:-1], new_dtype)
 
 
+no_derivative(bitcast_convert_type_p)
+
+
+@batch(bitcast_convert_type_p)
+def _(values, axes, *, new_dtype):
+    (x,), (axis,) = values, axes
+    aval = typeof(x)
+    # The last axis may be read together: that is not to be the batch axis.
+    if axis == aval.ndim - 1 and bit_width(aval.dtype) < bit_width(new_dtype):
+        x, axis = move_axis(x, axis, 0), 0
+    return process(bitcast_convert_type_p, (x,), {"new_dtype": new_dtype}), axis
+
+
 # ---- reduce_precision ------------------------------------------------------------------------
 
 
@@ -192,6 +231,14 @@ def _(x, *, exponent_bits, mantissa_bits):
     return x
 
 
+# Tangents are rounded too: they are of numbers in that format.
+linear(
+    reduce_precision_p,
+    lambda cotangent, x, **params: [process(reduce_precision_p, (cotangent,), params)],
+)
+batch_elementwise(reduce_precision_p)
+
+
 # ---- the same elements -----------------------------------------------------------------------
 
 
@@ -224,3 +271,9 @@ def _stop_gradient(x):
 @infer(copy_p, stage_p, stop_gradient_p)
 def _(x):
     return x
+
+
+linear(copy_p, lambda cotangent, x: [copy(cotangent)])
+linear(stage_p, lambda cotangent, x: [cotangent])
+no_derivative(stop_gradient_p)
+batch_elementwise(copy_p, stage_p, stop_gradient_p)

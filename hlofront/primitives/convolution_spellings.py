@@ -1,4 +1,4 @@
-"""Functions spelt with conv_general_dilated: transposed convolutions, patches, local ones."""
+"""Functions spelt with conv_general_dilated: shorter, transposed, patches, local; and shapes."""
 
 import math
 from collections.abc import Sequence
@@ -12,16 +12,15 @@ from hlofront.core.dimensions import integers
 from hlofront.primitives.comparing import eq
 from hlofront.primitives.contracting import Precision, canonical_precision, dot_general
 from hlofront.primitives.converting import convert
-from hlofront.primitives.convolving import (
+from hlofront.primitives.convolution_numbers import (
     conv_dimension_numbers,
-    conv_general_dilated,
     conv_general_permutations,
-    output_sizes,
 )
+from hlofront.primitives.convolving import conv_general_dilated, output_sizes
 from hlofront.primitives.creating import broadcasted_iota
 from hlofront.primitives.elementwise import add
 from hlofront.primitives.shaping import broadcast, reshape, rev, transpose
-from hlofront.primitives.windowed import dilated
+from hlofront.primitives.windowed import dilated, padtype_to_pads
 
 # ---- transposed ----------------------------------------------------------------------------------
 
@@ -253,3 +252,83 @@ def conv_general_dilated_local(
     for axis, place in zip(out_spec, places, strict=True):
         permutation[axis] = place
     return transpose(product, permutation)
+
+
+# ---- shorter spellings ---------------------------------------------------------------------------
+
+
+@boundary
+def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):
+    """A convolution of an input NC.. with a kernel OI... See `conv_general_dilated`."""
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+@boundary
+def conv_with_general_padding(
+    lhs,
+    rhs,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    precision=None,
+    preferred_element_type=None,
+):
+    """As `conv`, with dilations. See `conv_general_dilated`."""
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+@boundary
+def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
+    """The shape of a convolution of NC.. with OI.., from their shapes with dilation.
+
+    Args:
+      lhs_shape: of the input.
+      rhs_shape: of the kernel.
+      strides: steps of the kernel.
+      pads: pairs, or "SAME", "SAME_LOWER", "VALID".
+      batch_group_count: see `conv_general_dilated`.
+
+    Raises TypeError if numbers of axes differ.
+    """
+    if isinstance(pads, str):
+        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    if len(pads) != len(lhs_shape) - 2:
+        raise TypeError(
+            f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got "
+            f"{len(pads)}."
+        )
+    spatial = output_sizes(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *spatial)
+
+
+@boundary
+def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
+    """The shape of a convolution with axes as three strings say. See `conv_shape_tuple`."""
+    lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)
+    shape = conv_shape_tuple(
+        tuple(lhs_shape[axis] for axis in lhs_spec),
+        tuple(rhs_shape[axis] for axis in rhs_spec),
+        window_strides,
+        padding,
+    )
+    return tuple(shape[out_spec.index(axis)] for axis in range(len(out_spec)))

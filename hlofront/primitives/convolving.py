@@ -1,139 +1,37 @@
 """Convolutions: conv_general_dilated."""
 
+import math
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, issubdtype
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
-from hlofront.primitives.contracting import canonical_element_type, canonical_precision
+from hlofront.primitives.batching import batch_size
+from hlofront.primitives.contracting import (
+    as_cotangent,
+    bilinear,
+    canonical_element_type,
+    canonical_precision,
+)
+from hlofront.primitives.converting import convert
+from hlofront.primitives.convolution_numbers import ConvDimensionNumbers, conv_dimension_numbers
+from hlofront.primitives.derivatives import is_linear, zeros_of
 from hlofront.primitives.families import check_same_dtypes
-from hlofront.primitives.shaping import refuse_sharding
+from hlofront.primitives.reducing import without_axes
+from hlofront.primitives.shaping import refuse_sharding, reshape, rev
 from hlofront.primitives.windowed import dilated, padtype_to_pads
 
-
-class ConvDimensionNumbers(NamedTuple):
-    """Which axes of a convolution's arrays mean what.
-
-    Args:
-      lhs_spec: of the input: its batch axis, its feature axis, its spatial axes.
-      rhs_spec: of the kernel: its output features, its input features, its spatial axes.
-      out_spec: of the output, as for the input.
-    """
-
-    lhs_spec: Sequence[int]
-    rhs_spec: Sequence[int]
-    out_spec: Sequence[int]
-
-
-ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
-
 conv_general_dilated_p = Primitive("conv_general_dilated")
-
-
-# ---- dimension numbers ---------------------------------------------------------------------------
-
-
-@boundary
-def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
-    """Which axes mean what, from three strings such as ("NHWC", "HWIO", "NHWC").
-
-    Args:
-      lhs_shape: of the input.
-      rhs_shape: of the kernel.
-      dimension_numbers: None for batch and features first, ("NCHW", "OIHW", "NCHW") for two spatial
-        axes; a ConvDimensionNumbers; or a letter per axis of input, kernel and output: N batch, C
-        features, O output features, I input features, any others for the spatial axes.
-
-    Returns:
-      A ConvDimensionNumbers.
-
-    Raises:
-      TypeError: if ranks differ, or letters are missing, doubled or not the same.
-    """
-    if isinstance(dimension_numbers, ConvDimensionNumbers):
-        numbers = ConvDimensionNumbers(
-            *(integers(spec, "dimension_numbers") for spec in dimension_numbers)
-        )
-        ranks = (len(lhs_shape), len(rhs_shape), len(lhs_shape))
-        for spec, rank in zip(numbers, ranks, strict=True):
-            if sorted(spec) != list(range(rank)):
-                raise TypeError(
-                    f"convolution dimension_numbers must name each of the axes 0 to {rank - 1} "
-                    f"once, got {numbers}."
-                )
-        return numbers
-    rank = len(lhs_shape)
-    if rank != len(rhs_shape):
-        raise TypeError(
-            "convolution requires lhs and rhs ndim to be equal, got "
-            f"{len(lhs_shape)} and {len(rhs_shape)}."
-        )
-    if dimension_numbers is None:
-        axes = tuple(range(rank))
-        return ConvDimensionNumbers(axes, axes, axes)
-    if not isinstance(dimension_numbers, tuple | list):
-        raise TypeError(
-            "convolution dimension_numbers must be tuple/list or None, got "
-            f"{type(dimension_numbers)}."
-        )
-    if len(dimension_numbers) != 3:
-        raise TypeError(
-            "convolution dimension_numbers list/tuple must be length 3, got "
-            f"{len(dimension_numbers)}."
-        )
-    if not all(isinstance(spec, str) for spec in dimension_numbers):
-        raise TypeError(
-            "convolution dimension_numbers elements must be strings, got "
-            f"{tuple(map(type, dimension_numbers))}."
-        )
-    for i, spec in enumerate(dimension_numbers):
-        if len(spec) != rank:
-            raise TypeError(
-                f"convolution dimension_numbers[{i}] must have len equal to the ndim of lhs and "
-                f"rhs, got {len(spec)} for lhs and rhs shapes {tuple(lhs_shape)} and "
-                f"{tuple(rhs_shape)}."
-            )
-    return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
-
-
-@boundary
-def conv_general_permutations(dimension_numbers):
-    """The axes of input, kernel and output that strings such as ("NHWC", "HWIO", "NHWC") name.
-
-    Raises TypeError if letters are missing, doubled or not the same.
-    """
-    lhs, rhs, out = dimension_numbers
-    for i, (spec, (first, second)) in enumerate(
-        zip((lhs, rhs, out), ("NC", "OI", "NC"), strict=True)
-    ):
-        if spec.count(first) != 1 or spec.count(second) != 1:
-            raise TypeError(
-                f"convolution dimension_numbers[{i}] must contain the characters '{first}' and "
-                f"'{second}' exactly once, got {spec}."
-            )
-        if len(set(spec)) != len(spec):
-            raise TypeError(
-                f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {spec}."
-            )
-    spatial = [letter for letter in rhs if letter not in "OI"]
-    if not set(lhs) - set("NC") == set(spatial) == set(out) - set("NC"):
-        raise TypeError(
-            "convolution dimension_numbers elements must each have the same set of spatial "
-            f"characters, got {(lhs, rhs, out)}."
-        )
-    # The kernel's order of the spatial axes is that of strides and padding.
-    return tuple(
-        tuple(spec.index(letter) for letter in (*kinds, *spatial))
-        for spec, kinds in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
-    )
 
 
 # ---- the convolution -----------------------------------------------------------------------------
@@ -373,81 +271,209 @@ _KINDS_FIT = (
 )
 
 
-# ---- shorter spellings ---------------------------------------------------------------------------
+# ---- derivatives ---------------------------------------------------------------------------------
+
+bilinear(conv_general_dilated_p)
 
 
-@boundary
-def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):
-    """A convolution of an input NC.. with a kernel OI... See `conv_general_dilated`."""
-    return conv_general_dilated(
-        lhs,
-        rhs,
-        window_strides,
-        padding,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
+@rules.transpose(conv_general_dilated_p)
+def _(cotangent, lhs, rhs, **params):
+    if is_linear(lhs):
+        return _cotangent_of_input(cotangent, lhs.aval, rhs, **params), None
+    return None, _cotangent_of_kernel(cotangent, lhs, rhs.aval, **params)
 
 
-@boundary
-def conv_with_general_padding(
-    lhs,
+def _cotangent_of_input(
+    cotangent,
+    aval,
     rhs,
+    *,
     window_strides,
     padding,
     lhs_dilation,
     rhs_dilation,
-    precision=None,
-    preferred_element_type=None,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    **params,
 ):
-    """As `conv`, with dilations. See `conv_general_dilated`."""
-    return conv_general_dilated(
-        lhs,
-        rhs,
-        window_strides,
-        padding,
-        lhs_dilation,
-        rhs_dilation,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
+    """The convolution of the cotangent, dilated by the strides, with the kernel in reverse."""
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    groups = max(feature_group_count, batch_group_count)
+    if groups > 1:
+        # What were output features of a group are now its input features: the groups go to the
+        # other features.
+        rhs = _merge(_split(rhs, rhs_spec[0], groups), rhs_spec[0], rhs_spec[1])
+    if len(rhs_spec) > 2:
+        rhs = rev(rhs, rhs_spec[2:])
+    pads = []
+    for arrived, own, window, stride, (low, _), base, holes in zip(
+        _sizes(typeof(cotangent), out_spec),
+        _sizes(aval, lhs_spec),
+        _sizes(typeof(rhs), rhs_spec),
+        *(window_strides, padding, lhs_dilation, rhs_dilation),
+        strict=True,
+    ):
+        before = dilated(window, holes) - 1 - low
+        total = dilated(own, base) - 1 + dilated(window, holes) - dilated(arrived, stride)
+        pads.append((before, total - before))
+    dtype = typeof(cotangent).dtype
+    result = process(
+        conv_general_dilated_p,
+        (cotangent, convert(rhs, dtype, False)),
+        {
+            **params,
+            "window_strides": lhs_dilation,
+            "padding": tuple(pads),
+            "lhs_dilation": window_strides,
+            "rhs_dilation": rhs_dilation,
+            "dimension_numbers": ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
+            "feature_group_count": groups,
+            "batch_group_count": 1,
+        },
     )
+    if batch_group_count > 1:
+        split = _split(result, lhs_spec[1], groups)
+        result = _merge(split, lhs_spec[1], lhs_spec[0])
+    return as_cotangent(result, range(aval.ndim), aval)
 
 
-# ---- shapes --------------------------------------------------------------------------------------
-
-
-@boundary
-def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
-    """The shape of a convolution of NC.. with OI.., from their shapes with dilation.
-
-    Args:
-      lhs_shape: of the input.
-      rhs_shape: of the kernel.
-      strides: steps of the kernel.
-      pads: pairs, or "SAME", "SAME_LOWER", "VALID".
-      batch_group_count: see `conv_general_dilated`.
-
-    Raises TypeError if numbers of axes differ.
-    """
-    if isinstance(pads, str):
-        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
-    if len(pads) != len(lhs_shape) - 2:
-        raise TypeError(
-            f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got "
-            f"{len(pads)}."
-        )
-    spatial = output_sizes(lhs_shape[2:], rhs_shape[2:], strides, pads)
-    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *spatial)
-
-
-@boundary
-def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
-    """The shape of a convolution with axes as three strings say. See `conv_shape_tuple`."""
-    lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)
-    shape = conv_shape_tuple(
-        tuple(lhs_shape[axis] for axis in lhs_spec),
-        tuple(rhs_shape[axis] for axis in rhs_spec),
-        window_strides,
-        padding,
+def _cotangent_of_kernel(
+    cotangent,
+    lhs,
+    aval,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    **params,
+):
+    """The convolution of the input with the cotangent, the batch being what is summed over."""
+    if not typeof(cotangent).size:
+        return Zero(aval)
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    pads = []
+    for arrived, given, window, stride, (low, _), base, holes in zip(
+        _sizes(typeof(cotangent), out_spec),
+        _sizes(typeof(lhs), lhs_spec),
+        _sizes(aval, rhs_spec),
+        *(window_strides, padding, lhs_dilation, rhs_dilation),
+        strict=True,
+    ):
+        total = dilated(window, holes) - 1 + dilated(arrived, stride) - dilated(given, base)
+        pads.append((low, total - low))
+    numbers = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
+    result = process(
+        conv_general_dilated_p,
+        (convert(lhs, typeof(cotangent).dtype, False), cotangent),
+        {
+            **params,
+            "window_strides": rhs_dilation,
+            "padding": tuple(pads),
+            "lhs_dilation": lhs_dilation,
+            "rhs_dilation": window_strides,
+            "dimension_numbers": numbers,
+            # Groups of one kind are groups of the other.
+            "feature_group_count": batch_group_count,
+            "batch_group_count": feature_group_count,
+        },
     )
-    return tuple(shape[out_spec.index(axis)] for axis in range(len(out_spec)))
+    return as_cotangent(result, range(aval.ndim), aval)
+
+
+def _sizes(aval: Any, spec: Sequence[int]) -> list[int]:
+    """The sizes of the spatial axes."""
+    return [aval.shape[axis] for axis in spec[2:]]
+
+
+def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
+    return (spec[1], spec[0], *spec[2:])
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+@rules.batch(conv_general_dilated_p)
+def _(values, axes, *, dimension_numbers, feature_group_count, batch_group_count, **params):
+    lhs, rhs = values
+    lhs_axis, rhs_axis = axes
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    size = batch_size(values, axes)
+    params["dimension_numbers"] = dimension_numbers
+    if not size:
+        return _batch_of_none(values, axes, feature_group_count, batch_group_count, params), 0
+    groups = max(feature_group_count, batch_group_count)
+    result_axis = out_spec[1]
+    if lhs_axis is not None and rhs_axis is not None:
+        # The new axis makes groups of their own.
+        lhs = _merge(lhs, lhs_axis, lhs_spec[0 if batch_group_count > 1 else 1])
+        rhs = _merge(rhs, rhs_axis, rhs_spec[0])
+        if batch_group_count > 1:
+            batch_group_count *= size
+        else:
+            feature_group_count *= size
+        groups = 1
+    elif lhs_axis is not None:
+        # It is part of the batch.
+        if batch_group_count > 1:
+            lhs = _within_groups(lhs, lhs_axis, lhs_spec[0], groups)
+        else:
+            lhs = _merge(lhs, lhs_axis, lhs_spec[0])
+        result_axis, groups = out_spec[0], 1
+    elif groups > 1:
+        # It is part of the output features of each group.
+        rhs = _within_groups(rhs, rhs_axis, rhs_spec[0], groups)
+    else:
+        rhs = _merge(rhs, rhs_axis, rhs_spec[0])
+    params["feature_group_count"] = feature_group_count
+    params["batch_group_count"] = batch_group_count
+    result = process(conv_general_dilated_p, (lhs, rhs), params)
+    if groups > 1:
+        result = _split(result, result_axis, groups, size)
+        return _merge(result, result_axis, result_axis + 1), result_axis
+    return _split(result, result_axis, size), result_axis
+
+
+def _batch_of_none(values, axes, feature_group_count, batch_group_count, params):
+    """The result, which has no elements: there are no groups of nothing to say it with."""
+    avals = [
+        aval if axis is None else aval.update(shape=without_axes(aval.shape, (axis,)))
+        for aval, axis in zip(map(typeof, values), axes, strict=True)
+    ]
+    params["feature_group_count"] = feature_group_count
+    params["batch_group_count"] = batch_group_count
+    out = infer[conv_general_dilated_p](*avals, **params)
+    return zeros_of(out.update(shape=(0, *out.shape)))
+
+
+def _split(x: Any, axis: int, *sizes: int) -> Any:
+    """x with an axis as several: of these sizes, and of the size that is left."""
+    shape = typeof(x).shape
+    left = shape[axis] // math.prod(sizes)
+    return reshape(x, (*shape[:axis], *sizes, left, *shape[axis + 1 :]))
+
+
+def _merge(x: Any, source: int, target: int) -> Any:
+    """x with axis `source` as the major part of what is axis `target` without it."""
+    shape = typeof(x).shape
+    order = [axis for axis in range(len(shape)) if axis != source]
+    merged = [shape[axis] for axis in order]
+    merged[target] *= shape[source]
+    order.insert(target, source)
+    return reshape(x, merged, order)
+
+
+def _within_groups(x: Any, source: int, target: int, groups: int) -> Any:
+    """x with axis `source` as part of what is axis `target` without it: inside of groups."""
+    x = _split(x, target + (source <= target), groups)
+    source += source > target
+    shape = typeof(x).shape
+    order = [axis for axis in range(len(shape)) if axis != source]
+    merged = [shape[axis] for axis in order]
+    merged[target : target + 2] = [math.prod(merged[target : target + 2]) * shape[source]]
+    order.insert(target + 1, source)
+    return reshape(x, merged, order)

@@ -14,9 +14,10 @@ from hlofront.base.dtypes import (
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
+from hlofront.core.rules import batch, infer
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.converting import convert
+from hlofront.primitives.derivatives import no_derivative
 from hlofront.primitives.families import check_dtype
 from hlofront.primitives.shaping import broadcast_in_dim_p, refuse_sharding
 
@@ -185,6 +186,26 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     return scalar
 
 
+def scalar_like(x: Any, value: Any) -> Any:
+    """A scalar of the dtype of x, weak as it is: it meets x in elementwise operations."""
+    aval = typeof(x)
+    scalar = scalar_of(value, aval.dtype, aval.weak_type)
+    if aval.weak_type and isinstance(scalar, np.generic):
+        # No number of Python has this dtype.
+        return convert(scalar, aval.dtype, True)
+    return scalar
+
+
+def constant_like(x: Any, value: Any) -> Any:
+    """An array of the shape and dtype of x, weak as it is, every element `value`."""
+    scalar = scalar_like(x, value)
+    shape = typeof(x).shape
+    if not shape:
+        return scalar
+    params = {"shape": shape, "broadcast_dimensions": (), "sharding": None}
+    return process(broadcast_in_dim_p, (scalar,), params)
+
+
 # ---- empty ---------------------------------------------------------------------------------------
 
 empty_p = Primitive("empty")
@@ -209,3 +230,17 @@ def _(*, shape, dtype, out_sharding):
     check_nonnegative("empty", "shape", shape)
     # The dtype is in the program as it was given.
     return ShapedArray(shape, check_user_dtype_supported(dtype, "empty"))
+
+
+# They have no operands.
+no_derivative(iota_p, empty_p)
+
+
+@batch(iota_p)
+def _(values, axes, **params):
+    return process(iota_p, (), params), None
+
+
+@batch(empty_p)
+def _(values, axes, **params):
+    return process(empty_p, (), params), None

@@ -1,5 +1,6 @@
 """Primitives that fold along an axis and keep each step: cumsum, cummax; associative_scan."""
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,16 +9,30 @@ import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
-from hlofront.primitives.creating import scalar_of
-from hlofront.primitives.elementwise import add, bitwise_or
+from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.creating import full, scalar_of
+from hlofront.primitives.derivatives import add_tangents, linear
+from hlofront.primitives.elementwise import (
+    add,
+    bitwise_or,
+    exp,
+    max_p,
+    min_p,
+    mul,
+    mul_p,
+    sub,
+)
 from hlofront.primitives.families import COMPLEX, FLOAT, NUMBER, Kinds, check_dtype
-from hlofront.primitives.shaping import rev
-from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
+from hlofront.primitives.reducing import least_value, reduce_prod_p
+from hlofront.primitives.shaping import reshape, rev, squeeze
+from hlofront.primitives.slicing import concatenate, pad, slice_in_dim, with_entry
 
 
 def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable[..., Any]]:
@@ -159,3 +174,132 @@ def _interleave(even: Any, odd: Any, axis: int) -> Any:
         for x, row in zip((even, odd), rows, strict=True)
     )
     return (bitwise_or if aval.dtype == np.bool_ else add)(even, odd)
+
+
+# ---- derivatives and batches ---------------------------------------------------------------------
+
+
+@rules.transpose(cumsum_p)
+def _(cotangent, operand, *, axis, reverse):
+    return [process(cumsum_p, (cotangent,), {"axis": axis, "reverse": not reverse})]
+
+
+linear(cumsum_p)
+
+
+def _fold_derivative(primitive: Primitive, operation: Primitive, **params: Any) -> None:
+    """The derivative of keeping each step is that of the operation, at each step."""
+
+    def combine(x: Any, y: Any) -> Any:
+        (a, a_tangent), (b, b_tangent) = x, y
+        return tuple(rules.jvp[operation]((a, b), (a_tangent, b_tangent), **params))
+
+    def rule(primals, tangents, *, axis, reverse):
+        return associative_scan(combine, (primals[0], tangents[0]), reverse, axis)
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_jvp"
+    rules.jvp(primitive)(rule)
+
+
+_fold_derivative(cumprod_p, mul_p, out_dtype=None)
+_fold_derivative(cummax_p, max_p)
+_fold_derivative(cummin_p, min_p)
+
+
+@rules.jvp(cumlogsumexp_p)
+def _(primals, tangents, *, axis, reverse):
+    (x,), (tangent,) = primals, tangents
+    result = process(cumlogsumexp_p, (x,), {"axis": axis, "reverse": reverse})
+    aval = typeof(x)
+    if aval.shape[axis] < 2:
+        return result, tangent
+    # Each step is the logarithm of a sum of two, of what was before and the element. The tangent is
+    # their tangents' mean, weighted with their shares of the sum.
+    row = (-1, 1, 0) if reverse else (1, -1, 0)
+    nothing = ((0, 0, 0),) * aval.ndim
+    before = pad(result, least_value(aval.dtype)[()], with_entry(nothing, axis, row))
+    zeros = full(aval.shape, 0, aval.dtype)
+
+    def share(part: Any) -> Any:
+        # The difference of equal infinities would be NaN.
+        return exp(select_n(eq(part, result), sub(part, result), zeros))
+
+    def combine(x: Any, y: Any) -> Any:
+        (weight, total), (other_weight, other) = x, y
+        return mul(weight, other_weight), add_tangents(mul(total, other_weight), other)
+
+    steps = share(before), mul(tangent, share(x))
+    return result, associative_scan(combine, steps, reverse, axis)[1]
+
+
+def fold_by_halves(
+    combine: Callable[..., Sequence[Any]],
+    operands: Sequence[Any],
+    starts: Sequence[Any],
+    axis: int,
+) -> list[Any]:
+    """Fold an axis of arrays away by combining its halves, so that it can be differentiated.
+
+    Args:
+      combine: of two sequences of arrays, elementwise; it returns such a sequence.
+      operands: arrays of one shape.
+      starts: for each a scalar that combines with anything to that.
+      axis: the axis, which has at least one element.
+    """
+    operands = list(operands)
+    nothing = ((0, 0, 0),) * typeof(operands[0]).ndim
+    while (size := typeof(operands[0]).shape[axis]) > 1:
+        half = (size + 1) // 2
+        # Where the size is odd, the second half is filled up.
+        row = with_entry(nothing, axis, (-half, size % 2, 0))
+        operands = combine(
+            [slice_in_dim(x, 0, half, axis=axis) for x in operands],
+            [
+                pad(x, start, row) if size % 2 else slice_in_dim(x, half, size, axis=axis)
+                for x, start in zip(operands, starts, strict=True)
+            ],
+        )
+    return [squeeze(x, (axis,)) for x in operands]
+
+
+def merge_axes(x: Any, axes: Sequence[int]) -> tuple[Any, int]:
+    """The array with these axes made one; and that one. There is at least one of them."""
+    shape, axes = typeof(x).shape, sorted(axes)
+    first, count = axes[0], len(axes)
+    size = math.prod([shape[axis] for axis in axes])
+    if axes == list(range(first, first + count)):
+        return reshape(x, (*shape[:first], size, *shape[first + count :])), first
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    return reshape(x, (*[shape[axis] for axis in kept], size), (*kept, *axes)), len(kept)
+
+
+@rules.jvp(reduce_prod_p)
+def _(primals, tangents, *, axes):
+    (x,), (tangent,) = primals, tangents
+    result = process(reduce_prod_p, (x,), {"axes": axes})
+    if not axes:
+        return result, tangent
+    x, axis = merge_axes(x, axes)
+    if not typeof(x).shape[axis]:
+        return result, Zero.of(result)
+    tangent, _ = merge_axes(tangent, axes)
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
+        return rules.jvp[mul_p]((a[0], b[0]), (a[1], b[1]), out_dtype=None)
+
+    starts = [scalar_of(start, typeof(x).dtype) for start in (1, 0)]
+    return result, fold_by_halves(combine, (x, tangent), starts, axis)[1]
+
+
+def _batch_cumulative(primitive: Primitive) -> None:
+    def rule(values, axes, /, *, axis, reverse):
+        (own,) = axes
+        params = {"axis": axis + (axis >= own), "reverse": reverse}
+        return process(primitive, tuple(values), params), own
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
+    rules.batch(primitive)(rule)
+
+
+for _primitive in (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p):
+    _batch_cumulative(_primitive)

@@ -8,13 +8,22 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import canonicalize_dtype, default_dtype, issubdtype
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.comparing import lt_p, select_n_p
 from hlofront.primitives.converting import convert_element_type
+from hlofront.primitives.derivatives import (
+    aval_of_operand,
+    instantiate,
+    is_linear,
+    linear_in_first,
+    zeros_of,
+)
 from hlofront.primitives.elementwise import add_p
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.shaping import broadcast_in_dim, squeeze_p
@@ -152,6 +161,16 @@ def _(operand, *start_indices, slice_sizes):
     return ShapedArray(slice_sizes, operand.dtype, operand.weak_type)
 
 
+linear_in_first(dynamic_slice_p)
+
+
+@rules.transpose(dynamic_slice_p)
+def _(cotangent, operand, *start_indices, slice_sizes):
+    zeros = zeros_of(operand.aval)
+    result = process(dynamic_update_slice_p, (zeros, cotangent, *start_indices), {})
+    return [result, *[None] * len(start_indices)]
+
+
 @boundary
 def dynamic_slice_in_dim(
     operand: Any,
@@ -249,6 +268,28 @@ def _(operand, update, *start_indices):
     _check_indices("dynamic_update_slice", "start_indices", start_indices)
     weak = operand.weak_type and update.weak_type and all(i.weak_type for i in start_indices)
     return ShapedArray(operand.shape, operand.dtype, weak)
+
+
+@rules.jvp(dynamic_update_slice_p)
+def _(primals, tangents):
+    indices = primals[2:]
+    result = process(dynamic_update_slice_p, tuple(primals), {})
+    if type(tangents[0]) is Zero and type(tangents[1]) is Zero:
+        return result, Zero.of(result)
+    operands = [instantiate(tangent) for tangent in tangents[:2]]
+    return result, process(dynamic_update_slice_p, (*operands, *indices), {})
+
+
+@rules.transpose(dynamic_update_slice_p)
+def _(cotangent, operand, update, *start_indices):
+    kept = replaced = None
+    if is_linear(operand):
+        zeros = zeros_of(aval_of_operand(update))
+        kept = process(dynamic_update_slice_p, (cotangent, zeros, *start_indices), {})
+    if is_linear(update):
+        params = {"slice_sizes": update.aval.shape}
+        replaced = process(dynamic_slice_p, (cotangent, *start_indices), params)
+    return [kept, replaced, *[None] * len(start_indices)]
 
 
 @boundary

@@ -1,5 +1,7 @@
 """Primitives that act on each element: arithmetic, powers, exponentials, trigonometry, bits.
 
+How they differentiate is in elementwise_rules.py.
+
 Operands have one dtype. Their shapes are equal but for scalars, which fit any shape, and for sizes
 of one, which fit any size. All raise TypeError for dtypes that they do not accept, for operands of
 different dtypes, and for shapes that do not fit.
@@ -144,7 +146,8 @@ def _(x, y, *, out_dtype):
     check_dtype("mul", x.dtype, NUMBER, 0)
     check_dtype("mul", y.dtype, NUMBER, 1)
     shape = broadcast_shapes("mul", (x.shape, y.shape))
-    check_same_dtypes("mul", (x, y))
+    if out_dtype is None:
+        check_same_dtypes("mul", (x, y))
     return ShapedArray(
         shape, x.dtype if out_dtype is None else out_dtype, x.weak_type and y.weak_type
     )

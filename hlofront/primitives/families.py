@@ -11,6 +11,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives.batching import batch_elementwise
 
 # What dtypes an operation accepts, as NumPy's abstract scalar types.
 FLOAT = (np.floating,)
@@ -136,7 +137,7 @@ def elementwise_primitive(
     arity: int = 1,
     result_dtype: Callable[[Any], Any] | None = None,
 ) -> Primitive:
-    """Define a primitive that acts on each element of operands of one dtype.
+    """Define a primitive that acts on each element of operands of one dtype, and is batched so.
 
     Args:
       name: of the primitive.
@@ -162,6 +163,7 @@ def elementwise_primitive(
 
     rule.__name__ = rule.__qualname__ = f"{name}_infer"
     infer(primitive)(rule)
+    batch_elementwise(primitive)
     return primitive
 
 

@@ -7,11 +7,14 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import iinfo, issubdtype
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes, canonical_axes, canonical_shape, integers
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives.batching import move_axis, shifted
 from hlofront.primitives.comparing import lt_p, select_n_p
 from hlofront.primitives.elementwise import add_p, rem_p
 from hlofront.primitives.shaping import expand_dims
@@ -333,6 +336,99 @@ def check_batching_axes(
             f"{name.capitalize()} op requires operand batching dimensions and indices batching "
             f"dimensions to have the same shape, got {sizes} and {found}."
         )
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+# The transpose is in scattering.py.
+
+
+@rules.jvp(gather_p)
+def _(primals, tangents, **params):
+    result = process(gather_p, tuple(primals), params)
+    tangent = tangents[0]
+    if type(tangent) is Zero:
+        return result, Zero.of(result)
+    if params["fill_value"] is not None:
+        # What is filled in does not vary.
+        params = {**params, "fill_value": 0}
+    return result, process(gather_p, (tangent, primals[1]), params)
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+@rules.batch(gather_p)
+def _(
+    values,
+    axes,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+    fill_value,
+):
+    operand, indices = values
+    axis, indices_axis = axes
+    offset, collapsed, index_map, batching, indices_batching = dimension_numbers
+    if indices_axis is None:
+        # Slices are as long as the new axis, which becomes one of the result right after what
+        # comes before it in the slices.
+        left_out = {*collapsed, *batching}
+        before = sum(i not in left_out for i in range(axis))
+        result_axis = offset[before - 1] + 1 if before else 0
+        size = typeof(operand).shape[axis]
+        offset = with_axis(shifted(offset, result_axis), result_axis)
+    else:
+        rank = typeof(indices).ndim - 1
+        if indices_axis == rank:
+            # The last axis has to stay the last.
+            indices, indices_axis = move_axis(indices, rank, 0), 0
+        places = [i for i in range(rank - 1 + len(offset)) if i not in offset]
+        result_axis = places[indices_axis - 1] + 1 if indices_axis else 0
+        offset = shifted(offset, result_axis)
+        indices_batching = shifted(indices_batching, indices_axis)
+        if axis is None:
+            # Promises of each part are not true of all together.
+            indices_are_sorted = unique_indices = False
+        else:
+            size = min(typeof(operand).shape[axis], 1)
+    if axis is not None:
+        slice_sizes = (*slice_sizes[:axis], size, *slice_sizes[axis:])
+        collapsed, index_map = shifted(collapsed, axis), shifted(index_map, axis)
+        batching = shifted(batching, axis)
+        if indices_axis is not None:
+            batching, indices_batching = with_pair(batching, indices_batching, axis, indices_axis)
+    result = process(
+        gather_p,
+        (operand, indices),
+        {
+            "dimension_numbers": GatherDimensionNumbers(
+                offset, collapsed, index_map, batching, indices_batching
+            ),
+            "slice_sizes": slice_sizes,
+            "indices_are_sorted": indices_are_sorted,
+            "unique_indices": unique_indices,
+            "mode": mode,
+            "fill_value": fill_value,
+        },
+    )
+    return result, result_axis
+
+
+def with_axis(axes: Axes, axis: int) -> Axes:
+    """Ascending axes and one more."""
+    return tuple(sorted((*axes, axis)))
+
+
+def with_pair(batching: Axes, partners: Axes, axis: int, partner: int) -> tuple[Axes, Axes]:
+    """Ascending batching axes and one more, and the axes of the indices that go with them."""
+    place = sum(other < axis for other in batching)
+    return (
+        (*batching[:place], axis, *batching[place:]),
+        (*partners[:place], partner, *partners[place:]),
+    )
 
 
 # ---- one index per axis --------------------------------------------------------------------------

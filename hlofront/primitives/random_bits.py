@@ -7,12 +7,16 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
+from hlofront.core.rules import batch, infer
 from hlofront.core.trace import process
-from hlofront.primitives.shaping import refuse_sharding
+from hlofront.primitives.batching import move_axis
+from hlofront.primitives.derivatives import no_derivative, unknown_derivative
+from hlofront.primitives.dynamic_slicing import dynamic_update_slice
+from hlofront.primitives.shaping import expand_dims, refuse_sharding, squeeze
+from hlofront.primitives.slicing import slice_in_dim
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -96,6 +100,19 @@ def _(key, *, shape, dtype, algorithm, out_sharding):
     return [key.strip_weak_type(), ShapedArray(shape, dtype)]
 
 
+no_derivative(rng_bit_generator_p)
+
+
+@batch(rng_bit_generator_p)
+def _(values, axes, *, shape, **params):
+    keys = move_axis(values[0], axes[0], 0)
+    size = typeof(keys).shape[0]
+    # One generator makes the bits of all, from the first key: only that goes on.
+    first = squeeze(slice_in_dim(keys, 0, 1), (0,))
+    key, bits = process(rng_bit_generator_p, (first,), {"shape": (size, *shape), **params})
+    return [dynamic_update_slice(keys, expand_dims(key, (0,)), (0, 0)), bits], [0, 0]
+
+
 @boundary
 def rng_uniform(a, b, shape):
     """Random numbers between two bounds, from a state that the device keeps: no key, no seed.
@@ -132,3 +149,16 @@ def _(a, b, *, shape):
         )
     check_nonnegative("rng_uniform", "shape", shape)
     return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
+
+
+unknown_derivative(
+    rng_uniform_p, "draw between 0 and 1, and scale: a + (b - a) * lax.rng_uniform(0., 1., shape)."
+)
+
+
+@batch(rng_uniform_p)
+def _(values, axes, *, shape):
+    raise NotImplementedError(  # the class that JAX raises
+        "Batching rule for 'rng_uniform' not implemented: the bounds of one call are scalars. Draw "
+        "between 0 and 1, in a shape with the batch axis, and scale."
+    )

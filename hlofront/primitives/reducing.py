@@ -8,12 +8,26 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
-from hlofront.core.aval import ShapedArray
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives.batching import shifted
+from hlofront.primitives.comparing import eq
+from hlofront.primitives.converting import convert
+from hlofront.primitives.derivatives import derivative_from_result, linear, no_derivative
+from hlofront.primitives.elementwise import div, mul
 from hlofront.primitives.families import ANY, NUMBER, Kinds, check_dtype
-from hlofront.primitives.shaping import refuse_sharding
+from hlofront.primitives.shaping import (
+    broadcast_in_dim,
+    broadcast_in_dim_p,
+    expand_dims,
+    refuse_sharding,
+    reshape,
+    squeeze_p,
+    tile_p,
+)
 
 
 def check_axes(axes: Sequence[int], aval: ShapedArray, error: type[Exception] = ValueError) -> None:
@@ -257,3 +271,85 @@ def _infer_index(name: str, operand: ShapedArray, axes: Any, index_dtype: Any) -
             "Search their real or imaginary parts, or their absolute values."
         )
     return ShapedArray(without_axes(operand.shape, axes), index_dtype)
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+linear(reduce_sum_p)
+no_derivative(reduce_and_p, reduce_or_p, reduce_xor_p, argmin_p, argmax_p)
+
+
+def _sum_over(operand: Any, axes: tuple[int, ...]) -> Any:
+    return process(reduce_sum_p, (operand,), {"axes": axes, "out_sharding": None})
+
+
+@rules.transpose(reduce_sum_p)
+def _(cotangent, operand, *, axes, out_sharding):
+    shape = operand.aval.shape
+    kept = tuple([axis for axis in range(len(shape)) if axis not in axes])
+    return [broadcast_in_dim(cotangent, shape, kept)]
+
+
+@rules.transpose(broadcast_in_dim_p)
+def _(cotangent, operand, *, shape, broadcast_dimensions, sharding):
+    own = operand.aval.shape
+    kept, repeated = set(), []
+    for position, (size, axis) in enumerate(zip(own, broadcast_dimensions, strict=True)):
+        if size == shape[axis]:
+            kept.add(axis)
+        else:
+            repeated.append(position)
+    summed = tuple([axis for axis in range(len(shape)) if axis not in kept])
+    if all(shape[axis] == 1 for axis in summed):
+        # There was nothing but new axes of size one.
+        return [process(squeeze_p, (cotangent,), {"dimensions": summed}) if summed else cotangent]
+    total = _sum_over(cotangent, summed)
+    return [expand_dims(total, repeated) if repeated else total]
+
+
+@rules.transpose(tile_p)
+def _(cotangent, operand, *, reps):
+    shape = operand.aval.shape
+    # One axis counts the copies, the next one is within each.
+    split, copies = [], []
+    for size, times in zip(shape, reps, strict=True):
+        if times != 1:
+            copies.append(len(split))
+            split.append(times)
+        split.append(size)
+    return [_sum_over(reshape(cotangent, split), tuple(copies)) if copies else cotangent]
+
+
+def _extreme_tangent(tangent, result, operand, *, axes, **_):
+    """The mean of the tangents of all elements that are as great, or as small, as the result."""
+    shape = typeof(operand).shape
+    if typeof(result).shape:
+        kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
+        result = reshape(result, kept)
+    found = convert(eq(operand, result), typeof(tangent).dtype, False)
+    return div(_sum_over(mul(tangent, found), axes), _sum_over(found, axes))
+
+
+derivative_from_result(reduce_max_p, _extreme_tangent)
+derivative_from_result(reduce_min_p, _extreme_tangent)
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+def _batch_reduction(primitive: Primitive) -> None:
+    def rule(values, batch_axes, /, *, axes, **params):
+        (axis,) = batch_axes
+        axes = shifted(axes, axis)
+        result = process(primitive, tuple(values), {"axes": axes, **params})
+        return result, axis - sum(i < axis for i in axes)
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
+    rules.batch(primitive)(rule)
+
+
+for _primitive in (
+    *(reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p),
+    *(reduce_and_p, reduce_or_p, reduce_xor_p, argmin_p, argmax_p),
+):
+    _batch_reduction(_primitive)

@@ -1,17 +1,39 @@
 """scatter: an array with updates at computed places, set or combined with what is there."""
 
+import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from hlofront.base.caches import memoize
+from hlofront.base.dtypes import issubdtype
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes
 from hlofront.core.jaxpr import Equation, Jaxpr, Var
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
-from hlofront.primitives.elementwise import add_p, max_p, min_p, mul_p, sub_p
+from hlofront.primitives.batching import batch_size, move_axis, shifted, with_new_axis
+from hlofront.primitives.comparing import eq, gt, lt, ne, select
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import broadcasted_iota, full, full_like
+from hlofront.primitives.derivatives import instantiate, is_linear, zeros_of
+from hlofront.primitives.elementwise import (
+    add_p,
+    bitwise_not,
+    div,
+    max_p,
+    min_p,
+    mul,
+    mul_p,
+    neg,
+    sub_p,
+)
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.gathering import (
+    GatherDimensionNumbers,
     GatherScatterMode,
     canonical_numbers,
     check_batching_axes,
@@ -19,7 +41,11 @@ from hlofront.primitives.gathering import (
     check_index_dtype,
     check_indices,
     check_sorted_axes,
+    gather_p,
+    with_axis,
+    with_pair,
 )
+from hlofront.primitives.shaping import reshape
 
 
 class ScatterDimensionNumbers(NamedTuple):
@@ -222,3 +248,317 @@ def window_sizes(
         axis: update_shape[of_update]
         for axis, of_update in zip(kept, numbers.update_window_dims, strict=True)
     }
+
+
+# ---- what derivatives need -----------------------------------------------------------------------
+
+
+def _add_at(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
+    """scatter_add where another scatter with these parameters has its updates."""
+    program = update_program(add_p, typeof(operand).dtype)
+    params = {**params, "update_jaxpr": program, "update_consts": ()}
+    return process(scatter_add_p, (operand, indices, updates), params)
+
+
+def _read_at(
+    x: Any, indices: Any, update_shape: tuple[int, ...], params: dict[str, Any], *, zeros: bool
+) -> Any:
+    """The elements of x that updates of this shape would go to.
+
+    Args:
+      zeros: whether they are to be zeros for updates that are left out; else they are anything.
+    """
+    aval = typeof(x)
+    if not aval.size:
+        return zeros_of(aval.update(shape=update_shape))
+    numbers = params["dimension_numbers"]
+    mode = params["mode"]
+    if mode is not GatherScatterMode.CLIP and not zeros:
+        mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    windows = window_sizes(numbers, aval.shape, update_shape)
+    masked = mode is GatherScatterMode.FILL_OR_DROP
+    return process(
+        gather_p,
+        (x, indices),
+        {
+            "dimension_numbers": GatherDimensionNumbers(*numbers),
+            "slice_sizes": tuple([windows.get(axis, 1) for axis in range(aval.ndim)]),
+            "indices_are_sorted": params["indices_are_sorted"],
+            "unique_indices": params["unique_indices"],
+            "mode": mode,
+            "fill_value": 0 if masked else None,
+        },
+    )
+
+
+@rules.transpose(gather_p)
+def _(
+    cotangent,
+    operand,
+    indices,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+    fill_value,
+):
+    if mode is GatherScatterMode.ONE_HOT:
+        mode = GatherScatterMode.FILL_OR_DROP
+    params = {
+        "dimension_numbers": ScatterDimensionNumbers(*dimension_numbers),
+        "indices_are_sorted": indices_are_sorted,
+        "unique_indices": unique_indices,
+        "mode": mode,
+    }
+    return _add_at(zeros_of(operand.aval), indices, cotangent, params), None
+
+
+# ---- derivatives of scatter_add, scatter_sub -----------------------------------------------------
+
+
+def _sum_jvp(primitive: Primitive) -> None:
+    def rule(primals, tangents, **params):
+        operand, indices, updates = primals
+        result = process(primitive, (operand, indices, updates), params)
+        moved, _, summed = tangents
+        if type(summed) is Zero:
+            return result, moved
+        return result, process(primitive, (instantiate(moved), indices, summed), params)
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_jvp"
+    rules.jvp(primitive)(rule)
+
+
+_sum_jvp(scatter_add_p)
+_sum_jvp(scatter_sub_p)
+
+
+@rules.transpose(scatter_add_p)
+def _(cotangent, operand, indices, updates, **params):
+    return (
+        cotangent if is_linear(operand) else None,
+        None,
+        _read_at(cotangent, indices, updates.aval.shape, params, zeros=True)
+        if is_linear(updates)
+        else None,
+    )
+
+
+@rules.transpose(scatter_sub_p)
+def _(cotangent, operand, indices, updates, **params):
+    return (
+        cotangent if is_linear(operand) else None,
+        None,
+        neg(_read_at(cotangent, indices, updates.aval.shape, params, zeros=True))
+        if is_linear(updates)
+        else None,
+    )
+
+
+# ---- derivatives of scatter ----------------------------------------------------------------------
+
+
+@rules.jvp(scatter_p)
+def _(primals, tangents, **params):
+    if params["update_jaxpr"] is not None:
+        raise NotImplementedError(  # the class that JAX raises
+            "scatter_apply has no derivative. Gather the elements, apply the function to them, and "
+            "scatter what it returns."
+        )
+    operand, indices, updates = primals
+    moved, _, put = tangents
+    shape = typeof(updates).shape
+    scattered = _scattered_axes(params["dimension_numbers"], len(shape))
+    if params["unique_indices"] or math.prod([shape[axis] for axis in scattered]) <= 1:
+        result = process(scatter_p, (operand, indices, updates), params)
+        params = {**params, "unique_indices": True}
+        return result, process(scatter_p, (instantiate(moved), indices, instantiate(put)), params)
+    # Several updates may go to one place, and then it is not said which one is kept. To know, put
+    # numbers there as well; and to be sure that the same ones are kept, add up those kept.
+    numbers, unused = _numbered(shape, scattered)
+    there = full(typeof(operand).shape, unused)
+    there = process(scatter_p, (there, indices, numbers), params)
+    untouched = eq(there, unused)
+    kept = eq(_read_at(there, indices, shape, params, zeros=False), numbers)
+
+    # Of all numbers only -0.0 leaves each one as it is when it is added, -0.0 too.
+    complex_ = issubdtype(typeof(operand).dtype, np.complexfloating)
+    nothing = complex(-0.0, -0.0) if complex_ else -0.0
+    none, none_put = full_like(operand, nothing), full_like(updates, nothing)
+
+    def chosen(old: Any, new: Any) -> Any:
+        old = none if type(old) is Zero else select(untouched, old, none)
+        if type(new) is Zero:
+            return old
+        return _add_at(old, indices, select(kept, new, none_put), params)
+
+    return chosen(operand, updates), chosen(moved, put)
+
+
+def _scattered_axes(numbers: ScatterDimensionNumbers, ndim: int) -> list[int]:
+    """The axes of updates that are axes of the indices."""
+    return [axis for axis in range(ndim) if axis not in numbers.update_window_dims]
+
+
+def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Any, Any]:
+    """Different numbers for updates that may go to one place, and one more number."""
+    count = math.prod(shape)
+    dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
+    if len(scattered) == 1:
+        numbers = broadcasted_iota(dtype, shape, scattered[0])
+    else:
+        numbers = reshape(broadcasted_iota(dtype, (count,), 0), shape)
+    return numbers, dtype.type(np.iinfo(dtype).max)
+
+
+@rules.transpose(scatter_p)
+def _(cotangent, operand, indices, updates, **params):
+    if not params["unique_indices"]:
+        raise NotImplementedError(  # the class that JAX raises
+            "the transpose of scatter is known for unique_indices=True only: of several updates "
+            "to one place it is not said which one is kept."
+        )
+    aval = updates.aval if is_linear(updates) else typeof(updates)
+    of_operand = of_updates = None
+    if is_linear(operand):
+        zeros = zeros_of(aval)
+        of_operand = process(scatter_p, (cotangent, indices, zeros), params)
+    if is_linear(updates):
+        of_updates = _read_at(cotangent, indices, aval.shape, params, zeros=True)
+    return of_operand, None, of_updates
+
+
+# ---- derivatives of scatter_mul ------------------------------------------------------------------
+
+
+def _check_unique(unique_indices: bool) -> None:
+    if not unique_indices:
+        raise NotImplementedError(  # the class that JAX raises
+            "scatter_mul has derivatives with respect to its updates only where "
+            "unique_indices=True: say so if no two indices are the same."
+        )
+
+
+@rules.jvp(scatter_mul_p)
+def _(primals, tangents, **params):
+    operand, indices, updates = primals
+    result = process(scatter_mul_p, (operand, indices, updates), params)
+    moved, _, factors = tangents
+    if type(moved) is not Zero:
+        moved = process(scatter_mul_p, (moved, indices, updates), params)
+    if type(factors) is Zero:
+        return result, moved
+    _check_unique(params["unique_indices"])
+    if type(moved) is Zero:
+        return result, mul(operand, _add_at(instantiate(moved), indices, factors, params))
+    old = _read_at(operand, indices, typeof(updates).shape, params, zeros=False)
+    return result, _add_at(moved, indices, mul(old, factors), params)
+
+
+@rules.transpose(scatter_mul_p)
+def _(cotangent, operand, indices, updates, **params):
+    if is_linear(operand):
+        return process(scatter_mul_p, (cotangent, indices, updates), params), None, None
+    _check_unique(params["unique_indices"])
+    shape = updates.aval.shape
+    return None, None, _read_at(mul(cotangent, operand), indices, shape, params, zeros=True)
+
+
+# ---- derivatives of scatter_min, scatter_max -----------------------------------------------------
+
+
+def _extreme_jvp(primitive: Primitive, beyond: Any) -> None:
+    """The tangent is the mean of those of the operand and the updates that are the result.
+
+    `beyond` says of an element and the result that it was replaced: never of a NaN, so that
+    something is the result everywhere.
+    """
+
+    def rule(primals, tangents, **params):
+        operand, indices, updates = primals
+        result = process(primitive, (operand, indices, updates), params)
+        moved, _, taken = tangents
+        aval = typeof(operand)
+        ordered = not issubdtype(aval.dtype, np.complexfloating)
+        replaced = (beyond if ordered else ne)(result, operand)
+        stayed = convert(bitwise_not(replaced), aval.dtype, False)
+        there = _read_at(result, indices, typeof(updates).shape, params, zeros=False)
+        won = convert(eq(updates, there), aval.dtype, False)
+        count = _add_at(stayed, indices, won, params)
+        tangent: Any = None
+        if type(moved) is not Zero:
+            tangent = mul(moved, stayed)
+        if type(taken) is not Zero:
+            base = zeros_of(moved.aval) if tangent is None else tangent
+            tangent = _add_at(base, indices, mul(taken, won), params)
+        return result, div(tangent, count)
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_jvp"
+    rules.jvp(primitive)(rule)
+
+
+_extreme_jvp(scatter_max_p, gt)
+_extreme_jvp(scatter_min_p, lt)
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+def _batch(primitive: Primitive) -> None:
+    def rule(values, axes, *, dimension_numbers, **params):
+        operand, indices, updates = values
+        axis, indices_axis, updates_axis = axes
+        size = batch_size(values, axes)
+        window, inserted, index_map, batching, indices_batching = dimension_numbers
+        if indices_axis is None:
+            # The new axis is one of each single update. Its place among these is that among the
+            # operand's axes.
+            left_out = {*inserted, *batching}
+            if axis is None:
+                kept = [i for i in range(typeof(operand).ndim) if i not in left_out]
+                before = sum(i < updates_axis for i in window)
+                axis = kept[before - 1] + 1 if before else 0
+                operand = with_new_axis(operand, size, axis)
+            else:
+                before = sum(i not in left_out for i in range(axis))
+                place = window[before - 1] + 1 if before else 0
+                if updates_axis is None:
+                    updates, updates_axis = with_new_axis(updates, size, place), place
+                elif sum(i < updates_axis for i in window) != before:
+                    updates = move_axis(updates, updates_axis, place)
+                    updates_axis = place
+            window = with_axis(shifted(window, updates_axis), updates_axis)
+        else:
+            # The new axis is a batching axis. Its place among the indices' axes is that among those
+            # axes of the updates.
+            rank = typeof(indices).ndim - 1
+            scattered = [i for i in range(rank - 1 + len(window)) if i not in window]
+            if updates_axis is not None:
+                place = sum(i < updates_axis for i in scattered)
+            else:
+                place = 0 if indices_axis == rank else indices_axis
+                updates_axis = scattered[place - 1] + 1 if place else 0
+                updates = with_new_axis(updates, size, updates_axis)
+            indices = move_axis(indices, indices_axis, place)
+            if axis is None:
+                operand, axis = with_new_axis(operand, size), 0
+            window = shifted(window, updates_axis)
+            indices_batching = shifted(indices_batching, place)
+        inserted, index_map = shifted(inserted, axis), shifted(index_map, axis)
+        batching = shifted(batching, axis)
+        if indices_axis is not None:
+            batching, indices_batching = with_pair(batching, indices_batching, axis, place)
+        numbers = ScatterDimensionNumbers(window, inserted, index_map, batching, indices_batching)
+        params["dimension_numbers"] = numbers
+        return process(primitive, (operand, indices, updates), params), axis
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
+    rules.batch(primitive)(rule)
+
+
+for _primitive in (
+    *(scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p),
+):
+    _batch(_primitive)

@@ -9,6 +9,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import (
     canonical_axes,
@@ -20,6 +21,7 @@ from hlofront.core.dimensions import (
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives.derivatives import linear
 
 _ascending = tuple(tuple(range(n)) for n in range(33))
 
@@ -108,6 +110,26 @@ def _(operand, *, shape, broadcast_dimensions, sharding):
                 f"broadcast_dimensions {broadcast_dimensions}"
             )
     return ShapedArray(shape, operand.dtype, operand.weak_type)
+
+
+linear(broadcast_in_dim_p)
+
+
+@rules.batch(broadcast_in_dim_p)
+def _(values, axes, *, shape, broadcast_dimensions, sharding):
+    (operand,), (axis,) = values, axes
+    # After what the axis before it becomes, so that axes stay in order and nothing is moved.
+    place = broadcast_dimensions[axis - 1] + 1 if axis else 0
+    params = {
+        "shape": (*shape[:place], typeof(operand).shape[axis], *shape[place:]),
+        "broadcast_dimensions": (
+            *broadcast_dimensions[:axis],
+            place,
+            *[i + 1 for i in broadcast_dimensions[axis:]],
+        ),
+        "sharding": sharding,
+    }
+    return process(broadcast_in_dim_p, (operand,), params), place
 
 
 @boundary
@@ -225,6 +247,41 @@ def _(operand, *, new_sizes, dimensions, sharding):
     return ShapedArray(new_sizes, operand.dtype, operand.weak_type)
 
 
+@rules.transpose(reshape_p)
+def _(cotangent, operand, *, new_sizes, dimensions, sharding):
+    shape = operand.aval.shape
+    if dimensions is None:
+        return [reshape(cotangent, shape)]
+    as_read = reshape(cotangent, [shape[i] for i in dimensions])
+    return [transpose(as_read, inverse_permutation(dimensions))]
+
+
+linear(reshape_p)
+
+
+@rules.batch(reshape_p)
+def _(values, axes, *, new_sizes, dimensions, sharding):
+    (operand,), (axis,) = values, axes
+    shape = typeof(operand).shape
+    place = _where_split(new_sizes, math.prod(shape[:axis])) if dimensions is None else None
+    if place is None:
+        # The axis is read first.
+        order = range(len(shape) - 1) if dimensions is None else dimensions
+        dimensions, place = (axis, *[i + (i >= axis) for i in order]), 0
+    sizes = (*new_sizes[:place], shape[axis], *new_sizes[place:])
+    return reshape(operand, sizes, dimensions), place
+
+
+def _where_split(sizes: tuple[int, ...], elements: int) -> int | None:
+    """After how many of the sizes their product is this number of elements; None if never."""
+    product = 1
+    for count, size in enumerate(sizes):
+        if product == elements:
+            return count
+        product *= size
+    return len(sizes) if product == elements else None
+
+
 @boundary
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """Merge the axes from `start_dimension` up to, not including, `stop_dimension` into one.
@@ -284,6 +341,22 @@ def _(array, *, dimensions):
     return ShapedArray(left, array.dtype, array.weak_type)
 
 
+@rules.transpose(squeeze_p)
+def _(cotangent, array, *, dimensions):
+    return [expand_dims(cotangent, dimensions)]
+
+
+linear(squeeze_p)
+
+
+@rules.batch(squeeze_p)
+def _(values, axes, *, dimensions):
+    (array,), (axis,) = values, axes
+    shifted = tuple([i + (i >= axis) for i in dimensions])
+    before = sum(i < axis for i in shifted)
+    return process(squeeze_p, (array,), {"dimensions": shifted}), axis - before
+
+
 @boundary
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """Insert axes of size 1, at these positions of the result; negative ones count from its end.
@@ -332,6 +405,28 @@ def _(operand, *, permutation):
     return ShapedArray(tuple([shape[i] for i in permutation]), operand.dtype, operand.weak_type)
 
 
+def inverse_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes another one."""
+    inverse = [0] * len(permutation)
+    for new, old in enumerate(permutation):
+        inverse[old] = new
+    return tuple(inverse)
+
+
+@rules.transpose(transpose_p)
+def _(cotangent, operand, *, permutation):
+    return [transpose(cotangent, inverse_permutation(permutation))]
+
+
+linear(transpose_p)
+
+
+@rules.batch(transpose_p)
+def _(values, axes, *, permutation):
+    (operand,), (axis,) = values, axes
+    return transpose(operand, (axis, *[i + (i >= axis) for i in permutation])), 0
+
+
 rev_p = Primitive("rev")
 
 
@@ -356,6 +451,21 @@ def _(operand, *, dimensions):
             f"{dimensions} for operand ndim {operand.ndim}."
         )
     return operand
+
+
+@rules.transpose(rev_p)
+def _(cotangent, operand, *, dimensions):
+    return [process(rev_p, (cotangent,), {"dimensions": dimensions})]
+
+
+linear(rev_p)
+
+
+@rules.batch(rev_p)
+def _(values, axes, *, dimensions):
+    (axis,) = axes
+    shifted = tuple([i + (i >= axis) for i in dimensions])
+    return process(rev_p, tuple(values), {"dimensions": shifted}), axis
 
 
 # ---- tile ----------------------------------------------------------------------------------------
@@ -383,3 +493,12 @@ def _(operand, *, reps):
     check_nonnegative("tile", "reps", reps)
     shape = tuple([size * times for size, times in zip(operand.shape, reps, strict=True)])
     return ShapedArray(shape, operand.dtype, operand.weak_type)
+
+
+linear(tile_p)
+
+
+@rules.batch(tile_p)
+def _(values, axes, *, reps):
+    (axis,) = axes
+    return process(tile_p, tuple(values), {"reps": (*reps[:axis], 1, *reps[axis:])}), axis

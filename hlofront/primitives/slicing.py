@@ -1,17 +1,34 @@
 """Primitives that take arrays apart and put them together: slice, pad, concatenate, split."""
 
+import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from hlofront.base.boundary import boundary
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, check_nonnegative, integers
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import is_eager, process
+from hlofront.primitives.batching import with_new_axis, with_same_axis
+from hlofront.primitives.comparing import select_n
+from hlofront.primitives.creating import full, scalar_of
+from hlofront.primitives.derivatives import (
+    aval_of_operand,
+    instantiate,
+    is_linear,
+    linear,
+    zeros_of,
+)
+from hlofront.primitives.elementwise import sub
 from hlofront.primitives.families import check_same_dtypes
-from hlofront.primitives.shaping import squeeze_p
+from hlofront.primitives.reducing import reduce_sum
+from hlofront.primitives.shaping import ascending, broadcast_in_dim, expand_dims, squeeze_p
 
 # ---- slice ---------------------------------------------------------------------------------------
 
@@ -82,6 +99,39 @@ def _(operand, *, start_indices, limit_indices, strides):
     return ShapedArray(result, operand.dtype, operand.weak_type)
 
 
+linear(slice_p)
+
+
+@rules.transpose(slice_p)
+def _(cotangent, operand, *, start_indices, limit_indices, strides):
+    aval = operand.aval
+    steps = (1,) * aval.ndim if strides is None else strides
+    rows = []
+    for size, taken, start, step in zip(
+        aval.shape, typeof(cotangent).shape, start_indices, steps, strict=True
+    ):
+        end = start + step * (taken - 1) + 1 if taken else start
+        rows.append((start, size - end, step - 1))
+    return [_pad_with_zeros(cotangent, rows)]
+
+
+@rules.batch(slice_p)
+def _(values, axes, *, start_indices, limit_indices, strides):
+    (operand,), (axis,) = values, axes
+    size = typeof(operand).shape[axis]
+    params = {
+        "start_indices": _with_new(start_indices, axis, 0),
+        "limit_indices": _with_new(limit_indices, axis, size),
+        "strides": None if strides is None else _with_new(strides, axis, 1),
+    }
+    return process(slice_p, (operand,), params), axis
+
+
+def _with_new(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...]:
+    """These values, and that of a new axis."""
+    return (*values[:axis], value, *values[axis:])
+
+
 @boundary
 def slice_in_dim(
     operand: Any,
@@ -112,7 +162,7 @@ def slice_in_dim(
     )
 
 
-def with_entry(values: tuple[int, ...], axis: int, value: int) -> tuple[int, ...]:
+def with_entry(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...]:
     """These values, but for the one of an axis."""
     return (*values[:axis], value, *values[axis + 1 :])
 
@@ -207,6 +257,44 @@ def _(*operands, dimension):
     )
 
 
+@rules.jvp(concatenate_p)
+def _(operands, tangents, *, dimension):
+    result = process(concatenate_p, tuple(operands), {"dimension": dimension})
+    return result, _end_to_end(tangents, dimension)
+
+
+@rules.transpose(concatenate_p)
+def _(cotangent, *operands, dimension):
+    sizes = tuple([aval_of_operand(operand).shape[dimension] for operand in operands])
+    parts = process(split_p, (cotangent,), {"sizes": sizes, "axis": dimension})
+    return [p if is_linear(x) else None for p, x in zip(parts, operands, strict=True)]
+
+
+@rules.batch(concatenate_p)
+def _(values, axes, *, dimension):
+    values, axis = with_same_axis(values, axes)
+    return process(concatenate_p, values, {"dimension": dimension + (dimension >= axis)}), axis
+
+
+def _end_to_end(tangents: Sequence[Any], axis: int) -> Any:
+    """Tangents end to end, some of which are a Zero: neighbours are merged, the outer ones pad."""
+    present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
+    first, last = present[0], present[-1]
+    parts: list[Any] = []
+    for zero, group in itertools.groupby(tangents[first : last + 1], lambda x: type(x) is Zero):
+        aval = typeof(tangents[first])
+        if zero:
+            parts.append(zeros_of(aval.update(with_entry(aval.shape, axis, _extent(group, axis)))))
+        else:
+            parts += group
+    before, after = _extent(tangents[:first], axis), _extent(tangents[last + 1 :], axis)
+    return _pad_along(concatenate(parts, axis) if len(parts) > 1 else parts[0], axis, before, after)
+
+
+def _extent(zeros: Iterable[Any], axis: int) -> int:
+    return sum(zero.aval.shape[axis] for zero in zeros)
+
+
 stack_p = Primitive("stack")
 
 
@@ -249,6 +337,36 @@ def _(*operands, axis):
     )
 
 
+@rules.jvp(stack_p)
+def _(operands, tangents, *, axis):
+    return process(stack_p, tuple(operands), {"axis": axis}), _stacked(tangents, axis)
+
+
+@rules.transpose(stack_p)
+def _(cotangent, *operands, axis):
+    members = process(unstack_p, (cotangent,), {"axis": axis})
+    return [member if is_linear(x) else None for member, x in zip(members, operands, strict=True)]
+
+
+@rules.batch(stack_p)
+def _(values, axes, *, axis):
+    values, own = with_same_axis(values, axes)
+    return process(stack_p, values, {"axis": axis + (own <= axis)}), own + (own > axis)
+
+
+def _stacked(tangents: Sequence[Any], axis: int) -> Any:
+    """Tangents side by side, some of which are a Zero."""
+    present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
+    if len(present) == 1 < len(tangents):
+        (place,) = present
+        member = expand_dims(tangents[place], (axis,))
+        return _pad_along(member, axis, place, len(tangents) - 1 - place)
+    if len(present) < len(tangents):
+        zeros = zeros_of(typeof(tangents[present[0]]))
+        tangents = [zeros if type(tangent) is Zero else tangent for tangent in tangents]
+    return process(stack_p, tuple(tangents), {"axis": axis})
+
+
 unstack_p = Primitive("unstack", multiple_results=True)
 
 
@@ -267,6 +385,21 @@ def _(x, *, axis):
     shape = x.shape
     member = ShapedArray(shape[:axis] + shape[axis + 1 :], x.dtype, x.weak_type)
     return [member] * shape[axis]
+
+
+linear(unstack_p)
+
+
+@rules.transpose(unstack_p)
+def _(cotangents, x, *, axis):
+    return [_stacked(cotangents, axis)]
+
+
+@rules.batch(unstack_p)
+def _(values, axes, *, axis):
+    (own,) = axes
+    members = process(unstack_p, tuple(values), {"axis": axis + (axis >= own)})
+    return members, [own - (axis < own)] * len(members)
 
 
 split_p = Primitive("split", multiple_results=True)
@@ -300,6 +433,21 @@ def _(operand, *, sizes, axis):
         ShapedArray(with_entry(shape, axis, size), operand.dtype, operand.weak_type)
         for size in sizes
     ]
+
+
+linear(split_p)
+
+
+@rules.transpose(split_p)
+def _(cotangents, operand, *, sizes, axis):
+    return [_end_to_end(cotangents, axis)]
+
+
+@rules.batch(split_p)
+def _(values, axes, *, sizes, axis):
+    (own,) = axes
+    params = {"sizes": sizes, "axis": axis + (axis >= own)}
+    return process(split_p, tuple(values), params), [own] * len(sizes)
 
 
 # ---- pad -----------------------------------------------------------------------------------------
@@ -372,3 +520,70 @@ def _(operand, padding_value, *, padding_config):
             f"padding_config {padding_config} and operand shape {operand.shape}"
         )
     return ShapedArray(shape, operand.dtype, operand.weak_type and padding_value.weak_type)
+
+
+@rules.jvp(pad_p)
+def _(primals, tangents, *, padding_config):
+    result = process(pad_p, tuple(primals), {"padding_config": padding_config})
+    tangent, value_tangent = tangents
+    if type(value_tangent) is Zero:
+        aval = value_tangent.aval
+        value_tangent = scalar_of(0, aval.dtype, aval.weak_type)
+    operands = (instantiate(tangent), value_tangent)
+    return result, process(pad_p, operands, {"padding_config": padding_config})
+
+
+def _pad_with_zeros(operand: Any, rows: Any) -> Any:
+    """pad with zeros of the operand's type; the operand itself where nothing changes."""
+    rows = tuple(rows)
+    if not any(map(any, rows)):
+        return operand
+    aval = typeof(operand)
+    zero = scalar_of(0, aval.dtype, aval.weak_type)
+    return process(pad_p, (operand, zero), {"padding_config": rows})
+
+
+def _pad_along(operand: Any, axis: int, before: int, after: int) -> Any:
+    nothing = ((0, 0, 0),) * typeof(operand).ndim
+    return _pad_with_zeros(operand, with_entry(nothing, axis, (before, after, 0)))
+
+
+@rules.transpose(pad_p)
+def _(cotangent, operand, padding_value, *, padding_config):
+    inside = _without_padding(cotangent, padding_config)
+    outside = None
+    if is_linear(padding_value):
+        axes = ascending(len(padding_config))
+        outside = sub(reduce_sum(cotangent, axes), reduce_sum(inside, axes))
+    return [inside if is_linear(operand) else None, outside]
+
+
+def _without_padding(cotangent: Any, rows: PaddingConfig) -> Any:
+    """The elements that come from the operand of pad; zeros for those that were cut off."""
+    starts, limits = [0] * len(rows), list(typeof(cotangent).shape)
+    if any(before < 0 or after < 0 for before, after, _ in rows):
+        cotangent = _pad_with_zeros(cotangent, [(-row[0], -row[1], 0) for row in rows])
+        limits = list(typeof(cotangent).shape)
+    else:
+        starts = [before for before, _, _ in rows]
+        limits = [limit - after for limit, (_, after, _) in zip(limits, rows, strict=True)]
+    steps = [between + 1 for _, _, between in rows]
+    if tuple(limits) == typeof(cotangent).shape and not any(starts) and set(steps) <= {1}:
+        return cotangent
+    return slice(cotangent, starts, limits, steps)
+
+
+@rules.batch(pad_p)
+def _(values, axes, *, padding_config):
+    (operand, value), (axis, value_axis) = values, axes
+    if value_axis is not None and axis is None:
+        axis = 0
+        operand = with_new_axis(operand, typeof(value).shape[0])
+    params = {"padding_config": _with_new(padding_config, axis, (0, 0, 0))}
+    if value_axis is None:
+        return process(pad_p, (operand, value), params), axis
+    aval = typeof(operand)
+    result = process(pad_p, (operand, scalar_of(0, aval.dtype)), params)
+    inside = process(pad_p, (full(aval.shape, True), np.False_), params)
+    outside = broadcast_in_dim(value, typeof(result).shape, (axis,))
+    return select_n(inside, outside, result), axis

@@ -2,17 +2,24 @@
 
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.fast_parts import approx_top_k_size
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives.batching import with_same_axis
+from hlofront.primitives.creating import broadcasted_iota
+from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from hlofront.primitives.shaping import expand_dims
 
 sort_p = Primitive("sort", multiple_results=True)
 
@@ -231,3 +238,89 @@ def _(
         )
     shape = _resized(operand.shape, axis, k)
     return [operand.update(shape=shape), ShapedArray(shape, np.dtype(np.int32))]
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def _take_along(x: Any, places: Any, axis: int, unique: bool = True) -> Any:
+    """The elements of x at places along an axis, each where it is along the others.
+
+    `places` has a last axis of size one.
+    """
+    shape = typeof(x).shape
+    others = tuple([i for i in range(len(shape)) if i != axis])
+    numbers = GatherDimensionNumbers(
+        offset_dims=(),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+        operand_batching_dims=others,
+        start_indices_batching_dims=others,
+    )
+    return gather(
+        x,
+        places,
+        numbers,
+        tuple([min(size, 1) for size in shape]),
+        unique_indices=unique,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+
+
+@rules.jvp(sort_p)
+def _(operands, tangents, **params):
+    # Where each element was is sorted with them.
+    axis, shape = params["dimension"], typeof(operands[0]).shape
+    iota = broadcasted_iota(np.uint32, shape, axis)
+    *results, places = process(sort_p, (*operands, iota), params)
+    places = expand_dims(places, (len(shape),))
+    return results, [
+        Zero.of(result) if type(tangent) is Zero else _take_along(tangent, places, axis)
+        for result, tangent in zip(results, tangents, strict=True)
+    ]
+
+
+@rules.jvp(top_k_p)
+def _(primals, tangents, *, k, axis):
+    results = process(top_k_p, tuple(primals), {"k": k, "axis": axis})
+    places = expand_dims(results[1], (typeof(results[1]).ndim,))
+    return results, [_take_along(tangents[0], places, axis), Zero.of(results[1])]
+
+
+@rules.jvp(approx_top_k_p)
+def _(primals, tangents, **params):
+    results = process(approx_top_k_p, tuple(primals), params)
+    ndim = typeof(results[1]).ndim
+    axis = canonical_axis(params["reduction_dimension"], ndim)
+    places = expand_dims(results[1], (ndim,))
+    # Candidates that were not found may repeat an index.
+    tangent = _take_along(tangents[0], places, axis, unique=params["aggregate_to_topk"])
+    return results, [tangent, Zero.of(results[1])]
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+@rules.batch(sort_p)
+def _(values, axes, *, dimension, is_stable, num_keys):
+    operands, axis = with_same_axis(values, axes)
+    params = {
+        "dimension": dimension + (dimension >= axis),
+        "is_stable": is_stable,
+        "num_keys": num_keys,
+    }
+    return process(sort_p, operands, params), [axis] * len(operands)
+
+
+@rules.batch(top_k_p)
+def _(values, axes, *, k, axis):
+    (own,) = axes
+    return process(top_k_p, tuple(values), {"k": k, "axis": axis + (axis >= own)}), [own, own]
+
+
+@rules.batch(approx_top_k_p)
+def _(values, axes, *, reduction_dimension, **params):
+    (own,) = axes
+    axis = canonical_axis(reduction_dimension, typeof(values[0]).ndim - 1)
+    params["reduction_dimension"] = axis + (axis >= own)
+    return process(approx_top_k_p, tuple(values), params), [own, own]

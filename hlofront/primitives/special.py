@@ -1,6 +1,24 @@
 """Primitives of special functions: gamma, beta, error function, Bessel, zeta."""
 
+import math
+
 from hlofront.core.trace import process
+from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.creating import constant_like, scalar_like
+from hlofront.primitives.derivatives import derivative, unknown_derivative
+from hlofront.primitives.elementwise import (
+    add,
+    div,
+    exp,
+    log,
+    log1p,
+    mul,
+    neg,
+    sign,
+    square,
+    sub,
+)
+from hlofront.primitives.elementwise_rules import slope
 from hlofront.primitives.families import FLOAT, elementwise_primitive, unary
 
 erf_p, erf = unary("erf", FLOAT, "Elementwise error function.")
@@ -20,6 +38,32 @@ bessel_i1e_p, bessel_i1e = unary(
     FLOAT,
     "Elementwise modified Bessel function of the first kind and order 1, times exp(-|x|).",
 )
+
+
+slope(erf_p, lambda result, x: _bell(x, 2 / math.sqrt(math.pi)))
+slope(erfc_p, lambda result, x: _bell(x, -2 / math.sqrt(math.pi)))
+slope(
+    erf_inv_p,
+    lambda result, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), exp(square(result))),
+)
+slope(lgamma_p, lambda result, x: digamma(x))
+slope(digamma_p, lambda result, x: polygamma(scalar_like(x, 1), x))
+slope(bessel_i0e_p, lambda result, x: sub(bessel_i1e(x), mul(sign(x), result)))
+
+
+def _bell(x, scale):
+    return mul(scalar_like(x, scale), exp(neg(square(x))))
+
+
+def _slope_of_bessel_i1e(result, x):
+    # Where x is zero, 1 divides instead, so that the derivative of the slope is sound there too.
+    is_zero = eq(x, scalar_like(x, 0))
+    divisor = select_n(is_zero, x, constant_like(x, 1))
+    found = sub(sub(bessel_i0e(x), mul(sign(x), result)), div(result, divisor))
+    return select_n(is_zero, found, constant_like(x, 0.5))
+
+
+slope(bessel_i1e_p, _slope_of_bessel_i1e)
 
 polygamma_p = elementwise_primitive("polygamma", FLOAT, 2)
 zeta_p = elementwise_primitive("zeta", FLOAT, 2)
@@ -75,3 +119,69 @@ def betainc(a, b, x):
     NaN where a or b is not positive, or x is not in [0, 1].
     """
     return process(regularized_incomplete_beta_p, (a, b, x), {})
+
+
+# ---- derivatives of those of several operands ----------------------------------------------------
+
+
+def _change_by_order(t, m, x):
+    raise ValueError(  # the class that JAX raises
+        "polygamma gradient with respect to m is not supported: m is the order of a derivative, a "
+        "whole number. Differentiate with respect to x, or give lax.stop_gradient(m)."
+    )
+
+
+derivative(
+    polygamma_p,
+    _change_by_order,
+    lambda t, m, x: mul(t, polygamma(add(m, scalar_like(m, 1)), x)),
+)
+unknown_derivative(
+    zeta_p,
+    "use lax.polygamma, which has one, for whole x; or give lax.stop_gradient of both operands.",
+)
+
+
+def _gamma_density(a, x):
+    """The density of the gamma distribution: the derivative of igamma in x."""
+    power = mul(sub(a, scalar_like(a, 1)), log(x))
+    return exp(sub(sub(power, x), lgamma(a)))
+
+
+derivative(
+    igamma_p,
+    lambda t, a, x: mul(t, igamma_grad_a(a, x)),
+    lambda t, a, x: mul(t, _gamma_density(a, x)),
+)
+derivative(
+    igammac_p,
+    lambda t, a, x: neg(mul(t, igamma_grad_a(a, x))),
+    lambda t, a, x: neg(mul(t, _gamma_density(a, x))),
+)
+unknown_derivative(
+    igamma_grad_a_p,
+    "igamma is differentiable once in a. Give lax.stop_gradient(a) to the function inside.",
+)
+
+
+def _change_by_shape(t, a, b, x):
+    raise ValueError(  # the class that JAX raises
+        "Betainc gradient with respect to a and b not supported. Differentiate with respect to x, "
+        "or give lax.stop_gradient(a) and lax.stop_gradient(b)."
+    )
+
+
+def _beta_density(a, b, x):
+    """The density of the beta distribution: the derivative of betainc in x."""
+    powers = add(
+        mul(sub(b, scalar_like(b, 1)), log1p(neg(x))), mul(sub(a, scalar_like(a, 1)), log(x))
+    )
+    return exp(sub(powers, sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))))
+
+
+derivative(
+    regularized_incomplete_beta_p,
+    _change_by_shape,
+    _change_by_shape,
+    lambda t, a, b, x: mul(t, _beta_density(a, b, x)),
+)

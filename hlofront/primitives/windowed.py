@@ -7,11 +7,17 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives.batching import with_same_axis
+from hlofront.primitives.comparing import ge_p, le_p
+from hlofront.primitives.derivatives import derivative, linear, linear_in_first
+from hlofront.primitives.reducing import greatest_value, least_value
+from hlofront.primitives.slicing import pad, slice
 
 Pads = tuple[tuple[int, int], ...]
 
@@ -305,3 +311,110 @@ def _(tangents, operand, *, select_prim, **windows):
         )
     shape = window_output_shape("select_and_gather_add", operand.shape, Windows(**windows))
     return ShapedArray(shape, operand.dtype)
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+linear(reduce_window_sum_p)
+
+
+@rules.transpose(reduce_window_sum_p)
+def _(cotangent, operand, **params):
+    windows = Windows(**params)
+    # Each element gets the cotangents of the windows that it lies in. They lie as far from each
+    # other as the windows did, and it looks for them where its neighbours looked for it.
+    padding = []
+    for size, count, extent, stride, (before, _), base_dilation, holes in zip(
+        operand.aval.shape, typeof(cotangent).shape, *windows, strict=True
+    ):
+        reach = dilated(extent, holes) - 1
+        low = reach - before
+        needed = dilated(size, base_dilation) + reach
+        padding.append((low, needed - low - dilated(count, stride)))
+    transposed = windows._replace(
+        window_strides=windows.base_dilation,
+        padding=tuple(padding),
+        base_dilation=windows.window_strides,
+    )
+    return [process(reduce_window_sum_p, (cotangent,), transposed._asdict())]
+
+
+def _of_selected(select: Primitive) -> Callable[..., Any]:
+    return lambda tangent, operand, **windows: process(
+        select_and_gather_add_p, (tangent, operand), {"select_prim": select, **windows}
+    )
+
+
+derivative(reduce_window_max_p, _of_selected(ge_p))
+derivative(reduce_window_min_p, _of_selected(le_p))
+
+
+# What is selected does not vary with the operand that it is looked for in.
+linear_in_first(select_and_gather_add_p)
+linear_in_first(select_and_scatter_add_p)
+
+
+@rules.transpose(select_and_gather_add_p)
+def _(cotangent, tangents, operand, *, select_prim, **params):
+    windows = Windows(**params)
+    if any(holes != 1 for holes in windows.window_dilation):
+        raise NotImplementedError(  # the class that JAX raises
+            "VJP not implemented for select_and_gather (MaxPool) with window dilation, got "
+            f"window_dilation={windows.window_dilation}: differentiate it forward, with jvp or "
+            "jacfwd, or take the maximum of slices."
+        )
+    rows = tuple([(0, 0, dilation - 1) for dilation in windows.base_dilation])
+    spread = any(between for _, _, between in rows)
+    if spread:
+        # Where there is no element, nothing is selected.
+        dtype = typeof(operand).dtype
+        nothing = (least_value if select_prim is ge_p else greatest_value)(dtype)
+        operand = pad(operand, nothing[()], rows)
+    params = {
+        "select_prim": select_prim,
+        "window_dimensions": windows.window_dimensions,
+        "window_strides": windows.window_strides,
+        "padding": windows.padding,
+    }
+    result = process(select_and_scatter_add_p, (cotangent, operand), params)
+    if spread:
+        shape = typeof(result).shape
+        result = slice(result, (0,) * len(shape), shape, windows.base_dilation)
+    return [result, None]
+
+
+@rules.transpose(select_and_scatter_add_p)
+def _(cotangent, source, operand, **params):
+    ones = (1,) * typeof(operand).ndim
+    params = {**params, "base_dilation": ones, "window_dilation": ones}
+    return [process(select_and_gather_add_p, (cotangent, operand), params), None]
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+def batched_windows(windows: dict[str, Any], axis: int) -> dict[str, Any]:
+    """Parameters of windows, some of those of `Windows`, that have size one along a new axis."""
+    return {
+        name: (*values[:axis], (0, 0) if name == "padding" else 1, *values[axis:])
+        for name, values in windows.items()
+    }
+
+
+def _batch(primitive: Primitive) -> None:
+    def rule(values, axes, *, select_prim=None, **windows):
+        values, axis = with_same_axis(values, axes)
+        params = batched_windows(windows, axis)
+        if select_prim is not None:
+            params["select_prim"] = select_prim
+        return process(primitive, values, params), axis
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
+    rules.batch(primitive)(rule)
+
+
+for _primitive in (
+    *(reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p),
+    *(select_and_scatter_add_p, select_and_gather_add_p),
+):
+    _batch(_primitive)

@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlofront.bridge.client import result_handler
+from hlofront.core.aval import token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import compile as pjrt_compile
+from hlofront.primitives.barriers import Token
+from hlofront.runtime import host_calls
 from hlofront.runtime.placement import on_device, put
 
 if TYPE_CHECKING:
@@ -33,8 +36,10 @@ class Executable:
         "loaded",
         "module",
         "out_avals",
+        "plain",
         "program",
         "sharding",
+        "unordered",
     )
 
     def __init__(
@@ -47,8 +52,9 @@ class Executable:
         compiler_options: dict[str, Any] | None = None,
     ):
         options = pjrt_compile.compile_options([device], compiler_options)
+        callbacks = [host_calls.host_function(call) for call in module.callbacks]
         self.loaded = pjrt_compile.compile_module(
-            client, module.ir_module, [device], options, module.callbacks
+            client, module.ir_module, [device], options, callbacks
         )
         self.program = program
         self.module = module
@@ -60,18 +66,54 @@ class Executable:
         self.out_avals = program.out_avals
         sharding = self.sharding = on_device(device)
         self.const_args = [put(value, aval, device, committed) for value, aval in module.const_args]
-        self.handlers = [result_handler(aval, sharding, committed) for aval in self.out_avals]
+        self.handlers = [
+            host_calls.token_handler(device)
+            if aval == token_aval
+            else result_handler(aval, sharding, committed)
+            for aval in self.out_avals
+        ]
+        self.unordered = any(e.on_host and not e.ordered for e in program.effects)
+        self.plain = not (
+            self.unordered
+            or module.ordered
+            or token_aval in self.out_avals
+            or token_aval in self.kept_avals
+        )
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Execute on flat arguments: arrays of any device, or values of the host."""
+        if not self.plain:
+            return self._run_with_tokens(args)
         buffers = list(self.const_args)
         for position, aval in zip(self.kept, self.kept_avals, strict=True):
             buffers.append(put(args[position], aval, self.device, self.committed))
         return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
 
+    def _run_with_tokens(self, args: Sequence[Any]) -> list[Any]:
+        """Execute in order with other programs of these effects, and let others wait for it."""
+        device, ordered = self.device, self.module.ordered
+        buffers = [*host_calls.take_tokens(ordered, device), *self.const_args]
+        for position, aval in zip(self.kept, self.kept_avals, strict=True):
+            x = args[position]
+            if aval == token_aval:
+                buffers.append(host_calls.new_token(device) if x.array is None else x.array)
+            else:
+                buffers.append(put(x, aval, device, self.committed))
+        handlers = [host_calls.token_handler(device)] * len(ordered) + self.handlers
+        executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
+        if self.unordered:
+            host_calls.keep_running(executed.consume_token())
+        results = executed.consume_with_handlers(handlers)
+        host_calls.keep_tokens(ordered, device, results[: len(ordered)])
+        return [
+            Token(x) if aval == token_aval else x
+            for x, aval in zip(results[len(ordered) :], self.out_avals, strict=True)
+        ]
+
     def fast_path(self, out_tree: Any, argument_count: int) -> FastPath | None:
         """What lets jaxlib run the next call like this one without Python."""
-        if self.module.callbacks:
+        # C++ would neither hand tokens on nor keep those that others wait for.
+        if not self.plain:
             return None
         sharding = self.sharding
         kept = set(self.kept)

@@ -166,11 +166,14 @@ class Jitted(Function):
         program = traced.program
         if self.inline:
             return eval_jaxpr(program.jaxpr, program.consts, *leaves)
+        program, captured = traced.opened()
+        donated = traced.donated or (False,) * len(leaves)
         return jit_p.bind(
+            *captured,
             *leaves,
             name=self.name,
             jaxpr=program,
-            donated_invars=traced.donated or (False,) * len(leaves),
+            donated_invars=(False,) * len(captured) + donated,
             keep_unused=self.keep_unused,
             inline=self.inline,
             compiler_options_kvs=self.compiler_options,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hlofront.base import events
 from hlofront.base.events import timed
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.higher_order.jit_call import split_captured
 from hlofront.pjrt.compile import mlir_lock
 from hlofront.runtime.executable import Executable
 from hlofront.transforms.arguments import ArgumentPlan
@@ -37,7 +38,7 @@ class Function:
 class TracedProgram:
     """A function written down for one kind of arguments."""
 
-    __slots__ = ("donated", "in_tree", "out_tree", "program")
+    __slots__ = ("_opened", "donated", "in_tree", "out_tree", "program")
 
     program: ClosedJaxpr
     in_tree: Any
@@ -50,6 +51,17 @@ class TracedProgram:
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.donated = donated
+        self._opened: tuple[ClosedJaxpr, list[Any]] | None = None
+
+    def opened(self) -> tuple[ClosedJaxpr, list[Any]]:
+        """The program with values of enclosing functions as its first inputs, and those values.
+
+        It is opened once: all calls share it, in programs and in what is lowered.
+        """
+        found = self._opened
+        if found is None:
+            found = self._opened = split_captured(self.program)
+        return found
 
 
 _making = threading.RLock()

@@ -20,6 +20,8 @@ import ml_dtypes
 import numpy as np
 
 ALL: list["Sample"] = []
+# An error's class, and words that its message has.
+Refusal = tuple[type[Exception], str]
 
 
 class Spec:
@@ -83,6 +85,8 @@ class Sample:
         name: str,
         unlike_jax: str | None,
         ulps: int | None,
+        not_smooth: str | None,
+        refused: dict[str, "Refusal"],
         file: str,
     ):
         self.function = function
@@ -92,6 +96,8 @@ class Sample:
         self.name = name
         self.unlike_jax = unlike_jax
         self.ulps = ulps
+        self.not_smooth = not_smooth
+        self.refused = refused
         self.file = file
 
     def values(self) -> list[Any]:
@@ -113,6 +119,11 @@ def sample(
     name: str | None = None,
     unlike_jax: str | None = None,
     ulps: int | None = None,
+    not_smooth: str | None = None,
+    not_differentiable: Refusal | None = None,
+    not_transposed: Refusal | None = None,
+    not_twice: Refusal | None = None,
+    not_batched: Refusal | None = None,
     **params: Any,
 ) -> None:
     """Register a sample.
@@ -123,6 +134,12 @@ def sample(
       name: of the sample, where that of the function with its operands is not distinct.
       unlike_jax: why values differ from jax's, where they should.
       ulps: how many units in the last place results may be off, where that is more than usual.
+      not_smooth: why numerical differences say nothing of the derivative: ties, steps.
+      not_differentiable: what `jvp` raises, where it refuses as jax does: the class, and words of
+        the message.
+      not_transposed: what `vjp` raises, where `jvp` does not refuse.
+      not_twice: what derivatives of derivatives raise, where the first ones do not refuse.
+      not_batched: what `vmap` raises.
       params: given to the function by name.
     """
     if name is None:
@@ -131,7 +148,19 @@ def sample(
         name = f"{function.__name__}({', '.join(shown)})"
     # The file that calls us; files may import one another.
     file = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
-    ALL.append(Sample(function, operands, params, reference, name[:150], unlike_jax, ulps, file))
+    refused = {
+        "jvp": not_differentiable,
+        "vjp": not_transposed,
+        "twice": not_twice,
+        "vmap": not_batched,
+    }
+    ALL.append(
+        Sample(
+            *(function, operands, params, reference, name[:150], unlike_jax, ulps, not_smooth),
+            {what: refusal for what, refusal in refused.items() if refusal},
+            file,
+        )
+    )
 
 
 def _shown(x: Any) -> str:

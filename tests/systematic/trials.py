@@ -58,6 +58,54 @@ def needs_x64(sample: Any) -> bool:
     )
 
 
+# Options of XLA's that compile several times as fast, to programs that run as well.
+COMPILES_FAST = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+
+
+class Together:
+    """Functions that are compiled as one program; those that cannot be, without the others."""
+
+    def __init__(self, functions: list[Any], x64: bool, jax: Any):
+        self.functions = functions
+        self.x64 = x64
+        self.jax = jax
+        self.groups = [self._compiled(list(range(len(functions))))] if functions else []
+        # By a function's place: what it raises.
+        self.errors: dict[int, Exception] = {}
+
+    def _compiled(self, places: list[int]) -> tuple[list[int], Any]:
+        def together(all_arguments):
+            return [
+                self.functions[place](*arguments)
+                for place, arguments in zip(places, all_arguments, strict=True)
+            ]
+
+        return places, self.jax.jit(together, compiler_options=COMPILES_FAST)
+
+    def __call__(self, all_arguments: list[Any]) -> list[Any]:
+        """Each function's results of its arguments, as NumPy's arrays, or what it raises."""
+        found: dict[int, Any] = {}
+        waiting, self.groups = self.groups[::-1], []
+        with quiet(), self.jax.enable_x64(self.x64):
+            while waiting:
+                group = places, program = waiting.pop()
+                try:
+                    results = program([all_arguments[place] for place in places])
+                except Exception as error:
+                    middle = len(places) // 2
+                    if not middle:
+                        self.errors[places[0]] = error
+                    else:
+                        waiting += [
+                            self._compiled(places[middle:]),
+                            self._compiled(places[:middle]),
+                        ]
+                    continue
+                self.groups.append(group)
+                found.update(zip(places, results, strict=True))
+        return [self.errors.get(i) or found[i] for i in range(len(self.functions))]
+
+
 def describe(result: Any, jax: Any) -> list[tuple[Any, ...]]:
     """(shape, dtype, weak, value) of each array of a result."""
     return [

@@ -1,0 +1,52 @@
+"""What fails on the host while a program runs, and jaxlib's error for it, brought together.
+
+A host function that a program calls may fail in any thread, long before the error is seen: when a
+result is waited for or read, or the next program uses it. jaxlib carries nothing but text from one
+place to the other. So the text names the exception by number, and jaxlib's errors look it up.
+"""
+
+import itertools
+import re
+from typing import Any
+
+from hlofront.bridge import state
+
+JaxRuntimeError = state.JaxRuntimeError
+
+# number -> (the exception, what to say of it). The oldest go, as they hold on to their frames.
+_failures: dict[int, tuple[BaseException, str]] = {}
+_MOST_KEPT = 64
+_numbers = itertools.count()
+_REPORT = re.compile(r"(?:Traceback \(most recent call last\):.*?)?<host failure (\d+)>", re.DOTALL)
+
+
+class HostFailure(Exception):
+    """What a host function raises to jaxlib in place of an exception that is kept here."""
+
+
+def kept(error: BaseException, text: str) -> HostFailure:
+    """What to raise to jaxlib, so that its error says `text` and has `error` as its cause."""
+    number = next(_numbers)
+    _failures[number] = (error, text)
+    while len(_failures) > _MOST_KEPT:
+        _failures.pop(next(iter(_failures)), None)
+    return HostFailure(f"<host failure {number}>")
+
+
+# Since 0.10 it takes a code as well, and works out what it says then.
+_construct = JaxRuntimeError.__init__
+
+
+def _explained(self: Any, *args: Any, **kwargs: Any) -> None:
+    """The constructor of jaxlib's errors: one that reports a kept failure gets it as its cause."""
+    found = _REPORT.search(args[0]) if args and isinstance(args[0], str) else None
+    failure = _failures.get(int(found[1])) if found else None
+    if found and failure:
+        error, text = failure
+        args = (args[0][: found.start()] + text, *args[1:])
+        self.args = args[:1]
+        self.__cause__ = error
+    _construct(self, *args, **kwargs)
+
+
+JaxRuntimeError.__init__ = _explained

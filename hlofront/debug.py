@@ -1,0 +1,10 @@
+"""jax.debug: values of a program, shown while it runs."""
+
+from hlofront.primitives.callbacks import DebugEffect as DebugEffect
+from hlofront.primitives.callbacks import OrderedDebugEffect as OrderedDebugEffect
+from hlofront.runtime.breakpoints import breakpoint as breakpoint
+from hlofront.runtime.debugging import debug_callback as callback
+from hlofront.runtime.debugging import debug_log as log
+from hlofront.runtime.debugging import debug_print as print
+
+__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "log", "print"]

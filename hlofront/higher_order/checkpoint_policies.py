@@ -1,0 +1,223 @@
+"""Which values a checkpointed function keeps: policies, names for values, and what is saved."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.core.aval import is_value
+from hlofront.core.jaxpr import Equation
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import batch, infer
+from hlofront.core.trace import process
+from hlofront.primitives.contracting import dot_general_p
+from hlofront.primitives.convolving import conv_general_dilated_p
+from hlofront.primitives.derivatives import linear
+
+# ---- answers of a policy -------------------------------------------------------------------------
+
+
+class _Answer:
+    __slots__ = ("_name", "_truth")
+
+    def __init__(self, name: str, truth: bool):
+        self._name = name
+        self._truth = truth
+
+    def __bool__(self):
+        return self._truth
+
+    def __repr__(self):
+        return self._name
+
+
+Recompute = _Answer("Recompute", False)
+Saveable = _Answer("Saveable", True)
+
+
+class Offloadable:
+    """A policy's answer: keep the value, in another memory.
+
+    Args:
+      src: the kind of memory where it is, as "device".
+      dst: the kind where it waits, as "pinned_host".
+    """
+
+    __slots__ = ("dst", "src")
+
+    def __init__(self, src: Any, dst: Any):
+        self.src = src
+        self.dst = dst
+
+    def __repr__(self):
+        return f"Offloadable(src={self.src!r}, dst={self.dst!r})"
+
+
+def is_saved(policy: Callable[..., Any] | None, equation: Equation) -> bool:
+    """Whether a policy keeps what an equation computes."""
+    if policy is None:
+        return False
+    avals = [atom.aval for atom in equation.invars]
+    return bool(policy(equation.primitive, *avals, **equation.params))
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+name_p = Primitive("name")
+
+
+@infer(name_p)
+def _(x, *, name):
+    return x
+
+
+@batch(name_p)
+def _(values, axes, *, name):
+    return process(name_p, tuple(values), {"name": name}), axes[0]
+
+
+linear(name_p, lambda cotangent, x, *, name: [process(name_p, (cotangent,), {"name": name})])
+
+
+@boundary
+def checkpoint_name(x: Any, name: str) -> Any:
+    """The value itself, under a name that policies can ask for.
+
+    Args:
+      x: a pytree of arrays.
+      name: the name, a string.
+
+    Raises:
+      TypeError: if the name is no string, or a leaf no array.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"checkpoint_name wants a string, got {name!r} of type {type(name)}")
+
+    def named(leaf: Any) -> Any:
+        if not is_value(leaf):
+            raise TypeError(f"checkpoint_name wants arrays, got {leaf!r} of type {type(leaf)}")
+        return process(name_p, (leaf,), {"name": name})
+
+    return tree.tree_map(named, x)
+
+
+# ---- policies ------------------------------------------------------------------------------------
+
+
+def everything_saveable(*_, **__) -> bool:
+    """Keep all: as without checkpoint."""
+    return True
+
+
+def nothing_saveable(*_, **__) -> bool:
+    """Keep nothing: as with no policy."""
+    return False
+
+
+def dots_saveable(prim, *_, **__) -> bool:
+    """Keep results of matrix products and convolutions."""
+    return prim in (dot_general_p, conv_general_dilated_p)
+
+
+def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
+    """Keep results of matrix products without batch dimensions, as those of dense layers."""
+    if prim is not dot_general_p:
+        return False
+    _, (left_batch, right_batch) = params["dimension_numbers"]
+    return not left_batch and not right_batch
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
+    """Keep results of matrix products without batch dimensions in another memory."""
+
+    def policy(prim, *avals, **params):
+        if dots_with_no_batch_dims_saveable(prim, *avals, **params):
+            return Offloadable(offload_src, offload_dst)
+        return Recompute
+
+    return policy
+
+
+def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., bool]:
+    """Keep all but values of these names; see `checkpoint_name`."""
+    names = frozenset(names_not_to_save)
+
+    def policy(prim, *_, **params):
+        return not (prim is name_p and params["name"] in names)
+
+    return policy
+
+
+def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., bool]:
+    """Keep values that have a name, but not these."""
+    names = frozenset(names_not_to_save)
+
+    def policy(prim, *_, **params):
+        return prim is name_p and params["name"] not in names
+
+    return policy
+
+
+def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., bool]:
+    """Keep values of these names alone; see `checkpoint_name`."""
+    names = frozenset(names_which_can_be_saved)
+
+    def policy(prim, *_, **params):
+        return prim is name_p and params["name"] in names
+
+    return policy
+
+
+def save_and_offload_only_these_names(
+    *, names_which_can_be_saved, names_which_can_be_offloaded, offload_src, offload_dst
+) -> Callable[..., Any]:
+    """Keep values of some names, and those of others in another memory.
+
+    Raises:
+      ValueError: if a name is among both.
+    """
+    saved = frozenset(names_which_can_be_saved)
+    offloaded = frozenset(names_which_can_be_offloaded)
+    if saved & offloaded:
+        raise ValueError(
+            "The names should be exclusive and should not intersect in "
+            f"`names_which_can_be_saved` and `names_which_can_be_offloaded`: {saved & offloaded}"
+        )
+
+    def policy(prim, *_, **params):
+        if prim is name_p and params["name"] in saved:
+            return Saveable
+        if prim is name_p and params["name"] in offloaded:
+            return Offloadable(offload_src, offload_dst)
+        return Recompute
+
+    return policy
+
+
+def save_from_both_policies(policy_1, policy_2) -> Callable[..., bool]:
+    """Keep what either policy keeps."""
+
+    def policy(prim, *avals, **params):
+        return policy_1(prim, *avals, **params) or policy_2(prim, *avals, **params)
+
+    return policy
+
+
+class _Policies:
+    """Every policy by its name, as in `checkpoint_policies.dots_saveable`."""
+
+    everything_saveable = staticmethod(everything_saveable)
+    nothing_saveable = staticmethod(nothing_saveable)
+    dots_saveable = staticmethod(dots_saveable)
+    checkpoint_dots = staticmethod(dots_saveable)
+    dots_with_no_batch_dims_saveable = staticmethod(dots_with_no_batch_dims_saveable)
+    checkpoint_dots_with_no_batch_dims = staticmethod(dots_with_no_batch_dims_saveable)
+    offload_dot_with_no_batch_dims = staticmethod(offload_dot_with_no_batch_dims)
+    save_anything_except_these_names = staticmethod(save_anything_except_these_names)
+    save_any_names_but_these = staticmethod(save_any_names_but_these)
+    save_only_these_names = staticmethod(save_only_these_names)
+    save_from_both_policies = staticmethod(save_from_both_policies)
+    save_and_offload_only_these_names = staticmethod(save_and_offload_only_these_names)
+
+
+checkpoint_policies = _Policies()

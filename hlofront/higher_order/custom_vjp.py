@@ -1,0 +1,327 @@
+"""custom_vjp: a function whose backward derivative is the user's."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import float0
+from hlofront.core.aval import is_value, typeof
+from hlofront.core.marks import Zero
+from hlofront.higher_order.custom_jvp import (
+    Arguments,
+    CustomRule,
+    FlatFunction,
+    SymbolicZero,
+    check_values,
+    write_down,
+)
+from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p, remat_opt_p
+from hlofront.primitives.derivatives import instantiate, zeros_of
+from hlofront.transforms.stage import stage
+
+
+class CustomVJPPrimal:
+    """What a forward rule is given for each array where `symbolic_zeros` was asked for.
+
+    Attributes:
+      value: the array.
+      perturbed: whether it takes part in differentiation.
+    """
+
+    __slots__ = ("perturbed", "value")
+
+    def __init__(self, value: Any, perturbed: bool):
+        self.value = value
+        self.perturbed = perturbed
+
+    def __repr__(self):
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+def custom_vjp_primal_tree_values(values: Any) -> Any:
+    """A tree of CustomVJPPrimals as the tree of their values.
+
+    Raises:
+      TypeError: if a leaf is none.
+    """
+
+    def value(leaf: Any) -> Any:
+        if type(leaf) is not CustomVJPPrimal:
+            raise TypeError(f"unexpected leaf type {type(leaf)}: wanted CustomVJPPrimal")
+        return leaf.value
+
+    return tree.tree_map(value, values, is_leaf=lambda x: type(x) is CustomVJPPrimal)
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero cotangent of a value: an array, or a SymbolicZero."""
+    aval: Any = typeof(val).to_tangent_aval()
+    return SymbolicZero(aval) if symbolic_zeros else zeros_of(aval)
+
+
+class custom_vjp(CustomRule):
+    """A function whose backward derivative is given by two rules. It has no forward derivative.
+
+        @custom_vjp
+        def clip_gradient(low, high, x):
+            return x
+
+        clip_gradient.defvjp(
+            lambda low, high, x: (x, (low, high)),
+            lambda bounds, cotangent: (None, None, jnp.clip(cotangent, *bounds)),
+        )
+
+    Args:
+      fun: a function of pytrees of arrays.
+      nondiff_argnums: positions of arguments that have no cotangents: Python values, functions.
+        The backward rule is given them first.
+      nondiff_argnames: the same by name.
+
+    Raises:
+      AttributeError: when called before `defvjp`.
+      TypeError: if the rules do not return what they should, or under forward-mode
+        differentiation.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+        self.optimize_remat = False
+
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Give the rules.
+
+        Args:
+          fwd: takes the function's arguments and returns (result, residuals).
+          bwd: takes the arguments of nondiff_argnums, the residuals and the cotangent of the
+            result, and returns a tuple of cotangents, one per argument that has one; None is zero.
+          symbolic_zeros: whether `fwd` is given CustomVJPPrimals, and `bwd` SymbolicZeros for
+            cotangents that are known to be zero.
+          optimize_remat: whether, under checkpoint, the function itself is run in the place of
+            `fwd` where the residuals are not needed.
+        """
+        self.fwd = fwd
+        self.bwd = bwd
+        self.symbolic_zeros = symbolic_zeros
+        self.optimize_remat = optimize_remat
+
+    @boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.fwd is None or self.bwd is None:
+            raise self._no_rule("vjp")
+        arguments = Arguments(self, args, kwargs)
+        call = FlatFunction(self.fun, arguments, self.signature)
+        forward = Forward(self, arguments, call)
+        results = custom_vjp_call_p.bind(
+            *arguments.leaves,
+            call_jaxpr=call,
+            fwd_jaxpr_thunk=forward,
+            bwd=self.bwd,
+            num_consts=0,
+            out_trees=None,
+            symbolic_zeros=self.symbolic_zeros,
+        )
+        out_tree = call.out_tree if call.out_tree is not None else forward.out_tree
+        return out_tree.unflatten(results)
+
+
+class Forward:
+    """The user's rules on flat values: (values, which have tangents) -> results and how to go back.
+
+    What it returns is (results, residuals, backward), where backward(residuals, cotangents) gives
+    flat cotangents.
+    """
+
+    __slots__ = ("__name__", "arguments", "call", "out_tree", "owner")
+
+    def __init__(self, owner: custom_vjp, arguments: Arguments, call: FlatFunction):
+        self.owner = owner
+        self.arguments = arguments
+        self.call = call
+        self.out_tree: Any = None
+        self.__name__ = getattr(owner.fwd, "__name__", type(owner.fwd).__name__)
+
+    def __call__(
+        self, primals: Sequence[Any], perturbed: Sequence[bool]
+    ) -> tuple[list[Any], list[Any], "Backward"]:
+        owner, arguments = self.owner, self.arguments
+        if owner.symbolic_zeros:
+            primals = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed, strict=True)]
+        elif owner.optimize_remat:
+            return self._optimized(primals)
+        return self._run(arguments.structure.unflatten(primals))
+
+    def _run(self, chosen: Any) -> tuple[list[Any], list[Any], "Backward"]:
+        owner, arguments = self.owner, self.arguments
+        pair = owner.fwd(*arguments.whole(chosen))  # type: ignore[misc]
+        name = owner.signature.name
+        about = f"Custom VJP fwd rule {self.__name__} for function {name}"
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(
+                f"{about} must produce a pair (list or tuple of length two) where the first "
+                "element represents the primal output (equal to that of the custom_vjp-decorated "
+                f"function {name}) and the second element represents residuals (i.e. values "
+                "stored from the forward pass for use on the backward pass), but instead of a "
+                f"pair it produced {source.shortened(repr(pair))}."
+            )
+        results, self.out_tree = tree.tree_flatten(pair[0])
+        check_values(results, self.out_tree, about)
+        wanted = self.call.out_tree
+        if wanted is not None and wanted != self.out_tree:
+            raise TypeError(
+                f"{about} must produce a pair whose first element is of the structure of the "
+                f"result of {name}, {wanted}, but got {self.out_tree}."
+            )
+        residuals, residual_tree = tree.tree_flatten(pair[1])
+        check_values(residuals, residual_tree, f"{about}, in its residuals,")
+        return results, residuals, Backward(owner, arguments, residual_tree, self.out_tree)
+
+    def _optimized(self, primals: Sequence[Any]) -> tuple[list[Any], list[Any], "Backward"]:
+        """As `_run`, but the residuals and the forward rule go where nobody needs the residuals."""
+        found: Any = None
+
+        def forward(*leaves: Any) -> list[Any]:
+            nonlocal found
+            found = self._run(self.arguments.structure.unflatten(leaves))
+            return [*found[0], *found[1]]
+
+        avals = [typeof(x) for x in primals]
+        with_residuals, args, _ = write_down(_Flat(forward, self.call.debug_info), primals, 0)
+        alone = stage(self.call, avals, self.call.debug_info)
+        count = len(args) - len(primals)
+        flat = remat_opt_p.bind(*args, fwd_jaxpr=with_residuals, fun_jaxpr=alone, num_consts=count)
+        results = len(found[0])
+        return flat[:results], flat[results:], found[2]
+
+
+class _Flat:
+    __slots__ = ("debug_info", "fun")
+
+    def __init__(self, fun: Callable[..., Any], debug_info: Any):
+        self.fun = fun
+        self.debug_info = debug_info
+
+    def __call__(self, *args: Any) -> Any:
+        return self.fun(*args)
+
+
+class Backward:
+    """The user's backward rule on flat residuals and cotangents."""
+
+    __slots__ = ("arguments", "out_tree", "owner", "residual_tree")
+
+    def __init__(self, owner: custom_vjp, arguments: Arguments, residual_tree: Any, out_tree: Any):
+        self.owner = owner
+        self.arguments = arguments
+        self.residual_tree = residual_tree
+        self.out_tree = out_tree
+
+    def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        owner, arguments = self.owner, self.arguments
+        given = [
+            (SymbolicZero(c.aval) if owner.symbolic_zeros else instantiate(c))
+            if type(c) is Zero
+            else c
+            for c in cotangents
+        ]
+        found = owner.bwd(  # type: ignore[misc]
+            *arguments.fixed.values(),
+            self.residual_tree.unflatten(residuals),
+            self.out_tree.unflatten(given),
+        )
+        count = len(arguments.differentiated)
+        if isinstance(found, list):
+            found = tuple(found)
+        if not isinstance(found, tuple) or len(found) != count:
+            raise self._wrong_structure(found)
+        flat: list[Any] = []
+        chosen = arguments.structure.unflatten(arguments.leaves)
+        for place, (part, primal) in enumerate(zip(found, chosen, strict=True)):
+            flat += self._of_argument(place, part, primal, found)
+        return flat
+
+    def _wrong_structure(self, found: Any) -> TypeError:
+        return TypeError(
+            f"Custom VJP bwd rule {_name(self.owner.bwd)} must produce an output with the same "
+            "container (pytree) structure as the args tuple of the primal function, and in "
+            "particular must produce a tuple of length equal to the number of arguments to the "
+            f"primal function {self.owner.signature.where}, but got bwd output structure "
+            f"{tree.tree_structure(found)} for primal input structure {self.arguments.structure}."
+        )
+
+    def _of_argument(self, place: int, part: Any, primal: Any, found: Any) -> list[Any]:
+        """Flat cotangents of one argument; None stands for zeros of what is below it."""
+        leaves, structure = tree.tree_flatten(primal)
+        if part is None:
+            return [Zero.of(leaf) for leaf in leaves]
+
+        def is_leaf(x: Any) -> bool:
+            return x is None or type(x) is SymbolicZero
+
+        try:
+            parts = tree.tree_leaves(
+                tree.tree_map(lambda *pair: _Pair(*pair), part, primal, is_leaf=is_leaf)
+            )
+        except ValueError:
+            raise self._wrong_structure(found) from None
+        flat: list[Any] = []
+        for pair in parts:
+            if pair.found is None:
+                flat += [Zero.of(leaf) for leaf in tree.tree_leaves(pair.primal)]
+                continue
+            flat.append(self._checked(place, pair.found, pair.primal))
+        if len(flat) != structure.num_leaves:
+            raise self._wrong_structure(found)
+        return flat
+
+    def _checked(self, place: int, cotangent: Any, primal: Any) -> Any:
+        aval: Any = typeof(primal)
+        wanted = aval.to_tangent_aval()
+        if type(cotangent) is SymbolicZero:
+            return Zero(wanted)
+        if not is_value(cotangent):
+            raise TypeError(
+                f"Custom VJP bwd rule {_name(self.owner.bwd)} returned a value of type "
+                f"{type(cotangent)} at output[{place}], which is not a valid JAX type"
+            )
+        found: Any = typeof(cotangent)
+        if wanted.dtype == float0:
+            # What a rule says of an integer argument is of no account.
+            return Zero(wanted)
+        if found.shape != wanted.shape or found.dtype != wanted.dtype:
+            which = "shapes" if found.shape != wanted.shape else "dtypes"
+            raise ValueError(
+                f"Custom VJP bwd rule {_name(self.owner.bwd)} must produce an output with the "
+                f"same type as the args tuple of the primal function, but at output[{place}] the "
+                f"bwd rule produced an output of type {found.str_short()} corresponding to an "
+                f"input of type {aval.str_short()}, so the {which} do not match"
+            )
+        return cotangent
+
+
+class _Pair:
+    """A leaf of what a backward rule returned, and what it stands for: opaque to trees."""
+
+    __slots__ = ("found", "primal")
+
+    def __init__(self, found: Any, primal: Any):
+        self.found = found
+        self.primal = primal
+
+
+def _name(fun: Any) -> str:
+    return getattr(fun, "__name__", type(fun).__name__)

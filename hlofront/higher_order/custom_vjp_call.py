@@ -1,0 +1,282 @@
+"""The operations behind custom_vjp: its call, and a derivative that is known backwards alone."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.base.dtypes import float0
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.axes import AxisData
+from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.marks import Zero
+from hlofront.core.primitive import Primitive
+from hlofront.higher_order.custom_jvp import (
+    BatchedFunction,
+    all_in_front,
+    as_function,
+    refuse_captured,
+    write_down,
+)
+from hlofront.higher_order.jit_call import closed_call_p
+from hlofront.primitives.batching import to_front
+from hlofront.primitives.reducing import reduce_sum
+from hlofront.transforms.batch import batch_flat, batch_program
+from hlofront.transforms.simplify import dead_code_program
+
+custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, carries_programs=True)
+custom_lin_p = Primitive("custom_lin", multiple_results=True, carries_programs=True)
+remat_opt_p = Primitive("remat_opt", multiple_results=True, carries_programs=True)
+
+# ---- the call ------------------------------------------------------------------------------------
+
+
+@rules.infer(custom_vjp_call_p)
+def _(*avals, call_jaxpr, **_):
+    return call_jaxpr.out_avals
+
+
+@rules.effects(custom_vjp_call_p)
+def _(*avals, call_jaxpr, **_):
+    return call_jaxpr.effects
+
+
+@rules.run(custom_vjp_call_p)
+def _(*args, call_jaxpr, **_):
+    return as_function(call_jaxpr)(*args)
+
+
+@rules.staged(custom_vjp_call_p)
+def _(trace, *args, call_jaxpr, num_consts, **params):
+    program, args, num_consts = write_down(call_jaxpr, args, num_consts)
+    return trace.write(
+        custom_vjp_call_p, args, {"call_jaxpr": program, "num_consts": num_consts, **params}
+    )
+
+
+@rules.jvp(custom_vjp_call_p)
+def _(primals, tangents, *, fwd_jaxpr_thunk, num_consts, **_):
+    refuse_captured("custom_vjp", tangents[:num_consts])
+    primals, tangents = primals[num_consts:], tangents[num_consts:]
+    perturbed = [type(t) is not Zero for t in tangents]
+    results, residuals, backward = fwd_jaxpr_thunk(primals, perturbed)
+    avals = [typeof(x).to_tangent_aval() for x in results]
+    moving = [getattr(aval, "dtype", float0) != float0 for aval in avals]
+    moved = iter(
+        custom_lin_p.bind(
+            *residuals,
+            *(t for t in tangents if type(t) is not Zero),
+            num_res=len(residuals),
+            bwd=backward,
+            perturbed=tuple(perturbed),
+            moving=tuple(moving),
+            out_avals=tuple(avals),
+        )
+    )
+    return results, [
+        next(moved) if moves else Zero(aval) for moves, aval in zip(moving, avals, strict=True)
+    ]
+
+
+@rules.batch_with_axis(custom_vjp_call_p)
+def _(axis: AxisData, values, axes, *, call_jaxpr, fwd_jaxpr_thunk, num_consts, **params):
+    values, flags = all_in_front(values, axes)
+    call: Any
+    if isinstance(call_jaxpr, ClosedJaxpr):
+        call, _ = batch_program(call_jaxpr, axis, flags, True)
+    else:
+        call = BatchedFunction(call_jaxpr, axis, flags)
+    results = custom_vjp_call_p.bind(
+        *values,
+        call_jaxpr=call,
+        fwd_jaxpr_thunk=BatchedForward(fwd_jaxpr_thunk, axis, flags[num_consts:]),
+        num_consts=num_consts,
+        **params,
+    )
+    return results, [0] * len(results)
+
+
+class BatchedForward:
+    """A forward rule over the first axis of some of its arguments, and of all its results."""
+
+    __slots__ = ("__name__", "axis", "flags", "forward")
+
+    def __init__(self, forward: Any, axis: AxisData, flags: Sequence[bool]):
+        self.forward = forward
+        self.axis = axis
+        self.flags = flags
+        self.__name__ = forward.__name__
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        axis = self.axis
+        counts = backward = None
+
+        def flat(*args: Any) -> list[Any]:
+            nonlocal counts, backward
+            results, residuals, backward = self.forward(args, perturbed)
+            counts = len(results)
+            return [*results, *residuals]
+
+        axes = [0 if b else None for b in self.flags]
+        values, found = batch_flat(flat, axis, primals, axes)
+        results = [
+            to_front(x, a, axis.size) for x, a in zip(values[:counts], found[:counts], strict=True)
+        ]
+        residual_axes = found[counts:]
+        return (
+            results,
+            values[counts:],
+            BatchedBackward(backward, axis, residual_axes, self.flags),
+        )
+
+
+class BatchedBackward:
+    """A backward rule over an axis; cotangents of values without the axis are summed over it."""
+
+    __slots__ = ("axis", "backward", "flags", "residual_axes")
+
+    def __init__(self, backward: Any, axis: AxisData, residual_axes: Any, flags: Sequence[bool]):
+        self.backward = backward
+        self.axis = axis
+        self.residual_axes = residual_axes
+        self.flags = flags
+
+    def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        axis = self.axis
+        count = len(residuals)
+        zeros = {
+            place: Zero(c.aval.update(shape=c.aval.shape[1:]))
+            for place, c in enumerate(cotangents)
+            if type(c) is Zero
+        }
+
+        def flat(*args: Any) -> list[Any]:
+            rest = iter(args[count:])
+            arriving = [
+                zeros[place] if place in zeros else next(rest) for place in range(len(cotangents))
+            ]
+            return self.backward(args[:count], arriving)
+
+        given = [c for c in cotangents if type(c) is not Zero]
+        axes = [*self.residual_axes, *[0] * len(given)]
+        values, found = batch_flat(flat, axis, [*residuals, *given], axes)
+        return [
+            self._fitted(x, a, batched)
+            for x, a, batched in zip(values, found, self.flags, strict=True)
+        ]
+
+    def _fitted(self, x: Any, a: int | None, batched: bool) -> Any:
+        size = self.axis.size
+        if type(x) is Zero:
+            return Zero(x.aval.update(shape=(size, *x.aval.shape))) if batched else x
+        x = to_front(x, a, size)
+        return x if batched else reduce_sum(x, (0,))
+
+
+# ---- what its derivative is: linear, but known backwards alone -----------------------------------
+
+
+@rules.infer(custom_lin_p)
+def _(*avals, moving, out_avals, **_):
+    return [aval for aval, moves in zip(out_avals, moving, strict=True) if moves]
+
+
+def _no_forward(*_, **__):
+    raise TypeError(
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: it has a backward rule "
+        "alone. Use reverse mode (vjp, grad, jacrev), or give it a forward rule with custom_jvp."
+    )
+
+
+rules.run(custom_lin_p)(_no_forward)
+rules.jvp(custom_lin_p)(_no_forward)
+
+
+@rules.transpose(custom_lin_p)
+def _(cotangents, *operands, num_res, bwd, perturbed, moving, out_avals):
+    arrived = iter(cotangents)
+    all_cotangents = [
+        next(arrived) if moves else Zero(aval)
+        for aval, moves in zip(out_avals, moving, strict=True)
+    ]
+    found = bwd(operands[:num_res], all_cotangents)
+    return [None] * num_res + [c for c, p in zip(found, perturbed, strict=True) if p]
+
+
+@rules.batch_with_axis(custom_lin_p)
+def _(axis: AxisData, values, axes, *, num_res, bwd, perturbed, moving, out_avals):
+    values = [
+        *values[:num_res],
+        *(to_front(x, a, axis.size) for x, a in zip(values[num_res:], axes[num_res:], strict=True)),
+    ]
+    results = custom_lin_p.bind(
+        *values,
+        num_res=num_res,
+        bwd=BatchedBackward(bwd, axis, axes[:num_res], [True] * len(perturbed)),
+        perturbed=perturbed,
+        moving=moving,
+        out_avals=tuple([_with_axis(aval, axis.size) for aval in out_avals]),
+    )
+    return results, [0] * len(results)
+
+
+def _with_axis(aval: Any, size: int) -> Any:
+    return aval.update(shape=(size, *aval.shape))
+
+
+# ---- optimize_remat ------------------------------------------------------------------------------
+
+
+@rules.infer(remat_opt_p)
+def _(*avals, fwd_jaxpr, **_):
+    return fwd_jaxpr.out_avals
+
+
+@rules.effects(remat_opt_p)
+def _(*avals, fwd_jaxpr, **_):
+    return fwd_jaxpr.effects
+
+
+@rules.run(remat_opt_p)
+def _(*args, fwd_jaxpr, **_):
+    return jaxpr_as_fun(fwd_jaxpr, *args)
+
+
+@rules.jvp(remat_opt_p)
+def _(primals, tangents, **_):
+    raise TypeError(
+        "the forward rule of a custom_vjp function with optimize_remat=True cannot be "
+        "differentiated again: define it without optimize_remat."
+    )
+
+
+@rules.batch_with_axis(remat_opt_p)
+def _(axis: AxisData, values, axes, *, fwd_jaxpr, fun_jaxpr, num_consts):
+    values, flags = all_in_front(values, axes)
+    with_residuals, _ = batch_program(fwd_jaxpr, axis, flags, True)
+    alone, _ = batch_program(fun_jaxpr, axis, flags[num_consts:], True)
+    results = remat_opt_p.bind(
+        *values, fwd_jaxpr=with_residuals, fun_jaxpr=alone, num_consts=num_consts
+    )
+    return results, [0] * len(results)
+
+
+@rules.simplify(remat_opt_p)
+def _(used, equation):
+    params = equation.params
+    alone, count = params["fun_jaxpr"], params["num_consts"]
+    results = len(alone.jaxpr.outvars)
+    if not any(used) and not equation.effects:
+        return [False] * len(equation.invars), None
+    if any(used[results:]):
+        return [True] * len(equation.invars), equation
+    smaller, stays = dead_code_program(alone, used[:results])
+    invars = [a for a, s in zip(equation.invars[count:], stays, strict=True) if s]
+    call = equation.replace(
+        primitive=closed_call_p,
+        invars=invars,
+        outvars=[var for var, u in zip(equation.outvars, used, strict=True) if u],
+        params={"call_jaxpr": smaller},
+        effects=smaller.effects,
+    )
+    return [False] * count + list(stays), call

@@ -1,0 +1,150 @@
+"""Makers of batch rules, and what they need: axes moved, added and matched."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import process
+from hlofront.primitives.derivatives import add_any_p
+from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, reshape, transpose
+
+
+def move_axis(x: Any, source: int, destination: int) -> Any:
+    """x with one axis moved, the others in order; x itself where nothing moves."""
+    if source == destination:
+        return x
+    order = [i for i in range(typeof(x).ndim) if i != source]
+    order.insert(destination, source)
+    return transpose(x, order)
+
+
+def to_front(x: Any, axis: int | None, size: int) -> Any:
+    """x with its batch axis first; where it has none, it is repeated along a new one."""
+    return with_new_axis(x, size) if axis is None else move_axis(x, axis, 0)
+
+
+def with_new_axis(x: Any, size: int, axis: int = 0) -> Any:
+    """x repeated `size` times along a new axis."""
+    shape = typeof(x).shape
+    kept = [i + (i >= axis) for i in range(len(shape))]
+    return broadcast_in_dim(x, (*shape[:axis], size, *shape[axis:]), kept)
+
+
+def shifted(axes: Sequence[int], new: int) -> tuple[int, ...]:
+    """What axes become where a new one is inserted."""
+    return tuple([axis + (axis >= new) for axis in axes])
+
+
+def batch_size(values: Sequence[Any], axes: Sequence[int | None]) -> int:
+    """The size of the batch axis of the operands of a batch rule."""
+    return next(
+        typeof(x).shape[axis] for x, axis in zip(values, axes, strict=True) if axis is not None
+    )
+
+
+def with_same_axis(
+    values: Sequence[Any], axes: Sequence[int | None]
+) -> tuple[tuple[Any, ...], int]:
+    """Operands that all have the batch axis where the first that has one has it; and that axis."""
+    axis = next(axis for axis in axes if axis is not None)
+    size = batch_size(values, axes)
+    matched = [
+        with_new_axis(x, size, axis) if own is None else move_axis(x, own, axis)
+        for x, own in zip(values, axes, strict=True)
+    ]
+    return tuple(matched), axis
+
+
+def batch_elementwise(*primitives: Primitive) -> None:
+    """Register the batch rule of operations on each element, of any number of operands.
+
+    Operands are of one shape, or scalars, or have sizes of one where others have more.
+    """
+    for primitive in primitives:
+        _register(primitive)
+
+
+def _register(primitive: Primitive) -> None:
+    def rule(values, axes, **params):
+        values, axis = match_axes(values, axes)
+        return process(primitive, tuple(values), params), axis
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
+    rules.batch(primitive)(rule)
+
+
+def match_axes(values: Sequence[Any], axes: Sequence[int | None]) -> tuple[list[Any], int]:
+    """Operands of an elementwise operation, so shaped that their batch axes meet; and that axis.
+
+    An operand without a batch axis gets one of size one, or stays where it is a scalar.
+    """
+    if len(values) == 1:
+        return list(values), axes[0]  # type: ignore[return-value]
+    shapes = [typeof(x).shape for x in values]
+    batched = [(s, a) for s, a in zip(shapes, axes, strict=True) if a is not None]
+    first = batched[0]
+    if all(b == first for b in batched) and all(
+        a is not None or not s for s, a in zip(shapes, axes, strict=True)
+    ):
+        return list(values), first[1]
+    rank = max(len(s) - (a is not None) for s, a in zip(shapes, axes, strict=True))
+    axis = first[1] if all(a in (None, first[1]) for a in axes) else 0
+    found: list[Any] = []
+    for x, shape, own in zip(values, shapes, axes, strict=True):
+        if own is None:
+            # A scalar fits as it is.
+            found.append(expand_dims(x, (axis,)) if shape else x)
+        elif len(shape) - 1 == rank:
+            found.append(move_axis(x, own, axis))
+        else:  # a scalar for each place of the batch
+            found.append(reshape(x, [1] * axis + [shape[own]] + [1] * (rank - axis)))
+    return found, axis
+
+
+def match_shapes(
+    values: Sequence[Any], axes: Sequence[int | None], may_be_scalars: Sequence[int] = ()
+) -> tuple[list[Any], int]:
+    """As `match_axes`, where an operation wants its operands to be of one shape.
+
+    `may_be_scalars`: the places of operands that may be scalars nevertheless.
+    """
+    shapes = [typeof(x).shape for x in values]
+    rank = max(len(s) - (a is not None) for s, a in zip(shapes, axes, strict=True))
+    # The shape with the batch axis, and where that is: as in an operand that has both, if one does.
+    full, axis = next(
+        ((s, a) for s, a in zip(shapes, axes, strict=True) if a is not None and len(s) > rank),
+        ((), None),
+    )
+    if axis is None:
+        whole = next(s for s, a in zip(shapes, axes, strict=True) if a is None and len(s) == rank)
+        full, axis = (batch_size(values, axes), *whole), 0
+    found: list[Any] = []
+    for place, (x, shape, own) in enumerate(zip(values, shapes, axes, strict=True)):
+        if own is None:
+            if shape or place not in may_be_scalars:
+                x = broadcast_in_dim(x, full, [i + (i >= axis) for i in range(len(shape))])
+            found.append(x)
+        elif len(shape) > rank:
+            found.append(move_axis(x, own, axis))
+        else:  # a scalar for each place of the batch
+            found.append(broadcast_in_dim(x, full, (axis,)))
+    return found, axis
+
+
+def batch_of_one_shape(primitive: Primitive, may_be_scalars: Sequence[int] = ()) -> None:
+    """As `batch_elementwise`, of an operation that wants its operands to be of one shape.
+
+    `may_be_scalars`: the places of operands that may be scalars nevertheless.
+    """
+
+    def rule(values, axes, **params):
+        values, axis = match_shapes(values, axes, may_be_scalars)
+        return process(primitive, tuple(values), params), axis
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
+    rules.batch(primitive)(rule)
+
+
+batch_of_one_shape(add_any_p)

@@ -1,0 +1,341 @@
+"""Python functions that programs call back: pure, with effects, and for debugging."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.core.aval import typeof
+from hlofront.core.effects import Effect
+from hlofront.core.marks import Zero
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import batch, effects, infer, jvp, transpose
+from hlofront.core.trace import process
+from hlofront.primitives.batching import batch_size
+from hlofront.primitives.derivatives import is_linear
+from hlofront.primitives.slicing import index_in_dim
+
+# ---- what callbacks do beside computing ----------------------------------------------------------
+
+
+class IOEffect(Effect):
+    """The effect of an io_callback."""
+
+    __slots__ = ()
+    on_host = True
+    in_checkpoint = False
+    repeatable = False
+
+    def __str__(self):
+        return "IO"
+
+
+class OrderedIOEffect(IOEffect):
+    """The effect of an io_callback that is in order with the others."""
+
+    __slots__ = ()
+    ordered = True
+
+    def __str__(self):
+        return "OrderedIO"
+
+
+class DebugEffect(Effect):
+    """The effect of a debug callback, which transformations may drop, repeat and move."""
+
+    __slots__ = ()
+    on_host = True
+
+    def __str__(self):
+        return "Debug"
+
+
+class OrderedDebugEffect(DebugEffect):
+    """The effect of a debug callback that is in order with the others."""
+
+    __slots__ = ()
+    ordered = True
+
+    def __str__(self):
+        return "OrderedDebug"
+
+
+io_effect = IOEffect()
+ordered_io_effect = OrderedIOEffect()
+debug_effect = DebugEffect()
+ordered_debug_effect = OrderedDebugEffect()
+
+
+# ---- pure_callback, io_callback ------------------------------------------------------------------
+#
+# Their parameters hold functions, so what staging infers of them is not kept.
+
+pure_callback_p = Primitive("pure_callback", multiple_results=True, carries_programs=True)
+io_callback_p = Primitive("io_callback", multiple_results=True, carries_programs=True)
+
+
+class FlatCallback:
+    """A user's function of pytrees as one of flat values, which returns a flat list."""
+
+    __slots__ = ("callback_func", "in_tree")
+
+    def __init__(self, callback_func: Callable[..., Any], in_tree: Any):
+        self.callback_func = callback_func
+        # The structure of (args, kwargs).
+        self.in_tree = in_tree
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = tree.tree_unflatten(self.in_tree, leaves)
+        return tree.tree_leaves(self.callback_func(*args, **kwargs))
+
+    def __eq__(self, other: Any) -> bool:
+        return (
+            type(other) is FlatCallback
+            and other.callback_func is self.callback_func
+            and other.in_tree == self.in_tree
+        )
+
+    def __hash__(self):
+        return hash((id(self.callback_func), self.in_tree))
+
+    def __repr__(self):
+        # As JAX prints it.
+        return f"_FlatCallback(callback_func={self.callback_func!r}, in_tree={self.in_tree})"
+
+
+@infer(pure_callback_p)
+def _(*operands, result_avals, **_):
+    return list(result_avals)
+
+
+@infer(io_callback_p)
+def _(*operands, result_avals, **_):
+    return list(result_avals)
+
+
+@effects(io_callback_p)
+def _(*operands, ordered, **_):
+    return frozenset({ordered_io_effect if ordered else io_effect})
+
+
+@jvp(pure_callback_p)
+def _(primals, tangents, **_):
+    raise ValueError(
+        "Pure callbacks do not support JVP: nothing is known of the derivative of a Python "
+        "function. Give it one with `custom_jvp` or `custom_vjp` around the pure_callback, or keep "
+        "gradients out of it with stop_gradient on its arguments."
+    )
+
+
+@transpose(pure_callback_p)
+def _(cotangents, *operands, **_):
+    raise ValueError(
+        "Pure callbacks do not support transpose: a Python function cannot be run backwards. Use "
+        "`custom_vjp`, or custom_linear_solve, to say what its transpose is."
+    )
+
+
+@jvp(io_callback_p)
+def _(primals, tangents, **_):
+    raise ValueError(
+        "IO callbacks do not support JVP: nothing is known of the derivative of a Python function. "
+        "Keep gradients out of it with stop_gradient on its arguments."
+    )
+
+
+@transpose(io_callback_p)
+def _(cotangents, *operands, **_):
+    raise ValueError(
+        "IO callbacks do not support transpose: a Python function cannot be run backwards."
+    )
+
+
+# ---- debug callbacks -----------------------------------------------------------------------------
+
+debug_callback_p = Primitive("debug_callback", multiple_results=True, carries_programs=True)
+debug_print_p = Primitive("debug_print", multiple_results=True, carries_programs=True)
+
+
+class FlatDebugCallback:
+    """A user's function of any arguments as one of the arrays among them; returns nothing."""
+
+    __slots__ = ("arguments", "callback")
+
+    def __init__(self, callback: Callable[..., Any], arguments: "Arguments"):
+        self.callback = callback
+        self.arguments = arguments
+
+    def __call__(self, *values: Any) -> tuple[()]:
+        args, kwargs = self.arguments.restored(values)
+        self.callback(*args, **kwargs)
+        return ()
+
+    def __repr__(self):
+        # As JAX prints it.
+        name = "debug_callback.<locals>._debug_callback.<locals>._flat_callback"
+        return f"<function {name} at {id(self):#x}>"
+
+
+class Arguments:
+    """The arguments of a call of any Python function, with the arrays taken out."""
+
+    __slots__ = ("static", "structure")
+
+    def __init__(self, structure: Any, static: Sequence[tuple[int, Any]]):
+        self.structure = structure
+        # The leaves that are no arrays, with their places.
+        self.static = tuple(static)
+
+    @staticmethod
+    def split(args: tuple[Any, ...], kwargs: dict[str, Any]) -> "tuple[Arguments, list[Any]]":
+        """The arguments, and the arrays among them."""
+        leaves, structure = tree.tree_flatten((args, kwargs))
+        static: list[tuple[int, Any]] = []
+        values: list[Any] = []
+        for place, leaf in enumerate(leaves):
+            try:
+                typeof(leaf)
+            except (TypeError, ValueError):
+                static.append((place, leaf))
+            else:
+                values.append(leaf)
+        return Arguments(structure, static), values
+
+    def restored(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with these arrays."""
+        leaves = list(values)
+        for place, leaf in self.static:
+            leaves.insert(place, leaf)
+        return tree.tree_unflatten(self.structure, leaves)
+
+
+def debug_callback(
+    callback: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ordered: bool,
+    partitioned: bool,
+) -> None:
+    """Call a function of arrays and other things for what it does."""
+    arguments, values = Arguments.split(args, kwargs)
+    params = {
+        "callback": FlatDebugCallback(callback, arguments),
+        "effect": ordered_debug_effect if ordered else debug_effect,
+        "partitioned": partitioned,
+    }
+    process(debug_callback_p, tuple(values), params)
+
+
+def debug_print(
+    fmt: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    has_placeholders: bool,
+    ordered: bool,
+    partitioned: bool,
+    logging_record: logging.LogRecord | None = None,
+) -> None:
+    """Print a format string with arguments, or log it."""
+    arguments, values = Arguments.split(args, kwargs)
+    params = {
+        "fmt": fmt,
+        "ordered": ordered,
+        "partitioned": partitioned,
+        "in_tree": arguments.structure,
+        "static_args": arguments.static,
+        # Those at the call: where the program runs, other ones may be set.
+        "np_printoptions": tuple(np.get_printoptions().items()),
+        "has_placeholders": has_placeholders,
+        "logging_record": logging_record,
+    }
+    process(debug_print_p, tuple(values), params)
+
+
+def print_now(
+    *values: Any,
+    fmt: str,
+    in_tree: Any,
+    static_args: Sequence[tuple[int, Any]],
+    np_printoptions: Sequence[tuple[str, Any]],
+    has_placeholders: bool,
+    logging_record: logging.LogRecord | None,
+    **_: Any,
+) -> tuple[()]:
+    """What a debug_print with these parameters does with these arrays."""
+    args, kwargs = Arguments(in_tree, static_args).restored(values)
+    with np.printoptions(**dict(np_printoptions)):
+        text = fmt.format(*args, **kwargs)
+        if not has_placeholders:
+            text = " ".join([text, *map(str, args), *(f"{k}={v}" for k, v in kwargs.items())])
+    if logging_record is None:
+        print(text)
+    else:
+        _log(logging_record, text)
+    return ()
+
+
+def _log(like: logging.LogRecord, text: str) -> None:
+    logger = logging.getLogger(like.name)
+    if logger.isEnabledFor(like.levelno):
+        logger.handle(
+            logger.makeRecord(
+                *(like.name, like.levelno, like.pathname, like.lineno, text, (), None),
+                func=like.funcName,
+            )
+        )
+
+
+@infer(debug_callback_p, debug_print_p)
+def _(*operands, **_):
+    return []
+
+
+@effects(debug_callback_p)
+def _(*operands, effect, **_):
+    return frozenset({effect})
+
+
+@effects(debug_print_p)
+def _(*operands, ordered, **_):
+    return frozenset({ordered_debug_effect if ordered else debug_effect})
+
+
+# Tangents pass unseen: the values are shown, once.
+@jvp(debug_callback_p)
+def _(primals, tangents, **params):
+    return process(debug_callback_p, tuple(primals), params), []
+
+
+@jvp(debug_print_p)
+def _(primals, tangents, **params):
+    return process(debug_print_p, tuple(primals), params), []
+
+
+@transpose(debug_callback_p, debug_print_p)
+def _(cotangents, *operands, **_):
+    return [Zero(x.aval) if is_linear(x) else None for x in operands]
+
+
+@batch(debug_callback_p)
+def _(values, axes, **params):
+    return _each_example(debug_callback_p, values, axes, params)
+
+
+@batch(debug_print_p)
+def _(values, axes, **params):
+    return _each_example(debug_print_p, values, axes, params)
+
+
+def _each_example(
+    primitive: Primitive, values: Sequence[Any], axes: Sequence[int | None], params: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
+    """One after another, so that those that are ordered come in the order of the examples."""
+    for i in range(batch_size(values, axes)):
+        operands = tuple(
+            x if axis is None else index_in_dim(x, i, axis, keepdims=False)
+            for x, axis in zip(values, axes, strict=True)
+        )
+        process(primitive, operands, params)
+    return [], []

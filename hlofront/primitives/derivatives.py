@@ -1,0 +1,188 @@
+"""Makers of derivative rules, and what tangents need: their sum, and zeros as arrays."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import float0, python_scalar_dtype
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.primitive import ALL, Primitive
+from hlofront.core.rules import infer, transpose
+from hlofront.core.trace import is_eager, process
+
+Rule = Callable[..., Any]
+
+# ---- tangents ------------------------------------------------------------------------------------
+
+add_any_p = Primitive("add_any")
+
+
+@infer(add_any_p)
+def _(x, y):
+    return x if x is y else x.update(weak_type=x.weak_type and y.weak_type)
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """The sum of two tangents or cotangents of one type, either of which may be a Zero."""
+    if type(x) is Zero:
+        return y
+    # Tangents of integers: there is nothing to add, and no device has them.
+    if type(y) is Zero or (type(x) is np.ndarray and x.dtype == float0):
+        return x
+    return process(add_any_p, (x, y), {})
+
+
+def zeros_of(aval: Any) -> Any:
+    """Zeros of this type; of float0 they are NumPy's, as no device has it."""
+    if aval.dtype == float0:
+        return np.zeros(aval.shape, float0)
+    zero = aval.dtype.type(0)
+    if aval.weak_type and python_scalar_dtype(type(zero.item())) == aval.dtype:
+        zero = zero.item()
+    if not aval.shape and not is_eager():
+        return zero  # a literal of the program that is being written down
+    # By its name, because files that define operations on shapes need this one for their rules.
+    return process(
+        ALL["broadcast_in_dim"],
+        (zero,),
+        {"shape": aval.shape, "broadcast_dimensions": (), "sharding": None},
+    )
+
+
+def instantiate(tangent: Any) -> Any:
+    """A tangent as an array, where it is a Zero."""
+    return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
+
+
+def is_linear(x: Any) -> bool:
+    """Whether an operand of a transpose rule is one that it is linear in."""
+    return type(x) is UndefinedPrimal
+
+
+def unbroadcast(cotangent: Any, operand: UndefinedPrimal) -> Any:
+    """What an operand that was broadcast gets of a cotangent: its sum over the places it went to.
+
+    Operands are broadcast as elementwise operations do: scalars, and axes of size 1.
+    """
+    wanted = operand.aval.shape
+    shape = typeof(cotangent).shape
+    if shape == wanted:
+        return cotangent
+    if wanted:
+        axes = tuple([i for i, size in enumerate(shape) if size != wanted[i]])
+    else:
+        axes = tuple(range(len(shape)))
+    # By their names, as in `zeros_of`.
+    cotangent = process(ALL["reduce_sum"], (cotangent,), {"axes": axes, "out_sharding": None})
+    if not wanted:
+        return cotangent
+    params = {"new_sizes": wanted, "dimensions": None, "sharding": None}
+    return process(ALL["reshape"], (cotangent,), params)
+
+
+# ---- makers --------------------------------------------------------------------------------------
+
+
+def derivative(primitive: Primitive, *contributions: Rule | None) -> None:
+    """Register the jvp rule of a primitive with one result from its partial derivatives.
+
+    One contribution per operand: (tangent, *operands, **params) -> its share of the tangent of
+    the result. None says that the result does not vary with that operand.
+    """
+
+    def rule(primals, tangents, **params):
+        result = process(primitive, tuple(primals), params)
+        total: Any = None
+        for contribution, tangent in zip(contributions, tangents, strict=True):
+            if type(tangent) is not Zero and contribution is not None:
+                share = contribution(tangent, *primals, **params)
+                total = share if total is None else add_tangents(total, share)
+        return result, Zero.of(result) if total is None else total
+
+    _register(rules.jvp, primitive, rule)
+
+
+def derivative_from_result(primitive: Primitive, *contributions: Rule | None) -> None:
+    """As `derivative`, of contributions (tangent, result, *operands, **params)."""
+
+    def rule(primals, tangents, **params):
+        result = process(primitive, tuple(primals), params)
+        total: Any = None
+        for contribution, tangent in zip(contributions, tangents, strict=True):
+            if type(tangent) is not Zero and contribution is not None:
+                share = contribution(tangent, result, *primals, **params)
+                total = share if total is None else add_tangents(total, share)
+        return result, Zero.of(result) if total is None else total
+
+    _register(rules.jvp, primitive, rule)
+
+
+def linear(primitive: Primitive, transposed: Rule | None = None) -> None:
+    """Register that the result is linear in all operands together: tangents pass as values do.
+
+    `transposed` is the transpose rule, where there is one to register here.
+    """
+
+    def rule(primals, tangents, **params):
+        result = process(primitive, tuple(primals), params)
+        return result, process(primitive, tuple(map(instantiate, tangents)), params)
+
+    _register(rules.jvp, primitive, rule)
+    if transposed is not None:
+        transpose(primitive)(transposed)
+
+
+def linear_in_first(primitive: Primitive) -> None:
+    """Register that the result is linear in operand 0, and that the others have no tangents."""
+
+    def rule(primals, tangents, **params):
+        result = process(primitive, tuple(primals), params)
+        tangent = tangents[0]
+        if type(tangent) is Zero:
+            return result, Zero.of(result)
+        return result, process(primitive, (tangent, *primals[1:]), params)
+
+    _register(rules.jvp, primitive, rule)
+
+
+def no_derivative(*primitives: Primitive) -> None:
+    """Register that results never vary smoothly: integers, booleans, steps."""
+    for primitive in primitives:
+        _register(rules.jvp, primitive, _constant_rule(primitive))
+
+
+def _constant_rule(primitive: Primitive) -> Rule:
+    def rule(primals, tangents, **params):
+        results = process(primitive, tuple(primals), params)
+        if primitive.multiple_results:
+            return results, [Zero.of(result) for result in results]
+        return results, Zero.of(results)
+
+    return rule
+
+
+def unknown_derivative(primitive: Primitive, advice: str) -> None:
+    """Register that the result does vary with the operands, but that nobody has said how."""
+
+    def rule(primals, tangents, **params):
+        raise NotImplementedError(  # the class that JAX raises
+            f"Differentiation rule for '{primitive}' not implemented: {advice}"
+        )
+
+    _register(rules.jvp, primitive, rule)
+
+
+def _register(table: Any, primitive: Primitive, rule: Rule) -> None:
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_{table.name}"
+    table(primitive)(rule)
+
+
+def aval_of_operand(x: Any) -> Any:
+    """The aval of an operand of a transpose rule, linear or known."""
+    return x.aval if type(x) is UndefinedPrimal else typeof(x)
+
+
+linear(add_any_p, lambda cotangent, x, y: (cotangent, cotangent))

@@ -1,0 +1,122 @@
+"""How slices at computed places are batched: as they are, or as gather and scatter."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.trace import process
+from hlofront.primitives.batching import batch_size, shifted, with_new_axis, with_same_axis
+from hlofront.primitives.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
+from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
+from hlofront.primitives.shaping import ascending, expand_dims
+from hlofront.primitives.slicing import stack
+
+
+@rules.batch(dynamic_slice_p)
+def _(values, axes, *, slice_sizes):
+    (operand, *indices), (axis, *index_axes) = values, axes
+    whole = _without(typeof(operand).shape, axis)
+    places = _movable(whole, slice_sizes)
+    if not _differ(places, index_axes):
+        indices = _for_all(indices, index_axes, axis)
+        if axis is not None:
+            slice_sizes = _with_new(slice_sizes, axis, typeof(operand).shape[axis])
+        return process(dynamic_slice_p, (operand, *indices), {"slice_sizes": slice_sizes}), axis
+    size = batch_size(values, axes)
+    numbers = GatherDimensionNumbers(
+        offset_dims=ascending(len(whole) + 1)[1:],
+        collapsed_slice_dims=(),
+        start_index_map=places if axis is None else shifted(places, axis),
+        operand_batching_dims=() if axis is None else (axis,),
+        start_indices_batching_dims=() if axis is None else (0,),
+    )
+    # Each slice is of an array of its own, or all are of one.
+    apart = axis is not None
+    result = gather(
+        operand,
+        _index_vectors(indices, index_axes, places, size),
+        numbers,
+        _with_new(slice_sizes, axis, min(size, 1)) if apart else slice_sizes,
+        unique_indices=apart,
+        indices_are_sorted=apart,
+        mode=GatherScatterMode.CLIP,
+    )
+    return result, 0
+
+
+@rules.batch(dynamic_update_slice_p)
+def _(values, axes):
+    (operand, update, *indices), (axis, update_axis, *index_axes) = values, axes
+    sizes = _without(typeof(update).shape, update_axis)
+    whole = _without(typeof(operand).shape, axis)
+    places = _movable(whole, sizes)
+    if not _differ(places, index_axes):
+        both = (operand, update)
+        if axis is not None or update_axis is not None:
+            both, axis = with_same_axis(both, (axis, update_axis))
+        indices = _for_all(indices, index_axes, axis)
+        return process(dynamic_update_slice_p, (*both, *indices), {}), axis
+    size = batch_size(values, axes)
+    if axis is None:
+        operand, axis = with_new_axis(operand, size), 0
+    if update_axis is None:
+        update, update_axis = with_new_axis(update, size), 0
+    numbers = ScatterDimensionNumbers(
+        update_window_dims=_without(ascending(len(sizes) + 1), update_axis),
+        inserted_window_dims=(),
+        scatter_dims_to_operand_dims=shifted(places, axis),
+        operand_batching_dims=(axis,),
+        scatter_indices_batching_dims=(0,),
+    )
+    result = scatter(
+        operand,
+        _index_vectors(indices, index_axes, places, size),
+        update,
+        numbers,
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=GatherScatterMode.CLIP,
+    )
+    return result, axis
+
+
+def _movable(whole: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
+    """Along which axes slices may begin elsewhere than at 0: they are smaller than the array."""
+    both = zip(whole, sizes, strict=True)
+    return tuple([place for place, (available, taken) in enumerate(both) if taken < available])
+
+
+def _differ(places: Sequence[int], index_axes: Sequence[Any]) -> bool:
+    """Whether slices of one batch begin at different places."""
+    return any(index_axes[place] is not None for place in places)
+
+
+def _for_all(indices: Sequence[Any], index_axes: Sequence[Any], axis: int | None) -> list[Any]:
+    """The indices, the same for all; 0 along a batch axis, and where they make no difference."""
+    zero = typeof(indices[0]).dtype.type(0) if indices else np.int32(0)
+    same = [zero if own is not None else i for i, own in zip(indices, index_axes, strict=True)]
+    if axis is not None:
+        same.insert(axis, zero)
+    return same
+
+
+def _index_vectors(
+    indices: Sequence[Any], index_axes: Sequence[Any], places: Sequence[int], size: int
+) -> Any:
+    """For each of a batch, the indices along these axes: an array of two axes."""
+    columns = [
+        with_new_axis(indices[i], size) if index_axes[i] is None else indices[i] for i in places
+    ]
+    return stack(columns, 1) if len(columns) > 1 else expand_dims(columns[0], (1,))
+
+
+def _without(values: tuple[int, ...], axis: int | None) -> tuple[int, ...]:
+    return values if axis is None else values[:axis] + values[axis + 1 :]
+
+
+def _with_new(values: tuple[int, ...], axis: int, value: int) -> tuple[int, ...]:
+    return (*values[:axis], value, *values[axis:])

@@ -1,0 +1,320 @@
+"""How the elementwise primitives differentiate: slopes, and transposes of the linear ones.
+
+Operands broadcast as elementwise operations let them: their tangents do too, and cotangents are
+summed back.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.marks import Zero
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import jvp, transpose
+from hlofront.core.trace import process
+from hlofront.primitives import elementwise as e
+from hlofront.primitives.batching import batch_elementwise, batch_of_one_shape
+from hlofront.primitives.comparing import eq, ge, gt, lt, ne, select_n
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import constant_like, scalar_like
+from hlofront.primitives.derivatives import (
+    add_tangents,
+    derivative,
+    derivative_from_result,
+    is_linear,
+    linear,
+    no_derivative,
+    unbroadcast,
+    unknown_derivative,
+)
+from hlofront.primitives.elementwise import add, complex, div, mul, neg, square, sub
+from hlofront.primitives.shaping import ascending, broadcast_in_dim
+
+# Those that the makers of families have not given their rule already.
+batch_elementwise(e.mul_p, e.abs_p, e.pow_p, e.integer_pow_p, e.conj_p)
+batch_of_one_shape(e.clamp_p, may_be_scalars=(0, 2))
+
+no_derivative(e.sign_p, e.floor_p, e.ceil_p, e.round_p, e.is_finite_p)
+no_derivative(
+    *(e.not_p, e.and_p, e.or_p, e.xor_p, e.population_count_p, e.clz_p, e.mulhi_p),
+    *(e.shift_left_p, e.shift_right_logical_p, e.shift_right_arithmetic_p),
+)
+unknown_derivative(
+    e.nextafter_p, "give it lax.stop_gradient(x) to take the next number for a constant."
+)
+
+
+def slope(primitive: Primitive, function: Callable[..., Any]) -> None:
+    """Register the derivative of a function of one operand: (result, x, **params) -> its slope."""
+    derivative_from_result(
+        primitive, lambda t, result, x, **params: mul(t, function(result, x, **params))
+    )
+
+
+def _one_and(x: Any) -> Any:
+    return add(scalar_like(x, 1), x)
+
+
+def _one_less(x: Any) -> Any:
+    return sub(scalar_like(x, 1), x)
+
+
+def _is_complex(x: Any) -> bool:
+    return issubdtype(typeof(x).dtype, np.complexfloating)
+
+
+def _broadcast(tangent: Any, result: Any) -> Any:
+    """The tangent of an operand in the shape of the result."""
+    shape, wanted = typeof(tangent).shape, typeof(result).shape
+    if shape == wanted:
+        return tangent
+    return broadcast_in_dim(tangent, wanted, ascending(len(shape)))
+
+
+# ---- sums and products ---------------------------------------------------------------------------
+
+linear(e.neg_p, lambda cotangent, x: [neg(cotangent)])
+
+
+@jvp(e.add_p)
+def _(primals, tangents):
+    result = process(e.add_p, tuple(primals), {})
+    x, y = tangents
+    if type(x) is Zero or type(y) is Zero:
+        return result, _broadcast(y if type(x) is Zero else x, result)
+    return result, add(x, y)
+
+
+@transpose(e.add_p)
+def _(cotangent, x, y):
+    return [unbroadcast(cotangent, z) if is_linear(z) else None for z in (x, y)]
+
+
+@jvp(e.sub_p)
+def _(primals, tangents):
+    result = process(e.sub_p, tuple(primals), {})
+    x, y = tangents
+    if type(x) is Zero:
+        return result, _broadcast(neg(y), result)
+    return result, _broadcast(x, result) if type(y) is Zero else sub(x, y)
+
+
+@transpose(e.sub_p)
+def _(cotangent, x, y):
+    return [
+        unbroadcast(cotangent, x) if is_linear(x) else None,
+        neg(unbroadcast(cotangent, y)) if is_linear(y) else None,
+    ]
+
+
+derivative(
+    e.mul_p,
+    lambda t, x, y, **params: process(e.mul_p, (t, y), params),
+    lambda t, x, y, **params: process(e.mul_p, (x, t), params),
+)
+
+
+@transpose(e.mul_p)
+def _(cotangent, x, y, *, out_dtype):
+    operand, factor = (x, y) if is_linear(x) else (y, x)
+    params = {"out_dtype": None if out_dtype is None else operand.aval.dtype}
+    found = unbroadcast(process(e.mul_p, (cotangent, factor), params), operand)
+    return [found, None] if operand is x else [None, found]
+
+
+slope(e.square_p, lambda result, x: mul(scalar_like(x, 2), x))
+
+
+@jvp(e.div_p)
+def _(primals, tangents):
+    x, y = primals
+    change, change_of_y = tangents
+    result = div(x, y)
+    if type(change_of_y) is not Zero:
+        # With the quotient, rather than with x and the square of y, which may overflow.
+        lost = mul(change_of_y, result)
+        change = neg(lost) if type(change) is Zero else sub(change, lost)
+    return result, div(change, y)
+
+
+@transpose(e.div_p)
+def _(cotangent, x, y):
+    return [unbroadcast(div(cotangent, y), x), None]
+
+
+derivative_from_result(
+    e.rem_p,
+    lambda t, result, x, y: _broadcast(t, result),
+    # Less the quotient, a whole number.
+    lambda t, result, x, y: mul(t, div(sub(result, x), y)),
+)
+
+# ---- choices -------------------------------------------------------------------------------------
+
+
+@jvp(e.max_p)
+def _(primals, tangents):
+    return _change_of_extreme(e.max(*primals), primals, tangents)
+
+
+@jvp(e.min_p)
+def _(primals, tangents):
+    return _change_of_extreme(e.min(*primals), primals, tangents)
+
+
+def _change_of_extreme(result: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The result moves with the operand that it is, and by half with each where it is both."""
+    aval: Any = typeof(result)
+    here = [convert(eq(x, result), aval.dtype, aval.weak_type) for x in primals]
+    shared = mul(mul(*here), scalar_like(result, 0.5))
+    total: Any = Zero.of(result)
+    for share, tangent in zip(here, tangents, strict=True):
+        if type(tangent) is not Zero:
+            total = add_tangents(total, mul(tangent, sub(share, shared)))
+    return result, total
+
+
+@jvp(e.clamp_p)
+def _(primals, tangents):
+    low, x, high = primals
+    result = e.clamp(low, x, high)
+    total: Any = Zero.of(result)
+    zeros = constant_like(result, 0)
+    for place, tangent in enumerate(tangents):
+        if type(tangent) is Zero:
+            continue
+        if place == 0:
+            passes = e.bitwise_and(gt(low, x), lt(low, high))
+        elif place == 1:
+            passes = e.bitwise_and(gt(x, low), lt(x, high))
+        else:
+            passes = lt(high, x)
+        total = add_tangents(total, select_n(passes, zeros, _broadcast(tangent, result)))
+    return result, total
+
+
+def _change_of_abs(t, x):
+    if _is_complex(x):
+        return e.real(mul(t, e.conj(e.sign(x))))
+    return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
+
+
+derivative(e.abs_p, _change_of_abs)
+
+# ---- exponentials, logarithms, powers ------------------------------------------------------------
+
+slope(e.exp_p, lambda result, x, **_: result)
+slope(e.exp2_p, lambda result, x, **_: mul(scalar_like(x, math.log(2)), result))
+slope(e.expm1_p, lambda result, x, **_: _one_and(result))
+derivative(e.log_p, lambda t, x, **_: div(t, x))
+derivative(e.log1p_p, lambda t, x, **_: div(t, _one_and(x)))
+slope(e.logistic_p, lambda result, x, **_: mul(result, _one_less(result)))
+slope(e.sqrt_p, lambda result, x, **_: div(scalar_like(x, 0.5), result))
+slope(e.rsqrt_p, lambda result, x, **_: mul(scalar_like(x, -0.5), div(result, x)))
+slope(e.cbrt_p, lambda result, x, **_: mul(scalar_like(x, 1 / 3), e.integer_pow(result, -2)))
+
+
+def _change_of_integer_pow(t, x, *, y):
+    if y == 0:
+        return Zero.of(x)
+    if y == 1:
+        return t
+    return mul(t, mul(scalar_like(x, y), x if y == 2 else e.integer_pow(x, y - 1)))
+
+
+derivative(e.integer_pow_p, _change_of_integer_pow)
+
+
+def _change_by_base(t, result, x, y):
+    base, exponent = typeof(x), typeof(y)
+    if exponent.dtype == base.dtype:
+        return mul(t, mul(y, e.pow(x, sub(y, scalar_like(y, 1)))))
+    # An exponent of 0 is not lowered: zero to the power of -1 is infinite.
+    lower = sub(y, convert(ne(y, scalar_like(y, 0)), exponent.dtype, exponent.weak_type))
+    return mul(t, mul(convert(y, base.dtype, base.weak_type), e.pow(x, lower)))
+
+
+def _change_by_exponent(t, result, x, y):
+    # A base of 0 gives 0 for all exponents above, though its logarithm is infinite.
+    safe = select_n(eq(x, scalar_like(x, 0)), x, constant_like(x, 1))
+    return mul(t, mul(e.log(safe), result))
+
+
+derivative_from_result(e.pow_p, _change_by_base, _change_by_exponent)
+
+# ---- trigonometry --------------------------------------------------------------------------------
+
+slope(e.sin_p, lambda result, x, **params: e.cos(x, **params))
+slope(e.cos_p, lambda result, x, **params: neg(e.sin(x, **params)))
+slope(e.tan_p, lambda result, x, **_: _one_and(square(result)))
+slope(e.asin_p, lambda result, x: e.rsqrt(_one_less(square(x))))
+slope(e.acos_p, lambda result, x: neg(e.rsqrt(_one_less(square(x)))))
+derivative(e.atan_p, lambda t, x: div(t, _one_and(square(x))))
+slope(e.sinh_p, lambda result, x: e.cosh(x))
+slope(e.cosh_p, lambda result, x: e.sinh(x))
+# As a product, because a square is rounded to 1 long before the number is.
+slope(e.tanh_p, lambda result, x, **_: mul(_one_and(result), _one_less(result)))
+derivative(e.atanh_p, lambda t, x: div(t, mul(_one_and(x), _one_less(x))))
+slope(e.asinh_p, lambda result, x: e.rsqrt(_one_and(square(x))))
+
+
+def _change_of_acosh(t, result, x):
+    if _is_complex(x):
+        # A root of the square would have the wrong sign left of the imaginary axis.
+        return div(t, e.sinh(result))
+    return mul(t, e.rsqrt(sub(square(x), scalar_like(x, 1))))
+
+
+derivative_from_result(e.acosh_p, _change_of_acosh)
+
+
+@jvp(e.atan2_p)
+def _(primals, tangents):
+    x, y = primals
+    result = e.atan2(x, y)
+    scale = add(square(x), square(y))
+    total: Any = Zero.of(result)
+    if type(tangents[0]) is not Zero:
+        total = mul(tangents[0], div(y, scale))
+    if type(tangents[1]) is not Zero:
+        total = add_tangents(total, mul(tangents[1], div(neg(x), scale)))
+    return result, total
+
+
+# ---- complex numbers -----------------------------------------------------------------------------
+
+# Transposes do not conjugate, so a cotangent a + bi of x + yi stands for a as that of x and -b as
+# that of y.
+linear(e.real_p, lambda cotangent, x: [complex(cotangent, scalar_like(cotangent, 0))])
+linear(e.imag_p, lambda cotangent, x: [complex(scalar_like(cotangent, 0), neg(cotangent))])
+
+
+def _transposed_conj(cotangent, x, *, input_dtype):
+    is_complex = issubdtype(input_dtype, np.complexfloating)
+    return [e.conj(cotangent) if is_complex else e.real(cotangent)]
+
+
+linear(e.conj_p, _transposed_conj)
+
+
+@jvp(e.complex_p)
+def _(primals, tangents):
+    result = complex(*primals)
+    x, y = tangents
+    if type(x) is Zero:
+        x = scalar_like(y, 0)
+    elif type(y) is Zero:
+        y = scalar_like(x, 0)
+    return result, _broadcast(complex(x, y), result)
+
+
+@transpose(e.complex_p)
+def _(cotangent, x, y):
+    return [
+        unbroadcast(e.real(cotangent), x) if is_linear(x) else None,
+        neg(unbroadcast(e.imag(cotangent), y)) if is_linear(y) else None,
+    ]

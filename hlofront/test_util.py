@@ -1,0 +1,5 @@
+"""Door: derivatives held against numerical differences, under the names of `jax.test_util`."""
+
+from hlofront.transforms.check_grads import check_grads as check_grads
+from hlofront.transforms.check_grads import check_jvp as check_jvp
+from hlofront.transforms.check_grads import check_vjp as check_vjp

@@ -1,0 +1,230 @@
+"""Batching: values carry which of their axes the function does not see."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base.boundary import user_context
+from hlofront.core import rules
+from hlofront.core.aval import register_value_type, typeof
+from hlofront.core.axes import AxisData, axes_in_scope
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from hlofront.core.names import coming_from
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
+from hlofront.primitives.batching import to_front
+from hlofront.transforms.stage import stage
+
+Axes = Sequence[int | None]
+
+
+class BatchTracer(Tracer):
+    """A value with one more axis than the function sees."""
+
+    __slots__ = ("batch_axis", "value")
+
+    _trace: "BatchTrace"
+
+    def __init__(self, trace: "BatchTrace", value: Any, batch_axis: int):
+        self._trace = trace
+        self.value = value
+        self.batch_axis = batch_axis
+        aval = typeof(value)
+        shape = aval.shape
+        self.aval = aval.update(shape=(*shape[:batch_axis], *shape[batch_axis + 1 :]))
+
+    def _origin_message(self) -> str:
+        value = self.value
+        return value._origin_message() if isinstance(value, Tracer) else ""
+
+    def _traced_function(self) -> str:
+        return self._trace.function
+
+
+register_value_type(BatchTracer, lambda tracer: tracer.aval)
+
+
+class BatchTrace(Trace):
+    """Runs operations on values with a batch axis by their batch rules."""
+
+    __slots__ = ("axis", "function", "parent", "programs_of")
+
+    def __init__(self, parent: Trace, axis: AxisData, function: str = ""):
+        self.alive = True
+        self.parent = parent
+        self.axis = axis
+        self.function = function
+        # Programs that captured values of this function. See `StagingTrace.programs_of`.
+        self.programs_of: dict[Any, Any] = {}
+
+    def wrap(self, value: Any, axis: int | None) -> Any:
+        return value if axis is None else BatchTracer(self, value, axis)
+
+    def split(self, x: Any) -> tuple[Any, int | None]:
+        if type(x) is BatchTracer and x._trace is self:
+            return x.value, x.batch_axis
+        return x, None
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        values: list[Any] = []
+        axes: list[int | None] = []
+        mapped = False
+        for x in args:
+            if type(x) is BatchTracer and x._trace is self:
+                values.append(x.value)
+                axes.append(x.batch_axis)
+                mapped = True
+            else:
+                values.append(x)
+                axes.append(None)
+        with interpreting_with(self.parent):
+            if not mapped and (self.axis.name is None or primitive not in rules.batch_with_axis):
+                return self.parent.process(primitive, args, params)
+            results, axes_out = run_batched(primitive, self.axis, values, axes, params)
+        if primitive.multiple_results:
+            return [self.wrap(x, axis) for x, axis in zip(results, axes_out, strict=True)]
+        return self.wrap(results, axes_out)
+
+
+def run_batched(
+    primitive: Primitive, axis: AxisData, values: Any, axes: Any, params: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Apply the batch rule of a primitive: (result, axis), or lists of them."""
+    with_axis = rules.batch_with_axis.get(primitive)
+    if with_axis is not None:
+        return with_axis(axis, values, axes, **params)
+    return rules.batch[primitive](values, axes, **params)
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[Any]],
+    axis: AxisData,
+    values: Sequence[Any],
+    axes: Axes,
+    function: str = "",
+) -> tuple[list[Any], list[int | None]]:
+    """The results of a flat function over an axis of its arguments, and where theirs is."""
+    trace = BatchTrace(current_trace(), axis, function)
+    named = () if axis.name is None else ((axis.name, axis.size),)
+    try:
+        with interpreting_with(trace), axes_in_scope(named):
+            outputs = fun(*map(trace.wrap, values, axes))
+    finally:
+        trace.alive = False
+        trace.programs_of.clear()
+    pairs = [trace.split(x) for x in outputs]
+    return [x for x, _ in pairs], [a for _, a in pairs]
+
+
+def batch_jaxpr(
+    jaxpr: Jaxpr, consts: Sequence[Any], axis: AxisData, values: Sequence[Any], axes: Axes
+) -> tuple[list[Any], list[int | None]]:
+    """As `batch_flat`, of a program: its operations go to the current interpreter."""
+    known: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    known.update(zip(jaxpr.invars, values, strict=True))
+    # A variable without an entry has no batch axis.
+    placed: dict[Any, int] = {
+        var: a for var, a in zip(jaxpr.invars, axes, strict=True) if a is not None
+    }
+    named = axis.name is not None
+    for equation in jaxpr.eqns:
+        primitive = equation.primitive
+        operands = [atom.val if type(atom) is Literal else known[atom] for atom in equation.invars]
+        own = [None if type(atom) is Literal else placed.get(atom) for atom in equation.invars]
+        try:
+            with coming_from(equation.name_stack, equation.traceback):
+                if all(a is None for a in own) and not (
+                    named and primitive in rules.batch_with_axis
+                ):
+                    results: Any = process(primitive, tuple(operands), equation.params)
+                    if primitive.multiple_results:
+                        known.update(zip(equation.outvars, results, strict=True))
+                    else:
+                        known[equation.outvars[0]] = results
+                    continue
+                results, axes_out = run_batched(primitive, axis, operands, own, equation.params)
+        except Exception:
+            with user_context(equation.traceback):
+                raise
+        if not primitive.multiple_results:
+            results, axes_out = (results,), (axes_out,)
+        for var, result, a in zip(equation.outvars, results, axes_out, strict=True):
+            known[var] = result
+            if a is not None:
+                placed[var] = a
+    outputs: list[Any] = []
+    axes_found: list[int | None] = []
+    for atom in jaxpr.outvars:
+        if type(atom) is Literal:
+            outputs.append(atom.val)
+            axes_found.append(None)
+        else:
+            outputs.append(known[atom])
+            axes_found.append(placed.get(atom))
+    return outputs, axes_found
+
+
+def batch_program(
+    program: ClosedJaxpr,
+    axis: AxisData,
+    batched: Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The program over an axis that is the first of its batched inputs and outputs.
+
+    It is made once per program and kept.
+
+    Args:
+      batched: per input, whether it has the axis.
+      instantiate: per output, whether it is to have the axis in any case.
+
+    Returns:
+      The program, and per output whether it has the axis.
+    """
+    if isinstance(instantiate, bool):
+        instantiate = (instantiate,) * len(program.jaxpr.outvars)
+    axes = tuple(0 if b else None for b in batched)
+    made, axes_out = batch_program_at(program, axis, axes, tuple(instantiate))
+    return made, tuple(a is not None for a in axes_out)
+
+
+def batch_program_at(
+    program: ClosedJaxpr, axis: AxisData, axes: Axes, front: Sequence[bool] | None = None
+) -> tuple[ClosedJaxpr, tuple[int | None, ...]]:
+    """The program over an axis at these places of its inputs; made once and kept.
+
+    Args:
+      axes: per input, which axis it is; None where the input has it not.
+      front: per output, whether it is to have the axis in any case, and then all have it first;
+        None leaves the axis of each output where it comes to be.
+
+    Returns:
+      The program, and per output which axis it is.
+    """
+    key = ("batch", axis, tuple(axes), None if front is None else tuple(front))
+    found = program.derived.get(key)
+    if found is None:
+        found = program.derived[key] = _batch_program(program, *key[1:])
+    return found
+
+
+def _batch_program(program: ClosedJaxpr, axis: AxisData, axes: Any, front: Any) -> Any:
+    axes_out: tuple[int | None, ...] = ()
+    avals = [
+        aval if a is None else aval.update(shape=(*aval.shape[:a], axis.size, *aval.shape[a:]))
+        for aval, a in zip(program.in_avals, axes, strict=True)
+    ]
+
+    def over_axis(*values: Any) -> list[Any]:
+        nonlocal axes_out
+        outputs, found = batch_jaxpr(program.jaxpr, program.consts, axis, values, axes)
+        if front is not None:
+            for i, (x, a, force) in enumerate(zip(outputs, found, front, strict=True)):
+                if a is not None or force:
+                    outputs[i], found[i] = to_front(x, a, axis.size), 0
+        axes_out = tuple(found)
+        return outputs
+
+    named = () if axis.name is None else ((axis.name, axis.size),)
+    with axes_in_scope(named):
+        made = stage(over_axis, avals, program.jaxpr.origin)
+    return made, axes_out

@@ -1,0 +1,495 @@
+"""Derivatives held against numerical differences: check_grads, check_jvp and check_vjp."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import ExtendedDType, finfo, float0, issubdtype
+from hlofront.base.tree import keystr, tree_flatten, tree_flatten_with_path, tree_structure
+from hlofront.core.aval import typeof
+from hlofront.primitives.converting import convert
+from hlofront.primitives.placing import CopySemantics, device_put
+from hlofront.transforms.grad import jvp, vjp
+
+# By dtype: how far off a derivative may be, and the step of the differences. The steps balance
+# what rounding does to small steps and what curvature does to large ones.
+_TOLERANCES = {np.float64: 1e-5, np.float32: 2e-3, np.float16: 2e-2}
+_STEPS = {np.float64: 1e-4, np.float32: 1e-3, np.float16: 5e-2}
+_NARROW_TOLERANCE = 0.1
+_NARROW_STEP = 0.1
+
+# Where the function is asked, in steps, and with what weight: right to the fourth order.
+_STENCIL = ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
+# A mismatch is looked for among so many arguments, one by one.
+_MOST_LOOKED_AT = 32
+
+_MODES = ("fwd", "rev")
+
+Tolerance = float | Mapping[Any, float] | None
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = _MODES,
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
+    eps: float | None = None,
+) -> None:
+    """Check the derivatives of a function against numerical differences, in random directions.
+
+    Orders above the first are checked in each mix of the modes: the differences of a derivative
+    are compared with the derivative of that derivative. Arguments and results may be trees;
+    integers and booleans stay as they are, complex numbers move in both of their parts.
+
+    Args:
+      f: the function, smooth around `args`.
+      args: its arguments.
+      order: how often it is differentiated; the first order is always checked.
+      modes: "fwd" for jvp, "rev" for vjp, or both.
+      atol: how far off a derivative may be, as a number or by dtype. If absent it follows from the
+        dtype, and from what rounding may make of the differences.
+      rtol: how far off it may be, relative to its size; as `atol`.
+      eps: the step of the differences. If absent it follows from the dtype.
+
+    Raises:
+      AssertionError: where a derivative is off. It says in which result, how far, and which
+        arguments it comes from.
+      ValueError: for an unknown mode.
+    """
+    modes = (modes,) if isinstance(modes, str) else tuple(modes)
+    unknown = [mode for mode in modes if mode not in _MODES]
+    if unknown:
+        raise ValueError(f"check_grads has modes 'fwd' and 'rev', not {unknown[0]!r}")
+    _check_orders(f, tuple(args), order, modes, (atol, rtol, eps), _name_of(f))
+
+
+def check_jvp(
+    f: Callable[..., Any],
+    f_jvp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Check forward derivatives of a function against numerical differences.
+
+    Args:
+      f: the function, smooth around `args`.
+      f_jvp: takes the arguments and their tangents, each as a tuple, and gives the results and
+        their tangents: mostly `functools.partial(jvp, f)`.
+      args: the arguments of `f`.
+      atol: how far off a tangent may be; see check_grads.
+      rtol: how far off it may be, relative to its size.
+      eps: the step of the differences.
+      err_msg: what the message says is wrong.
+
+    Raises:
+      AssertionError: where results or tangents are off.
+    """
+    what = err_msg or f"jvp of {_name_of(f)}"
+    point = _Point(args, eps)
+    direction = point.direction()
+    results, tangents = f_jvp(point.args, point.tangents(direction))
+    outputs = _Outputs(f(*point.args), what)
+    outputs.check_values(results, (atol, rtol))
+    tangents = outputs.tangents(tangents)
+    differences, noise = point.differences(f, direction)
+    lines = []
+    for i in outputs.moving:
+        allowed = _allowed(outputs.dtypes[i], point.dtypes, noise[i], atol, rtol)
+        line = _compare(tangents[i], differences[i], *allowed)
+        if line:
+            lines.append(f"result{outputs.paths[i]}: {line}")
+    if not lines:
+        return
+
+    def alone(place: int) -> float:
+        """How far off the tangents are where one argument varies."""
+        direction = point.direction(place)
+        found = outputs.tangents(f_jvp(point.args, point.tangents(direction))[1])
+        wanted, noise = point.differences(f, direction)
+        return max(
+            _excess(
+                found[i],
+                wanted[i],
+                *_allowed(outputs.dtypes[i], point.dtypes, noise[i], atol, rtol),
+            )
+            for i in outputs.moving
+        )
+
+    raise AssertionError(
+        f"{what}: tangents differ from numerical differences\n"
+        + "\n".join([*lines, *point.blame(alone)])
+    )
+
+
+def check_vjp(
+    f: Callable[..., Any],
+    f_vjp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: Tolerance = None,
+    rtol: Tolerance = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Check reverse derivatives of a function against numerical differences.
+
+    The cotangents that a random cotangent of the results pulls back to, along a random direction,
+    are compared with that cotangent along the differences of the results.
+
+    Args:
+      f: the function, smooth around `args`.
+      f_vjp: takes the arguments of `f`, and gives its results and the function that pulls
+        cotangents back: mostly `functools.partial(vjp, f)`.
+      args: the arguments of `f`.
+      atol: how far off the sum over all cotangents may be; see check_grads.
+      rtol: how far off it may be, relative to its size.
+      eps: the step of the differences.
+      err_msg: what the message says is wrong.
+
+    Raises:
+      AssertionError: where results or cotangents are off, or cotangents are not of the arguments'
+        shapes and dtypes.
+      ValueError: where the cotangents are not one per argument.
+    """
+    what = err_msg or f"vjp of {_name_of(f)}"
+    point = _Point(args, eps)
+    results, pull_back = f_vjp(*point.args)
+    outputs = _Outputs(f(*point.args), what)
+    outputs.check_values(results, (atol, rtol))
+    cotangents, given = outputs.cotangents()
+    pulled = point.cotangents(pull_back(given), what)
+
+    def compare(direction: list[Any]) -> tuple[float, float, float, float]:
+        """The sum over the cotangents, that over the differences, and what they may differ by."""
+        differences, noise = point.differences(f, direction)
+        found = sum(_dot(pulled[i], direction[i]) for i in point.moving)
+        wanted = sum(_dot(cotangents[i], differences[i]) for i in outputs.moving)
+        # Of many terms of either sign, roundings add up as their squares do.
+        absolute, relative = 0.0, 0.0
+        for i in outputs.moving:
+            own_absolute, own_relative = _allowed(
+                outputs.dtypes[i], point.dtypes, noise[i], atol, rtol
+            )
+            weights = np.abs(cotangents[i])
+            absolute = math.hypot(absolute, np.linalg.norm(own_absolute * weights))
+            size = weights * np.abs(differences[i])
+            relative = math.hypot(relative, own_relative * np.linalg.norm(size))
+        return found, wanted, absolute, relative
+
+    found, wanted, absolute, relative = compare(point.direction())
+    line = _compare(np.asarray(found), np.asarray(wanted), absolute + relative, 0.0)
+    if not line:
+        return
+
+    def alone(place: int) -> float:
+        found, wanted, absolute, relative = compare(point.direction(place))
+        return _excess(np.asarray(found), np.asarray(wanted), absolute + relative, 0.0)
+
+    raise AssertionError(
+        f"{what}: cotangents, summed up along a direction, differ from numerical differences\n"
+        + "\n".join([line, *point.blame(alone)])
+    )
+
+
+# ---- orders --------------------------------------------------------------------------------------
+
+
+def _check_orders(f, args, order, modes, options, name):
+    if "fwd" in modes:
+        check_jvp(f, partial(jvp, f), args, *options, err_msg=f"jvp of {name}")
+        if order > 1:
+            point = _Point(args, None)
+            directions = point.tangents(point.direction(seed=order))
+
+            def pushed(*args):
+                return jvp(f, args, directions)[1]
+
+            _check_orders(pushed, args, order - 1, modes, options, f"jvp of {name}")
+    if "rev" in modes:
+        check_vjp(f, partial(vjp, f), args, *options, err_msg=f"vjp of {name}")
+        if order > 1:
+            cotangents = _Outputs(f(*args), name).cotangents(seed=order)[1]
+
+            def pulled(*args):
+                return vjp(f, *args)[1](cotangents)
+
+            _check_orders(pulled, args, order - 1, modes, options, f"vjp of {name}")
+
+
+def _name_of(f: Callable[..., Any]) -> str:
+    while isinstance(f, partial):
+        f = f.func
+    return getattr(f, "__name__", None) or type(f).__name__
+
+
+# ---- arguments, and steps away from them ---------------------------------------------------------
+
+
+class _Point:
+    """Arguments, flat, and which of them can move."""
+
+    def __init__(self, args: Sequence[Any], eps: float | None):
+        self.args = tuple(args)
+        pairs, self.structure = tree_flatten_with_path(self.args)
+        self.paths = [f"args{keystr(path)}" for path, _ in pairs]
+        self.leaves = [leaf for _, leaf in pairs]
+        self.avals = [typeof(leaf) for leaf in self.leaves]
+        self.moving = [i for i, aval in enumerate(self.avals) if _moves(aval.dtype)]
+        self.dtypes = [self.avals[i].dtype for i in self.moving]
+        self.values = {i: _wide(self.leaves[i]) for i in self.moving}
+        steps = [_STEPS.get(_real_class(dtype), _NARROW_STEP) for dtype in self.dtypes]
+        self.step = max(steps, default=1.0) if eps is None else eps
+
+    def direction(self, only: int | None = None, seed: int = 0) -> list[Any]:
+        """A random direction, per argument; None for those that cannot move.
+
+        Those other than `only` do not move. Steps along it are numbers of the argument's dtype, so
+        that its rounding is not taken for a derivative.
+        """
+        generator = np.random.default_rng(seed)
+        found: list[Any] = [None] * len(self.leaves)
+        for i, value in self.values.items():
+            direction = _random(generator, value)
+            if value.dtype.kind == "c":
+                rounded = self._rounded(i, value.real, direction.real) + 1j * self._rounded(
+                    i, value.imag, direction.imag
+                )
+            else:
+                rounded = self._rounded(i, value, direction)
+            found[i] = rounded if only in (None, i) else np.zeros_like(value)
+        return found
+
+    def _rounded(self, place, value, direction):
+        reached = np.abs(value) + 2 * self.step
+        exponent = np.frexp(np.where(np.isfinite(reached), reached, 1.0))[1]
+        unit = np.ldexp(float(finfo(self.avals[place].dtype).eps), exponent - 1)
+        count = np.rint(self.step * direction / unit)
+        return np.where(count == 0, np.sign(direction), count) * unit / self.step
+
+    def tangents(self, direction: list[Any]) -> Any:
+        """A direction as arrays, in the structure of the arguments."""
+        leaves = [
+            np.zeros(aval.shape, float0) if along is None else _as_array(along, aval.dtype)
+            for along, aval in zip(direction, self.avals, strict=True)
+        ]
+        return self.structure.unflatten(leaves)
+
+    def _moved(self, direction, steps):
+        leaves = list(self.leaves)
+        for i, value in self.values.items():
+            moved = value + steps * self.step * direction[i]
+            leaf, aval = leaves[i], self.avals[i]
+            if isinstance(leaf, float | complex):
+                leaves[i] = moved.item()
+            else:
+                array = _as_array(moved, aval.dtype)
+                leaves[i] = convert(array, aval.dtype, True) if aval.weak_type else array
+        return self.structure.unflatten(leaves)
+
+    def differences(self, f: Callable[..., Any], direction: list[Any]) -> tuple[list, list]:
+        """How fast each result changes along a direction, and what rounding may do to that."""
+        found: list[Any] = []
+        sizes: list[Any] = []
+        for steps, weight in _STENCIL:
+            outputs, _ = tree_flatten(f(*self._moved(direction, steps)))
+            outputs = [_wide(x) if _moves(typeof(x).dtype) else None for x in outputs]
+            if not found:
+                found = [None if x is None else np.zeros_like(x) for x in outputs]
+                sizes = [None if x is None else np.zeros(x.shape) for x in outputs]
+            with np.errstate(all="ignore"):
+                for i, x in enumerate(outputs):
+                    if x is not None:
+                        found[i] = found[i] + x * (weight / self.step)
+                        sizes[i] = np.maximum(sizes[i], np.nan_to_num(np.abs(x)))
+        return found, [None if x is None else 2 * x / self.step for x in sizes]
+
+    def cotangents(self, tree: Any, what: str) -> list[Any]:
+        """The leaves of the cotangents of the arguments, wide; None of those that cannot move."""
+        structure = tree_structure(tree)
+        if structure != self.structure:
+            raise ValueError(
+                f"{what}: cotangents must be a tuple with one entry per argument, in the structure "
+                f"of the arguments, {self.structure}; they have {structure}"
+            )
+        leaves, _ = tree_flatten(tree)
+        found: list[Any] = []
+        for path, aval, leaf in zip(self.paths, self.avals, leaves, strict=True):
+            wanted = aval.dtype if _moves(aval.dtype) else float0
+            _check_type(f"{what}: the cotangent of {path}", leaf, aval.shape, wanted)
+            found.append(None if wanted == float0 else _wide(leaf))
+        return found
+
+    def blame(self, alone: Callable[[int], float]) -> list[str]:
+        """Lines that say which arguments are off where each varies alone."""
+        if len(self.moving) > _MOST_LOOKED_AT:
+            return [f"({len(self.moving)} arguments vary: too many to try each alone)"]
+        off = {self.paths[i]: alone(i) for i in self.moving}
+        wrong = [f"  {path}: off by {size:.3g}" for path, size in off.items() if size]
+        right = ", ".join(path for path, size in off.items() if not size)
+        lines = ["where one argument varies alone:", *wrong]
+        return [*lines, f"  not off: {right}"] if right else lines
+
+
+# ---- results -------------------------------------------------------------------------------------
+
+
+class _Outputs:
+    """The results of a function, flat, and which of them can move."""
+
+    def __init__(self, results: Any, what: str):
+        pairs, self.structure = tree_flatten_with_path(results)
+        self.what = what
+        self.paths = [keystr(path) for path, _ in pairs]
+        self.leaves = [leaf for _, leaf in pairs]
+        self.avals = [typeof(leaf) for leaf in self.leaves]
+        self.dtypes = [aval.dtype for aval in self.avals]
+        self.moving = [i for i, dtype in enumerate(self.dtypes) if _moves(dtype)]
+
+    def check_values(self, results: Any, tolerances: tuple[Tolerance, Tolerance]) -> None:
+        """The results that came with the derivative must be those of the function."""
+        found = self._leaves(results, "results")
+        for i, leaf in enumerate(found):
+            path = f"{self.what}: result{self.paths[i]}"
+            _check_type(path, leaf, self.avals[i].shape, self.dtypes[i])
+            if i in self.moving:
+                allowed = _allowed(self.dtypes[i], (), None, *tolerances)
+                line = _compare(_wide(leaf), _wide(self.leaves[i]), *allowed)
+                if line:
+                    raise AssertionError(f"{path} is not that of the function\n{line}")
+
+    def tangents(self, tangents: Any) -> list[Any]:
+        """The leaves of the tangents, wide; None of those that cannot move."""
+        found: list[Any] = []
+        for i, leaf in enumerate(self._leaves(tangents, "tangents")):
+            wanted = self.dtypes[i] if i in self.moving else float0
+            where = f"{self.what}: the tangent of result{self.paths[i]}"
+            _check_type(where, leaf, self.avals[i].shape, wanted)
+            found.append(_wide(leaf) if i in self.moving else None)
+        return found
+
+    def cotangents(self, seed: int = 0) -> tuple[list[Any], Any]:
+        """Random ones: their leaves, wide, and in the structure of the results."""
+        generator = np.random.default_rng(seed)
+        wide: list[Any] = [None] * len(self.leaves)
+        arrays: list[Any] = []
+        for i, aval in enumerate(self.avals):
+            if i in self.moving:
+                array = _as_array(_random(generator, _wide(self.leaves[i])), aval.dtype)
+                wide[i] = _wide(array)
+            else:
+                array = np.zeros(aval.shape, float0)
+            arrays.append(array)
+        return wide, self.structure.unflatten(arrays)
+
+    def _leaves(self, tree: Any, name: str) -> list[Any]:
+        leaves, structure = tree_flatten(tree)
+        if structure != self.structure:
+            raise ValueError(
+                f"{self.what}: {name} must have the structure of the function's results, "
+                f"{self.structure}; they have {structure}"
+            )
+        return leaves
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def _moves(dtype: Any) -> bool:
+    return not isinstance(dtype, ExtendedDType) and issubdtype(dtype, np.inexact)
+
+
+def _wide(x: Any) -> np.ndarray:
+    array = np.asarray(x)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _real_class(dtype: Any) -> Any:
+    """The class of the real parts of a dtype."""
+    return {np.complex64: np.float32, np.complex128: np.float64}.get(dtype.type, dtype.type)
+
+
+def _as_array(x: np.ndarray, dtype: Any) -> Any:
+    """On a device, because functions may use the members of arrays that NumPy's lack."""
+    return device_put([x.astype(dtype)], [None], [None], [CopySemantics.ALWAYS_COPY])[0]
+
+
+def _random(generator: np.random.Generator, like: np.ndarray) -> np.ndarray:
+    """Numbers of either sign and none of them small, so that each element counts."""
+
+    def part():
+        signs = generator.choice([-1.0, 1.0], like.shape)
+        return np.asarray(signs * generator.uniform(0.3, 1.0, like.shape))
+
+    return part() + 1j * part() if like.dtype.kind == "c" else part()
+
+
+def _dot(x: np.ndarray, y: np.ndarray) -> float:
+    """The real part of the sum of products, which is what a transpose keeps, of any function."""
+    with np.errstate(all="ignore"):
+        return float(np.sum(x * y).real)
+
+
+def _allowed(dtype, others, noise, atol, rtol) -> tuple[Any, float]:
+    """The tolerances of a derivative of this dtype, by arguments of others."""
+    default = max(_TOLERANCES.get(_real_class(one), _NARROW_TOLERANCE) for one in (dtype, *others))
+    absolute = _of_dtype(atol, dtype, default)
+    if atol is None and noise is not None:
+        absolute = absolute + noise * float(finfo(dtype).eps)
+    return absolute, _of_dtype(rtol, dtype, default)
+
+
+def _of_dtype(tolerance: Tolerance, dtype: Any, default: float) -> Any:
+    if isinstance(tolerance, Mapping):
+        by_dtype = {np.dtype(key): value for key, value in tolerance.items()}
+        return by_dtype.get(np.dtype(dtype), default)
+    return default if tolerance is None else tolerance
+
+
+def _off(found, wanted, absolute, relative) -> tuple[np.ndarray, np.ndarray]:
+    """How far apart numbers are, and where that is too far."""
+    with np.errstate(all="ignore"):
+        same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+        apart = np.where(same, 0.0, np.abs(found - wanted))
+        return apart, ~(same | (apart <= absolute + relative * np.abs(wanted)))
+
+
+def _excess(found, wanted, absolute, relative) -> float:
+    """The largest difference that is too large, or zero."""
+    apart, wrong = _off(found, wanted, absolute, relative)
+    return float(np.max(np.where(np.isnan(apart), np.inf, apart)[wrong], initial=0.0))
+
+
+def _compare(found, wanted, absolute, relative) -> str:
+    """What is too far off, in words; nothing where nothing is."""
+    apart, wrong = _off(found, wanted, absolute, relative)
+    if not wrong.any():
+        return ""
+    weights = np.where(wrong, np.where(np.isnan(apart), np.inf, apart), -1.0)
+    place = np.unravel_index(np.argmax(weights), wrong.shape)
+    allowed = float(np.broadcast_to(absolute, wrong.shape)[place])
+    where = f" at {[int(i) for i in place]}" if place else ""
+    return (
+        f"{int(wrong.sum())} of {wrong.size} elements are off, most{where} by "
+        f"{float(apart[place]):.3g}: {found[place]:.6g}, and should be {wanted[place]:.6g} "
+        f"(allowed: {allowed:.3g} and {relative:.3g} of the size)"
+    )
+
+
+def _check_type(where: str, x: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    found = (np.shape(x), x.dtype if hasattr(x, "dtype") else typeof(x).dtype)
+    if found != (shape, dtype):
+        raise AssertionError(
+            f"{where} must have shape {shape} and dtype {_named(dtype)}; it has shape {found[0]} "
+            f"and dtype {_named(found[1])}"
+        )
+
+
+def _named(dtype: Any) -> str:
+    return "float0" if dtype == float0 else str(dtype)

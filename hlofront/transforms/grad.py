@@ -1,0 +1,602 @@
+"""Derivatives of functions of pytrees: jvp, linearize, vjp, grad and their kin."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import float0, issubdtype
+from hlofront.core.aval import is_value, typeof
+from hlofront.core.evaluate import eval_jaxpr
+from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.primitives.derivatives import instantiate, zeros_of
+from hlofront.transforms.flatten import Signature, abstract, result_paths, stage_tree
+from hlofront.transforms.jvp import jvp_flat
+from hlofront.transforms.linearize import Linearized, linearize_flat
+from hlofront.transforms.transpose import transpose_jaxpr
+from hlofront.transforms.vmap import documented
+
+
+class FlatCall:
+    """A function of pytrees as one of flat lists, which notes the structure of its result."""
+
+    __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree", "signature")
+
+    def __init__(
+        self, fun: Callable[..., Any], signature: Signature, in_tree: Any, has_aux: bool = False
+    ):
+        self.fun = fun
+        self.signature = signature
+        self.in_tree = in_tree
+        self.has_aux = has_aux
+        self.out_tree: Any = None
+        self.aux: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        results = self.fun(*self.in_tree.unflatten(leaves))
+        if self.has_aux:
+            if not isinstance(results, tuple | list) or len(results) != 2:
+                raise TypeError(
+                    "expected function with aux output to return a two-element tuple, but got "
+                    f"type {type(results)} with value {source.shortened(repr(results))}"
+                )
+            results, aux = results
+            self.aux = tree.tree_flatten(aux)
+        outputs, self.out_tree = tree.tree_flatten(results)
+        for i, x in enumerate(outputs):
+            if not is_value(x):
+                path = result_paths(self.out_tree)[i].removeprefix("result")
+                raise TypeError(
+                    f"function {self.signature.where} returned a value of type {type(x)}"
+                    f"{' at output component ' + path if path else ''}, which is not a valid JAX "
+                    "type"
+                )
+        return [*outputs, *self.aux[0]] if self.has_aux else outputs
+
+    def split(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
+        """The result and the auxiliary output, from flat ones."""
+        count = self.out_tree.num_leaves
+        if not self.has_aux:
+            return self.out_tree.unflatten(outputs), None
+        return self.out_tree.unflatten(outputs[:count]), self.aux[1].unflatten(outputs[count:])
+
+
+def _check_callable(fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")
+
+
+def _check_values(signature: Signature, args: Any, leaves: Sequence[Any]) -> None:
+    for place, leaf in enumerate(leaves):
+        if not is_value(leaf):
+            name = signature.argument_names((args, {}))[place]
+            raise TypeError(
+                f"Argument {source.shortened(repr(leaf))} of type {type(leaf)} is not a valid JAX "
+                f"type: it was passed as {name} to {signature.where}, which is to be "
+                "differentiated. Close over it, or choose other argnums."
+            )
+
+
+# ---- forward -------------------------------------------------------------------------------------
+
+
+@boundary
+def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """The value of a function, and how it moves as its arguments move along `tangents`.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      primals: the arguments, as a tuple or list.
+      tangents: in the same structure, of the same shapes and dtypes; float0 for integers.
+      has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
+
+    Returns:
+      (result, tangent of the result), and the auxiliary data where there are some.
+
+    Raises:
+      TypeError: if structures or dtypes differ.
+      ValueError: if shapes differ.
+    """
+    _check_callable(fun)
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}."
+        )
+    leaves, in_tree = tree.tree_flatten(primals)
+    moves, tangent_tree = tree.tree_flatten(tangents)
+    if in_tree != tangent_tree:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
+            f"have tree structure {in_tree} whereas tangents have tree structure {tangent_tree}."
+        )
+    signature = Signature(fun)
+    _check_values(signature, tuple(primals), leaves)
+    for leaf, move in zip(leaves, moves, strict=True):
+        _check_tangent(typeof(leaf), typeof(move))
+    call = FlatCall(fun, signature, in_tree, has_aux)
+    outputs, moved = jvp_flat(call, leaves, moves, f"{signature.where} for jvp")
+    result, aux = call.split(outputs)
+    count = call.out_tree.num_leaves
+    tangent = call.out_tree.unflatten([instantiate(t) for t in moved[:count]])
+    return (result, tangent, aux) if has_aux else (result, tangent)
+
+
+def _check_tangent(primal: Any, tangent: Any) -> None:
+    wanted = primal.to_tangent_aval()
+    if tangent.dtype != wanted.dtype:
+        shown = wanted.dtype if wanted.dtype != float0 else "float0"
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
+            "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
+            f"{primal.dtype} and so expected tangent dtype {shown}, but got tangent dtype "
+            f"{tangent.dtype} instead."
+        )
+    if tangent.shape != wanted.shape:
+        raise ValueError(
+            "jvp called with different primal and tangent shapes; got primal shape "
+            f"{primal.shape} and tangent shape {tangent.shape}."
+        )
+
+
+@boundary
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of a function at a point, and its derivative there as a function of tangents.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      primals: the point.
+      has_aux: whether `fun` returns (result, auxiliary data).
+
+    Returns:
+      (result, f_jvp), and the auxiliary data where there are some. `f_jvp(*tangents)` gives the
+      tangent of the result without evaluating `fun` again; it is a pytree of its residuals.
+
+    Raises:
+      TypeError: if an argument or a result is no array.
+    """
+    _check_callable(fun)
+    found, call = _linearize(fun, primals, has_aux, "linearize")
+    result, aux = call.split(found.outputs)
+    count = call.out_tree.num_leaves
+    program = found.program
+    f_jvp = LinearFunction(
+        program.consts,
+        (program.jaxpr, call.in_tree, call.out_tree, tuple(found.in_avals), tuple(found.moving)),
+        tuple(found.present[:count]),
+        tuple([typeof(x) for x in found.outputs[:count]]),
+    )
+    return (result, f_jvp, aux) if has_aux else (result, f_jvp)
+
+
+def _linearize(
+    fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, traced_for: str
+) -> tuple[Linearized, FlatCall]:
+    leaves, in_tree = tree.tree_flatten(primals)
+    signature = Signature(fun)
+    _check_values(signature, primals, leaves)
+    call = FlatCall(fun, signature, in_tree, has_aux)
+    info = DebugInfo(traced_for, signature.where, lambda: signature.argument_names((primals, {})))
+    return linearize_flat(call, leaves, info), call
+
+
+class LinearFunction:
+    """What linearize returns: a linear function of tangents, and a pytree of its residuals."""
+
+    __slots__ = ("out_avals", "present", "residuals", "static")
+
+    def __init__(self, residuals: Sequence[Any], static: Any, present: Any, out_avals: Any):
+        self.residuals = residuals
+        self.static = static
+        self.present = present
+        self.out_avals = out_avals
+
+    @boundary
+    def __call__(self, *tangents: Any) -> Any:
+        jaxpr, in_tree, out_tree, in_avals, moving = self.static
+        leaves, given_tree = tree.tree_flatten(tangents)
+        if given_tree != in_tree:
+            raise TypeError(
+                "the linearized function was given tangents of another structure than its "
+                f"primals: expected {in_tree}, got {given_tree}"
+            )
+        for leaf, aval in zip(leaves, in_avals, strict=True):
+            given, wanted = typeof(leaf), aval.to_tangent_aval()
+            if given.shape != wanted.shape or given.dtype != wanted.dtype:
+                raise ValueError(
+                    "linearized function called on tangent values inconsistent with the original "
+                    f"primal values: got tangent aval {given} for primal aval {aval} but expected "
+                    f"{wanted}."
+                )
+        given = [x for x, moves in zip(leaves, moving, strict=True) if moves]
+        moved = iter(eval_jaxpr(jaxpr, self.residuals, *given))
+        return out_tree.unflatten(
+            [
+                next(moved) if there else zeros_of(aval.to_tangent_aval())
+                for there, aval in zip(self.present, self.out_avals, strict=True)
+            ]
+        )
+
+    def __repr__(self):
+        return f"LinearFunction(\n{self.static[0]}\n)"
+
+
+tree.register_pytree_node(
+    LinearFunction,
+    lambda f: ((f.residuals,), (f.static, f.present, f.out_avals)),
+    lambda static, children: LinearFunction(*children, *static),
+)
+
+
+# ---- reverse -------------------------------------------------------------------------------------
+
+
+@boundary
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
+) -> Any:
+    """The value of a function at a point, and its transposed derivative there.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      primals: the point.
+      has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
+      reduce_axes: () only.
+
+    Returns:
+      (result, f_vjp), and the auxiliary data where there are some. `f_vjp(cotangent)` takes a
+      cotangent like the result and returns a tuple of cotangents like the primals; those of
+      integers are of float0. f_vjp is a pytree of its residuals.
+
+    Raises:
+      TypeError: if an argument or a result is no array.
+    """
+    _check_callable(fun)
+    _refuse_reduce_axes("vjp", reduce_axes)
+    result, pullback, aux = pull_back(fun, primals, has_aux, "vjp")
+    return (result, pullback, aux) if has_aux else (result, pullback)
+
+
+def pull_back(
+    fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, traced_for: str
+) -> tuple[Any, "Pullback", Any]:
+    """(result, pullback, auxiliary data or None)."""
+    found, call = _linearize(fun, primals, has_aux, traced_for)
+    result, aux = call.split(found.outputs)
+    count = call.out_tree.num_leaves
+    pullback = Pullback(
+        found.program.consts,
+        (
+            found.program.jaxpr,
+            call.in_tree,
+            call.out_tree,
+            tuple(found.in_avals),
+            tuple(found.moving),
+            tuple(found.present),
+            tuple([typeof(x) for x in found.outputs[:count]]),
+            call.signature.where,
+        ),
+    )
+    return result, pullback, aux
+
+
+def _refuse_reduce_axes(name: str, reduce_axes: Any) -> None:
+    if reduce_axes:
+        raise TypeError(f"reduce_axes argument to {name} is deprecated: give () or leave it out")
+
+
+class Pullback:
+    """What vjp returns: a linear function of cotangents, and a pytree of its residuals."""
+
+    __slots__ = ("residuals", "static")
+
+    def __init__(self, residuals: Sequence[Any], static: Any):
+        self.residuals = residuals
+        self.static = static
+
+    @boundary
+    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
+        out_tree, out_avals, where = self.static[2], self.static[6], self.static[7]
+        leaves, given_tree = tree.tree_flatten(cotangent)
+        if given_tree != out_tree:
+            raise ValueError(
+                "unexpected tree structure.\n\nThe argument to a VJP function returned by "
+                "`jax.vjp` must match the pytree structure of the result of the differentiated "
+                f"function {where}: wanted {out_tree}, got {given_tree}."
+            )
+        for leaf, aval in zip(leaves, out_avals, strict=True):
+            given, wanted = abstract(leaf), aval.to_tangent_aval()
+            if given.shape != wanted.shape or given.dtype != wanted.dtype:
+                raise ValueError(
+                    "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+                    f"{given.str_short()}, but expected {wanted.str_short()} because the "
+                    "corresponding output of the differentiated function had JAX type "
+                    f"{aval.str_short()}"
+                )
+        return self.static[1].unflatten(self.flat(leaves))
+
+    def flat(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The cotangents of flat primals, from those of the flat result."""
+        jaxpr, _, _, in_avals, moving, present, _, _ = self.static
+        # Auxiliary outputs come after the result's, and have no cotangents.
+        missing = len(present) - len(cotangents)
+        arriving = [*cotangents, *[None] * missing]
+        given = [
+            Zero(atom.aval) if c is None or getattr(c, "dtype", None) == float0 else c
+            for atom, c in zip(
+                jaxpr.outvars, (c for c, p in zip(arriving, present, strict=True) if p), strict=True
+            )
+        ]
+        linear = [UndefinedPrimal(var.aval) for var in jaxpr.invars]
+        found = iter(transpose_jaxpr(jaxpr, self.residuals, linear, given))
+        return [
+            instantiate(next(found)) if moves else zeros_of(aval.to_tangent_aval())
+            for aval, moves in zip(in_avals, moving, strict=True)
+        ]
+
+    def __repr__(self):
+        return f"Pullback(of {self.static[7]}, transposing\n{self.static[0]}\n)"
+
+
+tree.register_pytree_node(
+    Pullback,
+    lambda f: ((f.residuals,), f.static),
+    lambda static, children: Pullback(*children, static),
+)
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """The gradient of a function with a scalar result, as a function of the same arguments.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      argnums: which positional argument to differentiate with respect to, or which ones.
+      has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
+      holomorphic: whether `fun` is promised to be holomorphic: arguments and result are complex.
+      allow_int: whether to allow integer and boolean arguments, whose gradients are of float0.
+      reduce_axes: () only.
+
+    Returns:
+      A function that returns the gradient, in the structure of the argument, or a tuple of
+      gradients where argnums is a sequence; (gradient, auxiliary data) where there are some.
+
+    Raises:
+      TypeError: if the result is no scalar, or arguments or result are not of dtypes that have
+        gradients.
+    """
+    value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @boundary
+    def grad_fun(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = value_and_grad_fun(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return documented(
+        grad_fun,
+        fun,
+        f"Gradient of {_name(fun)} with respect to positional argument(s) {argnums}: it takes the "
+        "same arguments, and returns what has the shape of the arguments at these positions.",
+    )
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """The result and the gradient of a function with a scalar result. See `grad`.
+
+    Returns:
+      A function that returns (result, gradient); ((result, auxiliary data), gradient) where
+      `has_aux`.
+    """
+    _check_callable(fun)
+    _refuse_reduce_axes("value_and_grad", reduce_axes)
+    argnums = argument_numbers(argnums)
+    check_input = _check_holomorphic if holomorphic else check_real_or_complex
+
+    @boundary
+    def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
+        chosen, partial = at_positions(fun, args, kwargs, argnums)
+        for leaf in tree.tree_leaves(chosen):
+            check_input("grad", leaf, allow_int)
+        result, pullback, aux = pull_back(partial, chosen, has_aux, "grad")
+        _check_scalar(result)
+        aval = typeof(result)
+        check_output("grad", aval, holomorphic)
+        one = aval.dtype.type(1)
+        if aval.weak_type:
+            one = one.item()
+        gradients = pullback.static[1].unflatten(pullback.flat([one]))
+        gradient = gradients[0] if isinstance(argnums, int) else gradients
+        return ((result, aux), gradient) if has_aux else (result, gradient)
+
+    return documented(
+        value_and_grad_fun,
+        fun,
+        f"Value and gradient of {_name(fun)} with respect to positional argument(s) {argnums}: it "
+        "takes the same arguments, and returns the value and what has the shape of the arguments "
+        "at these positions.",
+    )
+
+
+def _name(fun: Any) -> str:
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+def argument_numbers(argnums: Any) -> int | tuple[int, ...]:
+    """Positions of arguments as an int or a tuple of them; TypeError if they are none."""
+    if isinstance(argnums, tuple | list):
+        return tuple(map(operator.index, argnums))
+    return operator.index(argnums)
+
+
+def at_positions(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any
+) -> tuple[tuple[Any, ...], Callable[..., Any]]:
+    """The arguments at these positions, and the function of them alone.
+
+    Raises TypeError where there are not as many arguments.
+    """
+    positions = (argnums,) if isinstance(argnums, int) else argnums
+    if any(not -len(args) <= n < len(args) for n in positions):
+        most = max(n + 1 if n >= 0 else -n for n in positions)
+        raise TypeError(
+            f"differentiating with respect to argnums={argnums} requires at least {most} "
+            f"positional arguments to be passed by the caller, but got only {len(args)} "
+            "positional arguments."
+        )
+    positions = tuple([n % len(args) for n in positions])
+    if not kwargs and positions == tuple(range(len(args))):
+        return args, fun
+    rest = list(args)
+    for n in positions:
+        rest[n] = None
+
+    def partial(*chosen: Any) -> Any:
+        whole = list(rest)
+        for n, x in zip(positions, chosen, strict=True):
+            whole[n] = x
+        return fun(*whole, **kwargs)
+
+    partial.__wrapped__ = fun  # type: ignore[attr-defined]
+    partial.__name__ = _name(fun)
+    return tuple([args[n] for n in positions]), partial
+
+
+def _check_scalar(result: Any) -> None:
+    message = "Gradient only defined for scalar-output functions. Output "
+    if not is_value(result):
+        raise TypeError(f"{message}was {source.shortened(repr(result))}.")
+    if typeof(result).shape:
+        raise TypeError(f"{message}had shape: {typeof(result).shape}.")
+
+
+def check_real_or_complex(name: str, x: Any, allow_int: bool = False) -> None:
+    """Raise the TypeError that says which inputs reverse mode takes."""
+    if not is_value(x):
+        raise TypeError(
+            f"Argument {source.shortened(repr(x))} of type {type(x)} is not a valid JAX type."
+        )
+    dtype = typeof(x).dtype
+    if issubdtype(dtype, np.inexact) or (allow_int and issubdtype(dtype, np.generic)):
+        return
+    raise TypeError(
+        f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
+        f"np.inexact), but got {_dtype_name(dtype)}. If you want to use Boolean- or "
+        "integer-valued inputs, use vjp or set allow_int to True."
+    )
+
+
+def _dtype_name(dtype: Any) -> str:
+    return getattr(dtype, "name", str(dtype))
+
+
+def _check_holomorphic(name: str, x: Any, allow_int: bool = False) -> None:
+    check_real_or_complex(name, x, True)
+    dtype = typeof(x).dtype
+    if not issubdtype(dtype, np.complexfloating):
+        raise TypeError(
+            f"{name} with holomorphic=True requires inputs with complex dtype, but got "
+            f"{_dtype_name(dtype)}."
+        )
+
+
+def check_output(name: str, aval: Any, holomorphic: bool) -> None:
+    """Raise the TypeError that says which results reverse mode takes."""
+    dtype = aval.dtype
+    if holomorphic:
+        if not issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"{name} with holomorphic=True requires outputs with complex dtype, but got "
+                f"{_dtype_name(dtype)}."
+            )
+        return
+    if issubdtype(dtype, np.floating):
+        return
+    complex_advice = (
+        " For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+        "non-holomorphic functions involving complex outputs, use jax.vjp directly."
+    )
+    integer_advice = " For differentiation of functions with integer outputs, use jax.vjp directly."
+    advice = complex_advice if issubdtype(dtype, np.complexfloating) else integer_advice
+    raise TypeError(
+        f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
+        f"but got {_dtype_name(dtype)}.{advice}"
+    )
+
+
+# ---- transposition -------------------------------------------------------------------------------
+
+
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
+) -> Callable[..., Any]:
+    """The transpose of a linear function.
+
+    Args:
+      fun: a function that is linear in all its arguments, pytrees of arrays.
+      primals: arguments like those of `fun`: arrays, or anything with a shape and dtype.
+      reduce_axes: () only.
+
+    Returns:
+      A function from a cotangent like the result to a tuple of cotangents like the arguments.
+
+    Raises:
+      TypeError: if the dtype of an argument does not stay in its kind, or the structure of a
+        cotangent is not that of the result.
+    """
+    _check_callable(fun)
+    _refuse_reduce_axes("linear_transpose", reduce_axes)
+    leaves, in_tree = tree.tree_flatten((primals, {}))
+    avals = [abstract(leaf) for leaf in leaves]
+    signature = Signature(fun)
+    program, out_tree = stage_tree(
+        fun, in_tree, avals, DebugInfo("linear_transpose", signature.where)
+    )
+    kinds = {_dtype_name(aval.dtype) for aval in (*avals, *program.out_avals)}
+    all_float = all(issubdtype(a.dtype, np.inexact) for a in (*avals, *program.out_avals))
+    all_int = all(issubdtype(a.dtype, np.integer) for a in (*avals, *program.out_avals))
+    if not all_float and not all_int:
+        raise TypeError(
+            "linear_transpose only supports [float or complex] -> [float or complex], and integer "
+            f"-> integer functions, but got dtypes {sorted(kinds)}."
+        )
+
+    @boundary
+    def transposed(cotangent: Any) -> tuple[Any, ...]:
+        given, given_tree = tree.tree_flatten(cotangent)
+        if given_tree != out_tree:
+            raise TypeError(
+                "cotangent tree does not match function output, expected "
+                f"{out_tree} but got {given_tree}"
+            )
+        for x, aval in zip(given, program.out_avals, strict=True):
+            found = typeof(x)
+            if found.shape != aval.shape or found.dtype != aval.dtype:
+                raise TypeError(
+                    f"cotangent type does not match function output, expected {aval.str_short()} "
+                    f"but got {found.str_short()}"
+                )
+        linear = [UndefinedPrimal(aval) for aval in avals]
+        found = transpose_jaxpr(program.jaxpr, program.consts, linear, given)
+        results = [
+            zeros_of(aval) if type(c) is Zero else c for c, aval in zip(found, avals, strict=True)
+        ]
+        return in_tree.unflatten(results)[0]
+
+    return transposed

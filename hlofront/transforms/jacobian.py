@@ -1,0 +1,230 @@
+"""Jacobians and hessians: what jvp and vjp compute for one direction, vmapped over a basis."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import is_value, typeof
+from hlofront.core.axes import AxisData
+from hlofront.primitives.batching import move_axis, to_front
+from hlofront.primitives.comparing import eq
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import broadcasted_iota
+from hlofront.primitives.shaping import reshape
+from hlofront.primitives.slicing import split
+from hlofront.transforms import grad as gradients
+from hlofront.transforms.batch import batch_flat
+from hlofront.transforms.jvp import jvp_flat
+from hlofront.transforms.vmap import documented
+
+
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of a function, column by column in forward mode: right for few inputs.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      argnums: which positional argument to differentiate with respect to, or which ones.
+      has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
+      holomorphic: whether `fun` is promised to be holomorphic: arguments and result are complex.
+
+    Returns:
+      A function that returns, for each leaf of the result, a tree like the argument (a tuple of
+      them where argnums is a sequence) of arrays of shape (*result's, *argument's).
+
+    Raises:
+      TypeError: if arguments are not real (complex where holomorphic).
+    """
+    _check_callable(fun)
+    argnums = gradients.argument_numbers(argnums)
+
+    @boundary
+    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
+        chosen, partial = gradients.at_positions(fun, args, kwargs, argnums)
+        leaves, in_tree = tree.tree_flatten(chosen)
+        for leaf in leaves:
+            _check_forward_input(leaf, holomorphic)
+        signature = gradients.Signature(fun)
+        call = gradients.FlatCall(partial, signature, in_tree, has_aux)
+        avals = [typeof(leaf) for leaf in leaves]
+        basis, size = _basis(avals)
+        outputs: list[Any] = []
+
+        def push(*tangents: Any) -> list[Any]:
+            primals, moved = jvp_flat(call, leaves, tangents, f"{signature.where} for jacfwd")
+            outputs.extend(primals)
+            count = call.out_tree.num_leaves
+            return [gradients.instantiate(t) for t in moved[:count]]
+
+        columns, axes = batch_flat(push, AxisData(None, size), basis, [0] * len(basis))
+        result, aux = call.split(outputs)
+        for leaf in tree.tree_leaves(result):
+            if holomorphic:
+                gradients.check_output("jacfwd", typeof(leaf), True)
+        columns = [to_front(x, a, size) for x, a in zip(columns, axes, strict=True)]
+        found = call.out_tree.unflatten(
+            [
+                _in_structure([_last(x) for x in _parts(column, avals, 0)], in_tree, avals, argnums)
+                for column in columns
+            ]
+        )
+        return (found, aux) if has_aux else found
+
+    return documented(jacobian_fun, fun, _summary(fun, argnums))
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of a function, row by row in reverse mode: right for few outputs.
+
+    Args and results are those of `jacfwd`; `allow_int` allows integer and boolean arguments,
+    whose derivatives are of float0.
+    """
+    _check_callable(fun)
+    argnums = gradients.argument_numbers(argnums)
+
+    @boundary
+    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
+        chosen, partial = gradients.at_positions(fun, args, kwargs, argnums)
+        for leaf in tree.tree_leaves(chosen):
+            if holomorphic:
+                _check_forward_input(leaf, True, "jacrev")
+            else:
+                gradients.check_real_or_complex("jacrev", leaf, allow_int)
+        result, pullback, aux = gradients.pull_back(partial, chosen, has_aux, "jacrev")
+        leaves, out_tree = tree.tree_flatten(result)
+        avals = [typeof(leaf) for leaf in leaves]
+        for aval in avals:
+            gradients.check_output("jacrev", aval, holomorphic)
+        basis, size = _basis(avals)
+        axis = AxisData(None, size)
+        rows, axes = batch_flat(lambda *ct: pullback.flat(ct), axis, basis, [0] * len(basis))
+        in_tree = pullback.static[1]
+        rows = [x if _is_float0(x) else to_front(x, a, size) for x, a in zip(rows, axes)]
+        # Per leaf of the argument its derivatives by leaf of the result; wanted the other way round.
+        by_input = [
+            [np.zeros((*a.shape, *x.shape), x.dtype) for a in avals]
+            if _is_float0(x)
+            else [
+                reshape(part, (*aval.shape, *typeof(x).shape[1:]))
+                for part, aval in zip(_parts(x, avals, 0), avals, strict=True)
+            ]
+            for x in rows
+        ]
+        found = out_tree.unflatten(
+            [
+                _chosen(in_tree.unflatten([parts[i] for parts in by_input]), argnums)
+                for i in range(len(avals))
+            ]
+        )
+        return (found, aux) if has_aux else found
+
+    return documented(jacobian_fun, fun, _summary(fun, argnums))
+
+
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The Hessian of a function, forward over reverse: `jacfwd(jacrev(fun))`.
+
+    Arguments are those of `jacfwd`. The result has, for each leaf of the function's result, a tree
+    of trees like the argument, of arrays of shape (*result's, *argument's, *argument's).
+    """
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+    )
+
+
+def _check_callable(fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")
+
+
+def _summary(fun: Any, argnums: Any) -> str:
+    name = getattr(fun, "__name__", type(fun).__name__)
+    return (
+        f"Jacobian of {name} with respect to positional argument(s) {argnums}: it takes the same "
+        "arguments, and returns the derivatives of the result with respect to them."
+    )
+
+
+def _check_forward_input(x: Any, holomorphic: bool, name: str = "jacfwd") -> None:
+    if not is_value(x):
+        raise TypeError(
+            f"Argument {source.shortened(repr(x))} of type {type(x)} is not a valid JAX type."
+        )
+    dtype = typeof(x).dtype
+    if holomorphic:
+        if not issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"{name} with holomorphic=True requires inputs with complex dtype, but got "
+                f"{dtype.name}."
+            )
+    elif not issubdtype(dtype, np.floating):
+        raise TypeError(
+            f"{name} requires real-valued inputs (input dtype that is a sub-dtype of "
+            f"np.floating), but got {dtype.name}. For holomorphic differentiation, pass "
+            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
+            "inputs or integer inputs, use jax.jvp directly."
+        )
+
+
+def _basis(avals: Sequence[Any]) -> tuple[list[Any], int]:
+    """The unit vectors of the space of such values: arrays with a first axis over them, its size."""
+    size = sum(aval.size for aval in avals)
+    if not avals:
+        return [], 0
+    index = np.dtype(np.int32)
+    unit = eq(broadcasted_iota(index, (size, size), 0), broadcasted_iota(index, (size, size), 1))
+    columns = split(unit, [aval.size for aval in avals], 1) if len(avals) > 1 else [unit]
+    return [
+        reshape(convert(column, aval.dtype, aval.weak_type), (size, *aval.shape))
+        if aval.ndim != 1
+        else convert(column, aval.dtype, aval.weak_type)
+        for column, aval in zip(columns, avals, strict=True)
+    ], size
+
+
+def _parts(x: Any, avals: Sequence[Any], axis: int) -> list[Any]:
+    """An array cut along an axis into the share of each aval."""
+    return split(x, [aval.size for aval in avals], axis) if len(avals) > 1 else [x]
+
+
+def _last(x: Any) -> Any:
+    return move_axis(x, 0, typeof(x).ndim - 1)
+
+
+def _in_structure(parts: Sequence[Any], in_tree: Any, avals: Sequence[Any], argnums: Any) -> Any:
+    """Derivatives with their last axis in the shape of each argument, in the arguments' tree."""
+    shaped = [
+        part if aval.ndim == 1 else reshape(part, (*typeof(part).shape[:-1], *aval.shape))
+        for part, aval in zip(parts, avals, strict=True)
+    ]
+    return _chosen(in_tree.unflatten(shaped), argnums)
+
+
+def _chosen(trees: tuple[Any, ...], argnums: Any) -> Any:
+    return trees[0] if isinstance(argnums, int) else trees
+
+
+def _is_float0(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype == gradients.float0

@@ -1,0 +1,236 @@
+"""Forward mode: each value carries its tangent along."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import user_context
+from hlofront.base.dtypes import float0
+from hlofront.core import rules
+from hlofront.core.aval import register_value_type, typeof
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from hlofront.core.marks import Zero
+from hlofront.core.names import coming_from
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
+from hlofront.primitives.derivatives import instantiate as instantiated
+from hlofront.transforms.stage import stage
+
+
+class JVPTracer(Tracer):
+    """A value and its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    _trace: "JVPTrace"
+
+    def __init__(self, trace: "JVPTrace", primal: Any, tangent: Any):
+        self._trace = trace
+        self.primal = primal
+        self.tangent = tangent
+        self.aval = typeof(primal)
+
+    def to_concrete_value(self) -> Any:
+        primal = self.primal
+        if isinstance(primal, Tracer):
+            return primal.to_concrete_value()
+        return primal if hasattr(primal, "item") else np.asarray(primal, self.aval.dtype)
+
+    def _origin_message(self) -> str:
+        primal = self.primal
+        return primal._origin_message() if isinstance(primal, Tracer) else ""
+
+    def _traced_function(self) -> str:
+        return self._trace.function
+
+
+register_value_type(JVPTracer, lambda tracer: tracer.aval)
+
+
+class JVPTrace(Trace):
+    """Runs operations on values that have tangents by their jvp rules."""
+
+    __slots__ = ("function", "inner", "parent", "programs_of")
+
+    # Where operations go that no tangent takes part in.
+    parent: Trace
+    # What interprets the operations of the rules.
+    inner: Trace
+    # What is differentiated, for messages.
+    function: str
+
+    def __init__(self, parent: Trace, inner: Trace | None = None, function: str = ""):
+        self.alive = True
+        self.parent = parent
+        self.inner = parent if inner is None else inner
+        self.function = function
+        # Programs that captured values of this function. See `StagingTrace.programs_of`.
+        self.programs_of: dict[Any, Any] = {}
+
+    def wrap(self, primal: Any, tangent: Any) -> Any:
+        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+
+    def split(self, x: Any) -> tuple[Any, Any]:
+        """The value and the tangent of what a function returned."""
+        if type(x) is JVPTracer and x._trace is self:
+            return x.primal, x.tangent
+        return x, Zero.of(x)
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        for x in args:
+            if type(x) is JVPTracer and x._trace is self:
+                break
+        else:
+            with interpreting_with(self.parent):
+                return self.parent.process(primitive, args, params)
+        primals: list[Any] = []
+        tangents: list[Any] = []
+        for x in args:
+            if type(x) is JVPTracer and x._trace is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+            else:
+                primals.append(x)
+                tangents.append(Zero.of(x))
+        rule = rules.jvp[primitive]
+        with interpreting_with(self.inner):
+            primal_out, tangent_out = rule(primals, tangents, **params)
+        if primitive.multiple_results:
+            return [self.wrap(p, t) for p, t in zip(primal_out, tangent_out, strict=True)]
+        return self.wrap(primal_out, tangent_out)
+
+
+def as_tangent(tangent: Any) -> Any:
+    """A tangent that a user or a rule gave: those of float0 are known to be zero."""
+    if type(tangent) is not Zero and getattr(tangent, "dtype", None) == float0:
+        return Zero(typeof(tangent))
+    return tangent
+
+
+def jvp_flat(
+    fun: Callable[..., Sequence[Any]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    function: str = "",
+) -> tuple[list[Any], list[Any]]:
+    """The values and tangents of a flat function; tangents may be Zeros, before and after."""
+    trace = JVPTrace(current_trace(), function=function)
+    arguments = [trace.wrap(p, as_tangent(t)) for p, t in zip(primals, tangents, strict=True)]
+    try:
+        with interpreting_with(trace):
+            outputs = fun(*arguments)
+    finally:
+        trace.alive = False
+        trace.programs_of.clear()
+    pairs = [trace.split(x) for x in outputs]
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def jvp_jaxpr(
+    jaxpr: Jaxpr, consts: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """The values and tangents of a program, its operations going to the current interpreter."""
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    values.update(zip(jaxpr.invars, primals, strict=True))
+    # A variable without an entry has a zero tangent.
+    moving: dict[Any, Any] = {
+        var: tangent
+        for var, tangent in zip(jaxpr.invars, tangents, strict=True)
+        if type(tangent) is not Zero
+    }
+    for equation in jaxpr.eqns:
+        primitive = equation.primitive
+        operands: list[Any] = []
+        own: list[Any] = []
+        moves = False
+        for atom in equation.invars:
+            if type(atom) is Literal:
+                operands.append(atom.val)
+                own.append(None)
+                continue
+            operands.append(values[atom])
+            tangent = moving.get(atom)
+            own.append(tangent)
+            moves = moves or tangent is not None
+        try:
+            with coming_from(equation.name_stack, equation.traceback):
+                if not moves:
+                    results = process(primitive, tuple(operands), equation.params)
+                    if primitive.multiple_results:
+                        values.update(zip(equation.outvars, results, strict=True))
+                    else:
+                        values[equation.outvars[0]] = results
+                    continue
+                own = [
+                    Zero(atom.aval.to_tangent_aval()) if tangent is None else tangent
+                    for atom, tangent in zip(equation.invars, own, strict=True)
+                ]
+                results, moved = rules.jvp[primitive](operands, own, **equation.params)
+        except Exception:
+            with user_context(equation.traceback):
+                raise
+        if not primitive.multiple_results:
+            results, moved = (results,), (moved,)
+        for var, result, tangent in zip(equation.outvars, results, moved, strict=True):
+            values[var] = result
+            if type(tangent) is not Zero:
+                moving[var] = tangent
+    primals_out, tangents_out = [], []
+    for atom in jaxpr.outvars:
+        if type(atom) is Literal:
+            primals_out.append(atom.val)
+            tangents_out.append(Zero(atom.aval.to_tangent_aval()))
+        else:
+            primals_out.append(values[atom])
+            tangent = moving.get(atom)
+            tangents_out.append(Zero(atom.aval.to_tangent_aval()) if tangent is None else tangent)
+    return primals_out, tangents_out
+
+
+def jvp_program(
+    program: ClosedJaxpr,
+    nonzero: Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The program of values and tangents; made once per program and set of nonzero tangents.
+
+    Args:
+      nonzero: per input, whether it has a tangent.
+      instantiate: per output, whether its tangent is an output even where it is zero.
+
+    Returns:
+      The program, of inputs (*primals, *nonzero tangents) and outputs (*primals, *tangents); and
+      per output of the original whether its tangent is there.
+    """
+    if isinstance(instantiate, bool):
+        instantiate = (instantiate,) * len(program.jaxpr.outvars)
+    key = ("jvp", tuple(nonzero), tuple(instantiate))
+    found = program.derived.get(key)
+    if found is None:
+        found = program.derived[key] = _jvp_program(program, *key[1:])
+    return found
+
+
+def _jvp_program(program: ClosedJaxpr, nonzero: Any, instantiate: Any) -> Any:
+    jaxpr = program.jaxpr
+    avals = program.in_avals
+    moving = [aval.to_tangent_aval() for aval, n in zip(avals, nonzero, strict=True) if n]
+    present: tuple[bool, ...] = ()
+
+    def with_tangents(*args: Any) -> list[Any]:
+        nonlocal present
+        primals = args[: len(avals)]
+        given = iter(args[len(avals) :])
+        tangents = [
+            next(given) if n else Zero(aval.to_tangent_aval())
+            for aval, n in zip(avals, nonzero, strict=True)
+        ]
+        primals_out, tangents_out = jvp_jaxpr(jaxpr, program.consts, primals, tangents)
+        present = tuple(
+            type(t) is not Zero or force for t, force in zip(tangents_out, instantiate, strict=True)
+        )
+        kept = [instantiated(t) for t, there in zip(tangents_out, present, strict=True) if there]
+        return [*primals_out, *kept]
+
+    return stage(with_tangents, [*avals, *moving], jaxpr.origin), present

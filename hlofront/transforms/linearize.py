@@ -1,0 +1,118 @@
+"""Linearization: values are computed now, and what happens to tangents is written down."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base.dtypes import float0
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Literal, Var
+from hlofront.core.marks import Zero
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Trace, current_trace, interpreting_with
+from hlofront.transforms.jvp import JVPTrace, as_tangent
+from hlofront.transforms.stage import JitTracer, StagingTrace
+
+
+class SplitTrace(Trace):
+    """Interprets jvp rules: what touches a tangent is written down, all else goes on as before."""
+
+    __slots__ = ("parent", "tangents")
+
+    def __init__(self, parent: Trace, tangents: StagingTrace):
+        self.alive = True
+        self.parent = parent
+        self.tangents = tangents
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        tangents = self.tangents
+        for x in args:
+            if type(x) is JitTracer and x._trace is tangents:
+                break
+        else:
+            with interpreting_with(self.parent):
+                return self.parent.process(primitive, args, params)
+        if primitive.carries_programs and primitive in rules.partial_eval:
+            return self._split(primitive, args, params)
+        return tangents.process(primitive, args, params)
+
+    def _split(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run what can be known of an operation that holds programs, and write down the rest."""
+        tangents = self.tangents
+        unknown = [type(x) is JitTracer and x._trace is tangents for x in args]
+        avals = [typeof(x) for x in args]
+        invars = [Var(aval) for aval in avals]
+        outvars = [Var(aval) for aval in rules.infer[primitive](*avals, **params)]
+        equation = Equation(primitive, invars, outvars, params)
+        known, rest, unknown_out, _ = rules.partial_eval[primitive](unknown, equation)
+        values: dict[Any, Any] = dict(zip(invars, args, strict=True))
+        if known is not None:
+            with interpreting_with(self.parent):
+                _run(self.parent, known, values)
+        if rest is not None:
+            _run(tangents, rest, values)
+        return [values[var] for var in outvars]
+
+
+def _run(trace: Trace, equation: Equation, values: dict[Any, Any]) -> None:
+    operands = tuple(
+        atom.val if type(atom) is Literal else values[atom] for atom in equation.invars
+    )
+    results = trace.process(equation.primitive, operands, equation.params)
+    values.update(zip(equation.outvars, results, strict=True))
+
+
+class Linearized:
+    """A flat function at a point: its values there, and the program of its tangents."""
+
+    __slots__ = ("in_avals", "moving", "outputs", "present", "program")
+
+    def __init__(
+        self,
+        in_avals: Sequence[Any],
+        moving: Sequence[bool],
+        outputs: Sequence[Any],
+        present: Sequence[bool],
+        program: ClosedJaxpr,
+    ):
+        self.in_avals = in_avals
+        # Per input, whether it has a tangent: integers have none.
+        self.moving = moving
+        self.outputs = outputs
+        # Per output, whether its tangent is one of the program's outputs; else it is zero.
+        self.present = present
+        # From the tangents of the inputs that have some to those that are present. Its constants
+        # are the residuals.
+        self.program = program
+
+
+def linearize_flat(
+    fun: Callable[..., Sequence[Any]],
+    primals: Sequence[Any],
+    debug_info: DebugInfo | None = None,
+) -> Linearized:
+    """Run a flat function on values, and write down what it does to their tangents."""
+    parent = current_trace()
+    tangents = StagingTrace(debug_info)
+    function = debug_info.func_src_info if debug_info else ""
+    trace = JVPTrace(parent, SplitTrace(parent, tangents), function)
+    avals = [typeof(x) for x in primals]
+    moving: list[bool] = []
+    arguments: list[Any] = []
+    for x, aval in zip(primals, avals, strict=True):
+        tangent_aval: Any = aval.to_tangent_aval()
+        moves = getattr(tangent_aval, "dtype", float0) != float0
+        moving.append(moves)
+        arguments.append(trace.wrap(x, tangents.new_input(tangent_aval)) if moves else x)
+    try:
+        with interpreting_with(trace):
+            outputs = fun(*arguments)
+        pairs = [trace.split(x) for x in outputs]
+        moved = [as_tangent(t) for _, t in pairs]
+        present = [type(t) is not Zero for t in moved]
+        program = tangents.finish([t for t in moved if type(t) is not Zero])
+    finally:
+        trace.alive = tangents.alive = False
+        trace.programs_of.clear()
+        tangents.programs_of.clear()
+    return Linearized(avals, moving, [p for p, _ in pairs], present, program)

@@ -1,0 +1,148 @@
+"""Partial evaluation: a program in two, what known inputs decide and the rest."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.core import rules
+from hlofront.core.effects import no_effects
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+
+
+class PartialEval:
+    """A program in two parts.
+
+    The known part goes from the known inputs to the known outputs and then the residuals; the
+    unknown part from the residuals and then the unknown inputs to the unknown outputs.
+    """
+
+    __slots__ = ("known", "residuals", "unknown", "unknown_out")
+
+    def __init__(
+        self,
+        known: ClosedJaxpr,
+        unknown: ClosedJaxpr,
+        unknown_out: tuple[bool, ...],
+        residuals: tuple[int, ...],
+    ):
+        self.known = known
+        self.unknown = unknown
+        # Per output of the whole program.
+        self.unknown_out = unknown_out
+        # Per residual: the place among the outputs of the known part, or ~place among its inputs.
+        self.residuals = residuals
+
+
+def partial_eval_program(
+    program: ClosedJaxpr,
+    unknown: Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+) -> PartialEval:
+    """Split a program by what is known of its inputs; done once per program and kept.
+
+    Args:
+      unknown: per input, whether it is not known yet.
+      instantiate: per output, whether it is to come from the unknown part in any case.
+    """
+    if isinstance(instantiate, bool):
+        instantiate = (instantiate,) * len(program.jaxpr.outvars)
+    key = ("partial_eval", tuple(unknown), tuple(instantiate))
+    found = program.derived.get(key)
+    if found is None:
+        found = program.derived[key] = _partial_eval(program, *key[1:])
+    return found
+
+
+def split_equations(jaxpr: Jaxpr, unknown: set[Any]) -> tuple[list[Equation], list[Equation]]:
+    """The equations that known values decide, and the others; `unknown` gains their results."""
+    known_equations: list[Equation] = []
+    unknown_equations: list[Equation] = []
+    for equation in jaxpr.eqns:
+        flags = [type(atom) is not Literal and atom in unknown for atom in equation.invars]
+        if not any(flags):
+            known_equations.append(equation)
+            continue
+        rule = rules.partial_eval.get(equation.primitive)
+        if rule is None or (all(flags) and not equation.effects):
+            unknown_equations.append(equation)
+            unknown.update(equation.outvars)
+            continue
+        known, rest, unknown_out, _ = rule(flags, equation)
+        if known is not None:
+            known_equations.append(known)
+        if rest is not None:
+            unknown_equations.append(rest)
+        unknown.update(
+            var for var, is_unknown in zip(equation.outvars, unknown_out, strict=True) if is_unknown
+        )
+    return known_equations, unknown_equations
+
+
+def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> PartialEval:
+    jaxpr = program.jaxpr
+    depends = {var for var, u in zip(jaxpr.invars, unknown, strict=True) if u}
+    known_equations, unknown_equations = split_equations(jaxpr, depends)
+    unknown_out = tuple(
+        force or (type(atom) is not Literal and atom in depends)
+        for atom, force in zip(jaxpr.outvars, instantiate, strict=True)
+    )
+    known_outputs: list[Any] = [
+        atom for atom, u in zip(jaxpr.outvars, unknown_out, strict=True) if not u
+    ]
+    unknown_outputs = [atom for atom, u in zip(jaxpr.outvars, unknown_out, strict=True) if u]
+    unknown_equations = live(unknown_equations, unknown_outputs)
+    # What the second part reads and does not make, in the order of its use.
+    made = {var for equation in unknown_equations for var in equation.outvars}
+    unknown_inputs = [var for var, u in zip(jaxpr.invars, unknown, strict=True) if u]
+    own = {*made, *unknown_inputs}
+    constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
+    residuals: dict[Any, None] = {}
+    for atom in (*(a for e in unknown_equations for a in e.invars), *unknown_outputs):
+        if type(atom) is not Literal and atom not in own and atom not in constants:
+            residuals[atom] = None
+    known_inputs = [var for var, u in zip(jaxpr.invars, unknown, strict=True) if not u]
+    places: dict[Any, int] = {}
+    for place, atom in enumerate(known_outputs):
+        if type(atom) is not Literal:
+            places.setdefault(atom, place)
+    places.update((var, ~place) for place, var in enumerate(known_inputs))
+    sources: list[int] = []
+    for var in residuals:
+        if var not in places:
+            places[var] = len(known_outputs)
+            known_outputs.append(var)
+        sources.append(places[var])
+    return PartialEval(
+        closed(constants, known_inputs, known_outputs, live(known_equations, known_outputs), jaxpr),
+        closed(constants, [*residuals, *unknown_inputs], unknown_outputs, unknown_equations, jaxpr),
+        unknown_out,
+        tuple(sources),
+    )
+
+
+def live(equations: Sequence[Equation], outputs: Sequence[Any]) -> list[Equation]:
+    """The equations that these outputs depend on, or that have effects, in order."""
+    needed = {atom for atom in outputs if type(atom) is not Literal}
+    found: list[Equation] = []
+    for equation in reversed(equations):
+        if not equation.effects and needed.isdisjoint(equation.outvars):
+            continue
+        found.append(equation)
+        needed.update(atom for atom in equation.invars if type(atom) is not Literal)
+    found.reverse()
+    return found
+
+
+def closed(
+    constants: dict[Any, Any],
+    inputs: Sequence[Var],
+    outputs: Sequence[Any],
+    equations: Sequence[Equation],
+    like: Jaxpr,
+) -> ClosedJaxpr:
+    """A program of these equations, with those of the constants that it reads."""
+    read = {atom for e in equations for atom in e.invars if type(atom) is not Literal}
+    read.update(atom for atom in outputs if type(atom) is not Literal)
+    used = {var: value for var, value in constants.items() if var in read}
+    effects = no_effects.union(*(equation.effects for equation in equations))
+    jaxpr = Jaxpr(list(used), inputs, outputs, equations, effects, like.origin)
+    return ClosedJaxpr(jaxpr, list(used.values()))

@@ -1,0 +1,152 @@
+"""Transposition: a program that is linear in some of its inputs, run backwards."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.base.boundary import user_context
+from hlofront.core import rules
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.names import coming_from
+from hlofront.core.trace import process
+from hlofront.primitives.derivatives import add_tangents
+from hlofront.primitives.derivatives import instantiate as instantiated
+from hlofront.transforms.stage import stage
+
+
+def transpose_jaxpr(
+    jaxpr: Jaxpr, consts: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]
+) -> list[Any]:
+    """The cotangents of the inputs that a program is linear in.
+
+    Args:
+      inputs: values, and UndefinedPrimals for those that the program is linear in.
+      cotangents: of the outputs; some may be Zeros.
+
+    Returns:
+      Per input its cotangent, which may be a Zero; None for those that are known.
+    """
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    linear: set[Any] = set()
+    for var, x in zip(jaxpr.invars, inputs, strict=True):
+        if type(x) is UndefinedPrimal:
+            linear.add(var)
+        else:
+            values[var] = x
+    backwards = _run_forward(jaxpr, values, linear)
+    arrived: dict[Any, Any] = {}
+    for atom, cotangent in zip(jaxpr.outvars, cotangents, strict=True):
+        if type(cotangent) is not Zero and atom in linear:
+            _add(arrived, atom, cotangent)
+    while backwards:
+        equation = backwards.pop()
+        primitive = equation.primitive
+        outgoing = [arrived.pop(var, None) for var in equation.outvars]
+        if all(cotangent is None for cotangent in outgoing):
+            continue
+        if primitive.multiple_results:
+            cotangent: Any = [
+                Zero(var.aval.to_tangent_aval()) if c is None else c
+                for var, c in zip(equation.outvars, outgoing, strict=True)
+            ]
+        else:
+            cotangent = outgoing[0]
+        operands = [
+            atom.val
+            if type(atom) is Literal
+            else UndefinedPrimal(atom.aval)
+            if atom in linear
+            else values[atom]
+            for atom in equation.invars
+        ]
+        try:
+            with coming_from(equation.name_stack, equation.traceback):
+                incoming = rules.transpose[primitive](cotangent, *operands, **equation.params)
+                for atom, c in zip(equation.invars, incoming, strict=True):
+                    if c is not None and type(c) is not Zero and atom in linear:
+                        _add(arrived, atom, c)
+        except Exception:
+            with user_context(equation.traceback):
+                raise
+    return [
+        arrived.get(var, Zero(x.aval.to_tangent_aval())) if type(x) is UndefinedPrimal else None
+        for var, x in zip(jaxpr.invars, inputs, strict=True)
+    ]
+
+
+def _add(arrived: dict[Any, Any], var: Any, cotangent: Any) -> None:
+    before = arrived.get(var)
+    arrived[var] = cotangent if before is None else add_tangents(before, cotangent)
+
+
+def _run_forward(jaxpr: Jaxpr, values: dict[Any, Any], linear: set[Any]) -> list[Any]:
+    """Run the equations that depend on known inputs alone; return the linear ones."""
+    found: list[Any] = []
+    for equation in jaxpr.eqns:
+        if any(atom in linear for atom in equation.invars if type(atom) is not Literal):
+            linear.update(equation.outvars)
+            found.append(equation)
+            continue
+        operands = tuple(
+            atom.val if type(atom) is Literal else values[atom] for atom in equation.invars
+        )
+        with coming_from(equation.name_stack, equation.traceback):
+            results = process(equation.primitive, operands, equation.params)
+        if equation.primitive.multiple_results:
+            values.update(zip(equation.outvars, results, strict=True))
+        else:
+            values[equation.outvars[0]] = results
+    return found
+
+
+def transpose_program(
+    program: ClosedJaxpr,
+    linear: Sequence[bool],
+    nonzero: Sequence[bool],
+    instantiate: bool = False,
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The program from cotangents of outputs to those of linear inputs; made once and kept.
+
+    Args:
+      linear: per input, whether the program is linear in it; others are known.
+      nonzero: per output, whether its cotangent is given; else it is zero.
+      instantiate: whether cotangents that are zero are outputs too.
+
+    Returns:
+      The program, of inputs (*known inputs, *given cotangents), and outputs that are the
+      cotangents of linear inputs; and per linear input whether its cotangent is there.
+    """
+    key = ("transpose", tuple(linear), tuple(nonzero), instantiate)
+    found = program.derived.get(key)
+    if found is None:
+        found = program.derived[key] = _transpose_program(program, *key[1:])
+    return found
+
+
+def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instantiate: bool) -> Any:
+    jaxpr = program.jaxpr
+    known = [
+        aval for aval, is_linear in zip(program.in_avals, linear, strict=True) if not is_linear
+    ]
+    given = [
+        aval.to_tangent_aval() for aval, n in zip(program.out_avals, nonzero, strict=True) if n
+    ]
+    present: tuple[bool, ...] = ()
+
+    def backwards(*args: Any) -> list[Any]:
+        nonlocal present
+        values, arriving = iter(args[: len(known)]), iter(args[len(known) :])
+        inputs = [
+            UndefinedPrimal(aval) if is_linear else next(values)
+            for aval, is_linear in zip(program.in_avals, linear, strict=True)
+        ]
+        cotangents = [
+            next(arriving) if n else Zero(aval.to_tangent_aval())
+            for aval, n in zip(program.out_avals, nonzero, strict=True)
+        ]
+        results = transpose_jaxpr(jaxpr, program.consts, inputs, cotangents)
+        wanted = [c for c, is_linear in zip(results, linear, strict=True) if is_linear]
+        present = tuple(type(c) is not Zero or instantiate for c in wanted)
+        return [instantiated(c) for c, there in zip(wanted, present, strict=True) if there]
+
+    return stage(backwards, [*known, *given], jaxpr.origin), present

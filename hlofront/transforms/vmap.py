@@ -1,0 +1,228 @@
+"""vmap: a function of one example as a function of many."""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
+from hlofront.base.tree_prefixes import flatten_axes
+from hlofront.core.aval import is_value, typeof
+from hlofront.core.axes import AxisData
+from hlofront.primitives.batching import move_axis, with_new_axis
+from hlofront.primitives.reducing import reduce_sum
+from hlofront.transforms.batch import batch_flat
+from hlofront.transforms.flatten import Signature, result_paths
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: int | None | Sequence[Any] = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
+) -> Callable[..., Any]:
+    """Map a function over an axis of its arguments, all at once.
+
+    Args:
+      fun: a function of pytrees of arrays, for one example.
+      in_axes: which axis of each positional argument is mapped: an int, None for an argument that
+        all examples share, or a tuple with an entry per argument; an entry is a tree whose leaves
+        are such, a prefix of the argument's. Negative axes count from the end. Arguments by
+        keyword are mapped over axis 0.
+      out_axes: where the results have the axis: an int, None for a result that does not depend
+        on the example, or a tree of them, a prefix of the result's.
+      axis_name: what collectives such as `psum(x, axis_name)` call the axis.
+      axis_size: its size, where no argument tells.
+      spmd_axis_name: the mesh axis or axes that the axis is spread over.
+      sum_match: whether a result for which out_axes is None, and that does depend on the example,
+        is summed over them.
+
+    Returns:
+      A function of the same arguments with the axis, which returns results with the axis.
+
+    Raises:
+      TypeError: if `fun` cannot be called, or axes are not integers.
+      ValueError: if axes are out of range, differ in size, or are no prefix of the arguments.
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if in_axes is not None and not isinstance(in_axes, int | tuple):
+        raise TypeError(_positional(f"but got {in_axes}."))
+    _check_entries("in_axes", in_axes)
+    _check_entries("out_axes", out_axes)
+    spmd = spmd_axis_name
+    spmd = () if spmd is None else spmd if isinstance(spmd, tuple) else (spmd,)
+    signature = Signature(fun)
+
+    @boundary
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                _positional(f"but got len(in_axes)={len(in_axes)}, len(args)={len(args)}")
+            )
+        leaves, in_tree = tree.tree_flatten((args, kwargs))
+        if not all(map(is_value, leaves)):
+            raise _not_an_array(signature, args, kwargs, leaves)
+        axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+        axes = [_in_range(a, x) for a, x in zip(axes, leaves, strict=True)]
+        size = _common_size(signature, args, kwargs, leaves, axes, axis_size)
+        out_tree: Any = None
+
+        def flat(*flat_args: Any) -> list[Any]:
+            nonlocal out_tree
+            own_args, own_kwargs = in_tree.unflatten(flat_args)
+            results, out_tree = tree.tree_flatten(fun(*own_args, **own_kwargs))
+            for result in results:
+                if not is_value(result):
+                    raise TypeError(
+                        f"Output from batched function {result!r} with type {type(result)} is "
+                        "not a valid JAX type"
+                    )
+            return results
+
+        axis = AxisData(axis_name, size, spmd)
+        results, found = batch_flat(flat, axis, leaves, axes, f"{signature.where} for vmap")
+        wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
+        return out_tree.unflatten(
+            [
+                _placed(x, a, w, size, i, out_tree, sum_match)
+                for i, (x, a, w) in enumerate(zip(results, found, wanted, strict=True))
+            ]
+        )
+
+    return documented(
+        mapped,
+        fun,
+        f"Vectorized version of {signature.name}: it takes similar arguments with an additional "
+        "axis, over which the function is mapped.",
+    )
+
+
+def documented(wrapper: Any, fun: Any, summary: str) -> Any:
+    """A transformed function that is named as the function, and whose docstring says what it is."""
+    update_wrapper(wrapper, fun)
+    original = getattr(fun, "__doc__", None)
+    own = original if isinstance(original, str) and fun.__class__.__doc__ is not original else None
+    wrapper.__doc__ = f"{summary}\n\nOriginal documentation:\n\n{own}" if own else summary
+    return wrapper
+
+
+def _positional(rest: str) -> str:
+    return (
+        "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+        f"arguments passed to the function, {rest}"
+    )
+
+
+def _check_entries(name: str, axes: Any) -> None:
+    for entry in tree.tree_leaves(axes):
+        if not isinstance(entry, int) or isinstance(entry, bool):
+            try:
+                operator.index(entry)
+            except TypeError:
+                raise TypeError(
+                    f"vmap {name} must be an int, None, or (nested) container with those types as "
+                    f"leaves, but got {axes}."
+                ) from None
+
+
+def _not_an_array(signature: Signature, args: Any, kwargs: Any, leaves: Any) -> TypeError:
+    place = next(i for i, leaf in enumerate(leaves) if not is_value(leaf))
+    name, leaf = signature.argument_names((args, kwargs))[place], leaves[place]
+    return TypeError(
+        f"Argument {name} of {signature.where} is {source.shortened(repr(leaf))} of type "
+        f"{type(leaf)}, which is not a valid JAX type for vmap. Close over it, or map a function "
+        "of arrays."
+    )
+
+
+def _in_range(axis: Any, x: Any) -> int | None:
+    if axis is None:
+        return None
+    axis = operator.index(axis)
+    rank = typeof(x).ndim
+    if -rank <= axis < rank:
+        return axis % rank
+    needed = axis + 1 if axis >= 0 else -axis
+    raise ValueError(
+        f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
+        f"should be at least {needed}, but is only {rank} (its shape is {typeof(x).shape})"
+    )
+
+
+def _common_size(
+    signature: Signature, args: Any, kwargs: Any, leaves: Any, axes: Any, axis_size: int | None
+) -> Any:
+    sizes = [None if a is None else typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True)]
+    mapped = [size for size in sizes if size is not None]
+    if axis_size is not None:
+        axis_size = operator.index(axis_size)
+        if all(size == axis_size for size in mapped):
+            return axis_size
+    elif not leaves:
+        raise ValueError(
+            "vmap wrapped function must be passed at least one argument containing an array or "
+            f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}"
+        )
+    elif not mapped:
+        raise ValueError(
+            "vmap must have at least one non-None value in in_axes or axis_size must be specified"
+        )
+    elif all(size == mapped[0] for size in mapped):
+        return mapped[0]
+    raise _inconsistent(signature, args, kwargs, leaves, axes, sizes, axis_size)
+
+
+def _inconsistent(
+    signature: Signature, args: Any, kwargs: Any, leaves: Any, axes: Any, sizes: Any, given: Any
+) -> ValueError:
+    """The error for axes of several sizes, which says whose each is, the most frequent first."""
+    names = signature.argument_names((args, kwargs))
+    groups: dict[Any, list[str]] = {}
+    for name, leaf, a, size in zip(names, leaves, axes, sizes, strict=True):
+        if size is not None:
+            where = f"axis {a} of argument {name} of type {typeof(leaf).str_short()}"
+            groups.setdefault(size, []).append(where)
+    lines = [] if given is None else [f"the `axis_size` argument was {given}"]
+    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+    for place, (size, members) in enumerate(ordered):
+        if len(members) == 1:
+            lines.append(f"one axis had size {size}: {members[0]}")
+        else:
+            share = "most" if place == 0 and len(ordered) > 1 else "some"
+            lines.append(
+                f"{share} axes ({len(members)} of them) had size {size}, e.g. {members[0]}"
+            )
+    return ValueError(
+        "vmap got inconsistent sizes for array axes to be mapped:\n"
+        + ";\n".join(f"  * {line}" for line in lines)
+    )
+
+
+def _placed(
+    x: Any, axis: int | None, wanted: Any, size: Any, place: int, out_tree: Any, sum_match: bool
+) -> Any:
+    """A result with the axis where it is wanted."""
+    if wanted is None:
+        if axis is None:
+            return x
+        if sum_match:
+            return reduce_sum(x, (axis,))
+        path = result_paths(out_tree)[place]
+        raise ValueError(
+            f"at vmap out_axes{path.removeprefix('result')}, got axis spec None but output was "
+            f"batched on axis {axis}. Give an axis there, or return what does not depend on the "
+            "mapped arguments."
+        )
+    rank = typeof(x).ndim + (axis is None)
+    wanted = operator.index(wanted)
+    if not -rank <= wanted < rank:
+        raise ValueError(f"axis {wanted} is out of bounds for array of dimension {rank}")
+    wanted %= rank
+    return with_new_axis(x, size, wanted) if axis is None else move_axis(x, axis, wanted)

@@ -1,0 +1,88 @@
+"""Samples as functions to vmap: stacks of their operands, and the ways to map over them.
+
+Imported by both sides, as trials.py is: the namespace of JAX's functions is handed in.
+"""
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+import tests.samples
+from tests.systematic import trials
+
+SIZE = 3
+
+
+def is_candidate(sample: Any) -> bool:
+    """Whether a sample has an operand to map over."""
+    return any(
+        isinstance(operand, tests.samples.Spec) or trials.is_traced(operand)
+        for operand in sample.operands
+    )
+
+
+class Stacks:
+    """The operands of a sample, several of each, along a first axis."""
+
+    def __init__(self, sample: Any, jax: Any):
+        values = sample.values()
+        call, self.operands = trials.split(sample, values)
+        self.call = lambda *operands: jax.tree_util.tree_leaves(call(*operands))
+        generator = np.random.default_rng(zlib.crc32(sample.name.encode()) + 1)
+        self.stacks = [
+            np.stack([value, *(_another(spec, value, i, generator) for i in range(1, SIZE))])
+            for spec, value in zip(sample.operands, values, strict=True)
+            if trials.is_traced(value)
+        ]
+
+    def ways(self) -> list[tuple[list[int | None], int]]:
+        """The ways to map: an axis per operand, and that of the results.
+
+        All operands along the first axis, all along the last, then each alone, first and last.
+        """
+        last = [stack.ndim - 1 for stack in self.stacks]
+        places = range(len(last))
+        found = [([0] * len(last), 0), (last, -1)]
+        if len(last) > 1:
+            found += [([0 if i == one else None for i in places], 0) for one in places]
+            # Axes that differ, and results in the middle of where they may be.
+            found.append(([(0, last[i])[i % 2] for i in places], 0))
+            found += [([last[i] if i == one else None for i in places], -1) for one in places]
+        return found
+
+    def mapped(self, way: tuple[list[int | None], int]) -> list[Any]:
+        """The operands, those that are mapped with their stack along that axis."""
+        return [
+            one if axis is None else np.moveaxis(stack, 0, axis)
+            for one, stack, axis in zip(self.operands, self.stacks, way[0], strict=True)
+        ]
+
+    def entries(self, way: tuple[list[int | None], int]) -> list[list[Any]]:
+        """What a loop calls the function with, in turn."""
+        return [
+            [
+                one if axis is None else stack[i]
+                for one, stack, axis in zip(self.operands, self.stacks, way[0], strict=True)
+            ]
+            for i in range(SIZE)
+        ]
+
+
+def _another(spec: Any, value: Any, number: int, generator: np.random.Generator) -> Any:
+    """Other values of the kind: drawn, or the same in another order, as they may be indices."""
+    if isinstance(spec, tests.samples.Spec):
+        return spec.draw(generator)
+    return np.roll(value[::-1] if np.ndim(value) else value, number)
+
+
+def in_every_way(stacks: Stacks, jax: Any) -> Any:
+    """A function of the operands of each way, that maps the sample's function in each."""
+
+    def mapped(*all_operands):
+        return [
+            jax.vmap(stacks.call, in_axes=way[0], out_axes=way[1])(*operands)
+            for way, operands in zip(stacks.ways(), all_operands, strict=True)
+        ]
+
+    return mapped
