@@ -4,6 +4,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from hlofront.base import errors
+from hlofront.base.elements import float0
 from hlofront.bridge import fast_parts, state
 from hlofront.core.aval import register_value_type
 from hlofront.core.operators import ArrayOperators
@@ -19,6 +20,10 @@ class Trace:
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         raise TypeError(f"{type(self).__name__} does not say how to process {primitive}")
+
+    def lift(self, x: Any) -> Any:
+        """A scalar of Python or NumPy, or a NumPy array, as what users may call an array."""
+        raise TypeError(f"{type(self).__name__} does not say how to lift {x!r}")
 
 
 class Tracer(ArrayOperators):
@@ -237,6 +242,16 @@ def current_trace() -> Trace:
 def is_eager() -> bool:
     """Whether the next operation is run rather than interpreted."""
     return _get() is None
+
+
+def as_array(x: Any) -> Any:
+    """A value as one that has the members of arrays: what users' rules are given.
+
+    Arrays of float0 stay NumPy's: no device has them.
+    """
+    if isinstance(x, fast_parts.Array) or getattr(x, "dtype", None) == float0:
+        return x
+    return (_get() or _engine).lift(x)
 
 
 def process(primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.primitive import Primitive
+from hlofront.core.trace import as_array
 from hlofront.higher_order.jit_call import split_captured, spread
 from hlofront.primitives.batching import to_front
 from hlofront.primitives.derivatives import add_tangents, instantiate
@@ -306,8 +307,10 @@ class JVPRule:
     def __call__(self, *args: Any) -> list[Any]:
         count = len(args) // 2
         structure = self.arguments.structure
-        primals = structure.unflatten(args[:count])
-        tangents = structure.unflatten(args[count:])
+        primals = structure.unflatten(map(as_array, args[:count]))
+        tangents = structure.unflatten(
+            [t if type(t) is SymbolicZero else as_array(t) for t in args[count:]]
+        )
         pair = self.rule(*self.arguments.fixed.values(), primals, tangents)  # type: ignore[misc]
         about = f"Custom JVP rule {self.__name__} for function {self.function}"
         if not isinstance(pair, tuple | list) or len(pair) != 2:

@@ -8,6 +8,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.marks import Zero
+from hlofront.core.trace import as_array
 from hlofront.higher_order.custom_jvp import (
     Arguments,
     CustomRule,
@@ -159,6 +160,7 @@ class Forward:
         self, primals: Sequence[Any], perturbed: Sequence[bool]
     ) -> tuple[list[Any], list[Any], "Backward"]:
         owner, arguments = self.owner, self.arguments
+        primals = list(map(as_array, primals))
         if owner.symbolic_zeros:
             primals = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed, strict=True)]
         elif owner.optimize_remat:
@@ -233,11 +235,12 @@ class Backward:
     def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         owner, arguments = self.owner, self.arguments
         given = [
-            (SymbolicZero(c.aval) if owner.symbolic_zeros else instantiate(c))
+            (SymbolicZero(c.aval) if owner.symbolic_zeros else as_array(instantiate(c)))
             if type(c) is Zero
-            else c
+            else as_array(c)
             for c in cotangents
         ]
+        residuals = list(map(as_array, residuals))
         found = owner.bwd(  # type: ignore[misc]
             *arguments.fixed.values(),
             self.residual_tree.unflatten(residuals),

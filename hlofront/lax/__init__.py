@@ -398,4 +398,7 @@ from hlofront.primitives.barriers import optimization_barrier_p as optimization_
 
 # isort: split
 # ---- higher_order
+from hlofront.higher_order.mapping import map as map
+from hlofront.higher_order.scan import scan as scan
+from hlofront.higher_order.scan import scan_p as scan_p
 from hlofront.higher_order.scatter_apply import scatter_apply as scatter_apply

@@ -4,8 +4,10 @@ from hlofront.core.rules import lower
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
+from hlofront.higher_order.custom_vmap import custom_vmap_call_p
 from hlofront.higher_order.custom_vjp_call import custom_lin_p, custom_vjp_call_p, remat_opt_p
 from hlofront.higher_order.jit_call import closed_call_p, jit_p
+from hlofront.higher_order.linear_call import linear_call_p
 from hlofront.lowering.module import symbol_name
 
 
@@ -17,6 +19,16 @@ def _(build, *args, jaxpr, name, **_):
 @lower(closed_call_p, custom_jvp_call_p, custom_vjp_call_p)
 def _(build, *args, call_jaxpr, **_):
     return build.inline(call_jaxpr.jaxpr, call_jaxpr.consts, args)
+
+
+@lower(custom_vmap_call_p)
+def _(build, *args, call, **_):
+    return build.inline(call.jaxpr, call.consts, args)
+
+
+@lower(linear_call_p)
+def _(build, *args, callee, **_):
+    return build.inline(callee.jaxpr, callee.consts, args)
 
 
 @lower(remat_opt_p)

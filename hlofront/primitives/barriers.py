@@ -1,7 +1,5 @@
 """Primitives that keep an order: optimization_barrier, tokens, sinks."""
 
-from typing import Any
-
 from collections.abc import Sequence
 from typing import Any
 

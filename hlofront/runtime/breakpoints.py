@@ -6,7 +6,7 @@ import pprint
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from hlofront.base import source, tree
@@ -19,7 +19,7 @@ from hlofront.runtime.callbacks import pure_callback
 
 
 @boundary
-def breakpoint(  # noqa: A001 (its public name)
+def debug_breakpoint(
     *,
     backend: str | None = None,
     filter_frames: bool = True,
@@ -107,7 +107,7 @@ class Frame:
 
 
 class _Kept:
-    """A value of a variable that is no pytree of arrays: it goes along as it is."""
+    """What is known while tracing, and goes along as it is."""
 
     __slots__ = ("value",)
 
@@ -121,24 +121,34 @@ def _frames(frame: types.FrameType | None, filtered: bool, limit: int | None) ->
     while frame is not None and (limit is None or len(found) < limit):
         code = frame.f_code
         if not filtered or source.is_user_file(code.co_filename):
-            variables = {name: _kept_or_tree(value) for name, value in frame.f_locals.items()}
+            # At the level of a module these are the same, and may be many and large.
+            own = {} if frame.f_locals is frame.f_globals else frame.f_locals
+            variables = {name: _known_kept(value) for name, value in own.items()}
             found.append(
                 Frame(code.co_filename, frame.f_lineno, code.co_name, variables, frame.f_globals)
             )
-        if code.co_name == "<module>" and source.is_user_file(code.co_filename):
-            break
         frame = frame.f_back
     return found
 
 
-def _kept_or_tree(value: Any) -> Any:
+def _known_kept(value: Any) -> Any:
+    """A variable's value, with all but the traced arrays in it kept as it is."""
     try:
-        leaves = tree.tree_leaves(value)
+        leaves, structure = tree.tree_flatten(value, _is_iterator)
     except (TypeError, ValueError):  # such as a dictionary with keys that cannot be sorted
         return _Kept(value)
-    if any(isinstance(x, Tracer) and not x._trace.alive for x in leaves):
+    if not any(map(_is_traced, leaves)):
         return _Kept(value)
-    return value
+    return structure.unflatten(x if _is_traced(x) else _Kept(x) for x in leaves)
+
+
+def _is_traced(x: Any) -> bool:
+    return isinstance(x, Tracer) and x._trace.alive
+
+
+def _is_iterator(x: Any) -> bool:
+    """These are no trees, and would be warned of."""
+    return isinstance(x, Iterator)
 
 
 def _filled(frames: Iterable[Frame], variables: Iterable[dict[str, Any]]) -> list[Frame]:
@@ -148,7 +158,7 @@ def _filled(frames: Iterable[Frame], variables: Iterable[dict[str, Any]]) -> lis
             frame.file,
             frame.line,
             frame.function,
-            {name: x.value if type(x) is _Kept else x for name, x in own.items()},
+            tree.tree_map(lambda x: x.value if type(x) is _Kept else x, own),
             frame.others,
         )
         for frame, own in zip(frames, variables, strict=True)

@@ -69,7 +69,9 @@ def pure_callback(
             f"vmap_method must be on of the allowed methods {list(_METHODS)}, but got: "
             f"{vmap_method}"
         )
-    leaves, flat, avals, out_tree = _flat("pure_callback", callback, result_shape_dtypes, args, kwargs)
+    leaves, flat, avals, out_tree = _flat(
+        "pure_callback", callback, result_shape_dtypes, args, kwargs
+    )
     results = process(
         pure_callback_p,
         tuple(leaves),
@@ -116,7 +118,9 @@ def io_callback(
         something else. A program that is running already may raise it where its results are used,
         or in effects_barrier.
     """
-    leaves, flat, avals, out_tree = _flat("io_callback", callback, result_shape_dtypes, args, kwargs)
+    leaves, flat, avals, out_tree = _flat(
+        "io_callback", callback, result_shape_dtypes, args, kwargs
+    )
     results = process(
         io_callback_p,
         tuple(leaves),
@@ -205,7 +209,9 @@ def _run_now(
         text = describe_failure(name, error)
         filter_traceback(error)
         raise JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}") from error
-    return [put(x, aval, device, committed, copied=True) for x, aval in zip(results, avals, strict=True)]
+    return [
+        put(x, aval, device, committed, copied=True) for x, aval in zip(results, avals, strict=True)
+    ]
 
 
 def _strong(aval: Any) -> Any:

@@ -7,9 +7,11 @@ from typing import Any
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.core import rules
+from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, plug_in_engine
 from hlofront.runtime.jit import Jitted, make_callable
+from hlofront.runtime.placement import choose_device, put
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.stage import EAGER
 
@@ -21,6 +23,10 @@ class Engine(Trace):
     """The bottom of the stack of interpreters: it runs what it is given."""
 
     __slots__ = ()
+
+    def lift(self, x: Any) -> Any:
+        device, committed = choose_device(())
+        return put(x, typeof(x), device, committed)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         try:

@@ -1,9 +1,16 @@
 """How operations that are not compiled one by one run eagerly."""
 
+from typing import Any
+
+from hlofront.core.aval import typeof
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.primitive import Primitive
 from hlofront.core.rules import run
 from hlofront.higher_order.jit_call import jit_p
+from hlofront.higher_order.scan import scan_p
 from hlofront.runtime.placement import choose_device
 from hlofront.runtime.programs import executable_for
+from hlofront.transforms.stage import stage
 
 
 @run(jit_p)
@@ -14,3 +21,29 @@ def _(*args, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, **_
         jaxpr, name, device, committed, donated, keep_unused, compiler_options_kvs
     )
     return executable.run(args)
+
+
+def run_by_itself(primitive: Primitive, parameter: str) -> None:
+    """Run an operation that holds programs as a program of it alone, compiled once.
+
+    What is compiled is kept with the program in this parameter, the first where there are several.
+    """
+
+    def rule(*args: Any, **params: Any) -> list[Any]:
+        holder = params[parameter]
+        if not isinstance(holder, ClosedJaxpr):
+            holder = holder[0]
+        avals = tuple(map(typeof, args))
+        key = ("alone", primitive, avals, *params.items())
+        program = holder.derived.get(key)
+        if program is None:
+            program = stage(lambda *xs: primitive.bind(*xs, **params), avals)
+            holder.derived[key] = program
+        device, committed = choose_device(args)
+        return executable_for(program, primitive.name, device, committed).run(args)
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_run"
+    run(primitive)(rule)
+
+
+run_by_itself(scan_p, "jaxpr")

@@ -64,6 +64,9 @@ class BatchTrace(Trace):
             return x.value, x.batch_axis
         return x, None
 
+    def lift(self, x: Any) -> Any:
+        return self.parent.lift(x)
+
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         values: list[Any] = []
         axes: list[int | None] = []

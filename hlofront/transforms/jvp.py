@@ -77,6 +77,9 @@ class JVPTrace(Trace):
             return x.primal, x.tangent
         return x, Zero.of(x)
 
+    def lift(self, x: Any) -> Any:
+        return self.parent.lift(x)
+
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         for x in args:
             if type(x) is JVPTracer and x._trace is self:

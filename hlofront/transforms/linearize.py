@@ -24,6 +24,9 @@ class SplitTrace(Trace):
         self.parent = parent
         self.tangents = tangents
 
+    def lift(self, x: Any) -> Any:
+        return self.parent.lift(x)
+
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         tangents = self.tangents
         for x in args:
@@ -32,7 +35,7 @@ class SplitTrace(Trace):
         else:
             with interpreting_with(self.parent):
                 return self.parent.process(primitive, args, params)
-        if primitive.carries_programs and primitive in rules.partial_eval:
+        if primitive in rules.partial_eval:
             return self._split(primitive, args, params)
         return tangents.process(primitive, args, params)
 

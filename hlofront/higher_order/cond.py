@@ -1,0 +1,396 @@
+"""cond and switch: one of several functions, chosen while the program runs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import errors, source, tree
+from hlofront.base.boundary import boundary
+from hlofront.base.tree_prefixes import prefix_errors
+from hlofront.bridge import state
+from hlofront.core import rules
+from hlofront.core.aval import is_value, typeof
+from hlofront.core.check import types_match
+from hlofront.core.effects import no_effects
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Tracer
+from hlofront.higher_order.bodies import refuse_effects, written_once
+from hlofront.primitives.comparing import ne
+from hlofront.primitives.converting import asarray, convert, convert_element_type
+from hlofront.primitives.elementwise import clamp
+from hlofront.transforms.flatten import Signature, result_paths, stage_tree
+from hlofront.transforms.simplify import forwarded
+
+# Operands: an int32 that says which branch, and then those of all branches. The branches are
+# programs without constants, of the same types. Where `branches_platforms` is among the parameters
+# it is a tuple of the platforms that each branch is for, and None in the place of those of the
+# branch for all others; then the platform chooses, and the index says the same.
+cond_p = Primitive("cond", multiple_results=True, carries_programs=True)
+
+_disable_jit = state.disable_jit
+_not_given: Any = object()
+
+
+@rules.infer(cond_p)
+def _(index, *avals, branches, **_):
+    if index.shape or index.dtype != np.int32:
+        raise TypeError(
+            f"cond wants an int32 that says which branch is meant, and got {index.str_short()}"
+        )
+    for number, branch in enumerate(branches):
+        if not all(map(types_match, avals, branch.in_avals)) or len(avals) != len(branch.in_avals):
+            raise TypeError(
+                f"branch {number} of cond takes operands of types {_short(branch.in_avals)}, and "
+                f"got {_short(avals)}"
+            )
+        if not all(map(types_match, branch.out_avals, branches[0].out_avals)):
+            raise TypeError(
+                f"branch {number} of cond returns {_short(branch.out_avals)}, and the first "
+                f"returns {_short(branches[0].out_avals)}"
+            )
+    return branches[0].out_avals
+
+
+def _short(avals: Sequence[Any]) -> str:
+    return f"[{', '.join(aval.str_short() for aval in avals)}]"
+
+
+@rules.effects(cond_p)
+def _(*avals, branches, **_):
+    return no_effects.union(*[branch.effects for branch in branches])
+
+
+@boundary
+def cond(pred, true_fun, false_fun, *operands, operand=_not_given):
+    """Call one of two functions: the first where `pred` holds, else the second.
+
+    Both are traced, and compiled; one of them is run. Under `vmap` over `pred` both are run, and
+    `select` takes from their results.
+
+    Args:
+      pred: a boolean scalar, or a number, which holds where it is not zero.
+      true_fun: of the operands.
+      false_fun: of the operands; it returns what `true_fun` returns, in structure and types.
+      operands: trees of arrays. The functions may also close over values.
+      operand: the only operand; another way to give it.
+
+    Returns:
+      What the chosen function returned.
+
+    Raises:
+      TypeError: if `pred` is no boolean or number, or not a scalar, if functions cannot be called,
+        or if they return different structures or types.
+    """
+    if operand is not _not_given:
+        operands = _only_operand(operand, operands)
+    elif len(operands) == 2 and callable(operands[1]) and callable(false_fun):
+        if not callable(true_fun):
+            # As it was once called: pred, true_operand, true_fun, false_operand, false_fun.
+            return _of_own_operands(pred, true_fun, false_fun, *operands)
+    if not (callable(true_fun) and callable(false_fun)):
+        raise TypeError(
+            "lax.cond: true_fun and false_fun arguments should be callable; got "
+            f"{_brief(true_fun)} and {_brief(false_fun)}."
+        )
+    dtype = _predicate_dtype(pred)
+    if _disable_jit.value and _is_known(pred):
+        return true_fun(*operands) if pred else false_fun(*operands)
+    if dtype.kind != "b":
+        pred = ne(pred, dtype.type(0)) if not _is_plain(pred) else bool(pred)
+    branches = _Branches("cond", (true_fun, false_fun), ("true_fun", "false_fun"), operands)
+    # A predicate is 0 or 1: the branch where it does not hold comes first.
+    return branches.bind(convert_element_type(pred, np.int32), (1, 0))
+
+
+def _of_own_operands(pred: Any, x: Any, true_fun: Any, y: Any, false_fun: Any) -> Any:
+    return cond(pred, lambda x, y: true_fun(x), lambda x, y: false_fun(y), x, y)
+
+
+def _only_operand(operand: Any, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    if operands:
+        raise TypeError(
+            "if 'operand' keyword is passed then no positional operands can be passed, got "
+            f"operand={_brief(operand)} and positional operands {operands}"
+        )
+    return (operand,)
+
+
+def _predicate_dtype(pred: Any) -> Any:
+    if pred is None:
+        raise TypeError("cond predicate is None: give a boolean scalar")
+    if not is_value(pred):
+        if isinstance(pred, str | list | tuple):
+            raise TypeError(
+                f"Pred must be a scalar, got {_brief(pred)} of type {type(pred)}: give a boolean "
+                "scalar, such as jnp.all(...) of many"
+            )
+        raise TypeError(f"Pred type must be either boolean or number, got {_brief(pred)}.")
+    aval: Any = typeof(pred)
+    if aval.shape:
+        raise TypeError(
+            f"Pred must be a scalar, got {_brief(pred)} of shape {aval.shape}. Give "
+            "jnp.all(pred) or jnp.any(pred); to choose element by element, use jnp.where."
+        )
+    if aval.dtype.kind not in "biuf" and aval.dtype.name != "bfloat16":
+        raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype}.")
+    return aval.dtype
+
+
+@boundary
+def switch(index, branches, *operands, operand=_not_given):
+    """Call one of several functions: the one of this number.
+
+    All are traced, and compiled; one of them is run. Under `vmap` over `index` all are run, and
+    `select_n` takes from their results.
+
+    Args:
+      index: an integer scalar; what is below 0 means the first, and what is too large the last.
+      branches: functions of the operands, which return the same structure and types.
+      operands: trees of arrays. The functions may also close over values.
+      operand: the only operand; another way to give it.
+
+    Returns:
+      What the chosen function returned.
+
+    Raises:
+      TypeError: if `index` is no integer, or not a scalar, if branches cannot be called, or if
+        they return different structures or types.
+      ValueError: if there are no branches.
+    """
+    branches = tuple(branches)
+    if not all(callable(branch) for branch in branches):
+        raise TypeError(
+            "lax.switch: branches argument should be a sequence of callables; got "
+            f"{_brief(branches)}."
+        )
+    if operand is not _not_given:
+        operands = _only_operand(operand, operands)
+    if not is_value(index):
+        raise TypeError(f"Index type must be an integer, got {_brief(index)}.")
+    aval: Any = typeof(index)
+    if aval.shape:
+        raise TypeError(
+            f"Branch index must be scalar, got {_brief(index)} of shape {aval.shape}. To choose "
+            "for each element, use vmap."
+        )
+    if aval.dtype.kind not in "iu":
+        raise TypeError(f"Index type must be an integer, got {_brief(index)} as {aval.dtype}")
+    if not branches:
+        raise ValueError("Empty branch sequence: switch wants at least one function")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    last = len(branches) - 1
+    if _disable_jit.value and _is_known(index):
+        return branches[min(max(int(index), 0), last)](*operands)
+    clamped = clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(last))
+    names = ["branch 0", *[f"branch {i}" for i in range(1, last + 1)]]
+    return _Branches("switch", branches, names, operands).bind(clamped, range(last + 1))
+
+
+def _brief(x: Any) -> str:
+    return source.shortened(repr(x))
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether it is a scalar of Python or NumPy, whose value is known while tracing."""
+    return isinstance(x, bool | int | float | np.generic | np.ndarray)
+
+
+def _is_known(x: Any) -> bool:
+    return not isinstance(x, Tracer) or x.to_concrete_value() is not None
+
+
+# ---- the functions as programs -------------------------------------------------------------------
+
+
+class _Written:
+    """The function of a branch as a program."""
+
+    __slots__ = ("consts", "out_tree", "program")
+
+    def __init__(self, program: ClosedJaxpr, out_tree: Any):
+        self.program = program
+        self.out_tree = out_tree
+        self.consts = program.consts
+
+
+_NO_KEYWORDS = tree.tree_structure({})
+
+
+def write_down(
+    function: Callable[..., Any], what: str, args_tree: Any, avals: tuple[Any, ...]
+) -> _Written:
+    """The program of a function of arguments of this structure and these types; made once."""
+
+    def write() -> _Written:
+        in_tree = tree.treedef_tuple([args_tree, _NO_KEYWORDS])
+        signature = Signature(function)
+        out_tree: Any = None
+
+        def names() -> tuple[str, ...]:
+            args, _ = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
+            return signature.argument_names((args, {}))
+
+        info = DebugInfo(what, signature.where, names, lambda: result_paths(out_tree))
+        program, out_tree = stage_tree(function, in_tree, avals, info)
+        return _Written(program, out_tree)
+
+    return written_once(function, (what, args_tree, avals), write)
+
+
+def with_shared_constants(programs: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:
+    """The programs with the constants of all of them as their first inputs, and the constants."""
+    values: dict[int, Any] = {}
+    avals: dict[int, Any] = {}
+    for program in programs:
+        for var, const in zip(program.jaxpr.constvars, program.consts, strict=True):
+            if id(const) not in values:
+                values[id(const)] = const
+                avals[id(const)] = var.aval
+    if not values:
+        return list(programs), []
+    numbers = {key: number for number, key in enumerate(values)}
+    types = tuple(avals.values())
+    made = [
+        _with_inputs(program, types, tuple([numbers[id(const)] for const in program.consts]))
+        for program in programs
+    ]
+    return made, list(values.values())
+
+
+def _with_inputs(program: ClosedJaxpr, avals: Any, places: tuple[int, ...]) -> ClosedJaxpr:
+    """A program with new first inputs of these types, its constants at these places of them."""
+    key = ("shared constants", avals, places)
+    found = program.derived.get(key)
+    if found is None:
+        jaxpr = program.jaxpr
+        inputs = [Var(aval) for aval in avals]
+        for place, var in zip(places, jaxpr.constvars, strict=True):
+            inputs[place] = var
+        found = ClosedJaxpr(jaxpr.replace(constvars=(), invars=(*inputs, *jaxpr.invars)))
+        program.derived[key] = found
+    return found
+
+
+def _with_outputs(program: ClosedJaxpr, kept: tuple[bool, ...]) -> ClosedJaxpr:
+    """A program of some of its outputs."""
+    key = ("outputs", kept)
+    found = program.derived.get(key)
+    if found is None:
+        pairs = zip(program.jaxpr.outvars, kept, strict=True)
+        jaxpr = program.jaxpr.replace(outvars=[atom for atom, keep in pairs if keep])
+        found = program.derived[key] = ClosedJaxpr(jaxpr, program.consts)
+    return found
+
+
+class _Branches:
+    """The functions of a cond or switch as programs, and their operands."""
+
+    __slots__ = ("functions", "leaves", "names", "out_tree", "what", "written")
+
+    def __init__(
+        self, what: str, functions: Sequence[Any], names: Sequence[str], operands: tuple[Any, ...]
+    ):
+        leaves, args_tree = tree.tree_flatten(operands)
+        avals = tuple([typeof(x) for x in leaves])
+        self.what = what
+        self.functions = functions
+        self.names = names
+        self.leaves = leaves
+        self.written = [write_down(f, what, args_tree, avals) for f in functions]
+        self.out_tree = self.written[0].out_tree
+        self._check()
+
+    def bind(self, index: Any, order: Sequence[int], **params: Any) -> Any:
+        """The results of the branch of this index, where branch i is function `order[i]`."""
+        programs, consts = with_shared_constants([w.program for w in self.written])
+        operands = [*consts, *self.leaves]
+        # What all branches return as it was given to them need not pass through.
+        origins = [
+            place if all(p == place for p in places) else None
+            for place, *places in zip(*[forwarded(p.jaxpr) for p in programs], strict=True)
+        ]
+        if any(place is not None for place in origins):
+            kept = tuple([place is None for place in origins])
+            programs = [_with_outputs(p, kept) for p in programs]
+        branches = tuple([programs[i] for i in order])
+        refuse_effects("cond", no_effects.union(*[b.effects for b in branches]))
+        computed = iter(cond_p.bind(index, *operands, branches=branches, **params))
+        results = [
+            next(computed) if place is None else _as_array(operands[place]) for place in origins
+        ]
+        return self.out_tree.unflatten(results)
+
+    def _check(self) -> None:
+        """All branches must return the same structure and types."""
+        first = self.written[0]
+        for number, other in enumerate(self.written[1:], 1):
+            if first is other:
+                continue
+            if first.out_tree != other.out_tree:
+                raise TypeError(self._different_structures(number))
+            if not all(map(types_match, first.program.out_avals, other.program.out_avals)):
+                raise TypeError(self._different_types(number))
+
+    def _places(self, number: int) -> str:
+        return "".join(
+            f"{self.names[i]} is {source.describe_callable(self.functions[i])}\n"
+            for i in (0, number)
+        )
+
+    def _different_structures(self, number: int) -> str:
+        own, other = self.names[0], self.names[number]
+        first, second = (
+            tree.tree_unflatten(written.out_tree, [0] * written.out_tree.num_leaves)
+            for written in (self.written[0], self.written[number])
+        )
+        names = f"the output of {own}", f"the output of {other}"
+        # A leaf is a prefix of anything, so each may have more than the other.
+        found = prefix_errors(first, second, name=names[0], full_name=names[1])
+        found = found or prefix_errors(second, first, name=names[1], full_name=names[0])
+        lines = [str(error) for error in found] or [
+            f"{self.written[0].out_tree} and {self.written[number].out_tree}"
+        ]
+        return (
+            f"{self.what} branch outputs must have the same pytree structure, but they differ:\n"
+            f"{self._places(number)}{_listed(lines)}\n"
+            f"Revise {own} or {other} so that they return the same containers."
+        )
+
+    def _different_types(self, number: int) -> str:
+        own, other = self.names[0], self.names[number]
+        lines: list[str] = []
+        paths = result_paths(self.out_tree, "")
+        pair = self.written[0].program.out_avals, self.written[number].program.out_avals
+        for path, first, second in zip(paths, *pair, strict=True):
+            if types_match(first, second):
+                continue
+            at = f" at path {path}" if path else ""
+            text = f"the output of {own}{at} has type {_typed(first)}, and that of {other} "
+            text += f"{_typed(second)}, so the "
+            if first.shape != second.shape:
+                lines.append(f"{text}shapes differ: make both of one shape")
+            else:
+                wanted = errors_dtype(first, second)
+                lines.append(f"{text}dtypes differ: return both as .astype({wanted!r})")
+        return (
+            f"{self.what} branches must have equal output types but they differ.\n"
+            f"{self._places(number)}{_listed(lines)}\n"
+            f"Revise {own} or {other} so that all output types match."
+        )
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"  * {line}" for line in lines)
+
+
+def _typed(aval: Any) -> str:
+    weak = " (weakly typed, as Python's scalars are)" if getattr(aval, "weak_type", False) else ""
+    return f"{aval.str_short()}{weak}"
+
+
+def _as_array(x: Any) -> Any:
+    """A result that was an operand: as an array, where it is run and not traced."""
+    return asarray(x)

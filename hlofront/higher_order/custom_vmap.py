@@ -1,0 +1,333 @@
+"""custom_vmap: a function whose batching is the user's; sequential_vmap, which maps a loop."""
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
+from hlofront.core import rules
+from hlofront.core.aval import is_value, typeof
+from hlofront.core.axes import AxisData
+from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.marks import Zero
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import as_array
+from hlofront.higher_order.custom_jvp import CustomRule
+from hlofront.higher_order.jit_call import call_rules, split_captured, spread
+from hlofront.higher_order.mapping import map as lax_map
+from hlofront.primitives.batching import move_axis, with_new_axis
+from hlofront.primitives.derivatives import instantiate
+from hlofront.transforms.flatten import stage_tree
+from hlofront.transforms.jvp import jvp_flat, jvp_program
+from hlofront.transforms.simplify import dead_code_program
+
+custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True, carries_programs=True)
+
+# What stands behind a rule: (size, which operands are batched, flat operands with the axis first)
+# -> (flat results, which of them are batched).
+FlatRule = Callable[[Any, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool]]]
+
+
+class custom_vmap(CustomRule):
+    """A function that vmap maps by the user's rule.
+
+        @custom_vmap
+        def f(x, y):
+            return x + y
+
+        @f.def_vmap
+        def _(axis_size, in_batched, xs, ys):
+            return xs + ys, True
+
+    Args:
+      fun: a function of pytrees of arrays.
+
+    Raises:
+      AttributeError: if it is mapped and has no rule.
+      ValueError: if the rule returns something of another structure.
+    """
+
+    def __init__(self, fun: Callable[..., Any]):
+        super().__init__(fun)
+        update_wrapper(self, fun)
+        self.vmap_rule: Callable[..., Any] | None = None
+
+    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the rule: `vmap_rule(axis_size, in_batched, *args) -> (result, out_batched)`.
+
+        Args:
+          vmap_rule: is given the size of the mapped axis, for each argument a tree of booleans
+            that say which arrays are mapped, over their first axis, and the arguments. It returns
+            the result, and a tree of booleans that say which of its arrays have the axis first.
+
+        Returns:
+          `vmap_rule`, so that def_vmap decorates it.
+        """
+        self.vmap_rule = vmap_rule
+        return vmap_rule
+
+    @boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = self.positional(args, kwargs)
+        leaves, in_tree = tree.tree_flatten((args, {}))
+        for place, leaf in enumerate(leaves):
+            if not is_value(leaf):
+                name = self.signature.argument_names((args, {}))[place]
+                raise TypeError(
+                    f"Argument {name} of {self.signature.where} is {source.shortened(repr(leaf))} "
+                    f"of type {type(leaf)}, which is not a valid JAX type."
+                )
+        info = DebugInfo(
+            "custom_vmap",
+            self.signature.where,
+            lambda: self.signature.argument_names((args, {})),
+        )
+        avals = [typeof(leaf) for leaf in leaves]
+        program, out_tree = stage_tree(self.fun, in_tree, avals, info)
+        program, captured = split_captured(program)
+        whole_tree = tree.tree_structure(([0] * len(captured), args))
+        results = custom_vmap_call_p.bind(
+            *captured,
+            *leaves,
+            call=program,
+            rule=self.vmap_rule if self.vmap_rule is not None else _NoRule(self.signature.name),
+            in_tree=whole_tree,
+            out_tree=out_tree,
+        )
+        return out_tree.unflatten(results)
+
+
+class _NoRule:
+    """In the place of the rule of a function that has none."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __call__(self, *_: Any):
+        raise AttributeError(
+            f"No batching rule defined for custom_vmap function {self.name} using def_vmap: "
+            f"decorate its rule with @{self.name}.def_vmap."
+        )
+
+
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+    """A function that vmap maps by a loop over the examples, `lax.map`.
+
+    Args:
+      f: a function of pytrees of arrays.
+
+    Returns:
+      A custom_vmap function.
+    """
+    f = custom_vmap(f)
+
+    @f.def_vmap
+    def rule(axis_size: Any, in_batched: Any, *args: Any) -> Any:
+        leaves, structure = tree.tree_flatten(args)
+        flags = tree.tree_leaves(in_batched)
+        mapped = [x for x, b in zip(leaves, flags, strict=True) if b]
+
+        def one(examples: Sequence[Any]) -> Any:
+            rest = iter(examples)
+            whole = [next(rest) if b else x for x, b in zip(leaves, flags, strict=True)]
+            return f(*structure.unflatten(whole))
+
+        out = lax_map(one, mapped)
+        return out, tree.tree_map(lambda _: True, out)
+
+    return f
+
+
+# ---- the primitive -------------------------------------------------------------------------------
+
+
+class _TreeRule:
+    """A user's rule as a flat one."""
+
+    __slots__ = ("in_tree", "out_tree", "rule")
+
+    def __init__(self, rule: Callable[..., Any], in_tree: Any, out_tree: Any):
+        self.rule = rule
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+
+    def __call__(
+        self, size: Any, flags: Sequence[bool], values: Sequence[Any]
+    ) -> tuple[list[Any], list[bool]]:
+        if isinstance(self.rule, _FlatRule):
+            return self.rule(size, flags, values)
+        captured, in_batched = self.in_tree.unflatten(flags)
+        if any(captured):
+            raise ValueError(
+                "a custom_vmap function closes over a value that is mapped, which its rule "
+                f"{_name(self.rule)} knows nothing of. Pass the value as an argument."
+            )
+        _, args = self.in_tree.unflatten(map(as_array, values))
+        pair = self.rule(size, list(in_batched), *args)
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(
+                f"custom vmap rule ({_name(self.rule)}) must return a pair: the results, and "
+                "which of them are batched, in the same structure; got "
+                f"{source.shortened(repr(pair))}."
+            )
+        results, structure = tree.tree_flatten(pair[0])
+        batched, batched_tree = tree.tree_flatten(pair[1])
+        about = f"returned by custom vmap rule ({_name(self.rule)})"
+        if structure != batched_tree:
+            raise ValueError(
+                f"structure of output value and output batching specification {about} do not "
+                f"match.\nOutput values: {structure}\nBatching spec: {batched_tree}"
+            )
+        if structure != self.out_tree:
+            raise ValueError(
+                f"structure of output {about} does not match that of original custom-vmapped "
+                f"function.\nOriginal output: {self.out_tree}\nRule output: {structure}"
+            )
+        return results, [bool(b) for b in batched]
+
+
+def _name(rule: Any) -> str:
+    return getattr(rule, "__name__", type(rule).__name__)
+
+
+class _FlatRule:
+    """A rule made from another: of its derivative, or over a second axis."""
+
+    __slots__ = ("__name__", "fun")
+
+    def __init__(self, fun: FlatRule, like: Any):
+        self.fun = fun
+        self.__name__ = _name(like)
+
+    def __call__(
+        self, size: Any, flags: Sequence[bool], values: Sequence[Any]
+    ) -> tuple[list[Any], list[bool]]:
+        return self.fun(size, flags, values)
+
+
+@rules.infer(custom_vmap_call_p)
+def _(*avals, call, **_):
+    return call.out_avals
+
+
+@rules.effects(custom_vmap_call_p)
+def _(*avals, call, **_):
+    return call.effects
+
+
+@rules.run(custom_vmap_call_p)
+def _(*args, call, **_):
+    return jaxpr_as_fun(call, *args)
+
+
+@rules.batch_with_axis(custom_vmap_call_p)
+def _(axis: AxisData, values, axes, *, call, rule, in_tree, out_tree, primal=None):
+    if all(a is None for a in axes):
+        params = {"call": call, "rule": rule, "in_tree": in_tree, "out_tree": out_tree}
+        results = custom_vmap_call_p.bind(*values, **params)
+        return results, [None] * len(results)
+    values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
+    flags = [a is not None for a in axes]
+    results, batched = _TreeRule(rule, in_tree, out_tree)(axis.size, flags, values)
+    for result, b, aval in zip(results, batched, call.out_avals, strict=True):
+        wanted = (axis.size, *aval.shape) if b else aval.shape
+        if typeof(result).shape != wanted:
+            raise ValueError(
+                f"custom vmap rule ({_name(rule)}) returned an array of shape "
+                f"{typeof(result).shape} where {wanted} was expected: the function returns "
+                f"{aval.str_short()}, and the rule said that the result is"
+                f"{' ' if b else ' not '}batched over an axis of size {axis.size}."
+            )
+    return results, [0 if b else None for b in batched]
+
+
+@rules.jvp(custom_vmap_call_p)
+def _(primals, tangents, *, call, rule, in_tree, out_tree, primal=None):
+    nonzero = [type(t) is not Zero for t in tangents]
+    moving, present = jvp_program(call, nonzero)
+    flat = _TreeRule(rule, in_tree, out_tree)
+    given = [t for t, n in zip(tangents, nonzero, strict=True) if n]
+    count = len(primals)
+
+    def with_tangents(size: Any, flags: Sequence[bool], values: Sequence[Any]) -> Any:
+        """The derivative of the rule; a value and its tangent are batched together."""
+        own, of_tangents = list(flags[:count]), iter(flags[count:])
+        values_now, moves = list(values[:count]), iter(values[count:])
+        pushed: list[Any] = []
+        for place, n in enumerate(nonzero):
+            if not n:
+                pushed.append(Zero.of(values_now[place]))
+                continue
+            b, t = next(of_tangents), next(moves)
+            if b and not own[place]:
+                values_now[place], own[place] = with_new_axis(values_now[place], size), True
+            elif own[place] and not b:
+                t = with_new_axis(t, size)
+            pushed.append(t)
+        batched: list[bool] = []
+
+        def run(*args: Any) -> list[Any]:
+            nonlocal batched
+            results, batched = flat(size, own, args)
+            return results
+
+        results, moved = jvp_flat(run, values_now, pushed)
+        kept = [(t, b) for t, b, p in zip(moved, batched, present, strict=True) if p]
+        return [*results, *(instantiate(t) for t, _ in kept)], [*batched, *(b for _, b in kept)]
+
+    results = custom_vmap_call_p.bind(
+        *primals,
+        *given,
+        call=moving,
+        rule=_FlatRule(with_tangents, rule),
+        in_tree=in_tree,
+        out_tree=out_tree,
+        primal=(call, rule, in_tree, out_tree),
+    )
+    width = len(present)
+    return results[:width], spread(results[width:], present, call.out_avals)
+
+
+@rules.partial_eval(custom_vmap_call_p)
+def _(unknown, equation):
+    # The values are computed by the function with its rule. Tangents are linear in what is
+    # unknown; how a tangent program is batched is not the rule's business, which says how values
+    # are.
+    params = equation.params
+    moving: ClosedJaxpr = params["call"]
+    primal = params.get("primal")
+    if primal is None or any(unknown[: len(primal[0].jaxpr.invars)]):
+        return call_rules.partial_eval(
+            unknown, equation.replace(params={"call_jaxpr": moving})
+        )
+    call, rule, in_tree, out_tree = primal
+    count, width = len(call.jaxpr.invars), len(call.jaxpr.outvars)
+    names = {"call": call, "rule": rule, "in_tree": in_tree, "out_tree": out_tree}
+    known = equation.replace(
+        invars=equation.invars[:count],
+        outvars=equation.outvars[:width],
+        params=names,
+        effects=call.effects,
+    )
+    total = len(equation.outvars)
+    used = [place >= width for place in range(total)]
+    tangents, stays = dead_code_program(moving, used)
+    rest = call_rules.equation(
+        equation.replace(params={}),
+        tangents,
+        [atom for atom, stay in zip(equation.invars, stays, strict=True) if stay],
+        equation.outvars[width:],
+        (),
+    )
+    return known, rest, used, []
+
+
+@rules.transpose(custom_vmap_call_p)
+def _(cotangents, *operands, call, **_):
+    return call_rules.transpose(cotangents, *operands, call_jaxpr=call)
+
+

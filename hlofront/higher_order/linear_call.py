@@ -1,0 +1,151 @@
+"""linear_call: a linear function whose transpose is the user's."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.axes import AxisData
+from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
+from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Tracer
+from hlofront.primitives.batching import move_axis, with_new_axis
+from hlofront.primitives.derivatives import instantiate
+from hlofront.transforms.batch import batch_program
+from hlofront.transforms.flatten import stage_tree
+
+linear_call_p = Primitive("linear_call", multiple_results=True, carries_programs=True)
+
+
+@boundary
+def linear_call(
+    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
+) -> Any:
+    """Call a linear function that says what its transpose is.
+
+    Args:
+      fun: `fun(residual_args, linear_args)`, linear in the second.
+      fun_transpose: `fun_transpose(residual_args, cotangent)` gives the cotangent of linear_args.
+      residual_args: a pytree of arrays that are not differentiated.
+      linear_args: a pytree of arrays.
+
+    Returns:
+      What `fun` returns.
+
+    Raises:
+      TypeError: if the transpose returns something else than what is like `linear_args`.
+    """
+    residuals, residual_tree = tree.tree_flatten(residual_args)
+    operands, linear_tree = tree.tree_flatten(linear_args)
+    residual_avals = [typeof(x) for x in residuals]
+    linear_avals = [typeof(x) for x in operands]
+    call, out_tree = stage_tree(
+        fun,
+        tree.tree_structure(((residual_args, linear_args), {})),
+        [*residual_avals, *linear_avals],
+        DebugInfo("linear_call", source.describe_callable(fun)),
+    )
+    cotangents = out_tree.unflatten([0] * out_tree.num_leaves)
+    back, found_tree = stage_tree(
+        fun_transpose,
+        tree.tree_structure(((residual_args, cotangents), {})),
+        [*residual_avals, *call.out_avals],
+        DebugInfo("linear_call transpose", source.describe_callable(fun_transpose)),
+    )
+    if found_tree != linear_tree:
+        raise TypeError(
+            "transpose output pytree structure must match that of linear inputs, got output "
+            f"structure {found_tree} and input structure {linear_tree}."
+        )
+    for found, wanted in zip(back.out_avals, linear_avals, strict=True):
+        if found.shape != wanted.shape or found.dtype != wanted.dtype:
+            raise TypeError(
+                "transpose output must be of the types of the linear inputs, got "
+                f"{found.str_short()} where {wanted.str_short()} is wanted."
+            )
+    # Values of enclosing functions that either uses are residuals of both.
+    captured = list({id(c): c for c in (*call.consts, *back.consts) if isinstance(c, Tracer)}.values())
+    results = linear_call_p.bind(
+        *captured,
+        *residuals,
+        *operands,
+        callee=_with_captured(call, captured),
+        transpose=_with_captured(back, captured),
+        num_res=len(captured) + len(residuals),
+    )
+    return out_tree.unflatten(results)
+
+
+def _with_captured(program: ClosedJaxpr, captured: Sequence[Any]) -> ClosedJaxpr:
+    """The program with these values as its first inputs."""
+    jaxpr: Jaxpr = program.jaxpr
+    own = {id(c): var for var, c in zip(jaxpr.constvars, program.consts, strict=True)}
+    inputs = [own.pop(id(c), None) or Var(typeof(c)) for c in captured]
+    kept = [
+        (var, c) for var, c in zip(jaxpr.constvars, program.consts, strict=True) if id(c) in own
+    ]
+    opened = jaxpr.replace(
+        constvars=[var for var, _ in kept], invars=[*inputs, *jaxpr.invars]
+    )
+    return ClosedJaxpr(opened, [c for _, c in kept])
+
+
+@rules.infer(linear_call_p)
+def _(*avals, callee, **_):
+    return callee.out_avals
+
+
+@rules.effects(linear_call_p)
+def _(*avals, callee, **_):
+    return callee.effects
+
+
+@rules.run(linear_call_p)
+def _(*args, callee, **_):
+    return jaxpr_as_fun(callee, *args)
+
+
+@rules.jvp(linear_call_p)
+def _(primals, tangents, *, num_res, **params):
+    if any(type(t) is not Zero for t in tangents[:num_res]):
+        raise TypeError(
+            "linear_call cannot be differentiated with respect to its residual_args: its transpose "
+            "says nothing of them. Stop their gradients, or use custom_vjp."
+        )
+    results = linear_call_p.bind(*primals, num_res=num_res, **params)
+    given = [instantiate(t) for t in tangents[num_res:]]
+    return results, linear_call_p.bind(*primals[:num_res], *given, num_res=num_res, **params)
+
+
+@rules.transpose(linear_call_p)
+def _(cotangents, *operands, callee, transpose, num_res):
+    residuals = operands[:num_res]
+    if any(type(x) is not UndefinedPrimal for x in operands[num_res:]):
+        raise TypeError("linear_call is linear in all of its linear_args together")
+    given = [instantiate(c) for c in cotangents]
+    found = linear_call_p.bind(
+        *residuals, *given, callee=transpose, transpose=callee, num_res=num_res
+    )
+    return [None] * num_res + list(found)
+
+
+@rules.batch_with_axis(linear_call_p)
+def _(axis: AxisData, values, axes, *, callee, transpose, num_res):
+    values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
+    flags = [a is not None for a in axes]
+    # All linear operands have the axis, and all results: so the transpose fits.
+    linear = [True] * (len(values) - num_res)
+    values[num_res:] = [
+        x if b else with_new_axis(x, axis.size)
+        for x, b in zip(values[num_res:], flags[num_res:], strict=True)
+    ]
+    call, _ = batch_program(callee, axis, [*flags[:num_res], *linear], True)
+    back, _ = batch_program(
+        transpose, axis, [*flags[:num_res], *[True] * len(callee.out_avals)], True
+    )
+    results = linear_call_p.bind(*values, callee=call, transpose=back, num_res=num_res)
+    return results, [0] * len(results)

@@ -1,0 +1,76 @@
+"""map: a function of each element along the first axis, one after the other or in batches."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
+from hlofront.core.aval import typeof
+from hlofront.higher_order.scan import loop
+from hlofront.primitives.shaping import reshape
+from hlofront.primitives.slicing import concatenate, slice_in_dim
+from hlofront.transforms.vmap import vmap
+
+
+@boundary
+def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """Apply a function to each element along the first axis of arrays.
+
+    Unlike `vmap` it takes one element after the other, or `batch_size` of them at a time, and so
+    it needs the memory for as many.
+
+    Args:
+      f: a function of one element of `xs`.
+      xs: a tree of arrays that have one size along their first axis.
+      batch_size: how many elements `f` is vmapped over at a time; None for one by one. What is
+        left over is a batch of its own.
+
+    Returns:
+      A tree of the results, stacked along a new first axis.
+
+    Raises:
+      TypeError: if `f` cannot be called.
+      ValueError: if there are no arrays, they have no axis, or sizes along the first axes differ.
+    """
+    if not callable(f):
+        raise TypeError(f"lax.map wants a function, got {source.shortened(repr(f))}.")
+    if not batch_size:
+        return loop(f, _each, (), xs)[1]
+    leaves, structure = tree.tree_flatten(xs)
+    sizes = {typeof(x).shape[0] for x in leaves if typeof(x).shape}
+    if batch_size < 0 or len(sizes) != 1:
+        if batch_size < 0:
+            raise ValueError(f"lax.map wants a positive batch_size, got {batch_size}.")
+        return loop(f, _each, (), xs)[1]  # It says what is wrong with xs.
+    size = sizes.pop()
+    batches, left = divmod(size, batch_size)
+    if not batches:
+        return vmap(f)(xs)
+    whole = size - left
+    main, rest = [], []
+    for x in leaves:
+        part = slice_in_dim(x, 0, whole) if left else x
+        main.append(reshape(part, (batches, batch_size, *typeof(x).shape[1:])))
+        if left:
+            rest.append(slice_in_dim(x, whole, size))
+    results = loop(f, _batch, (), structure.unflatten(main))[1]
+    if not left:
+        return tree.tree_map(lambda y: _merged(y, whole), results)
+    others = vmap(f)(structure.unflatten(rest))
+    return tree.tree_map(
+        lambda y, other: concatenate([_merged(y, whole), other], 0), results, others
+    )
+
+
+def _each(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda nothing, x: (nothing, f(x))
+
+
+def _batch(f: Callable[..., Any]) -> Callable[..., Any]:
+    over_batch = vmap(f)
+    return lambda nothing, x: (nothing, over_batch(x))
+
+
+def _merged(y: Any, size: int) -> Any:
+    """The first two axes made one."""
+    return reshape(y, (size, *typeof(y).shape[2:]))

@@ -1,0 +1,86 @@
+"""What differentiation keeps from the forward pass: saved_residuals and its printed form."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Literal
+from hlofront.higher_order.checkpoint_policies import name_p
+from hlofront.higher_order.jit_call import closed_call_p, jit_p
+from hlofront.transforms.flatten import Signature, abstract, stage_tree
+from hlofront.transforms.grad import linearize
+from hlofront.transforms.simplify import inline_calls
+
+
+@boundary
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
+    """The values that differentiation of `f` keeps for its backward pass.
+
+    Args:
+      f: a function of pytrees of arrays.
+      args, kwargs: its arguments, or what has their shapes and dtypes.
+
+    Returns:
+      For each value its type, and a text that says where it is from.
+    """
+    leaves, in_tree = tree.tree_flatten((args, kwargs))
+    signature = Signature(f)
+    names = signature.argument_names((args, kwargs))
+
+    def residuals(*flat: Any) -> Any:
+        def of_leaves(*own: Any) -> Any:
+            own_args, own_kwargs = in_tree.unflatten(own)
+            return f(*own_args, **own_kwargs)
+
+        return linearize(of_leaves, *flat)[1].residuals
+
+    flat_tree = tree.tree_structure((tuple(leaves), {}))
+    program, _ = stage_tree(
+        residuals,
+        flat_tree,
+        [abstract(leaf) for leaf in leaves],
+        DebugInfo("saved_residuals", signature.where),
+    )
+    program = inline_calls(
+        program.jaxpr, program.consts, {jit_p: "jaxpr", closed_call_p: "call_jaxpr"}
+    )
+    return _described(program, names)
+
+
+def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[tuple[Any, str]]:
+    jaxpr = program.jaxpr
+    arguments = dict(zip(jaxpr.invars, names, strict=True))
+    constants = set(jaxpr.constvars)
+    made_by = {var: equation for equation in jaxpr.eqns for var in equation.outvars}
+    named = {
+        equation.invars[0]: equation.params["name"]
+        for equation in jaxpr.eqns
+        if equation.primitive is name_p and type(equation.invars[0]) is not Literal
+    }
+    found: dict[Any, tuple[Any, str]] = {}
+    for atom in jaxpr.outvars:
+        if type(atom) is Literal:
+            found[id(atom)] = atom.aval, "from a literal"
+        elif atom in arguments:
+            found[atom] = atom.aval, f"from the argument {arguments[atom]}"
+        elif atom in constants:
+            found[atom] = atom.aval, "from a constant"
+        else:
+            equation = made_by[atom]
+            place = source.summarize(equation.traceback)
+            if equation.primitive is name_p:
+                text = f"named '{equation.params['name']}' from {place}"
+            elif atom in named:
+                text = f"named '{named[atom]}' from {place}"
+            else:
+                text = f"output of {equation.primitive.name} from {place}"
+            found[atom] = atom.aval, text
+    return list(found.values())
+
+
+@boundary
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Print, a line each, the values that differentiation of `f` keeps. See `saved_residuals`."""
+    for aval, text in saved_residuals(f, *args, **kwargs):
+        print(f"{aval.str_short(True)} {text}")

@@ -1,0 +1,200 @@
+"""scan: one loop whose index runs over the first axis of what is read and of what is collected."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.elements import ExtendedDType
+from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.rules import lower
+from hlofront.higher_order.scan import scan_p
+from hlofront.lowering import types
+from hlofront.lowering.builder import Builder, Value
+
+_INDEX = ShapedArray((), np.dtype(np.int32))
+
+
+@lower(scan_p)
+def _(build, *args, jaxpr, length, reverse, num_consts, num_carry, unroll):
+    loop = _Loop(jaxpr, args, num_consts, num_carry, length, reverse)
+    return loop.emit(build, max(1, min(unroll, length)))
+
+
+class _Loop:
+    """A scan that is being lowered."""
+
+    def __init__(
+        self,
+        program: ClosedJaxpr,
+        args: Sequence[Value],
+        num_consts: int,
+        num_carry: int,
+        length: int,
+        reverse: bool,
+    ):
+        first = num_consts + num_carry
+        self.program = program
+        self.consts = args[:num_consts]
+        self.carry = args[num_consts:first]
+        self.xs = args[first:]
+        in_avals = program.in_avals
+        self.carry_avals = in_avals[num_consts:first]
+        # Of one step; keys of random numbers are arrays of integers here.
+        self.x_avals = list(map(_physical, in_avals[first:]))
+        self.y_avals = list(map(_physical, program.out_avals[num_carry:]))
+        self.length = length
+        self.reverse = reverse
+
+    def emit(self, build: Builder, unroll: int) -> list[Value]:
+        trips = self.length // unroll
+        looped = trips * unroll if trips > 1 else 0
+        carry, ys = list(self.carry), [None] * len(self.y_avals)
+        if looped or not self.length:
+            ys = [build.full(0, _longer(aval, self.length)) for aval in self.y_avals]
+        if looped:
+            carry, ys = self._loop(build, carry, ys, looped, unroll)
+        if looped < self.length:
+            # The steps that are left over: the last ones, which are the first rows in reverse.
+            start = 0 if self.reverse else looped
+            carry, ys = self._steps(build, carry, ys, start, self.length - looped)
+        return [*carry, *ys]
+
+    def _loop(
+        self, build: Builder, carry: list[Value], ys: list[Value], looped: int, unroll: int
+    ) -> tuple[list[Value], list[Value]]:
+        """The loop over `looped` steps, `unroll` at a time."""
+        avals = [_longer(aval, self.length) for aval in self.y_avals]
+
+        def goes_on(inner: Builder, index: Value, *_: Value) -> Value:
+            return inner.compare("LT", index, inner.constant(looped, np.int32), _INDEX)
+
+        def body(inner: Builder, index: Value, *values: Value) -> list[Value]:
+            row = index
+            if self.reverse:
+                last = inner.constant(self.length - unroll, np.int32)
+                row = inner.op("stablehlo.subtract", (last, index), _INDEX)
+            now = list(values[: len(carry)])
+            now, collected = self._steps(inner, now, list(values[len(carry) :]), row, unroll)
+            step = inner.constant(unroll, np.int32)
+            return [inner.op("stablehlo.add", (index, step), _INDEX), *now, *collected]
+
+        start = build.constant(0, np.int32)
+        results = build.while_loop(
+            goes_on,
+            body,
+            [start, *carry, *ys],
+            [_INDEX, *self.carry_avals, *avals],
+            self.program.effects,
+        )
+        return results[1 : 1 + len(carry)], results[1 + len(carry) :]
+
+    def _steps(
+        self, build: Builder, carry: list[Value], ys: list[Value], row: Any, count: int
+    ) -> tuple[list[Value], list[Value]]:
+        """`count` steps, of the rows from `row` on, which is a value or a number."""
+        blocks = [
+            _rows(build, x, aval, self.length, row, count)
+            for x, aval in zip(self.xs, self.x_avals, strict=True)
+        ]
+        collected: list[list[Value]] = [[] for _ in ys]
+        places = range(count)
+        for place in reversed(places) if self.reverse else places:
+            step = [
+                _row(build, block, aval, place, count)
+                for block, aval in zip(blocks, self.x_avals, strict=True)
+            ]
+            args = [*self.consts, *carry, *step]
+            program = self.program
+            if count > 1 and len(program.eqns) > _FEW:
+                results = build.call(program, "step", args)
+            else:
+                results = build.inline(program.jaxpr, program.consts, args)
+            carry = results[: len(carry)]
+            for rows, y in zip(collected, results[len(carry) :], strict=True):
+                rows.append(y)
+        if self.reverse:
+            for rows in collected:
+                rows.reverse()
+        updated = [
+            _updated(build, y, rows, aval, self.length, row)
+            for y, rows, aval in zip(ys, collected, self.y_avals, strict=True)
+        ]
+        return carry, updated
+
+
+# A program of more equations than this is a function where it stands several times.
+_FEW = 4
+
+
+def _physical(aval: Any) -> Any:
+    if isinstance(aval.dtype, ExtendedDType):
+        return ShapedArray(*aval.dtype.physical(aval.shape))
+    return aval
+
+
+def _longer(aval: Any, length: int) -> Any:
+    return aval.update(shape=(length, *aval.shape))
+
+
+def _starts(build: Builder, row: Any, aval: Any) -> list[Value]:
+    if isinstance(row, int):
+        row = build.constant(row, np.int32)
+    if not aval.shape:
+        return [row]
+    return [row, *[build.constant(0, np.int32)] * len(aval.shape)]
+
+
+def _rows(build: Builder, x: Value, aval: Any, length: int, row: Any, count: int) -> Value:
+    """The rows of an array from `row` on."""
+    if count == length:
+        return x
+    result = _longer(aval, count)
+    if isinstance(row, int):
+        return _static_rows(build, x, aval, row, count)
+    return build.op(
+        "stablehlo.dynamic_slice",
+        (x, *_starts(build, row, aval)),
+        result,
+        slice_sizes=types.i64_array(result.shape),
+    )
+
+
+def _static_rows(build: Builder, x: Value, aval: Any, row: int, count: int) -> Value:
+    rank = len(aval.shape)
+    return build.op(
+        "stablehlo.slice",
+        (x,),
+        _longer(aval, count),
+        start_indices=types.i64_array((row, *[0] * rank)),
+        limit_indices=types.i64_array((row + count, *aval.shape)),
+        strides=types.i64_array([1] * (rank + 1)),
+    )
+
+
+def _row(build: Builder, block: Value, aval: Any, place: int, count: int) -> Value:
+    """One row of a block, without its axis."""
+    if count > 1:
+        block = _static_rows(build, block, aval, place, 1)
+    return build.reshape(block, aval)
+
+
+def _updated(
+    build: Builder, y: Value, rows: Sequence[Value], aval: Any, length: int, row: Any
+) -> Value:
+    """An array with these in the place of its rows from `row` on."""
+    block: Any = [build.reshape(x, _longer(aval, 1)) for x in rows]
+    if len(block) > 1:
+        block = build.op(
+            "stablehlo.concatenate", block, _longer(aval, len(rows)), dimension=types.i64(0)
+        )
+    else:
+        block = block[0]
+    if len(rows) == length:
+        return block
+    return build.op(
+        "stablehlo.dynamic_update_slice",
+        (y, block, *_starts(build, row, aval)),
+        _longer(aval, length),
+    )
