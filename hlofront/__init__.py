@@ -41,6 +41,7 @@ from hlofront.core.aval import typeof as typeof
 from hlofront.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
 from hlofront.core.names import named_call as named_call
 from hlofront.core.names import named_scope as named_scope
+from hlofront.higher_order import scan_rules as _scan_rules
 from hlofront.higher_order.checkpoint import checkpoint as checkpoint
 from hlofront.higher_order.checkpoint import checkpoint as remat
 from hlofront.higher_order.checkpoint_policies import checkpoint_policies as checkpoint_policies

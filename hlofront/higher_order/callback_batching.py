@@ -6,10 +6,7 @@ from typing import Any
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch
 from hlofront.core.trace import process
-try:
-    from hlofront.higher_order.scan import scan
-except ImportError:  # for the hour: until higher_order/scan.py is there
-    scan = None
+from hlofront.higher_order.scan import scan
 from hlofront.primitives.batching import batch_size, move_axis, with_new_axis
 from hlofront.primitives.callbacks import io_callback_p, pure_callback_p
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base import errors, source, tree
+from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import lattice_result
 from hlofront.base.tree_prefixes import prefix_errors
 from hlofront.bridge import state
 from hlofront.core import rules
@@ -15,10 +16,10 @@ from hlofront.core.check import types_match
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from hlofront.core.primitive import Primitive
-from hlofront.core.trace import Tracer
+from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import refuse_effects, written_once
 from hlofront.primitives.comparing import ne
-from hlofront.primitives.converting import asarray, convert, convert_element_type
+from hlofront.primitives.converting import convert_element_type, convert_element_type_p
 from hlofront.primitives.elementwise import clamp
 from hlofront.transforms.flatten import Signature, result_paths, stage_tree
 from hlofront.transforms.simplify import forwarded
@@ -309,8 +310,8 @@ class _Branches:
         operands = [*consts, *self.leaves]
         # What all branches return as it was given to them need not pass through.
         origins = [
-            place if all(p == place for p in places) else None
-            for place, *places in zip(*[forwarded(p.jaxpr) for p in programs], strict=True)
+            places[0] if len(set(places)) == 1 else None
+            for places in zip(*[forwarded(p.jaxpr) for p in programs], strict=True)
         ]
         if any(place is not None for place in origins):
             kept = tuple([place is None for place in origins])
@@ -373,8 +374,7 @@ class _Branches:
             if first.shape != second.shape:
                 lines.append(f"{text}shapes differ: make both of one shape")
             else:
-                wanted = errors_dtype(first, second)
-                lines.append(f"{text}dtypes differ: return both as .astype({wanted!r})")
+                lines.append(f"{text}dtypes differ: return both as {_common(first, second)}")
         return (
             f"{self.what} branches must have equal output types but they differ.\n"
             f"{self._places(number)}{_listed(lines)}\n"
@@ -391,6 +391,19 @@ def _typed(aval: Any) -> str:
     return f"{aval.str_short()}{weak}"
 
 
+def _common(first: Any, second: Any) -> str:
+    """How to make two arrays of the dtype in which they meet."""
+    types = (first.dtype, first.weak_type), (second.dtype, second.weak_type)
+    try:
+        return f".astype({lattice_result(types)[0].name!r})"
+    except ValueError:
+        return "arrays of one dtype"
+
+
 def _as_array(x: Any) -> Any:
     """A result that was an operand: as an array, where it is run and not traced."""
-    return asarray(x)
+    if is_eager() and isinstance(x, bool | int | float | complex | np.generic | np.ndarray):
+        aval: Any = typeof(x)
+        params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type, "sharding": None}
+        return convert_element_type_p.bind(x, **params)
+    return x

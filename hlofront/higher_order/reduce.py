@@ -418,8 +418,6 @@ def _moving_slots(program: ClosedJaxpr, given: Sequence[bool]) -> tuple[bool, ..
 
 @rules.jvp(reduce_p)
 def _(primals, tangents, *, computation, jaxpr, dimensions):
-    params = {"computation": computation, "jaxpr": jaxpr, "dimensions": dimensions}
-    results = process(reduce_p, tuple(primals), params)
     operands, starts = _halves(primals)
     tangents, start_tangents = _halves(tangents)
     if any(type(tangent) is not Zero for tangent in start_tangents):
@@ -429,8 +427,10 @@ def _(primals, tangents, *, computation, jaxpr, dimensions):
         )
     axes = canonical_axes(dimensions, typeof(operands[0]).ndim)
     if not axes:
-        return results, tangents
+        return operands, tangents
     if any(typeof(operands[0]).shape[axis] == 0 for axis in axes):
+        params = {"computation": computation, "jaxpr": jaxpr, "dimensions": dimensions}
+        results = process(reduce_p, tuple(primals), params)
         return results, [Zero.of(result) for result in results]
     moving = _moving_slots(jaxpr, [type(tangent) is not Zero for tangent in tangents])
     present = [instantiate(t) for t, m in zip(tangents, moving, strict=True) if m]
@@ -444,7 +444,9 @@ def _(primals, tangents, *, computation, jaxpr, dimensions):
 
     zeros = [scalar_of(0, typeof(t).dtype) for t in present]
     folded = fold_by_halves(combine, [x for x, _ in merged], (*starts, *zeros), axis)
-    return results, spread(folded[count:], moving, [typeof(result) for result in results])
+    results = folded[:count]
+    avals = [typeof(result) for result in results]
+    return results, spread(folded[count:], moving, avals)
 
 
 def _on_arrays(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:

@@ -1,6 +1,9 @@
 """jax.lax: the operations of XLA under their own names, strict about dtypes and shapes."""
 
 # ---- elementwise
+from hlofront.higher_order.linear_solve import custom_linear_solve as custom_linear_solve
+from hlofront.higher_order.linear_solve import custom_linear_solve_p as custom_linear_solve_p
+from hlofront.higher_order.linear_solve import custom_root as custom_root
 from hlofront.primitives.elementwise import AccuracyMode as AccuracyMode
 from hlofront.primitives.elementwise import RoundingMethod as RoundingMethod
 from hlofront.primitives.elementwise import Tolerance as Tolerance

@@ -8,6 +8,7 @@ from hlofront.higher_order.custom_vmap import custom_vmap_call_p
 from hlofront.higher_order.custom_vjp_call import custom_lin_p, custom_vjp_call_p, remat_opt_p
 from hlofront.higher_order.jit_call import closed_call_p, jit_p
 from hlofront.higher_order.linear_call import linear_call_p
+from hlofront.higher_order.linear_solve import custom_linear_solve_p
 from hlofront.lowering.module import symbol_name
 
 
@@ -29,6 +30,14 @@ def _(build, *args, call, **_):
 @lower(linear_call_p)
 def _(build, *args, callee, **_):
     return build.inline(callee.jaxpr, callee.consts, args)
+
+
+@lower(custom_linear_solve_p)
+def _(build, *args, const_lengths, jaxprs):
+    start = const_lengths.matvec + const_lengths.vecmat
+    captured = args[start : start + const_lengths.solve]
+    b = args[sum(const_lengths) :]
+    return build.inline(jaxprs.solve.jaxpr, jaxprs.solve.consts, (*captured, *b))
 
 
 @lower(remat_opt_p)

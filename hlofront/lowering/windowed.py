@@ -110,6 +110,16 @@ def _(build, source, operand, *, select_prim, window_dimensions, window_strides,
     )
     if padded is result:
         return total
+    if any(before < 0 or after < 0 for before, after in padding):
+        # What was cut off gets nothing.
+        return build.op(
+            "stablehlo.pad",
+            (total, build.constant(0, result.dtype)),
+            result,
+            edge_padding_low=types.i64_array(-before for before in low),
+            edge_padding_high=types.i64_array(-after for _, after in padding),
+            interior_padding=types.i64_array([0] * len(padding)),
+        )
     return build.op(
         "stablehlo.slice",
         (total,),

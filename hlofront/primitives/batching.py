@@ -47,14 +47,11 @@ def batch_size(values: Sequence[Any], axes: Sequence[int | None]) -> int:
 def with_same_axis(
     values: Sequence[Any], axes: Sequence[int | None]
 ) -> tuple[tuple[Any, ...], int]:
-    """Operands that all have the batch axis where the first that has one has it; and that axis."""
-    axis = next(axis for axis in axes if axis is not None)
+    """Operands that all have one batch axis, and that axis: the first, unless all have another."""
+    if axes[0] is not None and all(axis == axes[0] for axis in axes):
+        return tuple(values), axes[0]
     size = batch_size(values, axes)
-    matched = [
-        with_new_axis(x, size, axis) if own is None else move_axis(x, own, axis)
-        for x, own in zip(values, axes, strict=True)
-    ]
-    return tuple(matched), axis
+    return tuple([to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]), 0
 
 
 def batch_elementwise(*primitives: Primitive) -> None:

@@ -209,10 +209,10 @@ _fold_derivative(cummin_p, min_p)
 @rules.jvp(cumlogsumexp_p)
 def _(primals, tangents, *, axis, reverse):
     (x,), (tangent,) = primals, tangents
-    result = process(cumlogsumexp_p, (x,), {"axis": axis, "reverse": reverse})
     aval = typeof(x)
     if aval.shape[axis] < 2:
-        return result, tangent
+        return x, tangent
+    result = process(cumlogsumexp_p, (x,), {"axis": axis, "reverse": reverse})
     # Each step is the logarithm of a sum of two, of what was before and the element. The tangent is
     # their tangents' mean, weighted with their shares of the sum.
     row = (-1, 1, 0) if reverse else (1, -1, 0)
@@ -276,11 +276,11 @@ def merge_axes(x: Any, axes: Sequence[int]) -> tuple[Any, int]:
 @rules.jvp(reduce_prod_p)
 def _(primals, tangents, *, axes):
     (x,), (tangent,) = primals, tangents
-    result = process(reduce_prod_p, (x,), {"axes": axes})
     if not axes:
-        return result, tangent
-    x, axis = merge_axes(x, axes)
-    if not typeof(x).shape[axis]:
+        return x, tangent
+    merged, axis = merge_axes(x, axes)
+    if not typeof(merged).shape[axis]:
+        result = process(reduce_prod_p, (x,), {"axes": axes})
         return result, Zero.of(result)
     tangent, _ = merge_axes(tangent, axes)
 
@@ -288,7 +288,7 @@ def _(primals, tangents, *, axes):
         return rules.jvp[mul_p]((a[0], b[0]), (a[1], b[1]), out_dtype=None)
 
     starts = [scalar_of(start, typeof(x).dtype) for start in (1, 0)]
-    return result, fold_by_halves(combine, (x, tangent), starts, axis)[1]
+    return tuple(fold_by_halves(combine, (merged, tangent), starts, axis))
 
 
 def _batch_cumulative(primitive: Primitive) -> None:

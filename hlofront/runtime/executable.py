@@ -9,7 +9,6 @@ from hlofront.core.aval import token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import compile as pjrt_compile
 from hlofront.primitives.barriers import Token
-from hlofront.runtime import host_calls
 from hlofront.runtime.placement import on_device, put
 
 if TYPE_CHECKING:
@@ -23,6 +22,13 @@ FastPath = namedtuple(
 )
 
 
+def _host_calls() -> Any:
+    """What programs need that call back, or have an order: loaded with the first of them."""
+    from hlofront.runtime import host_calls
+
+    return host_calls
+
+
 class Executable:
     """A program compiled for one device."""
 
@@ -31,6 +37,7 @@ class Executable:
         "const_args",
         "device",
         "handlers",
+        "host_calls",
         "kept",
         "kept_avals",
         "loaded",
@@ -52,7 +59,15 @@ class Executable:
         compiler_options: dict[str, Any] | None = None,
     ):
         options = pjrt_compile.compile_options([device], compiler_options)
-        callbacks = [host_calls.host_function(call) for call in module.callbacks]
+        self.unordered = any(e.on_host and not e.ordered for e in program.effects)
+        self.plain = not (
+            self.unordered
+            or module.ordered
+            or token_aval in program.out_avals
+            or token_aval in program.in_avals
+        )
+        self.host_calls = _host_calls() if module.callbacks or not self.plain else None
+        callbacks = [self.host_calls.host_function(call) for call in module.callbacks]
         self.loaded = pjrt_compile.compile_module(
             client, module.ir_module, [device], options, callbacks
         )
@@ -67,18 +82,11 @@ class Executable:
         sharding = self.sharding = on_device(device)
         self.const_args = [put(value, aval, device, committed) for value, aval in module.const_args]
         self.handlers = [
-            host_calls.token_handler(device)
+            self.host_calls.token_handler(device)
             if aval == token_aval
             else result_handler(aval, sharding, committed)
             for aval in self.out_avals
         ]
-        self.unordered = any(e.on_host and not e.ordered for e in program.effects)
-        self.plain = not (
-            self.unordered
-            or module.ordered
-            or token_aval in self.out_avals
-            or token_aval in self.kept_avals
-        )
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Execute on flat arguments: arrays of any device, or values of the host."""
@@ -91,7 +99,7 @@ class Executable:
 
     def _run_with_tokens(self, args: Sequence[Any]) -> list[Any]:
         """Execute in order with other programs of these effects, and let others wait for it."""
-        device, ordered = self.device, self.module.ordered
+        host_calls, device, ordered = self.host_calls, self.device, self.module.ordered
         buffers = [*host_calls.take_tokens(ordered, device), *self.const_args]
         for position, aval in zip(self.kept, self.kept_avals, strict=True):
             x = args[position]

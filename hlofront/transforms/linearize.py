@@ -11,6 +11,7 @@ from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, current_trace, interpreting_with
 from hlofront.transforms.jvp import JVPTrace, as_tangent
+from hlofront.transforms.partial_eval import listed
 from hlofront.transforms.stage import JitTracer, StagingTrace
 
 
@@ -49,9 +50,9 @@ class SplitTrace(Trace):
         equation = Equation(primitive, invars, outvars, params)
         known, rest, unknown_out, _ = rules.partial_eval[primitive](unknown, equation)
         values: dict[Any, Any] = dict(zip(invars, args, strict=True))
-        if known is not None:
+        for known_equation in listed(known):
             with interpreting_with(self.parent):
-                _run(self.parent, known, values)
+                _run(self.parent, known_equation, values)
         if rest is not None:
             _run(tangents, rest, values)
         return [values[var] for var in outvars]
@@ -62,6 +63,8 @@ def _run(trace: Trace, equation: Equation, values: dict[Any, Any]) -> None:
         atom.val if type(atom) is Literal else values[atom] for atom in equation.invars
     )
     results = trace.process(equation.primitive, operands, equation.params)
+    if not equation.primitive.multiple_results:
+        results = (results,)
     values.update(zip(equation.outvars, results, strict=True))
 
 

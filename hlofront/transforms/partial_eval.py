@@ -67,14 +67,20 @@ def split_equations(jaxpr: Jaxpr, unknown: set[Any]) -> tuple[list[Equation], li
             unknown.update(equation.outvars)
             continue
         known, rest, unknown_out, _ = rule(flags, equation)
-        if known is not None:
-            known_equations.append(known)
+        known_equations += listed(known)
         if rest is not None:
             unknown_equations.append(rest)
         unknown.update(
             var for var, is_unknown in zip(equation.outvars, unknown_out, strict=True) if is_unknown
         )
     return known_equations, unknown_equations
+
+
+def listed(known: Equation | Sequence[Equation] | None) -> Sequence[Equation]:
+    """The known equations that a rule gave: none, one or several."""
+    if known is None:
+        return ()
+    return (known,) if isinstance(known, Equation) else known
 
 
 def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> PartialEval:

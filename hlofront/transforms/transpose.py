@@ -103,27 +103,29 @@ def transpose_program(
     program: ClosedJaxpr,
     linear: Sequence[bool],
     nonzero: Sequence[bool],
-    instantiate: bool = False,
+    instantiate: bool | Sequence[bool] = False,
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     """The program from cotangents of outputs to those of linear inputs; made once and kept.
 
     Args:
       linear: per input, whether the program is linear in it; others are known.
       nonzero: per output, whether its cotangent is given; else it is zero.
-      instantiate: whether cotangents that are zero are outputs too.
+      instantiate: whether cotangents that are zero are outputs too; or that per linear input.
 
     Returns:
       The program, of inputs (*known inputs, *given cotangents), and outputs that are the
       cotangents of linear inputs; and per linear input whether its cotangent is there.
     """
-    key = ("transpose", tuple(linear), tuple(nonzero), instantiate)
+    if isinstance(instantiate, bool):
+        instantiate = (instantiate,) * sum(linear)
+    key = ("transpose", tuple(linear), tuple(nonzero), tuple(instantiate))
     found = program.derived.get(key)
     if found is None:
         found = program.derived[key] = _transpose_program(program, *key[1:])
     return found
 
 
-def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instantiate: bool) -> Any:
+def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instantiate: Any) -> Any:
     jaxpr = program.jaxpr
     known = [
         aval for aval, is_linear in zip(program.in_avals, linear, strict=True) if not is_linear
@@ -146,7 +148,9 @@ def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instanti
         ]
         results = transpose_jaxpr(jaxpr, program.consts, inputs, cotangents)
         wanted = [c for c, is_linear in zip(results, linear, strict=True) if is_linear]
-        present = tuple(type(c) is not Zero or instantiate for c in wanted)
+        present = tuple(
+            type(c) is not Zero or force for c, force in zip(wanted, instantiate, strict=True)
+        )
         return [instantiated(c) for c, there in zip(wanted, present, strict=True) if there]
 
     return stage(backwards, [*known, *given], jaxpr.origin), present

@@ -11,6 +11,7 @@ CORPORA = (
     "corpus_numpy",
     "corpus_indexing",
     "corpus_arrays",
+    "corpus_callbacks",
     "corpus_errors",
 )
 

@@ -31,6 +31,13 @@ def test_kmeans_clusters_as_well_as_scikit_learn():
     assert abs(ours - theirs) < (8 if ours > 1 else 0.08)
 
 
+def test_digits_learns():
+    pytest.importorskip("sklearn")
+    text = run(str(EXAMPLES / "digits.py"))
+    last = float(re.findall(r"test accuracy (\d+\.\d+)%", text)[-1])
+    assert last >= 95.0
+
+
 def test_showing_the_example():
     pytest.importorskip("sklearn")
     text = run("-m", "hlofront", "show", "examples/kmeans.py:step")

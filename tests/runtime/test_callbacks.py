@@ -114,10 +114,11 @@ def test_print(mode, capsys):
     with np.printoptions(precision=2):
         program(0.1, np.float32([1 / 3, 2]))
     hlofront.effects_barrier()
-    assert capsys.readouterr().out.splitlines() == [
-        "x=0.10000000149011612 0.10 text [0.33 2.  ]",
+    # Inside a program those that are not ordered come in any order.
+    assert sorted(capsys.readouterr().out.splitlines()) == [
         "(2,) [0.33 2.  ] {}",
         "nothing",
+        "x=0.10000000149011612 0.10 text [0.33 2.  ]",
     ]
 
 
@@ -193,7 +194,7 @@ def test_tokens_in_the_module():
 
     text = program.lower(np.ones(2, np.float32), 1.0).as_text()
     assert "(%arg0: !stablehlo.token {jax.token = true}, %arg1: !stablehlo.token" in text
-    assert "call @_lambda(%arg1, %arg3)" in text
+    assert "call @_lambda(%arg0, %arg3)" in text
     donating = hlofront.jit(lambda x: (debug.print("{}", x, ordered=True), x)[1], donate_argnums=0)
     assert "tf.aliasing_output = 1" in donating.lower(np.ones(2, np.float32)).as_text()
 
@@ -290,8 +291,9 @@ def test_debug_callbacks_fail_as_they_are_eagerly():
         hlofront.jit(lambda x: debug.callback(broken, x))(1.0)
         hlofront.effects_barrier()
     assert type(caught.value.__cause__) is Mine
-    with pytest.raises(ValueError, match="^Unknown format code 'd' for object of type 'float'$"):
+    with pytest.raises(ValueError) as caught:
         debug.print("{:d}", 1.5)
+    assert caught.value.args == ("Unknown format code 'd' for object of type 'float'",)
 
 
 def test_errors_of_programs_that_run_in_the_background():

@@ -1,0 +1,379 @@
+"""while_loop and fori_loop: a body that is run again while a condition on its carry holds."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import errors, source, tree
+from hlofront.base.boundary import boundary
+from hlofront.bridge import state
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.check import types_match
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Tracer
+from hlofront.higher_order.bodies import (
+    carry_name,
+    check_carry,
+    promoted_carry,
+    refuse_effects,
+    written_once,
+)
+from hlofront.higher_order.cond import with_shared_constants, write_down
+from hlofront.higher_order.scan import scan
+from hlofront.primitives.comparing import lt
+from hlofront.primitives.converting import convert
+from hlofront.primitives.elementwise import add
+from hlofront.transforms.simplify import forwarded
+
+# Operands: what the condition reads beside the carry, what the body reads beside it, and the carry
+# to begin with. The programs have no constants. The condition returns a boolean; under vmap it may
+# be one per example, along the first axes of all of the carry: then those go on that say so.
+while_p = Primitive("while", multiple_results=True, carries_programs=True)
+
+_disable_jit = state.disable_jit
+
+
+@rules.infer(while_p)
+def _(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    cond_consts, body_consts, carry = split(avals, cond_nconsts, body_nconsts)
+    for what, program, given in (
+        ("condition", cond_jaxpr, [*cond_consts, *carry]),
+        ("body", body_jaxpr, [*body_consts, *carry]),
+    ):
+        if len(given) != len(program.in_avals) or not all(
+            map(types_match, given, program.in_avals)
+        ):
+            raise TypeError(
+                f"the {what} of a while takes {[a.str_short() for a in program.in_avals]}, and it "
+                f"got {[a.str_short() for a in given]}"
+            )
+    return body_jaxpr.out_avals
+
+
+@rules.effects(while_p)
+def _(*avals, cond_jaxpr, body_jaxpr, **_):
+    return cond_jaxpr.effects | body_jaxpr.effects
+
+
+def split(
+    operands: Sequence[Any], cond_nconsts: int, body_nconsts: int
+) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    """What the condition reads, what the body reads, and the carry."""
+    both = cond_nconsts + body_nconsts
+    return operands[:cond_nconsts], operands[cond_nconsts:both], operands[both:]
+
+
+@boundary
+def while_loop(cond_fun, body_fun, init_val):
+    """Call a function again on what it returned, while a condition on that holds.
+
+    It is what this does, in one operation that is compiled once for all steps:
+
+        val = init_val
+        while cond_fun(val):
+            val = body_fun(val)
+        return val
+
+    How often depends on values, so that derivatives can be taken in forward mode (`jvp`, `jacfwd`,
+    `linearize`) only: `grad` has to keep something of each step. Under `vmap` it goes on until the
+    condition holds for no example, and those for which it does not hold stay as they are.
+
+    Args:
+      cond_fun: of the carry; it returns a boolean scalar.
+      body_fun: of the carry; it returns the next one. It is traced once, and must return the
+        structure and the types that it is given.
+      init_val: the first carry: a tree of arrays.
+
+    Returns:
+      The carry for which `cond_fun` was first false.
+
+    Raises:
+      TypeError: if functions cannot be called, `cond_fun` returns anything else than a boolean
+        scalar, or `body_fun` a carry of another structure or other types.
+    """
+    if not (callable(cond_fun) and callable(body_fun)):
+        raise TypeError(
+            "lax.while_loop: body_fun and cond_fun arguments should be callable; got "
+            f"{source.shortened(repr(cond_fun))} and {source.shortened(repr(body_fun))}."
+        )
+    if _disable_jit.value:
+        try:
+            carry = init_val
+            while cond_fun(carry):
+                carry = body_fun(carry)
+            return carry
+        except errors.ConcretizationTypeError:
+            # It depends on a traced value how often: it can only be written down.
+            pass
+    first, structure = tree.tree_flatten(init_val)
+    loop = _loop(cond_fun, body_fun, structure, tuple([typeof(x) for x in first]))
+    if loop.carry_avals is not None:
+        first = [
+            convert(x, aval.dtype, aval.weak_type) if aval is not typeof(x) else x
+            for x, aval in zip(first, loop.carry_avals, strict=True)
+        ]
+    results = while_p.bind(
+        *loop.cond_consts,
+        *[first[i] for i in loop.invariant],
+        *loop.body_consts,
+        *[first[i] for i in loop.varying],
+        cond_jaxpr=loop.condition,
+        body_jaxpr=loop.body,
+        cond_nconsts=len(loop.cond_consts),
+        body_nconsts=len(loop.invariant) + len(loop.body_consts),
+    )
+    carry = list(first)
+    for place, result in zip(loop.varying, results, strict=True):
+        carry[place] = result
+    return structure.unflatten(carry)
+
+
+class _Loop:
+    """The functions of a loop as programs, and how their operands are laid out."""
+
+    __slots__ = (
+        "body",
+        "body_consts",
+        "carry_avals",
+        "cond_consts",
+        "condition",
+        "consts",
+        "invariant",
+        "varying",
+    )
+
+    def __init__(
+        self, condition: ClosedJaxpr, body: ClosedJaxpr, carry_avals: Sequence[Any] | None
+    ):
+        # The types of the carry where they are not those of `init_val`.
+        self.carry_avals = carry_avals
+        (condition,), self.cond_consts = with_shared_constants([condition])
+        (body,), self.body_consts = with_shared_constants([body])
+        self.consts = [*self.cond_consts, *self.body_consts]
+        count = len(body.out_avals)
+        own, inputs = len(self.body_consts), body.jaxpr.invars
+        read = condition.jaxpr.invars[len(self.cond_consts) :]
+        used = {atom for e in condition.eqns for atom in e.invars}.union(condition.jaxpr.outvars)
+        # A member of the carry that is returned as it was, and that the condition does not ask
+        # for: the body reads it, and no more.
+        origin = forwarded(body.jaxpr)
+        self.invariant = [i for i in range(count) if origin[i] == own + i and read[i] not in used]
+        self.varying = [i for i in range(count) if i not in self.invariant]
+        if self.invariant:
+            moved = [inputs[own + i] for i in self.invariant]
+            stay = [inputs[own + i] for i in self.varying]
+            outvars = [body.jaxpr.outvars[i] for i in self.varying]
+            body = ClosedJaxpr(
+                body.jaxpr.replace(invars=[*moved, *inputs[:own], *stay], outvars=outvars)
+            )
+            reads = [*condition.jaxpr.invars[: len(self.cond_consts)]]
+            reads += [read[i] for i in self.varying]
+            condition = ClosedJaxpr(condition.jaxpr.replace(invars=reads))
+        self.condition = condition
+        self.body = body
+
+
+def _loop(
+    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], structure: Any, avals: Any
+) -> _Loop:
+    args_tree = tree.treedef_tuple([structure])
+    written = written_once(
+        body_fun, ("while", args_tree, avals), lambda: _Body(body_fun, structure, avals)
+    )
+    carry_avals = written.carry_avals
+    condition = write_down(cond_fun, "while_cond", args_tree, carry_avals or avals)
+    _check_condition(condition)
+    # What the body keeps of its company goes with it.
+    loops: dict[Any, _Loop] = written.loops
+    found = loops.get(condition.program)
+    if found is None:
+        refuse_effects("while", condition.program.effects | written.program.effects)
+        if len(loops) >= _MOST_LOOPS:
+            loops.pop(next(iter(loops)))
+        found = loops[condition.program] = _Loop(condition.program, written.program, carry_avals)
+    return found
+
+
+# A body may be used with ever new conditions.
+_MOST_LOOPS = 8
+
+
+class _Body:
+    """The function that is the body of a loop as a program."""
+
+    __slots__ = ("carry_avals", "consts", "loops", "program")
+
+    def __init__(self, body_fun: Callable[..., Any], structure: Any, avals: tuple[Any, ...]):
+        args_tree = tree.treedef_tuple([structure])
+        written = write_down(body_fun, "while_body", args_tree, avals)
+        self.carry_avals = None
+        if written.out_tree == structure:
+            promoted = promoted_carry(avals, written.program.out_avals)
+            if promoted is not None:
+                self.carry_avals = avals = tuple(promoted)
+                written = write_down(body_fun, "while_body", args_tree, avals)
+        returned = written.program.out_avals
+        name = carry_name(body_fun)
+        what = "while_loop body function"
+        check_carry(what, name, structure, avals, written.out_tree, returned)
+        self.program = written.program
+        self.consts = written.consts
+        self.loops: dict[Any, _Loop] = {}
+
+
+def _check_condition(written: Any) -> None:
+    if not tree.treedef_is_leaf(written.out_tree):
+        raise TypeError(
+            f"cond_fun must return a boolean scalar, but got pytree {written.out_tree}."
+        )
+    (aval,) = written.program.out_avals
+    if aval.shape or aval.dtype != np.bool_:
+        advice = ""
+        if aval.dtype == np.bool_:
+            advice = " Reduce it with jnp.any or jnp.all."
+        elif not aval.shape:
+            advice = " Compare it with something, as in `x > 0`."
+        raise TypeError(
+            f"cond_fun must return a boolean scalar, but got output type(s) [{aval!r}].{advice}"
+        )
+
+
+# ---- fori_loop -----------------------------------------------------------------------------------
+
+
+@boundary
+def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
+    """Call a function for each number of a range, on what it returned for the one before.
+
+    It is what this does, in one operation that is compiled once for all steps:
+
+        val = init_val
+        for i in range(lower, upper):
+            val = body_fun(i, val)
+        return val
+
+    Where the bounds are numbers of Python it becomes a `scan`, of which derivatives can be taken
+    in every way; where they are arrays a `while_loop`, and `grad` refuses those.
+
+    Args:
+      lower: the first number.
+      upper: the number to end before.
+      body_fun: of the number and the carry; it returns the next carry, of the same structure and
+        types.
+      init_val: the first carry: a tree of arrays.
+      unroll: how many steps the compiled loop takes at a time; True for all of them. Only where
+        the bounds are numbers of Python.
+
+    Returns:
+      The last carry.
+
+    Raises:
+      TypeError: if `body_fun` cannot be called or returns a carry of another structure or other
+        types, or if the bounds have two dtypes.
+      ValueError: if `unroll` is given and the bounds are arrays.
+    """
+    if not callable(body_fun):
+        raise TypeError(
+            "lax.fori_loop: body_fun argument should be callable; got "
+            f"{source.shortened(repr(body_fun))}."
+        )
+    lower, upper = _of_one_dtype(lower, upper)
+    bounds = _known(lower), _known(upper)
+    if bounds[0] is not None and bounds[1] is not None:
+        steps = max(bounds[1] - bounds[0], 0)
+        if not steps and _disable_jit.value:
+            return init_val
+        unroll = 1 if unroll is None or unroll is False else unroll
+        body = _with_counter(body_fun)
+        (_, carry), _ = scan(body, (bounds[0], init_val), None, steps, unroll=unroll)
+        return carry
+    if unroll is not None and unroll is not False and unroll != 1:
+        raise ValueError(
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known: give "
+            "them as integers of Python."
+        )
+    _, _, carry = while_loop(_before_end, _with_bounds(body_fun), (lower, upper, init_val))
+    return carry
+
+
+def _of_one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """The bounds in one dtype: an int of Python takes that of the other where it is signed."""
+    avals: Any = typeof(lower), typeof(upper)
+    first, second = avals
+    if first.dtype == second.dtype:
+        return lower, upper
+    if first.dtype.kind == second.dtype.kind == "i" and first.weak_type != second.weak_type:
+        dtype = second.dtype if first.weak_type else first.dtype
+        return convert(lower, dtype, False), convert(upper, dtype, False)
+    raise TypeError(
+        "lower and upper arguments to fori_loop must have equal types, got "
+        f"{first.dtype.name} and {second.dtype.name}: convert one of them, as in "
+        f"jnp.asarray(lower, {second.dtype.name!r})"
+    )
+
+
+def _known(bound: Any) -> int | None:
+    """A bound as an integer, where its value is known."""
+    if typeof(bound).ndim:  # pyright: ignore[reportAttributeAccessIssue]
+        return None
+    if isinstance(bound, Tracer):
+        bound = bound.to_concrete_value()
+    return None if bound is None else int(bound)
+
+
+# What makes a step of the loop of a function of the number and the carry. A function has the same
+# one each time, so that the loop is written down once; it goes when the function does.
+_counting: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
+_bounded: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
+
+
+def _with_counter(body_fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The step of a scan over as many steps as there are numbers."""
+
+    def make(body: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+        def scanned(loop_carry, _):
+            i, x = loop_carry
+            return (_next(i), body()(i, x)), None
+
+        return scanned
+
+    return _kept(_counting, body_fun, make)
+
+
+def _with_bounds(body_fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The body of a loop that carries the number and where it ends."""
+
+    def make(body: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+        def looped(loop_carry):
+            i, upper, x = loop_carry
+            return _next(i), upper, body()(i, x)
+
+        return looped
+
+    return _kept(_bounded, body_fun, make)
+
+
+def _kept(table: Any, function: Any, make: Callable[[Any], Any]) -> Any:
+    """`make` of something that gives the function, once per function."""
+    try:
+        found = table.get(function)
+        if found is None:
+            # The table holds what is made, which so must not hold the function.
+            found = table[function] = make(weakref.ref(function))
+    except TypeError:  # It cannot be hashed or referred to weakly.
+        return make(lambda: function)
+    return found
+
+
+def _before_end(loop_carry: Any) -> Any:
+    i, upper, _ = loop_carry
+    return lt(i, upper)
+
+
+def _next(i: Any) -> Any:
+    aval: Any = typeof(i)
+    return add(i, convert(1, aval.dtype, aval.weak_type))
