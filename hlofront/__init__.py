@@ -41,7 +41,9 @@ from hlofront.core.aval import typeof as typeof
 from hlofront.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
 from hlofront.core.names import named_call as named_call
 from hlofront.core.names import named_scope as named_scope
+from hlofront.higher_order import cond_rules as _cond_rules
 from hlofront.higher_order import scan_rules as _scan_rules
+from hlofront.higher_order import while_rules as _while_rules
 from hlofront.higher_order.checkpoint import checkpoint as checkpoint
 from hlofront.higher_order.checkpoint import checkpoint as remat
 from hlofront.higher_order.checkpoint_policies import checkpoint_policies as checkpoint_policies
@@ -59,6 +61,7 @@ from hlofront.pjrt.devices import local_devices as local_devices
 from hlofront.pjrt.devices import process_count as process_count
 from hlofront.pjrt.devices import process_index as process_index
 from hlofront.pjrt.devices import process_indices as process_indices
+from hlofront.primitives import collective_batching as _collective_batching
 from hlofront.primitives import dynamic_slicing_rules as _dynamic_slicing_rules
 from hlofront.runtime import array as _array
 from hlofront.runtime import engine as _engine
@@ -94,7 +97,7 @@ from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
 from hlofront.transforms.vmap import vmap as vmap
 
 # Imported for what they do: arrays get their methods, the engine and the operators plug in.
-del _array, _dynamic_slicing_rules, _engine, _rules
+del _array, _collective_batching, _dynamic_slicing_rules, _engine, _rules
 
 __getattr__, __dir__ = _lazy(
     __name__,

@@ -4,28 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlofront.bridge import state
-from hlofront.core.effects import Effect
 
 _swap = state.named_axes.swap_local
 _set = state.named_axes.set_local
-
-
-class NamedAxisEffect(Effect):
-    """That an operation works along a named axis, which must be in scope where it is run."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: Any):
-        self.name = name
-
-    def __eq__(self, other: Any) -> bool:
-        return type(other) is NamedAxisEffect and other.name == self.name
-
-    def __hash__(self):
-        return hash((NamedAxisEffect, self.name))
-
-    def __repr__(self):
-        return f"NamedAxisEffect({self.name})"
 
 
 class AxisData:

@@ -1,13 +1,14 @@
 """cond and switch: one of several functions, chosen while the program runs."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import lattice_result
+from hlofront.base.dtypes import ExtendedDType, lattice_result
 from hlofront.base.tree_prefixes import prefix_errors
 from hlofront.bridge import state
 from hlofront.core import rules
@@ -19,7 +20,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import refuse_effects, written_once
 from hlofront.primitives.comparing import ne
-from hlofront.primitives.converting import convert_element_type, convert_element_type_p
+from hlofront.primitives.converting import convert, convert_element_type, convert_element_type_p
 from hlofront.primitives.elementwise import clamp
 from hlofront.transforms.flatten import Signature, result_paths, stage_tree
 from hlofront.transforms.simplify import forwarded
@@ -99,10 +100,15 @@ def cond(pred, true_fun, false_fun, *operands, operand=_not_given):
     if _disable_jit.value and _is_known(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     if dtype.kind != "b":
-        pred = ne(pred, dtype.type(0)) if not _is_plain(pred) else bool(pred)
-    branches = _Branches("cond", (true_fun, false_fun), ("true_fun", "false_fun"), operands)
+        pred = bool(pred) if _is_plain(pred) else ne(pred, _zero(pred))
+    branches = Branches("cond", (true_fun, false_fun), ("true_fun", "false_fun"), operands)
     # A predicate is 0 or 1: the branch where it does not hold comes first.
     return branches.bind(convert_element_type(pred, np.int32), (1, 0))
+
+
+def _zero(x: Any) -> Any:
+    aval: Any = typeof(x)
+    return convert(0, aval.dtype, aval.weak_type)
 
 
 def _of_own_operands(pred: Any, x: Any, true_fun: Any, y: Any, false_fun: Any) -> Any:
@@ -134,7 +140,7 @@ def _predicate_dtype(pred: Any) -> Any:
             f"Pred must be a scalar, got {_brief(pred)} of shape {aval.shape}. Give "
             "jnp.all(pred) or jnp.any(pred); to choose element by element, use jnp.where."
         )
-    if aval.dtype.kind not in "biuf" and aval.dtype.name != "bfloat16":
+    if isinstance(aval.dtype, ExtendedDType) or aval.dtype.kind not in "biuf":
         raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype}.")
     return aval.dtype
 
@@ -176,7 +182,7 @@ def switch(index, branches, *operands, operand=_not_given):
             f"Branch index must be scalar, got {_brief(index)} of shape {aval.shape}. To choose "
             "for each element, use vmap."
         )
-    if aval.dtype.kind not in "iu":
+    if isinstance(aval.dtype, ExtendedDType) or aval.dtype.kind not in "iu":
         raise TypeError(f"Index type must be an integer, got {_brief(index)} as {aval.dtype}")
     if not branches:
         raise ValueError("Empty branch sequence: switch wants at least one function")
@@ -187,7 +193,7 @@ def switch(index, branches, *operands, operand=_not_given):
         return branches[min(max(int(index), 0), last)](*operands)
     clamped = clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(last))
     names = ["branch 0", *[f"branch {i}" for i in range(1, last + 1)]]
-    return _Branches("switch", branches, names, operands).bind(clamped, range(last + 1))
+    return Branches("switch", branches, names, operands).bind(clamped, range(last + 1))
 
 
 def _brief(x: Any) -> str:
@@ -206,8 +212,8 @@ def _is_known(x: Any) -> bool:
 # ---- the functions as programs -------------------------------------------------------------------
 
 
-class _Written:
-    """The function of a branch as a program."""
+class Written:
+    """A user's function as a program."""
 
     __slots__ = ("consts", "out_tree", "program")
 
@@ -217,28 +223,45 @@ class _Written:
         self.consts = program.consts
 
 
+def written_down(
+    function: Callable[..., Any],
+    what: str,
+    args_tree: Any,
+    avals: Sequence[Any],
+    static: dict[str, Any] | None = None,
+) -> Written:
+    """Write down a function of arguments of this structure and these types.
+
+    Args:
+      what: what for, in messages.
+      static: what else to call it with, by keyword.
+    """
+    in_tree = tree.treedef_tuple([args_tree, _NO_KEYWORDS])
+    signature = Signature(function)
+    out_tree: Any = None
+
+    def names() -> tuple[str, ...]:
+        args, _ = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
+        return signature.argument_names((args, {}))
+
+    info = DebugInfo(what, signature.where, names, lambda: result_paths(out_tree))
+    called = partial(function, **static) if static else function
+    program, out_tree = stage_tree(called, in_tree, avals, info)
+    return Written(program, out_tree)
+
+
 _NO_KEYWORDS = tree.tree_structure({})
 
 
 def write_down(
     function: Callable[..., Any], what: str, args_tree: Any, avals: tuple[Any, ...]
-) -> _Written:
-    """The program of a function of arguments of this structure and these types; made once."""
-
-    def write() -> _Written:
-        in_tree = tree.treedef_tuple([args_tree, _NO_KEYWORDS])
-        signature = Signature(function)
-        out_tree: Any = None
-
-        def names() -> tuple[str, ...]:
-            args, _ = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
-            return signature.argument_names((args, {}))
-
-        info = DebugInfo(what, signature.where, names, lambda: result_paths(out_tree))
-        program, out_tree = stage_tree(function, in_tree, avals, info)
-        return _Written(program, out_tree)
-
-    return written_once(function, (what, args_tree, avals), write)
+) -> Written:
+    """As `written_down`, once per function and types."""
+    return written_once(
+        function,
+        (what, args_tree, avals),
+        lambda: written_down(function, what, args_tree, avals),
+    )
 
 
 def with_shared_constants(programs: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:
@@ -286,7 +309,7 @@ def _with_outputs(program: ClosedJaxpr, kept: tuple[bool, ...]) -> ClosedJaxpr:
     return found
 
 
-class _Branches:
+class Branches:
     """The functions of a cond or switch as programs, and their operands."""
 
     __slots__ = ("functions", "leaves", "names", "out_tree", "what", "written")
@@ -320,7 +343,7 @@ class _Branches:
         refuse_effects("cond", no_effects.union(*[b.effects for b in branches]))
         computed = iter(cond_p.bind(index, *operands, branches=branches, **params))
         results = [
-            next(computed) if place is None else _as_array(operands[place]) for place in origins
+            next(computed) if place is None else as_array(operands[place]) for place in origins
         ]
         return self.out_tree.unflatten(results)
 
@@ -400,8 +423,8 @@ def _common(first: Any, second: Any) -> str:
         return "arrays of one dtype"
 
 
-def _as_array(x: Any) -> Any:
-    """A result that was an operand: as an array, where it is run and not traced."""
+def as_array(x: Any) -> Any:
+    """A scalar of Python or an array of NumPy as an array, where it is run and not traced."""
     if is_eager() and isinstance(x, bool | int | float | complex | np.generic | np.ndarray):
         aval: Any = typeof(x)
         params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type, "sharding": None}

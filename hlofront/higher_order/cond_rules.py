@@ -290,8 +290,11 @@ def _selected(
     choice = _Choice(index, len(branches))
     # What is run at once has no derivative. Else values that vary have the axis: see `guarded`.
     guards = not is_eager()
+    # Effects are those of each example.
+    apart = any(branch.effects for branch in branches)
     batched = [
-        a is not None or (guards and _varies(x)) for x, a in zip(operands, axes, strict=True)
+        a is not None or apart or (guards and _varies(x))
+        for x, a in zip(operands, axes, strict=True)
     ]
     operands = [
         to_front(x, a, axis.size) if b else x

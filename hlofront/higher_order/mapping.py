@@ -8,7 +8,7 @@ from hlofront.base.boundary import boundary
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import loop
 from hlofront.primitives.shaping import reshape
-from hlofront.primitives.slicing import concatenate, slice_in_dim
+from hlofront.primitives.slicing import concatenate, slice
 from hlofront.transforms.vmap import vmap
 
 
@@ -47,12 +47,13 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
     if not batches:
         return vmap(f)(xs)
     whole = size - left
-    main, rest = [], []
+    main: list[Any] = []
+    rest: list[Any] = []
     for x in leaves:
-        part = slice_in_dim(x, 0, whole) if left else x
+        part = _rows(x, 0, whole) if left else x
         main.append(reshape(part, (batches, batch_size, *typeof(x).shape[1:])))
         if left:
-            rest.append(slice_in_dim(x, whole, size))
+            rest.append(_rows(x, whole, size))
     results = loop(f, _batch, (), structure.unflatten(main))[1]
     if not left:
         return tree.tree_map(lambda y: _merged(y, whole), results)
@@ -69,6 +70,12 @@ def _each(f: Callable[..., Any]) -> Callable[..., Any]:
 def _batch(f: Callable[..., Any]) -> Callable[..., Any]:
     over_batch = vmap(f)
     return lambda nothing, x: (nothing, over_batch(x))
+
+
+def _rows(x: Any, start: int, stop: int) -> Any:
+    shape = typeof(x).shape
+    zeros = [0] * (len(shape) - 1)
+    return slice(x, (start, *zeros), (stop, *shape[1:]))
 
 
 def _merged(y: Any, size: int) -> Any:

@@ -4,6 +4,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.bridge import state
@@ -124,8 +126,8 @@ def loop(
     if _disable_jit.value:
         step = f if as_step is None else as_step(f)
         return _loop_in_python(step, init, leaves, xs_tree, steps, bool(reverse))
-    if unroll is True:
-        unroll = max(steps, 1)
+    if isinstance(unroll, bool):
+        unroll = max(steps, 1) if unroll else 1
     elif unroll < 0:
         raise ValueError(
             f"`unroll` must be a `bool` or a non-negative `int`; scan got unroll={unroll}."
@@ -204,27 +206,24 @@ class Body:
 
     __slots__ = (
         "carry_avals",
-        "carry_tree",
         "consts",
         "invariant",
+        "out_tree",
         "passed",
         "program",
         "varying",
-        "ys_tree",
     )
 
     def __init__(
         self,
         program: ClosedJaxpr,
         carry_count: int,
-        carry_tree: Any,
-        ys_tree: Any,
+        out_tree: Any,
         carry_avals: Sequence[Any] | None,
     ):
         # The types of the carry where they are not those of `init`.
         self.carry_avals = carry_avals
-        self.carry_tree = carry_tree
-        self.ys_tree = ys_tree
+        self.out_tree = out_tree
         # What the function closes over.
         self.consts = program.consts
         jaxpr = constants_as_inputs(program)
@@ -256,13 +255,18 @@ class Body:
         self.program = ClosedJaxpr(jaxpr)
 
     def assemble(self, first: Sequence[Any], xs: Sequence[Any], results: Sequence[Any]) -> Any:
-        """The last carry and what was collected, as trees."""
-        carry = list(first)
-        for place, result in zip(self.varying, results, strict=False):
-            carry[place] = result
-        found = iter(results[len(self.varying) :])
-        ys = [next(found) if place is None else xs[place] for place in self.passed]
-        return self.carry_tree.unflatten(carry), self.ys_tree.unflatten(ys)
+        """The last carry and what was collected, as the pair that the function returns."""
+        found = iter(results)
+        varying = set(self.varying)
+        carry = [next(found) if i in varying else as_array(x) for i, x in enumerate(first)]
+        ys = [next(found) if place is None else as_array(xs[place]) for place in self.passed]
+        return self.out_tree.unflatten([*carry, *ys])
+
+
+def as_array(x: Any) -> Any:
+    """An operand that comes back as it is: no longer NumPy's, where that was."""
+    aval: Any = typeof(x)
+    return convert(x, aval.dtype, aval.weak_type) if isinstance(x, np.ndarray | np.generic) else x
 
 
 def _body(
@@ -303,7 +307,7 @@ def _write_down(
     promoted = None
     while True:
         program, out_tree = stage_tree(step, in_tree, [*carry_avals, *x_avals], info)
-        carry_tree, ys_tree = _pair(out_tree, program.out_avals)
+        carry_tree = _carry_tree(out_tree, program.out_avals)
         returned = program.out_avals[: carry_tree.num_leaves]
         if promoted is None and carry_tree == init_tree:
             promoted = promoted_carry(carry_avals, returned)
@@ -315,23 +319,22 @@ def _write_down(
         "scan body function", carry_name(f), init_tree, carry_avals, carry_tree, returned
     )
     refuse_effects("scan", program.effects)
-    return Body(program, len(returned), carry_tree, ys_tree, promoted)
+    return Body(program, len(returned), out_tree, promoted)
 
 
 _NO_KEYWORDS = tree.tree_structure({})
 
 
-def _pair(out_tree: Any, avals: Sequence[Any]) -> Sequence[Any]:
-    """The structures of the carry and of what is collected."""
-    node = out_tree.node_data()
+def _carry_tree(out_tree: Any, avals: Sequence[Any]) -> Any:
+    """The structure of the carry that the function returned, with what is to be collected."""
     children = out_tree.children()
-    if node is None or node[0] not in (tuple, list) or len(children) != 2:
+    if len(children) != 2:
         returned = tree.tree_unflatten(out_tree, avals)
         raise TypeError(
             f"scan body output must be a pair, got {returned}. Return (carry, y), and None as y "
             "where nothing is to be collected."
         )
-    return children
+    return children[0]
 
 
 # ---- without compiling ---------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hlofront.core import rules
+from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
@@ -330,9 +331,9 @@ def _(cotangents, *operands, **params):
     if not all(var in depends for var in linear_carry):
         return _transpose_rest(cotangents, operands, linear, params)
     cotangents = list(map(as_tangent, cotangents))
-    nonzero = tuple(type(c) is not Zero for c in cotangents)
+    given = tuple(None if type(c) is Zero else typeof(c) for c in cotangents)
     step = _kept(
-        params, ("scan_transpose", linear, nonzero), lambda: _transposed_step(params, linear, nonzero)
+        params, ("scan_transpose", linear, given), lambda: _transposed_step(params, linear, given)
     )
     reached_consts, reached_carry, reached_xs = step.facts
     consts, carry, xs = _operand_parts(operands, params)
@@ -377,14 +378,16 @@ def _depends(jaxpr: Jaxpr, linear: Flags, params: Params) -> set[Any]:
         depends |= new
 
 
-def _transposed_step(params: Params, linear: Flags, nonzero: Flags) -> _Step:
+def _transposed_step(params: Params, linear: Flags, given: Sequence[Any]) -> _Step:
     """The step of cotangents, backwards; its facts: which operands get one.
 
-    Its carry is the sum of the cotangents of each constant, and the cotangents of the carry.
+    Its carry is the sum of the cotangents of each constant, and the cotangents of the carry. `given`
+    are the types of the cotangents of the results, None for those that are zero.
     """
     program, count = params["jaxpr"], params["num_carry"]
-    jaxpr = program.jaxpr
+    jaxpr = _with_types_of_results(program.jaxpr, params)
     depends = _depends(jaxpr, linear, params)
+    nonzero = tuple(aval is not None for aval in given)
     given_ys = nonzero[count:]
     reached = _reached(jaxpr, depends, nonzero, params)
     consts, carry, xs = _operand_parts(jaxpr.invars, params)
@@ -392,11 +395,19 @@ def _transposed_step(params: Params, linear: Flags, nonzero: Flags) -> _Step:
     reached_consts, reached_carry = (
         tuple(var in reached for var in variables) for variables in (consts, carry)
     )
+    carry_avals = [
+        var.aval.to_tangent_aval() if aval is None else aval
+        for var, aval in zip(carry, given, strict=False)
+    ]
     sections = [
         [var.aval for var in _where_not(consts, linear_consts)],
         [var.aval.to_tangent_aval() for var in _where(consts, reached_consts)],
-        [var.aval.to_tangent_aval() for var in _where(carry, reached_carry)],
-        [atom.aval.to_tangent_aval() for atom in _where(jaxpr.outvars[count:], given_ys)],
+        _where(carry_avals, reached_carry),
+        [
+            atom.aval.to_tangent_aval().update(weak_type=aval.weak_type)
+            for atom, aval in zip(jaxpr.outvars[count:], given[count:], strict=True)
+            if aval is not None
+        ],
         [var.aval for var in _where_not(xs, linear_xs)],
     ]
     present: Flags = ()
@@ -430,6 +441,30 @@ def _transposed_step(params: Params, linear: Flags, nonzero: Flags) -> _Step:
     smaller = made.jaxpr.replace(eqns=live(made.jaxpr.eqns, made.jaxpr.outvars))
     made = ClosedJaxpr(smaller, made.consts)
     return _Step(made, smaller.invars, smaller.outvars, (reached_consts, reached_carry, present))
+
+
+def _with_types_of_results(jaxpr: Jaxpr, params: Params) -> Jaxpr:
+    """The step, in which a carry that starts weakly typed and comes back so no more never is.
+
+    Cotangents come from the last step, and go through all.
+    """
+    _, carried, _ = _operand_parts(jaxpr.invars, params)
+    names: dict[Any, Var] = {
+        var: Var(var.aval.strip_weak_type())
+        for var, out in zip(carried, jaxpr.outvars, strict=False)
+        if var.aval != out.aval and getattr(var.aval, "weak_type", False)
+    }
+    if not names:
+        return jaxpr
+
+    def named(atoms: Sequence[Any]) -> list[Any]:
+        return [atom if type(atom) is Literal else names.get(atom, atom) for atom in atoms]
+
+    return jaxpr.replace(
+        invars=named(jaxpr.invars),
+        outvars=named(jaxpr.outvars),
+        eqns=[equation.replace(invars=named(equation.invars)) for equation in jaxpr.eqns],
+    )
 
 
 def _reached(jaxpr: Jaxpr, depends: set[Any], nonzero: Flags, params: Params) -> set[Any]:

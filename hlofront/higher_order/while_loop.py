@@ -22,7 +22,7 @@ from hlofront.higher_order.bodies import (
     refuse_effects,
     written_once,
 )
-from hlofront.higher_order.cond import with_shared_constants, write_down
+from hlofront.higher_order.cond import as_array, with_shared_constants, write_down
 from hlofront.higher_order.scan import scan
 from hlofront.primitives.comparing import lt
 from hlofront.primitives.converting import convert
@@ -102,7 +102,7 @@ def while_loop(cond_fun, body_fun, init_val):
         )
     if _disable_jit.value:
         try:
-            carry = init_val
+            carry = tree.tree_map(as_array, init_val)
             while cond_fun(carry):
                 carry = body_fun(carry)
             return carry
@@ -181,12 +181,15 @@ def _loop(
     cond_fun: Callable[..., Any], body_fun: Callable[..., Any], structure: Any, avals: Any
 ) -> _Loop:
     args_tree = tree.treedef_tuple([structure])
+    condition = write_down(cond_fun, "while_cond", args_tree, avals)
+    _check_condition(condition)
     written = written_once(
         body_fun, ("while", args_tree, avals), lambda: _Body(body_fun, structure, avals)
     )
     carry_avals = written.carry_avals
-    condition = write_down(cond_fun, "while_cond", args_tree, carry_avals or avals)
-    _check_condition(condition)
+    if carry_avals is not None:
+        condition = write_down(cond_fun, "while_cond", args_tree, carry_avals)
+        _check_condition(condition)
     # What the body keeps of its company goes with it.
     loops: dict[Any, _Loop] = written.loops
     found = loops.get(condition.program)
@@ -225,8 +228,11 @@ class _Body:
         self.loops: dict[Any, _Loop] = {}
 
 
+_LEAF = tree.tree_structure(0)
+
+
 def _check_condition(written: Any) -> None:
-    if not tree.treedef_is_leaf(written.out_tree):
+    if written.out_tree != _LEAF:
         raise TypeError(
             f"cond_fun must return a boolean scalar, but got pytree {written.out_tree}."
         )
@@ -281,15 +287,17 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
             "lax.fori_loop: body_fun argument should be callable; got "
             f"{source.shortened(repr(body_fun))}."
         )
+    first, last = _known(lower), _known(upper)
     lower, upper = _of_one_dtype(lower, upper)
-    bounds = _known(lower), _known(upper)
-    if bounds[0] is not None and bounds[1] is not None:
-        steps = max(bounds[1] - bounds[0], 0)
+    if first is not None and last is not None:
+        steps = max(last - first, 0)
+        # Raises OverflowError where the number has no room in its dtype.
+        np.asarray(first, typeof(first).dtype)
         if not steps and _disable_jit.value:
             return init_val
         unroll = 1 if unroll is None or unroll is False else unroll
         body = _with_counter(body_fun)
-        (_, carry), _ = scan(body, (bounds[0], init_val), None, steps, unroll=unroll)
+        (_, carry), _ = scan(body, (first, init_val), None, steps, unroll=unroll)
         return carry
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
@@ -375,5 +383,7 @@ def _before_end(loop_carry: Any) -> Any:
 
 
 def _next(i: Any) -> Any:
+    if type(i) is int:
+        return i + 1
     aval: Any = typeof(i)
     return add(i, convert(1, aval.dtype, aval.weak_type))

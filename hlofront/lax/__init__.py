@@ -121,6 +121,25 @@ from hlofront.primitives.elementwise import xor_p as xor_p
 
 # isort: split
 # ---- comparing
+from hlofront.primitives.collectives import all_gather as all_gather
+from hlofront.primitives.collectives import all_gather_p as all_gather_p
+from hlofront.primitives.collectives import all_to_all as all_to_all
+from hlofront.primitives.collectives import all_to_all_p as all_to_all_p
+from hlofront.primitives.collectives import axis_index as axis_index
+from hlofront.primitives.collectives import axis_index_p as axis_index_p
+from hlofront.primitives.collectives import axis_size as axis_size
+from hlofront.primitives.collectives import pmax as pmax
+from hlofront.primitives.collectives import pmax_p as pmax_p
+from hlofront.primitives.collectives import pmean as pmean
+from hlofront.primitives.collectives import pmin as pmin
+from hlofront.primitives.collectives import pmin_p as pmin_p
+from hlofront.primitives.collectives import ppermute as ppermute
+from hlofront.primitives.collectives import ppermute_p as ppermute_p
+from hlofront.primitives.collectives import pshuffle as pshuffle
+from hlofront.primitives.collectives import psum as psum
+from hlofront.primitives.collectives import psum_p as psum_p
+from hlofront.primitives.collectives import psum_scatter as psum_scatter
+from hlofront.primitives.collectives import pswapaxes as pswapaxes
 from hlofront.primitives.comparing import eq as eq
 from hlofront.primitives.comparing import eq_p as eq_p
 from hlofront.primitives.comparing import eq_to_p as eq_to_p
@@ -401,7 +420,15 @@ from hlofront.primitives.barriers import optimization_barrier_p as optimization_
 
 # isort: split
 # ---- higher_order
+from hlofront.higher_order.cond import cond as cond
+from hlofront.higher_order.cond import cond_p as cond_p
+from hlofront.higher_order.cond import switch as switch
 from hlofront.higher_order.mapping import map as map
+from hlofront.higher_order.platform import composite as composite
+from hlofront.higher_order.platform import platform_dependent as platform_dependent
 from hlofront.higher_order.scan import scan as scan
 from hlofront.higher_order.scan import scan_p as scan_p
 from hlofront.higher_order.scatter_apply import scatter_apply as scatter_apply
+from hlofront.higher_order.while_loop import fori_loop as fori_loop
+from hlofront.higher_order.while_loop import while_loop as while_loop
+from hlofront.higher_order.while_loop import while_p as while_p

@@ -15,6 +15,7 @@ from hlofront.core.rules import infer
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
 from hlofront.primitives.comparing import ge_p, le_p
+from hlofront.primitives.creating import scalar_of
 from hlofront.primitives.derivatives import derivative, linear, linear_in_first
 from hlofront.primitives.reducing import greatest_value, least_value
 from hlofront.primitives.slicing import pad, slice
@@ -322,7 +323,7 @@ linear(reduce_window_sum_p)
 def _(cotangent, operand, **params):
     windows = Windows(**params)
     # Each element gets the cotangents of the windows that it lies in. They lie as far from each
-    # other as the windows did, and it looks for them where its neighbours looked for it.
+    # other as the windows did, and it finds them in a window of its own.
     padding = []
     for size, count, extent, stride, (before, _), base_dilation, holes in zip(
         operand.aval.shape, typeof(cotangent).shape, *windows, strict=True
@@ -331,10 +332,16 @@ def _(cotangent, operand, **params):
         low = reach - before
         needed = dilated(size, base_dilation) + reach
         padding.append((low, needed - low - dilated(count, stride)))
+    if any(stride > 1 for stride in windows.window_strides):
+        # XLA's CPU code for windows on spread elements is slower than spreading them out first.
+        strides = windows.window_strides
+        rows = [(*pair, stride - 1) for pair, stride in zip(padding, strides, strict=True)]
+        cotangent = pad(cotangent, scalar_of(0, typeof(cotangent).dtype), rows)
+        padding = [(0, 0)] * len(rows)
     transposed = windows._replace(
         window_strides=windows.base_dilation,
         padding=tuple(padding),
-        base_dilation=windows.window_strides,
+        base_dilation=(1,) * len(padding),
     )
     return [process(reduce_window_sum_p, (cotangent,), transposed._asdict())]
 

@@ -105,8 +105,8 @@ def describe_failure(name: str, error: BaseException) -> str:
 # ---- tokens --------------------------------------------------------------------------------------
 
 
-# (thread, ordered effect, device) -> the token that the latest such program returned.
-_latest: dict[tuple[int, Effect, Any], Any] = {}
+# (thread, ordered effect) -> the device of the latest such program, and the token it returned.
+_latest: dict[tuple[int, Effect], tuple[Any, Any]] = {}
 # Of programs with effects that are not ordered, the oldest first.
 _running: deque[Any] = deque()
 # Beyond this many, a program waits for the oldest.
@@ -131,10 +131,15 @@ def take_tokens(effects: Iterable[Effect], device: Any) -> list[Any]:
     thread = threading.get_ident()
     found: list[Any] = []
     for effect in effects:
-        token = _latest.get((thread, effect, device))
-        if token is not None and token.is_ready() and _has_failed(token):
-            # What comes after a program that failed is not to fail as well.
-            token = None
+        where, token = _latest.get((thread, effect), (device, None))
+        if token is not None:
+            if where != device:
+                # It says nothing to another device: what it waits for is waited for here.
+                _has_failed(token)
+                token = None
+            elif token.is_ready() and _has_failed(token):
+                # What comes after a program that failed is not to fail as well.
+                token = None
         found.append(new_token(device) if token is None else token)
     return found
 
@@ -142,9 +147,8 @@ def take_tokens(effects: Iterable[Effect], device: Any) -> list[Any]:
 def keep_tokens(effects: Iterable[Effect], device: Any, tokens: Iterable[Any]) -> None:
     """Let the next programs with these effects wait for these tokens."""
     thread = threading.get_ident()
-    _latest.update(
-        ((thread, effect, device), token) for effect, token in zip(effects, tokens, strict=True)
-    )
+    for effect, token in zip(effects, tokens, strict=True):
+        _latest[thread, effect] = (device, token)
 
 
 def keep_running(token: Any) -> None:
@@ -172,8 +176,8 @@ def effects_barrier() -> None:
     """
     while _running:
         _has_failed(_running.popleft())
-    for key, token in list(_latest.items()):
-        if _has_failed(token) and _latest.get(key) is token:
+    for key, latest in list(_latest.items()):
+        if _has_failed(latest[1]) and _latest.get(key) is latest:
             del _latest[key]
     if _failed:
         first = _failed[0]

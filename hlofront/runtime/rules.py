@@ -6,8 +6,10 @@ from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import run
+from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.while_loop import while_p
 from hlofront.runtime.placement import choose_device
 from hlofront.runtime.programs import executable_for
 from hlofront.transforms.stage import stage
@@ -47,3 +49,5 @@ def run_by_itself(primitive: Primitive, parameter: str) -> None:
 
 
 run_by_itself(scan_p, "jaxpr")
+run_by_itself(cond_p, "branches")
+run_by_itself(while_p, "body_jaxpr")

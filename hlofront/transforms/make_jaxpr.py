@@ -7,6 +7,7 @@ from typing import Any
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.core.aval import typeof
+from hlofront.core.axes import axes_in_scope
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.trace import Tracer
@@ -78,7 +79,8 @@ def make_jaxpr(
 
     @boundary
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
-        program, out_tree = _staged(fun, plan, args, kwargs, "make_jaxpr")
+        with axes_in_scope(axis_env or ()):
+            program, out_tree = _staged(fun, plan, args, kwargs, "make_jaxpr")
         if not return_shape:
             return program
         return program, out_tree.unflatten(map(_struct, program.out_avals))

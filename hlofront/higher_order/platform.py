@@ -1,0 +1,220 @@
+"""platform_dependent: code per platform. composite: an operation with a name and its meaning."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import errors, source, tree
+from hlofront.base.boundary import boundary
+from hlofront.bridge.fast_parts import Array
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Tracer
+from hlofront.higher_order.bodies import written_once
+from hlofront.higher_order.cond import Branches, with_shared_constants, written_down
+
+# ---- platform_dependent --------------------------------------------------------------------------
+
+# Which of these tuples of platforms has the one that the program is compiled for.
+platform_index_p = Primitive("platform_index")
+
+
+@rules.infer(platform_index_p)
+def _(*, platforms):
+    return ShapedArray((), np.dtype(np.int32))
+
+
+@boundary
+def platform_dependent(*args, default=None, **per_platform):
+    """Call the function that is for the platform that the program is compiled for.
+
+    All functions are traced, and one is compiled.
+
+    Args:
+      args: trees of arrays.
+      default: the function for platforms that are not named; without it, compiling for such a
+        platform is an error.
+      per_platform: the functions of the args by platform: cpu, cuda, rocm, tpu. They return the
+        same structure and types.
+
+    Returns:
+      What the function returned.
+
+    Raises:
+      TypeError: if there are no functions, they cannot be called, or return different structures
+        or types.
+      ValueError: for `gpu`, which is two platforms.
+      NotImplementedError: if compiled for a platform that has no function.
+    """
+    if "gpu" in per_platform:
+        raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
+    # One function for several platforms is one branch.
+    functions: dict[int, tuple[Callable[..., Any], list[str]]] = {}
+    for platform, function in per_platform.items():
+        functions.setdefault(id(function), (function, []))[1].append(platform)
+    chosen = [function for function, _ in functions.values()]
+    platforms: list[Any] = [tuple(names) for _, names in functions.values()]
+    if default is not None:
+        chosen.append(default)
+        platforms.append(None)
+    if not chosen:
+        raise TypeError(
+            "platform_dependent wants at least one function: one by the name of a platform, or "
+            "`default`."
+        )
+    for function in chosen:
+        if not callable(function):
+            raise TypeError(
+                "lax.platform_dependent: the branches must be callable, got "
+                f"{source.shortened(repr(function))}."
+            )
+    names = [
+        "the default" if for_ is None else f"the function for {', '.join(for_)}"
+        for for_ in platforms
+    ]
+    branches = Branches("platform_dependent", chosen, names, args)
+    index = platform_index_p.bind(platforms=tuple(platforms))
+    order = range(len(chosen))
+    return branches.bind(index, order, branches_platforms=tuple(platforms))
+
+
+# ---- composite -----------------------------------------------------------------------------------
+
+# Operands: the constants of its meaning, and its arguments.
+composite_p = Primitive("composite", multiple_results=True, carries_programs=True)
+
+
+@rules.infer(composite_p)
+def _(*avals, jaxpr, **_):
+    return jaxpr.out_avals
+
+
+@rules.effects(composite_p)
+def _(*avals, jaxpr, **_):
+    return jaxpr.effects
+
+
+@rules.run(composite_p)
+def _(*args, jaxpr, **_):
+    return jaxpr_as_fun(jaxpr, *args)
+
+
+@rules.jvp(composite_p)
+def _(primals, tangents, *, name, **_):
+    raise ValueError(
+        f"JVP rule for composite not implemented: {name!r} is one operation to whom it is meant "
+        "for, and nothing says which its derivative is. Use custom_jvp or custom_vjp around it, "
+        "with a derivative that may be a composite too."
+    )
+
+
+@rules.transpose(composite_p)
+def _(cotangents, *operands, name, **_):
+    raise ValueError(
+        f"Transpose rule for composite not implemented: nothing says what {name!r} is backwards. "
+        "Use custom_vjp around it."
+    )
+
+
+@rules.batch_with_axis(composite_p)
+def _(axis, values, axes, *, name, **_):
+    if any(a is not None for a in axes):
+        raise NotImplementedError(  # the class that JAX raises
+            f"Batching rule for 'composite' not implemented: nothing says what {name!r} is for many "
+            "examples. Use custom_batching.custom_vmap around it, or lax.map in the place of vmap."
+        )
+
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0):
+    """A function that programs call by name: what compiles them may replace it as a whole.
+
+    In StableHLO it is a `stablehlo.composite` with a function that says what it means. What does
+    not know the name runs that.
+
+    Args:
+      decomposition: what it means: a function of trees of arrays, and of attributes by keyword.
+        It is given all that it depends on, and closes over no traced value.
+      name: a namespace, a dot and a name, as in "my_library.gelu".
+      version: of its meaning.
+
+    Returns:
+      A function of the same arguments. Arguments by keyword are attributes of the operation:
+      numbers, strings, NumPy arrays and dtypes, and lists, tuples and dicts of those.
+
+    Raises:
+      TypeError: if `decomposition` cannot be called.
+      UnexpectedTracerError: at the call, if an attribute is traced or `decomposition` closes over
+        a traced value.
+    """
+    if not callable(decomposition):
+        raise TypeError(
+            "the first argument must be callable; composite got "
+            f"{source.shortened(repr(decomposition))}"
+        )
+
+    @wraps(decomposition)
+    @boundary
+    def decomposed(*args, **kwargs):
+        leaves, args_tree = tree.tree_flatten(args)
+        avals = tuple([typeof(leaf) for leaf in leaves])
+        attributes = tuple([_attribute(name, key, value) for key, value in kwargs.items()])
+        kinds = tuple([tuple(map(type, leaves)) for _, leaves, _ in attributes])
+        key = ("composite", args_tree, avals, attributes, kinds)
+        written = written_once(
+            decomposition, key, lambda: written_down(decomposition, "composite", args_tree, avals, kwargs)
+        )
+        if any(isinstance(const, Tracer) for const in written.consts):
+            raise errors.UnexpectedTracerError(
+                f"Found a JAX Tracer as a constant in the decomposition for the composite op "
+                f"'{name}': it closes over a traced value. Pass that value as an argument."
+            )
+        (program,), consts = with_shared_constants([written.program])
+        params = {"name": name, "attributes": attributes, "version": version, "jaxpr": program}
+        return written.out_tree.unflatten(composite_p.bind(*consts, *leaves, **params))
+
+    return decomposed
+
+
+def _attribute(name: str, key: str, value: Any) -> tuple[str, tuple[Any, ...], Any]:
+    """An attribute as part of a parameter that can be hashed: its name, leaves and structure."""
+    leaves, structure = tree.tree_flatten(value)
+    for leaf in leaves:
+        if isinstance(leaf, Tracer):
+            raise errors.UnexpectedTracerError(
+                f"Found a JAX Tracer as an attribute in the decomposition for the composite op "
+                f"'{name}': {key}={leaf}. Attributes are part of the program: give numbers or "
+                "NumPy arrays, and what is computed as an argument by position."
+            )
+        if isinstance(leaf, Array):
+            raise TypeError(
+                f"attribute {key} of the composite op '{name}' is an array on a device: give a "
+                "NumPy array, as numpy.asarray(x)."
+            )
+    wrapped = [HashableArray(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+    return key, tuple(wrapped), structure
+
+
+class HashableArray:
+    """A NumPy array that is equal to those of the same dtype, shape and elements."""
+
+    __slots__ = ("val",)
+
+    def __init__(self, val: np.ndarray):
+        self.val = val.copy()
+        self.val.setflags(write=False)
+
+    def _key(self) -> Any:
+        return self.val.dtype, self.val.shape, self.val.tobytes()
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is HashableArray and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return f"HashableArray({self.val!r})"

@@ -1,0 +1,122 @@
+"""cond, switch and while loops as StableHLO: case and while; what depends on the platform."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.elements import ExtendedDType
+from hlofront.core.aval import ShapedArray
+from hlofront.core.effects import no_effects, ordered_effects
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.rules import lower
+from hlofront.higher_order.cond import cond_p
+from hlofront.higher_order.platform import platform_index_p
+from hlofront.higher_order.while_loop import split, while_p
+from hlofront.lowering.builder import Builder, Value
+from hlofront.lowering.reducing import emit_reduce
+
+
+def _run(program: ClosedJaxpr, args: Sequence[Value], build: Builder) -> list[Value]:
+    return build.inline(program.jaxpr, program.consts, args)
+
+
+# ---- cond ----------------------------------------------------------------------------------------
+
+
+@lower(cond_p)
+def _(build, index, *operands, branches, branches_platforms=None):
+    if branches_platforms is not None:
+        branches = [branches[chosen_for(build.module.platform, branches_platforms)]]
+    if len(branches) == 1:
+        return _run(branches[0], operands, build)
+    effects = no_effects.union(*[branch.effects for branch in branches])
+    regions = [partial(_run, branch, operands) for branch in branches]
+    return build.case(index, regions, build.avals_out, effects)
+
+
+def chosen_for(platform: str, platforms: Sequence[tuple[str, ...] | None]) -> int:
+    """Which branch is for a platform: the one that names it, or the one for all others."""
+    for number, names in enumerate(platforms):
+        if names is None or platform in names:
+            return number
+    named = ", ".join(name for names in platforms for name in names or ())
+    raise NotImplementedError(  # the class that JAX raises
+        f"platform_dependent has no branch for the platform {platform!r}, for which the program is "
+        f"compiled: it has some for {named or 'none'}. Give a `default` for all others."
+    )
+
+
+@lower(platform_index_p)
+def _(build, *, platforms):
+    return build.constant(chosen_for(build.module.platform, platforms), np.int32)
+
+
+# ---- while ---------------------------------------------------------------------------------------
+
+
+@lower(while_p)
+def _(build, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    cond_consts, body_consts, carry = split(args, cond_nconsts, body_nconsts)
+    (whether,) = cond_jaxpr.out_avals
+    avals = build.avals_out
+    effects = cond_jaxpr.effects | body_jaxpr.effects
+
+    def test(inner: Builder, values: Sequence[Value]) -> Value:
+        return _run(cond_jaxpr, [*cond_consts, *values], inner)[0]
+
+    def step(inner: Builder, values: Sequence[Value]) -> list[Value]:
+        return _run(body_jaxpr, [*body_consts, *values], inner)
+
+    if not whether.shape and not ordered_effects(cond_jaxpr.effects):
+        return build.while_loop(
+            lambda inner, *values: test(inner, values),
+            lambda inner, *values: step(inner, values),
+            carry,
+            avals,
+            effects,
+        )
+
+    # The answer for the next step is carried: steps of single examples depend on it, and a
+    # condition with ordered effects may only stand where their tokens are.
+    def goes_on(inner: Builder, answer: Value, *_: Value) -> Value:
+        return _any(inner, answer, whether)
+
+    def looped(inner: Builder, answer: Value, *values: Value) -> list[Value]:
+        found = [
+            _of_those_going_on(inner, answer, whether, new, old, aval)
+            for new, old, aval in zip(step(inner, values), values, avals, strict=True)
+        ]
+        return [test(inner, found), *found]
+
+    first = test(build, carry)
+    results = build.while_loop(goes_on, looped, [first, *carry], [whether, *avals], effects)
+    return results[1:]
+
+
+def _any(build: Builder, answers: Value, aval: Any) -> Value:
+    if not aval.shape:
+        return answers
+    scalar = ShapedArray((), np.dtype(np.bool_))
+
+    def either(inner: Builder, x: Value, y: Value) -> list[Value]:
+        return [inner.op("stablehlo.or", (x, y), scalar)]
+
+    start = build.constant(False)
+    return emit_reduce(build, [answers], [start], [scalar], range(aval.ndim), either)[0]
+
+
+def _of_those_going_on(
+    build: Builder, answers: Value, answer_aval: Any, new: Value, old: Value, aval: Any
+) -> Value:
+    """The new value where the loop goes on; the old one in examples for which it has ended."""
+    if not answer_aval.shape:
+        return new
+    shape = aval.shape
+    if isinstance(aval.dtype, ExtendedDType):
+        shape, _ = aval.dtype.physical(shape)
+    if answer_aval.shape != shape:
+        which = answer_aval.update(shape=shape)
+        answers = build.broadcast(answers, which, range(answer_aval.ndim))
+    return build.op("stablehlo.select", (answers, new, old), aval)

@@ -1,0 +1,92 @@
+"""composite as StableHLO: an operation with a name, attributes, and a function that means it."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from hlofront.bridge.mlir import context, ir
+from hlofront.core.aval import token_aval
+from hlofront.core.effects import ordered_effects
+from hlofront.core.rules import lower
+from hlofront.higher_order.platform import HashableArray, composite_p
+from hlofront.lowering import types
+from hlofront.lowering.builder import large_constants
+from hlofront.lowering.module import symbol_name
+
+
+@lower(composite_p)
+def _(build, *args, name, attributes, version, jaxpr):
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"the composite op {name!r} has no name that StableHLO takes: it wants a namespace, a "
+            'dot and a name, as in "my_library.gelu".'
+        )
+    ordered = ordered_effects(jaxpr.effects)
+    constants = large_constants(jaxpr)
+    symbol = build.define_function(
+        (composite_p, jaxpr),
+        symbol_name(name),
+        jaxpr.in_avals,
+        jaxpr.out_avals,
+        lambda inner, *xs: inner.inline(jaxpr.jaxpr, jaxpr.consts, xs),
+        constants,
+        ordered,
+    )
+    extra = [build.hoisted[id(value)] for value, _ in constants]
+    values = {key: _attribute(name, key, leaves, tree) for key, leaves, tree in attributes}
+    given: dict[str, Any] = {"name": types.string(name), "decomposition": symbol}
+    if values:
+        given["composite_attributes"] = ir.DictAttr.get(values, context=context)
+    if version:
+        given["version"] = types.i32(version)
+    operands = [*extra, *build.tokens_of(ordered), *args]
+    avals = [*[token_aval] * len(ordered), *build.avals_out]
+    operation = build.operation("stablehlo.composite", operands, avals, 0, given)
+    return build.take_tokens(ordered, operation.results)
+
+
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
+
+
+def _attribute(name: str, key: str, leaves: Any, tree: Any) -> Any:
+    try:
+        return _value(tree.unflatten(leaves))
+    except TypeError as error:
+        raise TypeError(f"attribute {key!r} of the composite op {name!r}: {error}") from error
+
+
+def _value(value: Any) -> Any:
+    """A value of Python or NumPy as an attribute of MLIR."""
+    if isinstance(value, bool | np.bool_):
+        return types.boolean(bool(value))
+    if isinstance(value, str | bytes):
+        return types.string(value.decode() if isinstance(value, bytes) else value)
+    if isinstance(value, int):
+        return types.i64(value)
+    if isinstance(value, np.generic):
+        return _number(value.item(), value.dtype)
+    if isinstance(value, float):
+        return _number(value, np.dtype(np.float64))
+    if isinstance(value, HashableArray):
+        return types.dense(value.val)
+    if isinstance(value, np.dtype):
+        return ir.TypeAttr.get(types.element_type(value), context=context)
+    if isinstance(value, list | tuple):
+        return ir.ArrayAttr.get([_value(member) for member in value], context=context)
+    if isinstance(value, dict):
+        members = {str(key): _value(member) for key, member in value.items()}
+        return ir.DictAttr.get(members, context=context)
+    raise TypeError(
+        f"{value!r} of type {type(value)} cannot be part of a program. Wanted a number, a string, "
+        "a NumPy array, a dtype, or lists, tuples and dicts of those."
+    )
+
+
+def _number(value: Any, dtype: np.dtype) -> Any:
+    kind = types.element_type(dtype)
+    if dtype.kind in "iu":
+        return ir.IntegerAttr.get(kind, value)
+    if dtype.kind == "c":
+        raise TypeError(f"{value!r} is complex, and attributes are not")
+    return ir.FloatAttr.get(kind, value, loc=types.unknown)

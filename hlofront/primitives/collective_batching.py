@@ -1,0 +1,325 @@
+"""How vmap maps operations along named axes: over its own axis they are operations on arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.core.axes import AxisData
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import batch_with_axis
+from hlofront.core.trace import process
+from hlofront.primitives import collectives as c
+from hlofront.primitives.batching import move_axis, to_front, with_new_axis
+from hlofront.primitives.comparing import select_n
+from hlofront.primitives.creating import iota
+from hlofront.primitives.derivatives import zeros_of
+from hlofront.primitives.elementwise import mul
+from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
+from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
+
+
+def rows(x: Any, places: np.ndarray) -> Any:
+    """`x[places]` along the first axis, for places that are known."""
+    rank, count = typeof(x).ndim, places.ndim
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(count, count + rank - 1)),
+        collapsed_slice_dims=(0,),
+        start_index_map=(0,),
+    )
+    return gather(
+        x,
+        places[..., None].astype(np.int32),
+        numbers,
+        (1, *typeof(x).shape[1:]),
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+
+
+def _group_of(groups: Sequence[Sequence[int]]) -> np.ndarray:
+    """For each place the group that it is in."""
+    found = np.zeros(sum(map(len, groups)), np.int32)
+    for number, group in enumerate(groups):
+        found[list(group)] = number
+    return found
+
+
+def _in_group(groups: Sequence[Sequence[int]]) -> np.ndarray:
+    """For each place its position in its group."""
+    found = np.zeros(sum(map(len, groups)), np.int32)
+    for group in groups:
+        found[list(group)] = np.arange(len(group))
+    return found
+
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+
+def _reduction(primitive: Primitive, fold: Any) -> None:
+    def rule(data: AxisData, values, places, /, *, axes, axis_index_groups):
+        found: list[Any] = []
+        found_axes: list[int | None] = []
+        for x, place in zip(values, places, strict=True):
+            result, axis = _reduced(primitive, fold, data, x, place, axes, axis_index_groups)
+            found.append(result)
+            found_axes.append(axis)
+        return found, found_axes
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
+    batch_with_axis(primitive)(rule)
+
+
+def _reduced(
+    primitive: Primitive, fold: Any, data: AxisData, x: Any, place: Any, axes: Any, groups: Any
+) -> tuple[Any, int | None]:
+    rank = typeof(x).ndim - (place is not None)
+    own = data.name is not None and data.name in axes
+    if place is None:
+        if own and primitive is c.psum_p:
+            count = data.size if groups is None else len(groups[0])
+            x = mul(x, typeof(x).dtype.type(count))
+        axes = tuple([a for a in axes if not own or a != data.name])
+        return _bound(primitive, x, axes, groups), None
+    if own and groups is not None:
+        if len(axes) > 1:
+            raise NotImplementedError(  # the class that JAX raises
+                "axis_index_groups over several named axes have no places of one of them: reduce "
+                "over the axes one after the other."
+            )
+        x = move_axis(x, place, 0)
+        parts = [fold(rows(x, np.array(group)), (0,)) for group in groups]
+        whole = with_rows(parts)
+        return rows(whole, _group_of(groups)), 0
+    # Axes of the array, counted with the batch axis.
+    shifted = [
+        a
+        if a not in c.positional(axes)
+        else canonical_axis(a, rank) + (place <= canonical_axis(a, rank))
+        for a in axes
+    ]
+    if own:
+        shifted = [place if a == data.name else a for a in shifted]
+        return _bound(primitive, x, tuple(shifted), groups), None
+    gone = sum(a < place for a in c.positional(shifted))
+    return _bound(primitive, x, tuple(shifted), groups), place - gone
+
+
+def with_rows(parts: Sequence[Any]) -> Any:
+    """Arrays of one shape as the rows of one."""
+    result: Any = None
+    count = len(parts)
+    for number, part in enumerate(parts):
+        row = with_new_axis(part, count)
+        if result is None:
+            result = row
+            continue
+        shape = typeof(row).shape
+        here = broadcast_in_dim(np.arange(count) == number, shape, (0,))
+        result = select_n(here, result, row)
+    return result
+
+
+def _bound(primitive: Primitive, x: Any, axes: tuple[Any, ...], groups: Any) -> Any:
+    if not axes:
+        return x
+    return process(primitive, (x,), {"axes": axes, "axis_index_groups": groups})[0]
+
+
+_reduction(c.psum_p, reduce_sum)
+_reduction(c.pmax_p, reduce_max)
+_reduction(c.pmin_p, reduce_min)
+
+
+# ---- exchanges -----------------------------------------------------------------------------------
+
+
+def _one_name(names: Sequence[Any], what: str) -> None:
+    if len(names) > 1:
+        raise NotImplementedError(  # the class that JAX raises
+            f"{what} over several named axes, {tuple(names)}, of which vmap maps one: apply it to "
+            "one axis after the other."
+        )
+
+
+def _names(axis_name: Any) -> tuple[Any, ...]:
+    return axis_name if isinstance(axis_name, tuple) else (axis_name,)
+
+
+@batch_with_axis(c.all_gather_p)
+def _(data: AxisData, values, places, /, *, all_gather_dimension, tiled, **params):
+    (x,), (place,) = values, places
+    names, groups = params["axis_name"], params["axis_index_groups"]
+    if data.name not in names:
+        # The place of the batch axis shifts the axis, or is shifted by it.
+        shift = place is not None and (
+            place <= all_gather_dimension if tiled else place < all_gather_dimension
+        )
+        at = all_gather_dimension + shift
+        result = process(
+            c.all_gather_p, (x,), {**params, "all_gather_dimension": at, "tiled": tiled}
+        )
+        if place is None:
+            return result, None
+        return result, place + (not tiled and at <= place)
+    if len(names) > 1:
+        return _gather_over_all(data, x, place, all_gather_dimension, tiled, names, groups)
+    if place is None:
+        size = params["axis_size"]
+        return _joined(with_new_axis(x, size, all_gather_dimension), all_gather_dimension, tiled), (
+            None
+        )
+    x = move_axis(x, place, 0)
+    if groups is None:
+        return _joined(move_axis(x, 0, all_gather_dimension), all_gather_dimension, tiled), None
+    of_group = rows(x, np.array(groups)[_group_of(groups)])
+    moved = move_axis(of_group, 1, 1 + all_gather_dimension)
+    return _joined(moved, 1 + all_gather_dimension, tiled), 0
+
+
+def _gather_over_all(
+    data: AxisData, x: Any, place: Any, dimension: int, tiled: bool, names: Any, groups: Any
+) -> tuple[Any, int | None]:
+    """Over several axes: the innermost first, each as a new first axis, then all as one."""
+    if groups is not None:
+        _one_name(names, "all_gather with axis_index_groups")
+    sizes = []
+    for name in reversed(names):
+        if name == data.name:
+            x = to_front(x, place, data.size)
+            sizes.insert(0, data.size)
+            place = None
+            continue
+        x = c.all_gather(x, name)
+        place = None if place is None else place + 1
+        sizes.insert(0, typeof(x).shape[0])
+    shape = typeof(x).shape
+    x = reshape(x, (int(np.prod(sizes)), *shape[len(sizes) :]))
+    return _joined(move_axis(x, 0, dimension), dimension, tiled), None
+
+
+def _joined(x: Any, dimension: int, tiled: bool) -> Any:
+    """With `tiled`, the axis over places as the outer part of the axis after it."""
+    if not tiled:
+        return x
+    shape = typeof(x).shape
+    joined = shape[dimension] * shape[dimension + 1]
+    return reshape(x, (*shape[:dimension], joined, *shape[dimension + 2 :]))
+
+
+@batch_with_axis(c.reduce_scatter_p)
+def _(data: AxisData, values, places, /, *, scatter_dimension, tiled, **params):
+    (x,), (place,) = values, places
+    names, groups, size = params["axis_name"], params["axis_index_groups"], params["axis_size"]
+    if data.name not in names:
+        at = scatter_dimension + (place is not None and place <= scatter_dimension)
+        result = process(
+            c.reduce_scatter_p, (x,), {**params, "scatter_dimension": at, "tiled": tiled}
+        )
+        if place is None:
+            return result, None
+        return result, place - (not tiled and at < place)
+    _one_name(names, "psum_scatter")
+    if place is not None and groups is None and not tiled:
+        total = reduce_sum(x, (place,))
+        return move_axis(total, scatter_dimension, 0), 0
+    if place is None:
+        x = mul(x, typeof(x).dtype.type(size))
+        shares = move_axis(_shared_out(x, scatter_dimension, size), scatter_dimension, 0)
+        if groups is not None:
+            shares = rows(shares, _in_group(groups))
+    elif groups is None:
+        total = reduce_sum(x, (place,))
+        shares = move_axis(_shared_out(total, scatter_dimension, size), scatter_dimension, 0)
+    else:
+        x = move_axis(x, place, 0)
+        totals = with_rows([reduce_sum(rows(x, np.array(g)), (0,)) for g in groups])
+        by_place = rows(totals, _group_of(groups))
+        shared = move_axis(
+            _shared_out(by_place, 1 + scatter_dimension, size), 1 + scatter_dimension, 1
+        )
+        # Each place takes its own share.
+        flat = reshape(shared, (data.size * size, *typeof(shared).shape[2:]))
+        shares = rows(flat, np.arange(data.size) * size + _in_group(groups))
+    if not tiled:
+        # An axis of size one is left of the one that was shared out.
+        shape = list(typeof(shares).shape)
+        del shape[1 + scatter_dimension]
+        shares = reshape(shares, shape)
+    return shares, 0
+
+
+def _shared_out(x: Any, dimension: int, size: int) -> Any:
+    """An axis as two: over places, and within the share of a place."""
+    shape = typeof(x).shape
+    return reshape(
+        x, (*shape[:dimension], size, shape[dimension] // size, *shape[dimension + 1 :])
+    )
+
+
+@batch_with_axis(c.all_to_all_p)
+def _(data: AxisData, values, places, /, *, split_axis, concat_axis, tiled, **params):
+    (x,), (place,) = values, places
+    names, groups = _names(params["axis_name"]), params["axis_index_groups"]
+    if data.name not in names:
+        if place is None:
+            own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
+            return process(c.all_to_all_p, (x,), {**params, **own}), None
+        # With the batch axis last, the others are where they were.
+        rank = typeof(x).ndim
+        x = move_axis(x, place, rank - 1)
+        own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
+        return process(c.all_to_all_p, (x,), {**params, **own}), rank - 1
+    _one_name(names, "all_to_all")
+    x = to_front(x, place, data.size)
+    size = data.size if groups is None else len(groups[0])
+    # (sender, ..., receiver, share, ...) -> (receiver, ..., sender at the axis that joins, ...)
+    x = _shared_out(x, 1 + split_axis, size)
+    if groups is None:
+        x = _exchanged(x, split_axis)
+    else:
+        parts = [_exchanged(rows(x, np.array(group)), split_axis) for group in groups]
+        order = np.argsort([i for group in groups for i in group])
+        joined = reshape(with_rows(parts), (data.size, *typeof(parts[0]).shape[1:]))
+        x = rows(joined, order)
+    # Now (receiver, senders at 1 + split_axis, share, ...).
+    if not tiled:
+        shape = list(typeof(x).shape)
+        del shape[2 + split_axis]
+        return move_axis(reshape(x, shape), 1 + split_axis, 1 + concat_axis), 0
+    x = move_axis(x, 1 + split_axis, 1 + concat_axis)
+    return _joined(x, 1 + concat_axis, True), 0
+
+
+def _exchanged(x: Any, split_axis: int) -> Any:
+    """Senders, the first axis, and receivers swap places."""
+    order = list(range(typeof(x).ndim))
+    order[0], order[1 + split_axis] = order[1 + split_axis], order[0]
+    return transpose(x, order)
+
+
+@batch_with_axis(c.ppermute_p)
+def _(data: AxisData, values, places, /, *, axis_name, perm):
+    (x,), (place,) = values, places
+    if data.name not in axis_name:
+        return process(c.ppermute_p, (x,), {"axis_name": axis_name, "perm": perm}), place
+    _one_name(axis_name, "ppermute")
+    x = to_front(x, place, data.size)
+    source = np.full(data.size, -1)
+    for sender, receiver in perm:
+        source[receiver] = sender
+    moved = rows(x, np.maximum(source, 0))
+    if (source < 0).any():
+        aval = typeof(x)
+        sent = broadcast_in_dim(source >= 0, aval.shape, (0,))
+        moved = select_n(sent, zeros_of(aval), moved)
+    return moved, 0
+
+
+@batch_with_axis(c.axis_index_p)
+def _(data: AxisData, values, places, /, *, axis_name):
+    if data.name != axis_name:
+        return process(c.axis_index_p, (), {"axis_name": axis_name}), None
+    return iota(np.dtype(np.int32), data.size), 0

@@ -1,0 +1,541 @@
+"""Operations along named axes: sums over them, exchanges between their places."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import issubdtype
+from hlofront.core import axes as named
+from hlofront.core.aval import ShapedArray, is_value, typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.marks import Zero
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer, jvp, transpose
+from hlofront.core.trace import process
+from hlofront.primitives.comparing import eq
+from hlofront.primitives.converting import convert_element_type
+from hlofront.primitives.derivatives import linear
+from hlofront.primitives.elementwise import add, div, mul
+from hlofront.primitives.shaping import broadcast_in_dim
+
+psum_p = Primitive("psum", multiple_results=True)
+pmax_p = Primitive("pmax", multiple_results=True)
+pmin_p = Primitive("pmin", multiple_results=True)
+all_gather_p = Primitive("all_gather")
+reduce_scatter_p = Primitive("reduce_scatter")
+all_to_all_p = Primitive("all_to_all")
+ppermute_p = Primitive("ppermute")
+axis_index_p = Primitive("axis_index")
+
+Groups = tuple[tuple[int, ...], ...] | None
+
+
+# ---- names and groups ----------------------------------------------------------------------------
+
+
+def _names(axis_name: Any) -> tuple[Any, ...]:
+    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+
+
+def _size(names: Sequence[Any]) -> int:
+    """The number of places along named axes; NameError if one is not in scope."""
+    return math.prod(named.axis_size(name) for name in names)
+
+
+def _groups(groups: Any, names: Sequence[Any]) -> Groups:
+    if groups is None:
+        return None
+    found = tuple([tuple([int(i) for i in group]) for group in groups])
+    size = _size(names)
+    if sorted(i for group in found for i in group) != list(range(size)):
+        raise ValueError(
+            f"axis_index_groups must name each of the {size} places of axis {names} once, got "
+            f"{groups}"
+        )
+    return found
+
+
+def _group_size(groups: Groups, names: Sequence[Any]) -> int:
+    if groups is None:
+        return _size(names)
+    if len({len(group) for group in groups}) != 1:
+        raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
+    return len(groups[0])
+
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+
+def _reduced(primitive: Primitive, x: Any, axis_name: Any, groups: Any) -> Any:
+    names = _names(axis_name)
+    chosen = _groups(groups, [name for name in names if not isinstance(name, int)])
+    for name in names:
+        if not isinstance(name, int):
+            named.axis_size(name)
+    if chosen is not None and any(isinstance(name, int) for name in names):
+        raise ValueError("axis_index_groups only supported for sums over just named axes")
+    leaves, structure = tree.tree_flatten(x)
+    for leaf in leaves:
+        if not is_value(leaf):
+            raise TypeError(f"{primitive} wants arrays, got {leaf!r} of type {type(leaf)}")
+    results = list(leaves)
+    places = list(range(len(leaves)))
+    if primitive is psum_p and chosen is None:
+        # What is the same at each place and has no axes is summed without being sent.
+        constant = [i for i in places if isinstance(leaves[i], int | float | complex | np.generic)]
+        if all(not isinstance(name, int) for name in names):
+            for i in constant:
+                results[i] = leaves[i] * _size(names)
+            places = [i for i in places if i not in constant]
+    if places:
+        params = {"axes": names, "axis_index_groups": chosen}
+        found = process(primitive, tuple([leaves[i] for i in places]), params)
+        for i, result in zip(places, found, strict=True):
+            results[i] = result
+    return structure.unflatten(results)
+
+
+@boundary
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The sum over a named axis, at each of its places.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names; integers among them are axes of the arrays.
+      axis_index_groups: lists of places, of which each is in one: sums are over the group.
+
+    Returns:
+      A pytree like `x`. Python scalars are multiplied by the size of the axis.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+    """
+
+    def as_number(leaf: Any) -> Any:
+        is_bool = is_value(leaf) and typeof(leaf).dtype == np.bool_
+        return convert_element_type(leaf, np.dtype(np.int32)) if is_bool else leaf
+
+    return _reduced(psum_p, tree.tree_map(as_number, x), axis_name, axis_index_groups)
+
+
+@boundary
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The mean over a named axis, at each of its places. See `psum`."""
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    count = psum(1, axis_name, axis_index_groups=axis_index_groups)
+
+    def mean(leaf: Any) -> Any:
+        if not is_value(leaf) or not issubdtype(typeof(leaf).dtype, np.inexact):
+            leaf = convert_element_type(leaf, np.dtype(np.float32))
+        dtype = typeof(leaf).dtype
+        share = count if isinstance(count, int) else convert_element_type(count, dtype)
+        return div(leaf, dtype.type(share) if isinstance(share, int) else share)
+
+    return tree.tree_map(mean, total)
+
+
+@boundary
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The greatest over a named axis, at each of its places. See `psum`."""
+    return _reduced(pmax_p, x, axis_name, axis_index_groups)
+
+
+@boundary
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The least over a named axis, at each of its places. See `psum`."""
+    return _reduced(pmin_p, x, axis_name, axis_index_groups)
+
+
+def positional(axes: Sequence[Any]) -> tuple[int, ...]:
+    """Those of the axes that are axes of the arrays."""
+    return tuple([a for a in axes if isinstance(a, int | np.integer)])
+
+
+@infer(psum_p, pmax_p, pmin_p)
+def _(*avals, axes, axis_index_groups):
+    found = []
+    for aval in avals:
+        gone = {canonical_axis(a, aval.ndim) for a in positional(axes)}
+        shape = [size for i, size in enumerate(aval.shape) if i not in gone]
+        found.append(aval.update(shape=tuple(shape)))
+    return found
+
+
+@jvp(psum_p)
+def _(primals, tangents, **params):
+    results = process(psum_p, tuple(primals), params)
+    moving = [t for t in tangents if type(t) is not Zero]
+    moved = iter(process(psum_p, tuple(moving), params))
+    return results, [
+        Zero.of(x) if type(t) is Zero else next(moved)
+        for x, t in zip(results, tangents, strict=True)
+    ]
+
+
+@transpose(psum_p)
+def _(cotangents, *operands, axes, axis_index_groups):
+    # Sums over named axes are their own transposes: each place sends its cotangent to all.
+    names = tuple([a for a in axes if a not in positional(axes)])
+    given = [c for c in cotangents if type(c) is not Zero]
+    if names:
+        given = process(
+            psum_p, tuple(given), {"axes": names, "axis_index_groups": axis_index_groups}
+        )
+    rest = iter(given)
+    found: list[Any] = []
+    for c, operand in zip(cotangents, operands, strict=True):
+        if type(c) is Zero:
+            found.append(None)
+            continue
+        shape = operand.aval.shape
+        gone = {canonical_axis(a, len(shape)) for a in positional(axes)}
+        kept = [i for i in range(len(shape)) if i not in gone]
+        found.append(broadcast_in_dim(next(rest), shape, kept) if gone else next(rest))
+    return found
+
+
+def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
+    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+        """Places that share the extremum share its tangent equally."""
+        results = process(primitive, tuple(primals), params)
+        moved: list[Any] = []
+        for x, t, result in zip(primals, tangents, results, strict=True):
+            if type(t) is Zero:
+                moved.append(Zero.of(result))
+                continue
+            there = eq(x, _repeated(result, x, params["axes"]))
+            share = convert_element_type(there, typeof(t).dtype)
+            # Apart, for what is not a tangent is known when tangents are not.
+            (count,) = process(psum_p, (share,), params)
+            (total,) = process(psum_p, (mul(t, share),), params)
+            moved.append(div(total, count))
+        return results, moved
+
+    return rule
+
+
+def _repeated(result: Any, x: Any, axes: Sequence[Any]) -> Any:
+    shape = typeof(x).shape
+    gone = {canonical_axis(a, len(shape)) for a in positional(axes)}
+    if not gone:
+        return result
+    return broadcast_in_dim(result, shape, [i for i in range(len(shape)) if i not in gone])
+
+
+for _primitive in (pmax_p, pmin_p):
+    jvp(_primitive)(_extremum_jvp(_primitive))
+
+
+# ---- exchanges -----------------------------------------------------------------------------------
+
+
+@boundary
+def all_gather(
+    x: Any,
+    axis_name: Any,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
+) -> Any:
+    """The arrays of all places of a named axis, at each of its places.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names.
+      axis_index_groups: lists of places: arrays are those of the group.
+      axis: the new axis over places; with `tiled`, the axis along which arrays are joined.
+      tiled: whether arrays are joined along an axis that they have.
+      to: "varying".
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+    """
+    if to != "varying":
+        raise ValueError(f"all_gather takes to='varying' only, got {to!r}")
+    names = _names(axis_name)
+    groups = _groups(axis_index_groups, names)
+    size = _group_size(groups, names)
+
+    def gathered(leaf: Any) -> Any:
+        params = {
+            "all_gather_dimension": canonical_axis(axis, typeof(leaf).ndim + (not tiled)),
+            "axis_index_groups": groups,
+            "axis_name": names,
+            "axis_size": size,
+            "tiled": tiled,
+        }
+        return process(all_gather_p, (leaf,), params)
+
+    return tree.tree_map(gathered, x)
+
+
+@infer(all_gather_p)
+def _(x, *, all_gather_dimension, axis_index_groups, axis_name, axis_size, tiled):
+    shape = list(x.shape)
+    if tiled:
+        shape[all_gather_dimension] *= axis_size
+    else:
+        shape.insert(all_gather_dimension, axis_size)
+    return x.update(shape=tuple(shape))
+
+
+@boundary
+def psum_scatter(
+    x: Any,
+    axis_name: Any,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
+    """The sum over a named axis, of which each place gets its share.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names.
+      scatter_dimension: the axis of the arrays that is shared out. Its size is that of the named
+        axis, and it is gone from the result; with `tiled`, it is a multiple.
+      axis_index_groups: lists of places: sums are over the group.
+      tiled: whether a share keeps the axis.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if the axis cannot be shared out.
+    """
+    names = _names(axis_name)
+    groups = _groups(axis_index_groups, names)
+    size = _group_size(groups, names)
+
+    def scattered(leaf: Any) -> Any:
+        params = {
+            "axis_index_groups": groups,
+            "axis_name": names,
+            "axis_size": size,
+            "scatter_dimension": canonical_axis(scatter_dimension, typeof(leaf).ndim),
+            "tiled": tiled,
+        }
+        return process(reduce_scatter_p, (leaf,), params)
+
+    return tree.tree_map(scattered, x)
+
+
+@infer(reduce_scatter_p)
+def _(x, *, axis_index_groups, axis_name, axis_size, scatter_dimension, tiled):
+    shape = list(x.shape)
+    if tiled:
+        if shape[scatter_dimension] % axis_size:
+            raise ValueError(
+                "tiled reduce_scatter operand scatter dimension size "
+                f"{shape[scatter_dimension]} must be divisible by shard_count {axis_size}"
+            )
+        shape[scatter_dimension] //= axis_size
+    elif shape[scatter_dimension] != axis_size:
+        raise ValueError(
+            f"reduce_scatter operand scatter dimension size {shape[scatter_dimension]} must match "
+            f"shard count {axis_size}"
+        )
+    else:
+        del shape[scatter_dimension]
+    return x.update(shape=tuple(shape))
+
+
+linear(
+    all_gather_p,
+    lambda cotangent, x, *, all_gather_dimension, **params: [
+        process(
+            reduce_scatter_p, (cotangent,), {"scatter_dimension": all_gather_dimension, **params}
+        )
+    ],
+)
+linear(
+    reduce_scatter_p,
+    lambda cotangent, x, *, scatter_dimension, **params: [
+        process(
+            all_gather_p, (cotangent,), {"all_gather_dimension": scatter_dimension, **params}
+        )
+    ],
+)
+
+
+@boundary
+def all_to_all(
+    x: Any,
+    axis_name: Any,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
+    """Exchange an axis of the arrays with the named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name.
+      split_axis: the axis of the arrays that becomes the named axis. Its size is that of the
+        named axis, and it is gone from the result; with `tiled`, it is a multiple, and stays.
+      concat_axis: where the result has the axis over places; with `tiled`, the axis along which
+        what arrives is joined.
+      axis_index_groups: lists of places, between which alone arrays are exchanged.
+      tiled: see above.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if the size of the axis does not fit.
+    """
+    names = _names(axis_name)
+    groups = _groups(axis_index_groups, names)
+    size = _group_size(groups, names)
+
+    def exchanged(leaf: Any) -> Any:
+        aval = typeof(leaf)
+        split, concat = canonical_axis(split_axis, aval.ndim), canonical_axis(concat_axis, aval.ndim)
+        if not tiled and aval.shape[split] != size:
+            raise ValueError(
+                "all_to_all requires the size of the mapped axis axis_name to equal "
+                f"x.shape[split_axis], but they are {size} and {aval.shape[split]} respectively."
+            )
+        if tiled and aval.shape[split] % size:
+            raise ValueError(
+                f"all_to_all requires x.shape[split_axis], {aval.shape[split]}, to be a multiple "
+                f"of the size of the named axis, {size}, where tiled=True"
+            )
+        params = {
+            "axis_index_groups": groups,
+            "axis_name": axis_name,
+            "concat_axis": concat,
+            "split_axis": split,
+            "tiled": tiled,
+        }
+        return process(all_to_all_p, (leaf,), params)
+
+    return tree.tree_map(exchanged, x)
+
+
+@boundary
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """Exchange an axis of the arrays with the named axis, in its place. See `all_to_all`."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+@infer(all_to_all_p)
+def _(x, *, axis_index_groups, axis_name, concat_axis, split_axis, tiled):
+    shape = list(x.shape)
+    size = _group_size(axis_index_groups, _names(axis_name))
+    if tiled:
+        shape[split_axis] //= size
+        shape[concat_axis] *= size
+    else:
+        del shape[split_axis]
+        shape.insert(concat_axis, size)
+    return x.update(shape=tuple(shape))
+
+
+linear(
+    all_to_all_p,
+    lambda cotangent, x, *, split_axis, concat_axis, **params: [
+        process(
+            all_to_all_p,
+            (cotangent,),
+            {"split_axis": concat_axis, "concat_axis": split_axis, **params},
+        )
+    ],
+)
+
+
+@boundary
+def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+    """Send arrays from place to place of a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names.
+      perm: pairs (from, to) of places. A place that nothing is sent to gets zeros.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if a place is named twice, or is none of the axis.
+    """
+    names = _names(axis_name)
+    size = _size(names)
+    pairs = tuple([(int(source), int(target)) for source, target in perm])
+    for what, places in (("sources", [s for s, _ in pairs]), ("targets", [t for _, t in pairs])):
+        if len(set(places)) != len(places) or any(not 0 <= p < size for p in places):
+            raise ValueError(
+                f"ppermute {what} must be distinct places of axis {axis_name} of size {size}, got "
+                f"perm={perm}"
+            )
+    return tree.tree_map(
+        lambda leaf: process(ppermute_p, (leaf,), {"axis_name": names, "perm": pairs}), x
+    )
+
+
+@boundary
+def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
+    """Rearrange arrays along a named axis: place i gets what is at place `perm[i]`.
+
+    Raises:
+      ValueError: if `perm` is no permutation of the places.
+    """
+    size = _size(_names(axis_name))
+    if sorted(perm) != list(range(size)):
+        raise ValueError(f"`perm` must be a permutation of range({size}), got {perm}")
+    return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))
+
+
+@infer(ppermute_p)
+def _(x, *, axis_name, perm):
+    return x
+
+
+linear(
+    ppermute_p,
+    lambda cotangent, x, *, axis_name, perm: [
+        process(
+            ppermute_p,
+            (cotangent,),
+            {"axis_name": axis_name, "perm": tuple([(t, s) for s, t in perm])},
+        )
+    ],
+)
+
+
+# ---- places --------------------------------------------------------------------------------------
+
+
+@boundary
+def axis_index(axis_name: Any) -> Any:
+    """The place along a named axis, from 0, as int32; of several names, as if they were one axis.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+    """
+    if not isinstance(axis_name, tuple | list):
+        named.axis_size(axis_name)
+        return process(axis_index_p, (), {"axis_name": axis_name})
+    place: Any = 0
+    for name in axis_name:
+        own = axis_index(name)
+        size = np.int32(named.axis_size(name))
+        place = own if isinstance(place, int) else add(mul(place, size), own)
+    return np.int32(0) if isinstance(place, int) else place
+
+
+@infer(axis_index_p)
+def _(*, axis_name):
+    return ShapedArray((), np.dtype(np.int32))
+
+
+def axis_size(axis_name: Any) -> int:
+    """The size of a named axis; of several names, the product.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+    """
+    return _size(_names(axis_name))
