@@ -83,7 +83,6 @@ from hlofront.runtime.transfer import live_arrays as live_arrays
 from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
 from hlofront.transforms.grad import grad as grad
 from hlofront.transforms.grad import jvp as jvp
-from hlofront.transforms.grad import linear_transpose as linear_transpose
 from hlofront.transforms.grad import linearize as linearize
 from hlofront.transforms.grad import value_and_grad as value_and_grad
 from hlofront.transforms.grad import vjp as vjp
@@ -91,6 +90,7 @@ from hlofront.transforms.jacobian import hessian as hessian
 from hlofront.transforms.jacobian import jacfwd as jacfwd
 from hlofront.transforms.jacobian import jacrev as jacobian
 from hlofront.transforms.jacobian import jacrev as jacrev
+from hlofront.transforms.linear_transpose import linear_transpose as linear_transpose
 from hlofront.transforms.make_jaxpr import closure_convert as closure_convert
 from hlofront.transforms.make_jaxpr import eval_shape as eval_shape
 from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr

@@ -50,6 +50,7 @@ _KIND_OF = {bool: BOOL, int: INT, float: FLOAT, str: TEXT, type(None): _TEXT_OR_
 # flag: (default, doc[, kind]); without a kind, that of the default's type. A doc follows "It".
 # First, those that a traced or compiled program depends on.
 _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
+    "hlofront_fences": (True, "stores what XLA's fusion for CPUs would compute at every use"),
     "check_vma": (False, "checks over which mesh axes values vary inside shard_map"),
     "eager_constant_folding": (False, "folds constants while tracing"),
     "jax2tf_associative_scan_reductions": (False, "lowers cumulative operations as scans"),

@@ -69,7 +69,7 @@ tracing: Any = Config("tracing", False, include_in_jit_key=True, include_in_trac
 process_options = Config("process", (), include_in_jit_key=True, include_in_trace_context=True)
 thread_options = Config("thread", (), include_in_jit_key=True, include_in_trace_context=True)
 # The named axes in scope, with their sizes: what `psum(x, "i")` becomes depends on them.
-named_axes = Config("named_axes", (), include_in_jit_key=True, include_in_trace_context=True)
+named_axes: Any = Config("named_axes", (), include_in_jit_key=True, include_in_trace_context=True)
 
 extension.jax_jit.set_enable_x64_state(enable_x64)
 extension.jax_jit.set_disable_jit_state(disable_jit)
@@ -88,5 +88,5 @@ def _release_deferred(phase, info):
 gc.callbacks.append(_release_deferred)
 
 ArrayImpl = xla_client.ArrayImpl
-Array = extension.Array
+Array: Any = extension.Array
 JaxRuntimeError = extension.JaxRuntimeError

@@ -5,8 +5,9 @@ from typing import Any
 
 from hlofront.bridge import state
 
-_swap = state.named_axes.swap_local
-_set = state.named_axes.set_local
+_cell = state.named_axes
+_swap = _cell.swap_local
+_set = _cell.set_local
 
 
 class AxisData:
@@ -41,7 +42,7 @@ class axes_in_scope:
         self.axes = tuple(axes)
 
     def __enter__(self) -> None:
-        self.before = _swap(current_axes() + self.axes)
+        self.before: Any = _swap(current_axes() + self.axes)
 
     def __exit__(self, *_: Any) -> None:
         _set(self.before)
@@ -49,7 +50,7 @@ class axes_in_scope:
 
 def current_axes() -> tuple[tuple[Any, Any], ...]:
     """The axes in scope, outermost first: (name, size)."""
-    return state.named_axes.value
+    return _cell.value
 
 
 def axis_size(name: Any) -> Any:

@@ -1,7 +1,6 @@
 """Effects: what an operation does beside computing its results."""
 
 from collections.abc import Iterable
-from typing import Any
 
 
 class Effect:
@@ -26,15 +25,6 @@ class Effect:
     # Whether doing it more often than the user wrote is harmless: under vmap all branches of a
     # cond run for each example, and a loop goes on for those that have ended.
     repeatable = True
-
-    def __eq__(self, other: Any) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self):
-        return hash(type(self))
-
-    def __repr__(self):
-        return type(self).__name__
 
 
 Effects = frozenset[Effect]

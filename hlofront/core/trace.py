@@ -220,6 +220,7 @@ _get = _current.get
 _swap_flag = state.tracing.swap_local
 _set_flag = state.tracing.set_local
 _unset = state.unset
+_Array = fast_parts.Array
 
 
 def plug_in_engine(trace: Trace) -> None:
@@ -249,7 +250,7 @@ def as_array(x: Any) -> Any:
 
     Arrays of float0 stay NumPy's: no device has them.
     """
-    if isinstance(x, fast_parts.Array) or getattr(x, "dtype", None) == float0:
+    if isinstance(x, _Array) or getattr(x, "dtype", None) == float0:
         return x
     return (_get() or _engine).lift(x)
 

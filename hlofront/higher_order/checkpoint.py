@@ -112,9 +112,7 @@ def _traced(
             plan.names(args, kwargs),
             lambda: result_paths(out_tree),
         )
-        program, out_tree = stage_tree(
-            plan.with_statics(fun, args, kwargs), in_tree, avals, info
-        )
+        program, out_tree = stage_tree(plan.with_statics(fun, args, kwargs), in_tree, avals, info)
         found = program, out_tree
         # What captured values of an enclosing function is of no use outside of it.
         if not any(isinstance(const, Tracer) for const in program.consts):

@@ -301,9 +301,7 @@ def _(unknown, equation):
     moving: ClosedJaxpr = params["call"]
     primal = params.get("primal")
     if primal is None or any(unknown[: len(primal[0].jaxpr.invars)]):
-        return call_rules.partial_eval(
-            unknown, equation.replace(params={"call_jaxpr": moving})
-        )
+        return call_rules.partial_eval(unknown, equation.replace(params={"call_jaxpr": moving}))
     call, rule, in_tree, out_tree = primal
     count, width = len(call.jaxpr.invars), len(call.jaxpr.outvars)
     names = {"call": call, "rule": rule, "in_tree": in_tree, "out_tree": out_tree}
@@ -329,5 +327,3 @@ def _(unknown, equation):
 @rules.transpose(custom_vmap_call_p)
 def _(cotangents, *operands, call, **_):
     return call_rules.transpose(cotangents, *operands, call_jaxpr=call)
-
-

@@ -21,7 +21,6 @@ jit_p = Primitive("jit", multiple_results=True, carries_programs=True)
 closed_call_p = Primitive("closed_call", multiple_results=True, carries_programs=True)
 
 
-
 def split_captured(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
     """Turn constants that are tracers into inputs, which come first; and return the tracers."""
     captured = [isinstance(const, Tracer) for const in program.consts]
@@ -141,9 +140,7 @@ class CallRules:
         if any(split.unknown_out) or split.unknown.effects:
             invars = [*residuals, *unknown_inputs]
             outvars = [var for var, u in pairs if u]
-            rest = self.equation(
-                equation, split.unknown, invars, outvars, [None] * len(invars)
-            )
+            rest = self.equation(equation, split.unknown, invars, outvars, [None] * len(invars))
         return known, rest, split.unknown_out, residuals
 
     def simplify(self, used: Any, equation: Equation) -> Any:

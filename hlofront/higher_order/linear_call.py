@@ -39,7 +39,7 @@ def linear_call(
     Raises:
       TypeError: if the transpose returns something else than what is like `linear_args`.
     """
-    residuals, residual_tree = tree.tree_flatten(residual_args)
+    residuals = tree.tree_leaves(residual_args)
     operands, linear_tree = tree.tree_flatten(linear_args)
     residual_avals = [typeof(x) for x in residuals]
     linear_avals = [typeof(x) for x in operands]
@@ -68,7 +68,8 @@ def linear_call(
                 f"{found.str_short()} where {wanted.str_short()} is wanted."
             )
     # Values of enclosing functions that either uses are residuals of both.
-    captured = list({id(c): c for c in (*call.consts, *back.consts) if isinstance(c, Tracer)}.values())
+    used = (c for c in (*call.consts, *back.consts) if isinstance(c, Tracer))
+    captured = list({id(c): c for c in used}.values())
     results = linear_call_p.bind(
         *captured,
         *residuals,
@@ -88,9 +89,7 @@ def _with_captured(program: ClosedJaxpr, captured: Sequence[Any]) -> ClosedJaxpr
     kept = [
         (var, c) for var, c in zip(jaxpr.constvars, program.consts, strict=True) if id(c) in own
     ]
-    opened = jaxpr.replace(
-        constvars=[var for var, _ in kept], invars=[*inputs, *jaxpr.invars]
-    )
+    opened = jaxpr.replace(constvars=[var for var, _ in kept], invars=[*inputs, *jaxpr.invars])
     return ClosedJaxpr(opened, [c for _, c in kept])
 
 

@@ -20,8 +20,9 @@ from hlofront.primitives.derivatives import add_tangents, instantiate
 from hlofront.primitives.elementwise import neg
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.flatten import stage_tree
-from hlofront.transforms.grad import linear_transpose, linearize
+from hlofront.transforms.grad import linearize
 from hlofront.transforms.jvp import jvp_jaxpr
+from hlofront.transforms.linear_transpose import linear_transpose
 
 custom_linear_solve_p = Primitive(
     "custom_linear_solve", multiple_results=True, carries_programs=True
@@ -243,9 +244,7 @@ def _(axis: AxisData, values, axes, *, const_lengths, jaxprs):
     everything = [True] * len(b)
     programs = _LinearSolveTuple(
         *[
-            None
-            if program is None
-            else batch_program(program, axis, [*own, *everything], True)[0]
+            None if program is None else batch_program(program, axis, [*own, *everything], True)[0]
             for program, own in zip(jaxprs, flags, strict=True)
         ]
     )

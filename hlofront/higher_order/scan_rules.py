@@ -299,7 +299,7 @@ def _by_step(
     for equation in jaxpr.eqns:
         flags = [type(atom) is not Literal and atom in varying for atom in equation.invars]
         rule = rules.partial_eval.get(equation.primitive)
-        if equation.effects or all(flags) and flags:
+        if equation.effects or (all(flags) and flags):
             unknown_out: Sequence[bool] = [True] * len(equation.outvars)
             stepwise.append(equation)
         elif not any(flags):
@@ -526,12 +526,10 @@ def _(axis: AxisData, values, axes, **params):
     const_axes, carry_axes, x_axes = _operand_parts(axes, params)
     # One step sees `xs` without their first axis, which cannot be the batch's.
     xs = [move_axis(x, 0, 1) if a == 0 else x for x, a in zip(xs, x_axes, strict=True)]
+    x_axes = tuple(None if a is None else max(a - 1, 0) for a in x_axes)
     flags = tuple(a is not None for a in carry_axes)
-    step_axes = tuple(None if a is None else max(a - 1, 0) for a in x_axes)
-    key = ("scan_batch", axis, tuple(const_axes), flags, step_axes)
-    step = _kept(
-        params, key, lambda: _batched_step(params, axis, tuple(const_axes), flags, step_axes)
-    )
+    key = ("scan_batch", axis, tuple(const_axes), flags, x_axes)
+    step = _kept(params, key, lambda: _batched_step(params, axis, const_axes, flags, x_axes))
     batched, y_axes = step.facts
     carry = [
         to_front(x, a, axis.size) if b else x

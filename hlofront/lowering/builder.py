@@ -11,7 +11,8 @@ from hlofront.bridge.mlir import Operation, context, ir
 from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
-from hlofront.core.rules import lower
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import lower, simplify
 from hlofront.lowering import types
 from hlofront.lowering.direct import DIRECT
 from hlofront.lowering.locations import Locations
@@ -24,10 +25,12 @@ _create = Operation.create
 class ModuleState:
     """What the functions of one module share."""
 
-    __slots__ = ("callbacks", "functions", "ip", "locations", "platform", "symbols")
+    __slots__ = ("callbacks", "fences", "functions", "ip", "locations", "platform", "symbols")
 
-    def __init__(self, platform: str, body: Any):
+    def __init__(self, platform: str, body: Any, fences: Any = None):
         self.platform = platform
+        # Which values to store, of any program; None where XLA is to decide. See fences.py.
+        self.fences = fences
         # Where functions go: the end of the module.
         self.ip = ir.InsertionPoint(body)
         # How many functions were given each name.
@@ -297,10 +300,23 @@ class Builder:
             )
         environment.update(zip(jaxpr.invars, args, strict=True))
         saved = self.loc, self.avals_in, self.avals_out, self.equation
+        fences = self.module.fences
+        fenced = fences.of(jaxpr) if fences is not None else ()
         for equation in live_equations(jaxpr):
             self.lower_equation(equation, environment)
+            if fenced:
+                for var in equation.outvars:
+                    if var in fenced:
+                        environment[var] = self.fence(environment[var], var, equation)
         self.loc, self.avals_in, self.avals_out, self.equation = saved
         return [self.read(atom, environment) for atom in jaxpr.outvars]
+
+    def fence(self, x: Value, var: Any, equation: Equation) -> Value:
+        """The result of an equation, which is stored here and not computed anew at each use."""
+        name = self.scoped(equation.name_stack) + "/fence"
+        self.loc = self.module.locations.of(name, equation.traceback)
+        self.module.fences.place(var, equation.traceback)
+        return self.op("stablehlo.optimization_barrier", (x,), var.aval)
 
     def read(self, atom: Any, environment: dict[Any, Value]) -> Value:
         if type(atom) is Literal:
@@ -543,6 +559,11 @@ def closed_programs(equation: Equation) -> list[ClosedJaxpr]:
     return found
 
 
+# Loops and branches: they are lowered without the results that nobody reads. Calls keep theirs, as
+# all calls of a program share one function.
+PRUNED: set[Primitive] = set()
+
+
 def live_equations(jaxpr: Jaxpr) -> Sequence[Equation]:
     """The equations that the outputs or an effect depend on, in order; found once per program."""
     if jaxpr.live is None:
@@ -556,6 +577,10 @@ def _live_equations(jaxpr: Jaxpr) -> tuple[Equation, ...]:
     for equation in reversed(jaxpr.eqns):
         if not equation.effects and needed.isdisjoint(equation.outvars):
             continue
+        if equation.primitive in PRUNED:
+            used = [var in needed for var in equation.outvars]
+            if not all(used):
+                equation = simplify[equation.primitive](used, equation)[1]
         live.append(equation)
         for atom in equation.invars:
             if type(atom) is not Literal:

@@ -7,13 +7,14 @@ the square of the depth. A fence is an optimization barrier on such a value, whi
 once and read. Only lowering knows of fences: they are in no jaxpr.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hlofront.base.source import place, user_frame
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.base.source import user_frame
+from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
@@ -60,23 +61,21 @@ _COPIED = frozenset(
 _SLICES = frozenset((slice_p, dynamic_slice_p, split_p, unstack_p))
 
 
-def _program(parameter: str) -> Callable[[Equation], Any]:
-    return lambda equation: equation.params[parameter]
 
 
-# Operations that XLA sees through: calls, which it inlines. Which program each is a call of.
-_CALLS: dict[Primitive, Callable[[Equation], ClosedJaxpr]] = {
-    jit_p: _program("jaxpr"),
-    closed_call_p: _program("call_jaxpr"),
-    custom_jvp_call_p: _program("call_jaxpr"),
-    custom_vjp_call_p: _program("call_jaxpr"),
-    custom_vmap_call_p: _program("call"),
-    linear_call_p: _program("callee"),
-    remat_opt_p: _program("fwd_jaxpr"),
-    remat_p: _program("jaxpr"),
+# Operations that XLA sees through, as it inlines calls, and the parameter with what they call.
+_CALLS: dict[Primitive, str] = {
+    jit_p: "jaxpr",
+    closed_call_p: "call_jaxpr",
+    custom_jvp_call_p: "call_jaxpr",
+    custom_vjp_call_p: "call_jaxpr",
+    custom_vmap_call_p: "call",
+    linear_call_p: "callee",
+    remat_opt_p: "fwd_jaxpr",
+    remat_p: "jaxpr",
 }
 
-# How each primitive is treated; those that are not here are stored.
+# How each primitive is treated; the results of those that are not here are stored.
 _KINDS: dict[Primitive, str] = {
     **dict.fromkeys(_COPIED, "copied"),
     **dict.fromkeys(_SLICES, "slice"),
@@ -85,7 +84,7 @@ _KINDS: dict[Primitive, str] = {
 
 
 class Fence(NamedTuple):
-    """A value of the module that is stored although XLA would compute it anew at each use."""
+    """A value that the module stores although XLA would compute it anew at each use."""
 
     file: str | None
     line: int | None
@@ -97,137 +96,206 @@ class Fence(NamedTuple):
         return f"{self.aval.str_short()} at {where}"
 
 
-class _Unstored(NamedTuple):
-    """What is known of a value that XLA may compute anew at each use."""
-
-    # The stored values that computing it reads; None where there are more than MOST_READ.
-    reads: frozenset[Hashable] | None
-    # The value at which a row of operations on one array begins, and their number.
-    start: Hashable
-    run: int
-    # Whether it is made of smaller values alone: a broadcast, a mask.
-    of_smaller: bool
-
-
-class _Analysis:
-    """What is known of a program: which of its values are fenced, and how a call of it looks."""
-
-    __slots__ = ("fenced", "inputs", "outputs", "uses")
-
-    fenced: frozenset[Var]
-    # The position of each input.
-    inputs: dict[Hashable, int]
-    # Per input, how often it is used.
-    uses: Sequence[int]
-    # Per output, what is known of it; None for one that is stored.
-    outputs: Sequence[_Unstored | None]
-
-    def __init__(self, fenced: Any, inputs: Any, uses: Any, outputs: Any):
-        self.fenced = fenced
-        self.inputs = inputs
-        self.uses = uses
-        self.outputs = outputs
-
-
 class Fences:
-    """The fences of one module: each program in it is looked at once, however often it is called."""
+    """The fences of one module. Each program in it is looked at once, however often it is called."""
 
-    __slots__ = ("_analyses", "_placed")
+    __slots__ = ("_placed", "_programs")
 
     def __init__(self):
-        self._analyses: dict[Jaxpr, _Analysis] = {}
+        self._programs: dict[Jaxpr, _Program] = {}
         self._placed: list[tuple[Any, Any]] = []
 
-    def of(self, jaxpr: Jaxpr) -> frozenset[Var]:
-        """The values of this program, without those of programs in it, that are to be fenced."""
-        return self._analysis(jaxpr).fenced
+    def of(self, jaxpr: Jaxpr) -> set[Var]:
+        """The values of a program that are to be fenced; not those of programs that it calls."""
+        return self.program(jaxpr).fenced
 
-    def place(self, aval: Any, traceback: Any) -> None:
+    def program(self, jaxpr: Jaxpr) -> "_Program":
+        found = self._programs.get(jaxpr)
+        if found is None:
+            found = self._programs[jaxpr] = _Program(self, jaxpr)
+        return found
+
+    def place(self, var: Var, traceback: Any) -> None:
         """Note that lowering has placed one."""
-        self._placed.append((aval, traceback))
+        self._placed.append((var.aval, traceback))
 
     def placed(self) -> list[Fence]:
         """Those that were placed, in order."""
         found: list[Fence] = []
         for aval, traceback in self._placed:
             frame = user_frame(traceback)
-            if frame is None:
-                found.append(Fence(None, None, None, aval))
-            else:
-                found.append(Fence(frame.file, frame.line, frame.function, aval))
+            place = (frame.file, frame.line, frame.function) if frame else (None, None, None)
+            found.append(Fence(*place, aval))
         return found
 
-    def _analysis(self, jaxpr: Jaxpr) -> _Analysis:
-        found = self._analyses.get(jaxpr)
-        if found is None:
-            found = self._analyses[jaxpr] = _Pass(self, jaxpr).analysis()
-        return found
 
-    def called(self, equation: Equation) -> _Analysis:
-        """What is known of the program that an equation calls."""
-        return self._analysis(_CALLS[equation.primitive](equation).jaxpr)
+class _Unstored(NamedTuple):
+    """What is known of a value that XLA may compute anew wherever it is used."""
+
+    # The stored values that computing it reads, or _MANY.
+    reads: frozenset[Hashable]
+    # How many operations in a row, ending here, read one array alone; and that array.
+    run: int
+    start: Hashable
+    # Whether it is made of smaller values only, as a broadcast scalar is.
+    of_smaller: bool
 
 
-class _Pass:
-    """One pass over a program, in which every value becomes stored, unstored or fenced."""
+# Stands for all sets of more than are counted.
+_MANY: frozenset[Hashable] = frozenset(("many", i) for i in range(MOST_READ + 1))
+
+
+def _stored(value: Hashable) -> _Unstored:
+    return _Unstored(frozenset((value,)), 0, value, False)
+
+
+_CONSTANT = _Unstored(frozenset(), 0, None, True)
+
+
+class _Program:
+    """One program: which of its values are stored, and what a call of it looks like."""
 
     def __init__(self, fences: Fences, jaxpr: Jaxpr):
-        self.fences = fences
-        self.jaxpr = jaxpr
-        # What is not here is stored: inputs, constants, and the results of other operations.
+        self._fences = fences
+        self._jaxpr = jaxpr
+        self._uses: dict[Var, int] | None = None
+        self.inputs = {var: position for position, var in enumerate(jaxpr.invars)}
+        # What is in neither is stored: inputs, constants, results of most operations.
         self.unstored: dict[Any, _Unstored] = {}
         self.fenced: set[Var] = set()
-        self._uses: dict[Any, int] | None = None
-
-    def analysis(self) -> _Analysis:
         kinds = _KINDS
-        for equation in live_equations(self.jaxpr):
+        for equation in live_equations(jaxpr):
             kind = kinds.get(equation.primitive)
             if kind is None:
                 continue
             if kind == "call":
-                self.call(equation)
+                self._call(equation)
                 continue
-            result = equation.outvars[0]
-            elements: Any = result.aval.size  # pyright: ignore[reportAttributeAccessIssue]
-            # Sizes may be unknown, as may be the result's of an array of no known size.
-            if type(elements) is not int or elements < _LEAST_ELEMENTS:
+            elements = _elements(equation.outvars[0])
+            if elements < _LEAST_ELEMENTS:
                 continue
-            if kind == "slice":
-                operand = equation.invars[0]
-                if operand in self.unstored:
-                    for result in equation.outvars:
-                        self.settle(result, self.unstored[operand])
+            if kind == "copied":
+                self._settle(equation.outvars[0], self._computed(equation, elements))
                 continue
-            self.settle(result, self.computed(equation, elements))
-        jaxpr = self.jaxpr
-        uses = self.uses() if jaxpr.invars else {}
-        return _Analysis(
-            frozenset(self.fenced),
-            {var: place for place, var in enumerate(jaxpr.invars)},
-            [uses.get(var, 0) for var in jaxpr.invars],
-            [self.output(atom) for atom in jaxpr.outvars],
-        )
+            sliced = self.unstored.get(equation.invars[0])
+            if sliced is not None:
+                for var in equation.outvars:
+                    self._settle(var, sliced)
 
-    def computed(self, equation: Equation, elements: int) -> _Unstored:
-        """What is known of the result of an operation that XLA copies."""
+    def _computed(self, equation: Equation, elements: int) -> _Unstored:
+        """What is known of the result of an operation that XLA copies, of so many elements."""
         unstored = self.unstored
-        reads: frozenset[Hashable] | None = frozenset()
-        large: Any = None
-        several = False
-        run = 0
+        reads: frozenset[Hashable] = frozenset()
+        arrays: list[Any] = []
         for atom in equation.invars:
             if type(atom) is Literal:
                 continue
-            known = unstored.get(atom)
+            known = unstored.get(atom) or _stored(atom)
+            reads = reads | known.reads if reads else known.reads
+            if not known.of_smaller and _elements(atom) >= elements and atom not in arrays:
+                arrays.append(atom)
+        if len(reads) > MOST_READ:
+            reads = _MANY
+        result = equation.outvars[0]
+        if len(arrays) != 1:
+            return _Unstored(reads, 0, result, not arrays)
+        known = unstored.get(arrays[0])
+        if known is None:
+            return _Unstored(reads, 1, arrays[0], False)
+        return _Unstored(reads, known.run + 1, known.start, False)
+
+    def _call(self, equation: Equation) -> None:
+        called = self._called(equation)
+        operands: list[_Unstored] = []
+        for position, atom in enumerate(equation.invars):
+            if type(atom) is Literal:
+                operands.append(_CONSTANT)
+            elif _is_barred(equation, position):
+                operands.append(_stored((equation, position)))
+            else:
+                operands.append(self.unstored.get(atom) or _stored(atom))
+        for var, known in zip(equation.outvars, called.outputs(), strict=True):
             if known is None:
-                reads = None if reads is None else reads | {atom}
-            elif reads is not None:
-                reads = known.reads if not reads else known.reads and reads | known.reads
-                if known.of_smaller:
-                    continue
-            if atom.aval.size >= elements and atom is not large:  # pyright: ignore
-                several = large is not None
-                large = atom
-                run = known.run if known is not None else 0
-        ...
+                continue
+            # What it reads, as seen from here.
+            reads: set[Hashable] = set()
+            for value in known.reads:
+                position = called.inputs.get(value)  # pyright: ignore[reportArgumentType]
+                if position is None:
+                    reads.add((equation, value))
+                else:
+                    reads |= operands[position].reads
+            run, start = known.run, known.start
+            position = called.inputs.get(start)  # pyright: ignore[reportArgumentType]
+            if position is None:
+                start = (equation, start)
+            else:
+                run, start = run + operands[position].run, operands[position].start
+            seen = _MANY if len(reads) > MOST_READ else frozenset(reads)
+            self._settle(var, _Unstored(seen, run, start, known.of_smaller))
+
+    def _settle(self, var: Var, known: _Unstored) -> None:
+        if (len(known.reads) > MOST_READ or known.run > LONGEST_RUN) and self._is_worth_it(var):
+            self.fenced.add(var)
+        else:
+            self.unstored[var] = known
+
+    def _is_worth_it(self, var: Var) -> bool:
+        aval: Any = var.aval
+        return (
+            isinstance(aval.dtype, np.dtype)
+            and _elements(var) * aval.dtype.itemsize >= LEAST_BYTES
+            and self.uses().get(var, 0) > 1
+        )
+
+    def _called(self, equation: Equation) -> "_Program":
+        return self._fences.program(equation.params[_CALLS[equation.primitive]].jaxpr)
+
+    def uses(self) -> dict[Var, int]:
+        """How often each value is used, the uses inside called programs counted."""
+        if self._uses is not None:
+            return self._uses
+        uses: dict[Var, int] = {}
+        for equation in live_equations(self._jaxpr):
+            counts: Iterable[int] = repeat(1)
+            if equation.primitive in _CALLS:
+                called = self._called(equation)
+                inner = called.uses()
+                counts = [
+                    1 if _is_barred(equation, position) else inner.get(var, 0)
+                    for var, position in called.inputs.items()
+                ]
+            for atom, count in zip(equation.invars, counts, strict=False):
+                if type(atom) is not Literal:
+                    uses[atom] = uses.get(atom, 0) + count
+        for atom in self._jaxpr.outvars:
+            if type(atom) is not Literal:
+                uses[atom] = uses.get(atom, 0) + 1
+        self._uses = uses
+        return uses
+
+    def outputs(self) -> list[_Unstored | None]:
+        """Per output what is known of it, in terms of the inputs; None for one that is stored."""
+        found: list[_Unstored | None] = []
+        for atom in self._jaxpr.outvars:
+            if type(atom) is Literal:
+                found.append(_CONSTANT)
+            elif atom in self.inputs:
+                found.append(_stored(atom))
+            else:
+                found.append(self.unstored.get(atom))
+        return found
+
+
+def _elements(atom: Atom) -> int:
+    """The number of elements of an array; 0 where it is not known yet."""
+    size: Any = atom.aval.size  # pyright: ignore[reportAttributeAccessIssue]
+    return size if type(size) is int else 0
+
+
+def _is_barred(equation: Equation, position: int) -> bool:
+    """Whether a barrier stands before an operand: checkpoint's, when it computes again."""
+    if equation.primitive is not remat_p or not equation.params["differentiated"]:
+        return False
+    barred = equation.params["prevent_cse"]
+    return barred if isinstance(barred, bool) else barred[position]

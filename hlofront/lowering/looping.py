@@ -11,7 +11,9 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.higher_order.scan import scan_p
 from hlofront.lowering import types
-from hlofront.lowering.builder import Builder, Value
+from hlofront.lowering.builder import PRUNED, Builder, Value
+
+PRUNED.add(scan_p)
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
 

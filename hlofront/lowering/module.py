@@ -13,12 +13,22 @@ from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Literal
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, ModuleState, large_constants, live_equations
+from hlofront.lowering.fences import Fence, Fences
 
 
 class Module:
     """A lowered program, and what running it needs to know."""
 
-    __slots__ = ("callbacks", "const_args", "donated", "ir_module", "kept", "name", "ordered")
+    __slots__ = (
+        "callbacks",
+        "const_args",
+        "donated",
+        "fences",
+        "ir_module",
+        "kept",
+        "name",
+        "ordered",
+    )
 
     ir_module: Any
     name: str
@@ -32,8 +42,10 @@ class Module:
     callbacks: list[Any]
     # The ordered effects whose tokens are its first arguments and its first results.
     ordered: tuple[Effect, ...]
+    # The barriers that lowering placed; None where it was to place none.
+    fences: list[Fence] | None
 
-    def __init__(self, ir_module, name, const_args, kept, donated, callbacks, ordered):
+    def __init__(self, ir_module, name, const_args, kept, donated, callbacks, ordered, fences):
         self.ir_module = ir_module
         self.name = name
         self.const_args = const_args
@@ -41,6 +53,7 @@ class Module:
         self.donated = donated
         self.callbacks = callbacks
         self.ordered = ordered
+        self.fences = fences
 
     def text(self, debug_info: bool = False) -> str:
         """The module as StableHLO text."""
@@ -67,8 +80,12 @@ def lower_program(
     arg_names: Sequence[str] | None = None,
     result_paths: Sequence[str] | None = None,
     wrapper: str = "jit",
+    fences: bool = False,
 ) -> Module:
     """Lower a program to a verified module whose main function computes it.
+
+    Args:
+      fences: whether to store values that XLA's fusion would compute again and again. See fences.py.
 
     Raises:
       VerificationError: if a lowering rule made a module that is not valid StableHLO.
@@ -82,7 +99,8 @@ def lower_program(
     operation.attributes["sym_name"] = types.string(module_name)
     operation.attributes["mhlo.num_partitions"] = types.i32(1)
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
-    state = ModuleState(platform, ir_module.body)
+    wanted = Fences() if fences else None
+    state = ModuleState(platform, ir_module.body, wanted)
 
     ordered = ordered_effects(jaxpr.effects)
     tokens: list[Any] = [token_aval] * len(ordered)
@@ -113,7 +131,8 @@ def lower_program(
         paths = result_paths or [""] * len(jaxpr.outvars)
         function.attributes["res_attrs"] = _result_attributes(len(ordered), paths)
     _verify(ir_module, module_name)
-    return Module(ir_module, module_name, constants, kept, reused, state.callbacks, ordered)
+    placed = wanted.placed() if wanted else None
+    return Module(ir_module, module_name, constants, kept, reused, state.callbacks, ordered, placed)
 
 
 def symbol_name(name: str) -> str:

@@ -4,8 +4,8 @@ from hlofront.core.rules import lower
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.custom_vmap import custom_vmap_call_p
 from hlofront.higher_order.custom_vjp_call import custom_lin_p, custom_vjp_call_p, remat_opt_p
+from hlofront.higher_order.custom_vmap import custom_vmap_call_p
 from hlofront.higher_order.jit_call import closed_call_p, jit_p
 from hlofront.higher_order.linear_call import linear_call_p
 from hlofront.higher_order.linear_solve import custom_linear_solve_p

@@ -12,10 +12,23 @@ from hlofront.bridge import client as bridge
 mlir_lock = threading.RLock()
 
 
-def compile_options(devices: Sequence[Any], overrides: dict[str, Any] | None = None) -> Any:
+# XLA's compiler for CPUs drops optimization barriers in this pass, before fusion, and would undo
+# what they are for. (tests/smoke holds that they stay: a new jaxlib may rename it.)
+_PASS_THAT_DROPS_BARRIERS = "cse_barrier_expander"
+_DISABLED_PASSES = "xla_disable_hlo_passes"
+
+
+def compile_options(
+    devices: Sequence[Any],
+    overrides: dict[str, Any] | None = None,
+    *,
+    keep_barriers: bool = False,
+) -> Any:
     """What XLA is told beside the module: the devices, and the user's compiler options.
 
-    `overrides` maps XLA flag or build-option names to values, as `compiler_options` of jit.
+    Args:
+      overrides: XLA flag or build-option names and their values, as `compiler_options` of jit.
+      keep_barriers: whether a CPU's program is compiled with its optimization barriers.
 
     Raises:
       ValueError: if an option's value has a type that XLA has no option of.
@@ -27,6 +40,14 @@ def compile_options(devices: Sequence[Any], overrides: dict[str, Any] | None = N
     options.device_assignment = bridge.DeviceAssignment.create(ids)
     build = options.executable_build_options
     build.use_spmd_partitioning = len(devices) > 1
+    if keep_barriers:
+        # The passes that the user disables, here or in XLA_FLAGS, stay so.
+        overrides = dict(overrides or {})
+        given = overrides.get(_DISABLED_PASSES, build.debug_options.xla_disable_hlo_passes)
+        if not given:
+            overrides[_DISABLED_PASSES] = _PASS_THAT_DROPS_BARRIERS
+        elif isinstance(given, str):
+            overrides[_DISABLED_PASSES] = f"{given},{_PASS_THAT_DROPS_BARRIERS}"
     flags: list[tuple[str, Any]] = []
     for name, value in (overrides or {}).items():
         if hasattr(build, name):

@@ -20,11 +20,23 @@ from hlofront.primitives.slicing import index_in_dim
 # ---- what callbacks do beside computing ----------------------------------------------------------
 
 
-class IOEffect(Effect):
-    """The effect of an io_callback."""
+class HostEffect(Effect):
+    """That Python is called while the program runs; all effects of one class are equal."""
 
     __slots__ = ()
     on_host = True
+
+    def __eq__(self, other: Any) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self):
+        return hash(type(self))
+
+
+class IOEffect(HostEffect):
+    """The effect of an io_callback."""
+
+    __slots__ = ()
     in_checkpoint = False
     repeatable = False
 
@@ -42,11 +54,10 @@ class OrderedIOEffect(IOEffect):
         return "OrderedIO"
 
 
-class DebugEffect(Effect):
+class DebugEffect(HostEffect):
     """The effect of a debug callback, which transformations may drop, repeat and move."""
 
     __slots__ = ()
-    on_host = True
 
     def __str__(self):
         return "Debug"

@@ -254,9 +254,7 @@ def _(data: AxisData, values, places, /, *, scatter_dimension, tiled, **params):
 def _shared_out(x: Any, dimension: int, size: int) -> Any:
     """An axis as two: over places, and within the share of a place."""
     shape = typeof(x).shape
-    return reshape(
-        x, (*shape[:dimension], size, shape[dimension] // size, *shape[dimension + 1 :])
-    )
+    return reshape(x, (*shape[:dimension], size, shape[dimension] // size, *shape[dimension + 1 :]))
 
 
 @batch_with_axis(c.all_to_all_p)

@@ -356,9 +356,7 @@ linear(
 linear(
     reduce_scatter_p,
     lambda cotangent, x, *, scatter_dimension, **params: [
-        process(
-            all_gather_p, (cotangent,), {"all_gather_dimension": scatter_dimension, **params}
-        )
+        process(all_gather_p, (cotangent,), {"all_gather_dimension": scatter_dimension, **params})
     ],
 )
 
@@ -395,7 +393,10 @@ def all_to_all(
 
     def exchanged(leaf: Any) -> Any:
         aval = typeof(leaf)
-        split, concat = canonical_axis(split_axis, aval.ndim), canonical_axis(concat_axis, aval.ndim)
+        split, concat = (
+            canonical_axis(split_axis, aval.ndim),
+            canonical_axis(concat_axis, aval.ndim),
+        )
         if not tiled and aval.shape[split] != size:
             raise ValueError(
                 "all_to_all requires the size of the mapped axis axis_name to equal "

@@ -58,7 +58,9 @@ class Executable:
         committed: bool,
         compiler_options: dict[str, Any] | None = None,
     ):
-        options = pjrt_compile.compile_options([device], compiler_options)
+        options = pjrt_compile.compile_options(
+            [device], compiler_options, keep_barriers=module.fences is not None
+        )
         self.unordered = any(e.on_host and not e.ordered for e in program.effects)
         self.plain = not (
             self.unordered

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlofront.base import events
+from hlofront.base.config import options
 from hlofront.base.events import timed
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.higher_order.jit_call import split_captured
@@ -65,6 +66,12 @@ class TracedProgram:
 
 
 _making = threading.RLock()
+_fences = options["hlofront_fences"]
+
+
+def wants_fences(platform: str) -> bool:
+    """Whether lowering places fences for this platform: XLA's other compilers need none."""
+    return platform == "cpu" and _fences.value
 
 
 def lowered(
@@ -74,12 +81,14 @@ def lowered(
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
     names: bool = True,
+    fences: bool | None = None,
 ) -> "Module":
-    """The module of a program for a platform."""
+    """The module of a program for a platform; fences are placed as the option says, or as told."""
     # Loads MLIR and every lowering rule: a process that runs nothing does without them.
     from hlofront.lowering.rules import lower_program
 
-    key = ("module", platform, name, donated, keep_unused)
+    fences = wants_fences(platform) if fences is None else fences
+    key = ("module", platform, name, donated, keep_unused, fences)
     found = program.derived.get(key)
     if found is None:
         info = program.debug_info if names else None
@@ -95,6 +104,7 @@ def lowered(
                         keep_unused=keep_unused,
                         arg_names=info.arg_names if info else None,
                         result_paths=info.result_paths if info else None,
+                        fences=fences,
                     )
                 events.log_stage("Finished lowering %s in %.6f s", name, clock.seconds)
     return found
@@ -108,15 +118,19 @@ def executable_for(
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
     compiler_options: Sequence[tuple[str, Any]] = (),
+    fences: bool | None = None,
 ) -> Executable:
     """The executable of a program for a device; compiled on first use, by one thread."""
-    key = (device, committed, donated, keep_unused, compiler_options)
+    fences = wants_fences(device.platform) if fences is None else fences
+    key = (device, committed, donated, keep_unused, compiler_options, fences)
     found = program.derived.get(key)
     if found is None:
         with _making:
             found = program.derived.get(key)
             if found is None:
-                module = lowered(program, name, device.platform, donated, keep_unused)
+                module = lowered(
+                    program, name, device.platform, donated, keep_unused, fences=fences
+                )
                 with timed(events.COMPILE, fun_name=name) as clock:
                     found = program.derived[key] = Executable(
                         program, module, device.client, device, committed, dict(compiler_options)

@@ -184,6 +184,15 @@ class Lowered(Stage):
             return self._module.hlo()
         raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
 
+    @property
+    def fences(self) -> list[Any]:
+        """The values that the module stores though XLA's fusion would compute them at every use.
+
+        Each has the `file`, `line` and `function` of the user's code that it comes from, and its
+        `aval`. The option `hlofront_fences` turns them off.
+        """
+        return list(self._module.fences or ())
+
     def cost_analysis(self) -> Any:
         """XLA's estimate of the program before optimization: flops, bytes accessed, and so on."""
         return bridge.hlo_module_cost_analysis(
@@ -220,6 +229,7 @@ class Lowered(Stage):
             self._traced.donated,
             self._jitted.keep_unused,
             tuple(sorted(options.items())),
+            self._module.fences is not None,
         )
         return Compiled(self._jitted, self._traced, executable)
 

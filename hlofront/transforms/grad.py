@@ -14,7 +14,7 @@ from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.primitives.derivatives import instantiate, zeros_of
-from hlofront.transforms.flatten import Signature, abstract, result_paths, stage_tree
+from hlofront.transforms.flatten import Signature, abstract, result_paths
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linearize import Linearized, linearize_flat
 from hlofront.transforms.transpose import transpose_jaxpr
@@ -65,7 +65,8 @@ class FlatCall:
         return self.out_tree.unflatten(outputs[:count]), self.aux[1].unflatten(outputs[count:])
 
 
-def _check_callable(fun: Any) -> None:
+def check_callable(fun: Any) -> None:
+    """Raise the TypeError for what is given in the place of a function."""
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")
 
@@ -101,7 +102,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
       TypeError: if structures or dtypes differ.
       ValueError: if shapes differ.
     """
-    _check_callable(fun)
+    check_callable(fun)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found "
@@ -159,7 +160,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     Raises:
       TypeError: if an argument or a result is no array.
     """
-    _check_callable(fun)
+    check_callable(fun)
     found, call = _linearize(fun, primals, has_aux, "linearize")
     result, aux = call.split(found.outputs)
     count = call.out_tree.num_leaves
@@ -255,8 +256,8 @@ def vjp(
     Raises:
       TypeError: if an argument or a result is no array.
     """
-    _check_callable(fun)
-    _refuse_reduce_axes("vjp", reduce_axes)
+    check_callable(fun)
+    refuse_reduce_axes("vjp", reduce_axes)
     result, pullback, aux = pull_back(fun, primals, has_aux, "vjp")
     return (result, pullback, aux) if has_aux else (result, pullback)
 
@@ -284,7 +285,8 @@ def pull_back(
     return result, pullback, aux
 
 
-def _refuse_reduce_axes(name: str, reduce_axes: Any) -> None:
+def refuse_reduce_axes(name: str, reduce_axes: Any) -> None:
+    """Raise where the option is used that JAX once had."""
     if reduce_axes:
         raise TypeError(f"reduce_axes argument to {name} is deprecated: give () or leave it out")
 
@@ -404,8 +406,8 @@ def value_and_grad(
       A function that returns (result, gradient); ((result, auxiliary data), gradient) where
       `has_aux`.
     """
-    _check_callable(fun)
-    _refuse_reduce_axes("value_and_grad", reduce_axes)
+    check_callable(fun)
+    refuse_reduce_axes("value_and_grad", reduce_axes)
     argnums = argument_numbers(argnums)
     check_input = _check_holomorphic if holomorphic else check_real_or_complex
 
@@ -497,12 +499,13 @@ def check_real_or_complex(name: str, x: Any, allow_int: bool = False) -> None:
         return
     raise TypeError(
         f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
-        f"np.inexact), but got {_dtype_name(dtype)}. If you want to use Boolean- or "
+        f"np.inexact), but got {dtype_name(dtype)}. If you want to use Boolean- or "
         "integer-valued inputs, use vjp or set allow_int to True."
     )
 
 
-def _dtype_name(dtype: Any) -> str:
+def dtype_name(dtype: Any) -> str:
+    """A dtype's name, also of one that is not NumPy's."""
     return getattr(dtype, "name", str(dtype))
 
 
@@ -512,7 +515,7 @@ def _check_holomorphic(name: str, x: Any, allow_int: bool = False) -> None:
     if not issubdtype(dtype, np.complexfloating):
         raise TypeError(
             f"{name} with holomorphic=True requires inputs with complex dtype, but got "
-            f"{_dtype_name(dtype)}."
+            f"{dtype_name(dtype)}."
         )
 
 
@@ -523,7 +526,7 @@ def check_output(name: str, aval: Any, holomorphic: bool) -> None:
         if not issubdtype(dtype, np.complexfloating):
             raise TypeError(
                 f"{name} with holomorphic=True requires outputs with complex dtype, but got "
-                f"{_dtype_name(dtype)}."
+                f"{dtype_name(dtype)}."
             )
         return
     if issubdtype(dtype, np.floating):
@@ -536,67 +539,5 @@ def check_output(name: str, aval: Any, holomorphic: bool) -> None:
     advice = complex_advice if issubdtype(dtype, np.complexfloating) else integer_advice
     raise TypeError(
         f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-        f"but got {_dtype_name(dtype)}.{advice}"
+        f"but got {dtype_name(dtype)}.{advice}"
     )
-
-
-# ---- transposition -------------------------------------------------------------------------------
-
-
-def linear_transpose(
-    fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
-) -> Callable[..., Any]:
-    """The transpose of a linear function.
-
-    Args:
-      fun: a function that is linear in all its arguments, pytrees of arrays.
-      primals: arguments like those of `fun`: arrays, or anything with a shape and dtype.
-      reduce_axes: () only.
-
-    Returns:
-      A function from a cotangent like the result to a tuple of cotangents like the arguments.
-
-    Raises:
-      TypeError: if the dtype of an argument does not stay in its kind, or the structure of a
-        cotangent is not that of the result.
-    """
-    _check_callable(fun)
-    _refuse_reduce_axes("linear_transpose", reduce_axes)
-    leaves, in_tree = tree.tree_flatten((primals, {}))
-    avals = [abstract(leaf) for leaf in leaves]
-    signature = Signature(fun)
-    program, out_tree = stage_tree(
-        fun, in_tree, avals, DebugInfo("linear_transpose", signature.where)
-    )
-    kinds = {_dtype_name(aval.dtype) for aval in (*avals, *program.out_avals)}
-    all_float = all(issubdtype(a.dtype, np.inexact) for a in (*avals, *program.out_avals))
-    all_int = all(issubdtype(a.dtype, np.integer) for a in (*avals, *program.out_avals))
-    if not all_float and not all_int:
-        raise TypeError(
-            "linear_transpose only supports [float or complex] -> [float or complex], and integer "
-            f"-> integer functions, but got dtypes {sorted(kinds)}."
-        )
-
-    @boundary
-    def transposed(cotangent: Any) -> tuple[Any, ...]:
-        given, given_tree = tree.tree_flatten(cotangent)
-        if given_tree != out_tree:
-            raise TypeError(
-                "cotangent tree does not match function output, expected "
-                f"{out_tree} but got {given_tree}"
-            )
-        for x, aval in zip(given, program.out_avals, strict=True):
-            found = typeof(x)
-            if found.shape != aval.shape or found.dtype != aval.dtype:
-                raise TypeError(
-                    f"cotangent type does not match function output, expected {aval.str_short()} "
-                    f"but got {found.str_short()}"
-                )
-        linear = [UndefinedPrimal(aval) for aval in avals]
-        found = transpose_jaxpr(program.jaxpr, program.consts, linear, given)
-        results = [
-            zeros_of(aval) if type(c) is Zero else c for c, aval in zip(found, avals, strict=True)
-        ]
-        return in_tree.unflatten(results)[0]
-
-    return transposed

@@ -114,7 +114,7 @@ def jacrev(
         rows, axes = batch_flat(lambda *ct: pullback.flat(ct), axis, basis, [0] * len(basis))
         in_tree = pullback.static[1]
         rows = [x if _is_float0(x) else to_front(x, a, size) for x, a in zip(rows, axes)]
-        # Per leaf of the argument its derivatives by leaf of the result; wanted the other way round.
+        # Per leaf of the argument, its derivatives by leaf of the result: the wrong way round.
         by_input = [
             [np.zeros((*a.shape, *x.shape), x.dtype) for a in avals]
             if _is_float0(x)
@@ -189,7 +189,7 @@ def _check_forward_input(x: Any, holomorphic: bool, name: str = "jacfwd") -> Non
 
 
 def _basis(avals: Sequence[Any]) -> tuple[list[Any], int]:
-    """The unit vectors of the space of such values: arrays with a first axis over them, its size."""
+    """The unit vectors of the space of such values, along a first axis, and how many they are."""
     size = sum(aval.size for aval in avals)
     if not avals:
         return [], 0

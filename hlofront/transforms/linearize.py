@@ -48,7 +48,7 @@ class SplitTrace(Trace):
         invars = [Var(aval) for aval in avals]
         outvars = [Var(aval) for aval in rules.infer[primitive](*avals, **params)]
         equation = Equation(primitive, invars, outvars, params)
-        known, rest, unknown_out, _ = rules.partial_eval[primitive](unknown, equation)
+        known, rest, _, _ = rules.partial_eval[primitive](unknown, equation)
         values: dict[Any, Any] = dict(zip(invars, args, strict=True))
         for known_equation in listed(known):
             with interpreting_with(self.parent):

@@ -1,0 +1,76 @@
+"""linear_transpose: a linear function of pytrees, backwards."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.primitives.derivatives import zeros_of
+from hlofront.transforms.flatten import Signature, abstract, stage_tree
+from hlofront.transforms.grad import check_callable, dtype_name, refuse_reduce_axes
+from hlofront.transforms.transpose import transpose_jaxpr
+
+
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
+) -> Callable[..., Any]:
+    """The transpose of a linear function.
+
+    Args:
+      fun: a function that is linear in all its arguments, pytrees of arrays.
+      primals: arguments like those of `fun`: arrays, or anything with a shape and dtype.
+      reduce_axes: () only.
+
+    Returns:
+      A function from a cotangent like the result to a tuple of cotangents like the arguments.
+
+    Raises:
+      TypeError: if the dtype of an argument does not stay in its kind, or the structure of a
+        cotangent is not that of the result.
+    """
+    check_callable(fun)
+    refuse_reduce_axes("linear_transpose", reduce_axes)
+    leaves, in_tree = tree.tree_flatten((primals, {}))
+    avals = [abstract(leaf) for leaf in leaves]
+    signature = Signature(fun)
+    program, out_tree = stage_tree(
+        fun, in_tree, avals, DebugInfo("linear_transpose", signature.where)
+    )
+    kinds = {dtype_name(aval.dtype) for aval in (*avals, *program.out_avals)}
+    all_float = all(issubdtype(a.dtype, np.inexact) for a in (*avals, *program.out_avals))
+    all_int = all(issubdtype(a.dtype, np.integer) for a in (*avals, *program.out_avals))
+    if not all_float and not all_int:
+        raise TypeError(
+            "linear_transpose only supports [float or complex] -> [float or complex], and integer "
+            f"-> integer functions, but got dtypes {sorted(kinds)}."
+        )
+
+    @boundary
+    def transposed(cotangent: Any) -> tuple[Any, ...]:
+        given, given_tree = tree.tree_flatten(cotangent)
+        if given_tree != out_tree:
+            raise TypeError(
+                "cotangent tree does not match function output, expected "
+                f"{out_tree} but got {given_tree}"
+            )
+        for x, aval in zip(given, program.out_avals, strict=True):
+            found = typeof(x)
+            if found.shape != aval.shape or found.dtype != aval.dtype:
+                raise TypeError(
+                    f"cotangent type does not match function output, expected {aval.str_short()} "
+                    f"but got {found.str_short()}"
+                )
+        linear = [UndefinedPrimal(aval) for aval in avals]
+        found = transpose_jaxpr(program.jaxpr, program.consts, linear, given)
+        results = [
+            zeros_of(aval) if type(c) is Zero else c for c, aval in zip(found, avals, strict=True)
+        ]
+        return in_tree.unflatten(results)[0]
+
+    return transposed
