@@ -18,8 +18,6 @@ class Effect:
     on_host = False
     # Whether branches and bodies of loops may have it.
     in_control_flow = True
-    # Whether functions with derivative rules of their own may have it.
-    in_custom_derivatives = True
     # Whether what `checkpoint` runs again on the way back may have it.
     in_checkpoint = True
     # Whether doing it more often than the user wrote is harmless: under vmap all branches of a

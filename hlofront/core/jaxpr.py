@@ -62,20 +62,27 @@ Names = tuple[str, ...] | Callable[[], tuple[str, ...]] | None
 class DebugInfo:
     """Which function a jaxpr was traced from, for what, and what its arguments are called."""
 
-    __slots__ = ("_arg_names", "_result_paths", "func_src_info", "traced_for")
+    __slots__ = ("_arg_names", "_func_src_info", "_result_paths", "traced_for")
 
     def __init__(
         self,
         traced_for: str,
-        func_src_info: str,
+        func_src_info: str | Callable[[], str],
         arg_names: Names = None,
         result_paths: Names = None,
     ):
         self.traced_for = traced_for
-        self.func_src_info = func_src_info
-        # Each may be a function that finds the names: most programs are never asked for them.
+        # Each may be a function that finds it: most programs are never asked.
+        self._func_src_info = func_src_info
         self._arg_names = arg_names
         self._result_paths = result_paths
+
+    @property
+    def func_src_info(self) -> str:
+        """The function's name and place, as in "loss at model.py:12"."""
+        if callable(self._func_src_info):
+            self._func_src_info = self._func_src_info()
+        return self._func_src_info
 
     @property
     def arg_names(self) -> tuple[str, ...] | None:
@@ -91,7 +98,7 @@ class DebugInfo:
 
     def without_names(self) -> "DebugInfo":
         """That of a program made from this one, whose inputs and outputs are others."""
-        return DebugInfo(self.traced_for, self.func_src_info)
+        return DebugInfo(self.traced_for, self._func_src_info)
 
     @property
     def func_name(self) -> str:

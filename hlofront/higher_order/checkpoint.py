@@ -74,6 +74,13 @@ def checkpoint(
     @boundary
     def fun_remat(*args: Any, **kwargs: Any) -> Any:
         program, out_tree, leaves = _traced(fun, plan, table, args, kwargs)
+        refused = [effect for effect in program.effects if not effect.in_checkpoint]
+        if refused:
+            raise NotImplementedError(  # the class that JAX raises
+                f"Effects not supported in `checkpoint`/`remat`: "
+                f"{', '.join(map(str, refused))}. {plan.signature.where} "
+                "would have them again on the way back: move what has them out of it."
+            )
         program, captured = split_captured(program)
         results = remat_p.bind(
             *captured,

@@ -173,7 +173,7 @@ class FlatFunction:
         self.arguments = arguments
         self.debug_info = DebugInfo(
             "custom derivative",
-            signature.where,
+            signature.find_where,
             lambda: signature.argument_names(
                 (tree.tree_unflatten(arguments.structure, arguments.leaves), {}),
                 arguments.differentiated,

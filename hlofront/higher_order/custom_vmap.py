@@ -81,7 +81,7 @@ class custom_vmap(CustomRule):
                 )
         info = DebugInfo(
             "custom_vmap",
-            self.signature.where,
+            self.signature.find_where,
             lambda: self.signature.argument_names((args, {})),
         )
         avals = [typeof(leaf) for leaf in leaves]

@@ -40,7 +40,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
         residuals,
         flat_tree,
         [abstract(leaf) for leaf in leaves],
-        DebugInfo("saved_residuals", signature.where),
+        DebugInfo("saved_residuals", signature.find_where),
     )
     program = inline_calls(
         program.jaxpr, program.consts, {jit_p: "jaxpr", closed_call_p: "call_jaxpr"}

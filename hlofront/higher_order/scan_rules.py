@@ -10,6 +10,7 @@ from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.trace import process
+from hlofront.higher_order.jit_call import closed_call_p
 from hlofront.higher_order.scan import scan_p, stacked
 from hlofront.primitives.batching import move_axis, to_front
 from hlofront.primitives.derivatives import (
@@ -22,7 +23,7 @@ from hlofront.primitives.derivatives import (
 from hlofront.transforms.batch import batch_program_at
 from hlofront.transforms.jvp import as_tangent, jvp_program
 from hlofront.transforms.partial_eval import PartialEval, listed, live, partial_eval_program
-from hlofront.transforms.simplify import constants_as_inputs, dead_code_program
+from hlofront.transforms.simplify import constants_as_inputs, dead_code_program, inline_calls
 from hlofront.transforms.stage import stage
 from hlofront.transforms.transpose import transpose_jaxpr
 
@@ -245,6 +246,9 @@ class _Split:
 
     def _known_part(self, split: PartialEval, consts: int, carry: int) -> None:
         jaxpr = split.known.jaxpr
+        if any(equation.primitive is closed_call_p for equation in jaxpr.eqns):
+            inlined = inline_calls(jaxpr, (), {closed_call_p: "call_jaxpr"})
+            jaxpr = jaxpr if inlined.consts else inlined.jaxpr
         inputs = self.inputs = jaxpr.invars
         outputs = jaxpr.outvars[: split.unknown_out.count(False)]
         fixed, stepwise, varying = _by_step(jaxpr, consts, carry)
@@ -566,6 +570,8 @@ def _(used, equation):
     params = equation.params
     used = tuple(used)
     smaller, stays, needed = _kept(params, ("scan_dead", used), lambda: _smaller(params, used))
+    if all(stays) and all(needed):
+        return list(stays), equation
     consts, carry, _ = _operand_parts(stays, params)
     invars = _where(equation.invars, stays)
     outvars = _where(equation.outvars, needed)

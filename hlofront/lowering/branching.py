@@ -14,8 +14,10 @@ from hlofront.core.rules import lower
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.platform import platform_index_p
 from hlofront.higher_order.while_loop import split, while_p
-from hlofront.lowering.builder import Builder, Value
+from hlofront.lowering.builder import PRUNED, Builder, Value
 from hlofront.lowering.reducing import emit_reduce
+
+PRUNED.update((cond_p, while_p))
 
 
 def _run(program: ClosedJaxpr, args: Sequence[Value], build: Builder) -> list[Value]:

@@ -559,8 +559,8 @@ def closed_programs(equation: Equation) -> list[ClosedJaxpr]:
     return found
 
 
-# Loops and branches: they are lowered without the results that nobody reads. Calls keep theirs, as
-# all calls of a program share one function.
+# Loops and branches: they are lowered without the operands and results that nobody reads. Calls
+# keep theirs, as all calls of a program share one function.
 PRUNED: set[Primitive] = set()
 
 
@@ -579,8 +579,7 @@ def _live_equations(jaxpr: Jaxpr) -> tuple[Equation, ...]:
             continue
         if equation.primitive in PRUNED:
             used = [var in needed for var in equation.outvars]
-            if not all(used):
-                equation = simplify[equation.primitive](used, equation)[1]
+            equation = simplify[equation.primitive](used, equation)[1]
         live.append(equation)
         for atom in equation.invars:
             if type(atom) is not Literal:

@@ -109,14 +109,17 @@ def match_shapes(
     """
     shapes = [typeof(x).shape for x in values]
     rank = max(len(s) - (a is not None) for s, a in zip(shapes, axes, strict=True))
-    # The shape with the batch axis, and where that is: as in an operand that has both, if one does.
-    full, axis = next(
-        ((s, a) for s, a in zip(shapes, axes, strict=True) if a is not None and len(s) > rank),
-        ((), None),
-    )
-    if axis is None:
-        whole = next(s for s, a in zip(shapes, axes, strict=True) if a is None and len(s) == rank)
-        full, axis = (batch_size(values, axes), *whole), 0
+    # Where the batch axis is in most of the operands that have all axes; and their shape.
+    whole = [(a, s) for a, s in zip(axes, shapes, strict=True) if a is not None and len(s) > rank]
+    if whole:
+        places = [a for a, _ in whole]
+        axis = min(places, key=lambda a: (-places.count(a), a))
+        full = dict(whole)[axis]
+    else:
+        unmapped = next(
+            s for a, s in zip(axes, shapes, strict=True) if a is None and len(s) == rank
+        )
+        full, axis = (batch_size(values, axes), *unmapped), 0
     found: list[Any] = []
     for place, (x, shape, own) in enumerate(zip(values, shapes, axes, strict=True)):
         if own is None:

@@ -168,13 +168,13 @@ def _(primals, tangents):
 
 def _change_of_extreme(result: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
     """The result moves with the operand that it is, and by half with each where it is both."""
-    aval: Any = typeof(result)
-    here = [convert(eq(x, result), aval.dtype, aval.weak_type) for x in primals]
-    shared = mul(mul(*here), scalar_like(result, 0.5))
+    is_x, is_y = (eq(operand, result) for operand in primals)
+    none, half, whole = (constant_like(result, share) for share in (0, 0.5, 1))
     total: Any = Zero.of(result)
-    for share, tangent in zip(here, tangents, strict=True):
+    for tangent, is_it, is_other in zip(tangents, (is_x, is_y), (is_y, is_x), strict=True):
         if type(tangent) is not Zero:
-            total = add_tangents(total, mul(tangent, sub(share, shared)))
+            share = select_n(is_it, none, select_n(is_other, whole, half))
+            total = add_tangents(total, mul(tangent, share))
     return result, total
 
 

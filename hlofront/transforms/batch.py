@@ -7,11 +7,12 @@ from hlofront.base.boundary import user_context
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.axes import AxisData, axes_in_scope
-from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.batching import to_front
+from hlofront.transforms.jvp import describe
 from hlofront.transforms.stage import stage
 
 Axes = Sequence[int | None]
@@ -37,7 +38,7 @@ class BatchTracer(Tracer):
         return value._origin_message() if isinstance(value, Tracer) else ""
 
     def _traced_function(self) -> str:
-        return self._trace.function
+        return describe(self._trace.debug_info)
 
 
 register_value_type(BatchTracer, lambda tracer: tracer.aval)
@@ -46,13 +47,13 @@ register_value_type(BatchTracer, lambda tracer: tracer.aval)
 class BatchTrace(Trace):
     """Runs operations on values with a batch axis by their batch rules."""
 
-    __slots__ = ("axis", "function", "parent", "programs_of")
+    __slots__ = ("axis", "debug_info", "parent", "programs_of")
 
-    def __init__(self, parent: Trace, axis: AxisData, function: str = ""):
+    def __init__(self, parent: Trace, axis: AxisData, debug_info: DebugInfo | None = None):
         self.alive = True
         self.parent = parent
         self.axis = axis
-        self.function = function
+        self.debug_info = debug_info
         # Programs that captured values of this function. See `StagingTrace.programs_of`.
         self.programs_of: dict[Any, Any] = {}
 
@@ -103,10 +104,10 @@ def batch_flat(
     axis: AxisData,
     values: Sequence[Any],
     axes: Axes,
-    function: str = "",
+    debug_info: DebugInfo | None = None,
 ) -> tuple[list[Any], list[int | None]]:
     """The results of a flat function over an axis of its arguments, and where theirs is."""
-    trace = BatchTrace(current_trace(), axis, function)
+    trace = BatchTrace(current_trace(), axis, debug_info)
     named = () if axis.name is None else ((axis.name, axis.size),)
     try:
         with interpreting_with(trace), axes_in_scope(named):

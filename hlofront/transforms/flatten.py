@@ -76,18 +76,42 @@ def abstract(x: Any) -> AbstractValue:
     return typeof(x)  # raises, and says what is wrong with x
 
 
-class Signature:
-    """What is known of a function's parameters: their names and how it is named in messages."""
+_unknown = object()
 
-    __slots__ = ("name", "parameters", "where")
+
+class Signature:
+    """What is known of a function's parameters: their names and how it is named in messages.
+
+    It is found out when it is asked for: most calls need none of it.
+    """
+
+    __slots__ = ("_fun", "_parameters", "_where", "name")
 
     def __init__(self, fun: Callable[..., Any]):
+        self._fun = fun
         self.name = getattr(fun, "__name__", None) or type(fun).__name__
-        self.where = source.describe_callable(fun)
-        try:
-            self.parameters = inspect.signature(fun).parameters
-        except (TypeError, ValueError):  # builtins have none
-            self.parameters = None
+        self._where: str | None = None
+        self._parameters: Any = _unknown
+
+    @property
+    def where(self) -> str:
+        """The function's name and place, as in "loss at model.py:12"."""
+        if self._where is None:
+            self._where = source.describe_callable(self._fun)
+        return self._where
+
+    def find_where(self) -> str:
+        return self.where
+
+    @property
+    def parameters(self) -> Any:
+        """The parameters by name; None for builtins that have no signature."""
+        if self._parameters is _unknown:
+            try:
+                self._parameters = inspect.signature(self._fun).parameters
+            except (TypeError, ValueError):
+                self._parameters = None
+        return self._parameters
 
     def positional_names(self) -> list[str]:
         """The names of the parameters that take positional arguments."""

@@ -13,6 +13,7 @@ from hlofront.core.aval import is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.transforms.flatten import Signature, abstract, result_paths
 from hlofront.transforms.jvp import jvp_flat
@@ -60,6 +61,7 @@ class FlatCall:
     def split(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
         """The result and the auxiliary output, from flat ones."""
         count = self.out_tree.num_leaves
+        outputs = list(map(as_array, outputs))
         if not self.has_aux:
             return self.out_tree.unflatten(outputs), None
         return self.out_tree.unflatten(outputs[:count]), self.aux[1].unflatten(outputs[count:])
@@ -120,10 +122,10 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     for leaf, move in zip(leaves, moves, strict=True):
         _check_tangent(typeof(leaf), typeof(move))
     call = FlatCall(fun, signature, in_tree, has_aux)
-    outputs, moved = jvp_flat(call, leaves, moves, f"{signature.where} for jvp")
+    outputs, moved = jvp_flat(call, leaves, moves, DebugInfo("jvp", signature.find_where))
     result, aux = call.split(outputs)
     count = call.out_tree.num_leaves
-    tangent = call.out_tree.unflatten([instantiate(t) for t in moved[:count]])
+    tangent = call.out_tree.unflatten([as_array(instantiate(t)) for t in moved[:count]])
     return (result, tangent, aux) if has_aux else (result, tangent)
 
 
@@ -181,7 +183,9 @@ def _linearize(
     signature = Signature(fun)
     _check_values(signature, primals, leaves)
     call = FlatCall(fun, signature, in_tree, has_aux)
-    info = DebugInfo(traced_for, signature.where, lambda: signature.argument_names((primals, {})))
+    info = DebugInfo(
+        traced_for, signature.find_where, lambda: signature.argument_names((primals, {}))
+    )
     return linearize_flat(call, leaves, info), call
 
 
@@ -217,7 +221,7 @@ class LinearFunction:
         moved = iter(eval_jaxpr(jaxpr, self.residuals, *given))
         return out_tree.unflatten(
             [
-                next(moved) if there else zeros_of(aval.to_tangent_aval())
+                as_array(next(moved) if there else zeros_of(aval.to_tangent_aval()))
                 for there, aval in zip(self.present, self.out_avals, strict=True)
             ]
         )
@@ -279,7 +283,7 @@ def pull_back(
             tuple(found.moving),
             tuple(found.present),
             tuple([typeof(x) for x in found.outputs[:count]]),
-            call.signature.where,
+            call.signature,
         ),
     )
     return result, pullback, aux
@@ -302,13 +306,13 @@ class Pullback:
 
     @boundary
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
-        out_tree, out_avals, where = self.static[2], self.static[6], self.static[7]
+        out_tree, out_avals, signature = self.static[2], self.static[6], self.static[7]
         leaves, given_tree = tree.tree_flatten(cotangent)
         if given_tree != out_tree:
             raise ValueError(
                 "unexpected tree structure.\n\nThe argument to a VJP function returned by "
                 "`jax.vjp` must match the pytree structure of the result of the differentiated "
-                f"function {where}: wanted {out_tree}, got {given_tree}."
+                f"function {signature.where}: wanted {out_tree}, got {given_tree}."
             )
         for leaf, aval in zip(leaves, out_avals, strict=True):
             given, wanted = abstract(leaf), aval.to_tangent_aval()
@@ -336,12 +340,12 @@ class Pullback:
         linear = [UndefinedPrimal(var.aval) for var in jaxpr.invars]
         found = iter(transpose_jaxpr(jaxpr, self.residuals, linear, given))
         return [
-            instantiate(next(found)) if moves else zeros_of(aval.to_tangent_aval())
+            as_array(instantiate(next(found)) if moves else zeros_of(aval.to_tangent_aval()))
             for aval, moves in zip(in_avals, moving, strict=True)
         ]
 
     def __repr__(self):
-        return f"Pullback(of {self.static[7]}, transposing\n{self.static[0]}\n)"
+        return f"Pullback(of {self.static[7].where}, transposing\n{self.static[0]}\n)"
 
 
 tree.register_pytree_node(

@@ -10,6 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
+from hlofront.core.jaxpr import DebugInfo
 from hlofront.primitives.batching import move_axis, to_front
 from hlofront.primitives.comparing import eq
 from hlofront.primitives.converting import convert
@@ -58,8 +59,10 @@ def jacfwd(
         basis, size = _basis(avals)
         outputs: list[Any] = []
 
+        info = DebugInfo("jacfwd", signature.find_where)
+
         def push(*tangents: Any) -> list[Any]:
-            primals, moved = jvp_flat(call, leaves, tangents, f"{signature.where} for jacfwd")
+            primals, moved = jvp_flat(call, leaves, tangents, info)
             outputs.extend(primals)
             count = call.out_tree.num_leaves
             return [gradients.instantiate(t) for t in moved[:count]]

@@ -9,13 +9,18 @@ from hlofront.base.boundary import user_context
 from hlofront.base.dtypes import float0
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
-from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
 from hlofront.core.marks import Zero
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.transforms.stage import stage
+
+
+def describe(debug_info: DebugInfo | None) -> str:
+    """What is traced and for what, as in "loss at model.py:12 for grad"."""
+    return f"{debug_info.func_src_info} for {debug_info.traced_for}" if debug_info else ""
 
 
 class JVPTracer(Tracer):
@@ -42,7 +47,7 @@ class JVPTracer(Tracer):
         return primal._origin_message() if isinstance(primal, Tracer) else ""
 
     def _traced_function(self) -> str:
-        return self._trace.function
+        return describe(self._trace.debug_info)
 
 
 register_value_type(JVPTracer, lambda tracer: tracer.aval)
@@ -51,20 +56,22 @@ register_value_type(JVPTracer, lambda tracer: tracer.aval)
 class JVPTrace(Trace):
     """Runs operations on values that have tangents by their jvp rules."""
 
-    __slots__ = ("function", "inner", "parent", "programs_of")
+    __slots__ = ("debug_info", "inner", "parent", "programs_of")
 
     # Where operations go that no tangent takes part in.
     parent: Trace
     # What interprets the operations of the rules.
     inner: Trace
     # What is differentiated, for messages.
-    function: str
+    debug_info: DebugInfo | None
 
-    def __init__(self, parent: Trace, inner: Trace | None = None, function: str = ""):
+    def __init__(
+        self, parent: Trace, inner: Trace | None = None, debug_info: DebugInfo | None = None
+    ):
         self.alive = True
         self.parent = parent
         self.inner = parent if inner is None else inner
-        self.function = function
+        self.debug_info = debug_info
         # Programs that captured values of this function. See `StagingTrace.programs_of`.
         self.programs_of: dict[Any, Any] = {}
 
@@ -115,10 +122,10 @@ def jvp_flat(
     fun: Callable[..., Sequence[Any]],
     primals: Sequence[Any],
     tangents: Sequence[Any],
-    function: str = "",
+    debug_info: DebugInfo | None = None,
 ) -> tuple[list[Any], list[Any]]:
     """The values and tangents of a flat function; tangents may be Zeros, before and after."""
-    trace = JVPTrace(current_trace(), function=function)
+    trace = JVPTrace(current_trace(), debug_info=debug_info)
     arguments = [trace.wrap(p, as_tangent(t)) for p, t in zip(primals, tangents, strict=True)]
     try:
         with interpreting_with(trace):

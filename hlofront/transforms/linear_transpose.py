@@ -11,6 +11,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import zeros_of
 from hlofront.transforms.flatten import Signature, abstract, stage_tree
 from hlofront.transforms.grad import check_callable, dtype_name, refuse_reduce_axes
@@ -40,7 +41,7 @@ def linear_transpose(
     avals = [abstract(leaf) for leaf in leaves]
     signature = Signature(fun)
     program, out_tree = stage_tree(
-        fun, in_tree, avals, DebugInfo("linear_transpose", signature.where)
+        fun, in_tree, avals, DebugInfo("linear_transpose", signature.find_where)
     )
     kinds = {dtype_name(aval.dtype) for aval in (*avals, *program.out_avals)}
     all_float = all(issubdtype(a.dtype, np.inexact) for a in (*avals, *program.out_avals))
@@ -69,7 +70,8 @@ def linear_transpose(
         linear = [UndefinedPrimal(aval) for aval in avals]
         found = transpose_jaxpr(program.jaxpr, program.consts, linear, given)
         results = [
-            zeros_of(aval) if type(c) is Zero else c for c, aval in zip(found, avals, strict=True)
+            as_array(zeros_of(aval) if type(c) is Zero else c)
+            for c, aval in zip(found, avals, strict=True)
         ]
         return in_tree.unflatten(results)[0]
 

@@ -100,8 +100,7 @@ def linearize_flat(
     """Run a flat function on values, and write down what it does to their tangents."""
     parent = current_trace()
     tangents = StagingTrace(debug_info)
-    function = debug_info.func_src_info if debug_info else ""
-    trace = JVPTrace(parent, SplitTrace(parent, tangents), function)
+    trace = JVPTrace(parent, SplitTrace(parent, tangents), debug_info)
     avals = [typeof(x) for x in primals]
     moving: list[bool] = []
     arguments: list[Any] = []

@@ -10,6 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.tree_prefixes import flatten_axes
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
+from hlofront.core.jaxpr import DebugInfo
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.transforms.batch import batch_flat
@@ -87,7 +88,9 @@ def vmap(
             return results
 
         axis = AxisData(axis_name, size, spmd)
-        results, found = batch_flat(flat, axis, leaves, axes, f"{signature.where} for vmap")
+        results, found = batch_flat(
+            flat, axis, leaves, axes, DebugInfo("vmap", signature.find_where)
+        )
         wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
         return out_tree.unflatten(
             [
