@@ -56,6 +56,17 @@ def written_once(function: Any, key: tuple[Any, ...], write: Callable[[], Any]) 
     return found
 
 
+def held_weakly(function: Any) -> Callable[[], Any]:
+    """A reference to a function that does not keep it alive, where there can be one.
+
+    What is remembered for a function by `written_once` must not, or neither would ever go.
+    """
+    try:
+        return weakref.ref(function)
+    except TypeError:  # Then nothing is remembered for it.
+        return lambda: function
+
+
 def refuse_effects(name: str, effects: Effects) -> None:
     """Raise an error where the function of a loop or branch has an effect that may not be there."""
     refused = sorted(str(effect) for effect in effects if not effect.in_control_flow)
@@ -99,19 +110,27 @@ def carry_name(function: Any, position: int = 0) -> str:
 
 
 def check_carry(
-    what: str, name: str, in_tree: Any, given: Sequence[Any], out_tree: Any, returned: Sequence[Any]
+    what: str,
+    name: str | Callable[[], str],
+    in_tree: Any,
+    given: Sequence[Any],
+    out_tree: Any,
+    returned: Sequence[Any],
 ) -> None:
     """Raise an error unless a loop's function returns the structure and types that it was given.
 
     Args:
       what: the function, for the message: "scan body function".
-      name: what it calls the carry.
+      name: what it calls the carry, or a function that finds it.
       in_tree, given: the structure of the carry, and the types of its leaves.
       out_tree, returned: those of what the function returned for it.
 
     Raises:
       TypeError: if they differ in more than weak types; it says where, in what, and what to do.
     """
+    if in_tree == out_tree and all(map(types_match, given, returned)):
+        return
+    name = name if isinstance(name, str) else name()
     if in_tree != out_tree:
         places = _different_structure(name, in_tree, out_tree)
         raise TypeError(
@@ -119,8 +138,6 @@ def check_carry(
             f"returned another one:\n{_listed(places)}\nReturn the same containers in the same "
             "order, or start with those that are returned."
         )
-    if all(map(types_match, given, returned)):
-        return
     paths = [path for path, _ in _numbered(in_tree)]
     places = [
         _different_types(name + tree.keystr(path), before, after)

@@ -22,8 +22,8 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
     Args:
       f: a function of one element of `xs`.
       xs: a tree of arrays that have one size along their first axis.
-      batch_size: how many elements `f` is vmapped over at a time; None for one by one. What is
-        left over is a batch of its own.
+      batch_size: how many elements `f` is vmapped over at a time; None for one by one, 0 for all
+        at once. What is left over is a batch of its own.
 
     Returns:
       A tree of the results, stacked along a new first axis.
@@ -34,16 +34,16 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
     """
     if not callable(f):
         raise TypeError(f"lax.map wants a function, got {source.shortened(repr(f))}.")
-    if not batch_size:
+    if batch_size is None:
         return loop(f, _each, (), xs)[1]
     leaves, structure = tree.tree_flatten(xs)
     sizes = {typeof(x).shape[0] for x in leaves if typeof(x).shape}
     if batch_size < 0 or len(sizes) != 1:
         if batch_size < 0:
-            raise ValueError(f"lax.map wants a positive batch_size, got {batch_size}.")
+            raise ValueError(f"lax.map wants a batch_size from 0 on, got {batch_size}.")
         return loop(f, _each, (), xs)[1]  # It says what is wrong with xs.
     size = sizes.pop()
-    batches, left = divmod(size, batch_size)
+    batches, left = divmod(size, batch_size) if batch_size else (0, size)
     if not batches:
         return vmap(f)(xs)
     whole = size - left

@@ -13,7 +13,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.primitive import Primitive
-from hlofront.core.trace import Tracer
+from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import written_once
 from hlofront.higher_order.cond import Branches, with_shared_constants, written_down
 
@@ -189,12 +189,15 @@ def _attribute(name: str, key: str, value: Any) -> tuple[str, tuple[Any, ...], A
                 f"'{name}': {key}={leaf}. Attributes are part of the program: give numbers or "
                 "NumPy arrays, and what is computed as an argument by position."
             )
-        if isinstance(leaf, Array):
+        if isinstance(leaf, Array) and not is_eager():
             raise TypeError(
                 f"attribute {key} of the composite op '{name}' is an array on a device: give a "
                 "NumPy array, as numpy.asarray(x)."
             )
-    wrapped = [HashableArray(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+    wrapped = [
+        HashableArray(np.asarray(leaf)) if isinstance(leaf, np.ndarray | Array) else leaf
+        for leaf in leaves
+    ]
     return key, tuple(wrapped), structure
 
 

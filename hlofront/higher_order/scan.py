@@ -18,6 +18,7 @@ from hlofront.core.trace import Tracer
 from hlofront.higher_order.bodies import (
     carry_name,
     check_carry,
+    held_weakly,
     promoted_carry,
     refuse_effects,
     written_once,
@@ -295,15 +296,20 @@ def _write_down(
     x_avals: Sequence[Any],
 ) -> Body:
     in_tree = tree.treedef_tuple([tree.treedef_tuple([init_tree, xs_tree]), _NO_KEYWORDS])
-    signature = Signature(f)
     step = f if as_step is None else as_step(f)
     out_tree: Any = None
 
-    def names() -> tuple[str, ...]:
-        args, _ = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
-        return signature.argument_names((args if as_step is None else args[1:], {}))
+    reference = held_weakly(f)
 
-    info = DebugInfo("scan", signature.where, names, lambda: result_paths(out_tree))
+    def names() -> tuple[str, ...]:
+        function = reference()
+        if function is None:
+            return ()
+        args, _ = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
+        return Signature(function).argument_names((args if as_step is None else args[1:], {}))
+
+    where = source.describe_callable(f)
+    info = DebugInfo("scan", where, names, lambda: result_paths(out_tree))
     promoted = None
     while True:
         program, out_tree = stage_tree(step, in_tree, [*carry_avals, *x_avals], info)
@@ -316,7 +322,7 @@ def _write_down(
                 continue
         break
     check_carry(
-        "scan body function", carry_name(f), init_tree, carry_avals, carry_tree, returned
+        "scan body function", lambda: carry_name(f), init_tree, carry_avals, carry_tree, returned
     )
     refuse_effects("scan", program.effects)
     return Body(program, len(returned), out_tree, promoted)

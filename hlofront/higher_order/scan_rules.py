@@ -1,4 +1,4 @@
-"""The derivative, splitting, transposition, batching and dead code of scan."""
+"""The derivative, transposition, batching and dead code of scan."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,12 +6,20 @@ from typing import Any
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.trace import process
-from hlofront.higher_order.jit_call import closed_call_p
-from hlofront.higher_order.scan import scan_p, stacked
+from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.scan_splitting import (
+    Flags,
+    Params,
+    made_once,
+    operand_parts,
+    parts,
+    scan_equation,
+    where,
+    where_not,
+)
 from hlofront.primitives.batching import move_axis, to_front
 from hlofront.primitives.derivatives import (
     add_tangents,
@@ -22,40 +30,10 @@ from hlofront.primitives.derivatives import (
 )
 from hlofront.transforms.batch import batch_program_at
 from hlofront.transforms.jvp import as_tangent, jvp_program
-from hlofront.transforms.partial_eval import PartialEval, listed, live, partial_eval_program
-from hlofront.transforms.simplify import constants_as_inputs, dead_code_program, inline_calls
+from hlofront.transforms.partial_eval import listed, live
+from hlofront.transforms.simplify import constants_as_inputs, dead_code_program
 from hlofront.transforms.stage import stage
 from hlofront.transforms.transpose import transpose_jaxpr
-
-Flags = tuple[bool, ...]
-Params = dict[str, Any]
-
-
-def _parts(members: Sequence[Any], consts: int, carry: int) -> tuple[Any, Any, Any]:
-    """What belongs to the constants, to the carry and to `xs`."""
-    return members[:consts], members[consts : consts + carry], members[consts + carry :]
-
-
-def _operand_parts(members: Sequence[Any], params: Params) -> tuple[Any, Any, Any]:
-    return _parts(members, params["num_consts"], params["num_carry"])
-
-
-def _where(members: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    return [member for member, flag in zip(members, flags, strict=True) if flag]
-
-
-def _where_not(members: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    return [member for member, flag in zip(members, flags, strict=True) if not flag]
-
-
-def _kept(params: Params, key: Any, make: Any) -> Any:
-    """What `make()` makes of the program of one step, made once and kept with it."""
-    derived = params["jaxpr"].derived
-    key = (key, params["num_consts"], params["num_carry"])
-    found = derived.get(key)
-    if found is None:
-        found = derived[key] = make()
-    return found
 
 
 class _Step:
@@ -95,13 +73,13 @@ class _Step:
 def _(primals, tangents, **params):
     tangents = list(map(as_tangent, tangents))
     nonzero = tuple(type(t) is not Zero for t in tangents)
-    step = _kept(params, ("scan_jvp", nonzero), lambda: _jvp_step(params, nonzero))
+    step = made_once(params, ("scan_jvp", nonzero), lambda: _jvp_step(params, nonzero))
     moving, moving_ys = step.facts
-    consts, carry, xs = _operand_parts(primals, params)
-    const_tangents, carry_tangents, x_tangents = _operand_parts(tangents, params)
+    consts, carry, xs = operand_parts(primals, params)
+    const_tangents, carry_tangents, x_tangents = operand_parts(tangents, params)
     last, ys = step.run(
         [*consts, *[t for t in const_tangents if type(t) is not Zero]],
-        [*carry, *map(instantiate, _where(carry_tangents, moving))],
+        [*carry, *map(instantiate, where(carry_tangents, moving))],
         [*xs, *[t for t in x_tangents if type(t) is not Zero]],
         params,
     )
@@ -117,7 +95,7 @@ def _(primals, tangents, **params):
 def _jvp_step(params: Params, nonzero: Flags) -> _Step:
     """The step of values and tangents; its facts: which carries and ys have tangents."""
     program, count = params["jaxpr"], params["num_carry"]
-    consts, moving, xs = _operand_parts(nonzero, params)
+    consts, moving, xs = operand_parts(nonzero, params)
     collected = len(program.out_avals) - count
     while True:
         given = (*consts, *moving, *xs)
@@ -131,7 +109,7 @@ def _jvp_step(params: Params, nonzero: Flags) -> _Step:
     moved = [next(rest) if g else None for g in given]
     ordered: list[Any] = []
     for primals, tangents in zip(
-        _operand_parts(inputs[:width], params), _operand_parts(moved, params), strict=True
+        operand_parts(inputs[:width], params), operand_parts(moved, params), strict=True
     ):
         ordered += [*primals, *[var for var in tangents if var is not None]]
     first = results + sum(moving)
@@ -143,186 +121,6 @@ def _jvp_step(params: Params, nonzero: Flags) -> _Step:
     )
 
 
-# ---- splitting by what is known ------------------------------------------------------------------
-
-
-@rules.partial_eval(scan_p)
-def _(unknown, equation):
-    params = equation.params
-    flags = tuple(unknown)
-    split = _kept(params, ("scan_partial_eval", flags), lambda: _Split(params, flags))
-    consts, _, xs = _operand_parts(flags, params)
-    carry = split.carry
-    given = _where_not(equation.invars, (*consts, *carry, *xs))
-    values = dict(zip(split.inputs, given, strict=True))
-    equations: list[Equation] = []
-    for hoisted in split.hoisted:
-        outvars = [Var(var.aval) for var in hoisted.outvars]
-        equations.append(
-            hoisted.replace(
-                invars=[a if type(a) is Literal else values[a] for a in hoisted.invars],
-                outvars=outvars,
-                name_stack=(*equation.name_stack, *hoisted.name_stack),
-            )
-        )
-        values.update(zip(hoisted.outvars, outvars, strict=True))
-    results = _where_not(equation.outvars, split.unknown_out)
-    results += [Var(stacked(var.aval, params["length"])) for var in split.collected]
-    if results or split.known.effects:
-        invars = [*[values[var] for var in split.made], *given]
-        fixed = len(split.made) + consts.count(False)
-        equations.append(_scan(equation, split.known, invars, results, fixed, carry.count(False)))
-    handed = [results[p] if p is not None else values[v] for v, p in split.residuals]
-    same, stepwise = _where(handed, split.same), _where_not(handed, split.same)
-    rest = None
-    if any(split.unknown_out) or split.rest.effects:
-        own_consts, own_carry, own_xs = _operand_parts(equation.invars, params)
-        own_consts = [*same, *_where(own_consts, consts)]
-        invars = [*own_consts, *_where(own_carry, carry), *stepwise, *_where(own_xs, xs)]
-        outvars = _where(equation.outvars, split.unknown_out)
-        rest = _scan(equation, split.rest, invars, outvars, len(own_consts), carry.count(True))
-    return equations, rest, split.unknown_out, handed
-
-
-def _scan(
-    equation: Equation,
-    program: ClosedJaxpr,
-    invars: Sequence[Any],
-    outvars: Sequence[Any],
-    num_consts: int,
-    num_carry: int,
-) -> Equation:
-    """An equation like that one, with another program."""
-    new = {"jaxpr": program, "num_consts": num_consts, "num_carry": num_carry}
-    params = {**equation.params, **new}
-    return equation.replace(
-        invars=invars, outvars=outvars, params=params, effects=program.effects
-    )
-
-
-class _Split:
-    """A step in two: what known values decide, and the rest.
-
-    What the rest needs of the first is handed over once where it is the same in all steps, and
-    collected from each step otherwise. What is the same in all steps is computed before the loop
-    if it is handed over.
-    """
-
-    __slots__ = (
-        "carry",
-        "collected",
-        "hoisted",
-        "inputs",
-        "known",
-        "made",
-        "residuals",
-        "rest",
-        "same",
-        "unknown_out",
-    )
-
-    def __init__(self, params: Params, unknown: Flags):
-        program, count = params["jaxpr"], params["num_carry"]
-        consts, carry, xs = _operand_parts(unknown, params)
-        collected = len(program.out_avals) - count
-        while True:
-            split = partial_eval_program(
-                program, (*consts, *carry, *xs), (*carry, *[False] * collected)
-            )
-            if split.unknown_out[:count] == carry:
-                break
-            carry = split.unknown_out[:count]
-        # Per member of the carry, and per result, whether it is unknown.
-        self.carry: Flags = carry
-        self.unknown_out: Flags = split.unknown_out
-        self._known_part(split, consts.count(False), carry.count(False))
-        # The rest, its operands in the order that a scan wants.
-        jaxpr = split.unknown.jaxpr
-        residuals = jaxpr.invars[: len(self.same)]
-        own = _parts(jaxpr.invars[len(self.same) :], consts.count(True), carry.count(True))
-        ordered = [*_where(residuals, self.same), *own[0], *own[1]]
-        ordered += [*_where_not(residuals, self.same), *own[2]]
-        self.rest = ClosedJaxpr(jaxpr.replace(invars=ordered))
-
-    def _known_part(self, split: PartialEval, consts: int, carry: int) -> None:
-        jaxpr = split.known.jaxpr
-        if any(equation.primitive is closed_call_p for equation in jaxpr.eqns):
-            inlined = inline_calls(jaxpr, (), {closed_call_p: "call_jaxpr"})
-            jaxpr = jaxpr if inlined.consts else inlined.jaxpr
-        inputs = self.inputs = jaxpr.invars
-        outputs = jaxpr.outvars[: split.unknown_out.count(False)]
-        fixed, stepwise, varying = _by_step(jaxpr, consts, carry)
-        x_inputs = set(inputs[consts + carry :])
-        places = {
-            atom: place
-            for place, atom in enumerate(outputs)
-            if place >= carry and type(atom) is not Literal
-        }
-        # Per residual, whether it is the same in all steps; and its variable, with its place among
-        # the results of the known scan where it is one of them.
-        self.same: list[bool] = []
-        self.residuals: list[tuple[Var, int | None]] = []
-        # What the known scan collects for the rest alone.
-        self.collected: list[Var] = []
-        for source in split.residuals:
-            var: Any = jaxpr.outvars[source] if source >= 0 else inputs[~source]
-            self.same.append(var not in varying)
-            if var not in varying or var in x_inputs:
-                self.residuals.append((var, None))
-                continue
-            if var not in places:
-                places[var] = len(outputs) + len(self.collected)
-                self.collected.append(var)
-            self.residuals.append((var, places[var]))
-        handed = [var for var, same in zip(self.residuals, self.same, strict=True) if same]
-        self.hoisted = live(fixed, [var for var, _ in handed])
-        done = {id(equation) for equation in self.hoisted}
-        results = [*outputs, *self.collected]
-        kept = live([e for e in (*fixed, *stepwise) if id(e) not in done], results)
-        read = {atom for e in kept for atom in e.invars if type(atom) is not Literal}
-        read.update(atom for atom in results if type(atom) is not Literal)
-        # What was computed before the loop and is read in it.
-        self.made = [var for e in self.hoisted for var in e.outvars if var in read]
-        effects = no_effects.union(*(equation.effects for equation in kept))
-        self.known = ClosedJaxpr(
-            Jaxpr((), [*self.made, *inputs], results, kept, effects, jaxpr.debug_info)
-        )
-
-
-def _by_step(
-    jaxpr: Jaxpr, consts: int, carry: int
-) -> tuple[list[Equation], list[Equation], set[Any]]:
-    """The equations that are the same in all steps, the others, and the variables that vary."""
-    fixed: list[Equation] = []
-    stepwise: list[Equation] = []
-    _, carried, xs = _parts(jaxpr.invars, consts, carry)
-    varying: set[Any] = set(xs)
-    varying.update(
-        var for var, out in zip(carried, jaxpr.outvars, strict=False) if var is not out
-    )
-    for equation in jaxpr.eqns:
-        flags = [type(atom) is not Literal and atom in varying for atom in equation.invars]
-        rule = rules.partial_eval.get(equation.primitive)
-        if equation.effects or (all(flags) and flags):
-            unknown_out: Sequence[bool] = [True] * len(equation.outvars)
-            stepwise.append(equation)
-        elif not any(flags):
-            fixed.append(equation)
-            continue
-        elif rule is None:
-            unknown_out = [True] * len(equation.outvars)
-            stepwise.append(equation)
-        else:
-            known, rest, unknown_out, _ = rule(flags, equation)
-            if all(unknown_out):
-                stepwise.append(equation)
-            else:
-                fixed += listed(known)
-                stepwise += listed(rest)
-        varying.update(_where(equation.outvars, unknown_out))
-    return fixed, stepwise, varying
-
-
 # ---- transposition -------------------------------------------------------------------------------
 
 
@@ -331,21 +129,21 @@ def _(cotangents, *operands, **params):
     program = params["jaxpr"]
     linear = tuple(map(is_linear, operands))
     depends = _depends(program.jaxpr, linear, params)
-    _, linear_carry, _ = _operand_parts(program.jaxpr.invars, params)
+    _, linear_carry, _ = operand_parts(program.jaxpr.invars, params)
     if not all(var in depends for var in linear_carry):
         return _transpose_rest(cotangents, operands, linear, params)
     cotangents = list(map(as_tangent, cotangents))
     given = tuple(None if type(c) is Zero else typeof(c) for c in cotangents)
-    step = _kept(
+    step = made_once(
         params, ("scan_transpose", linear, given), lambda: _transposed_step(params, linear, given)
     )
     reached_consts, reached_carry, reached_xs = step.facts
-    consts, carry, xs = _operand_parts(operands, params)
-    carry_cotangents, y_cotangents, _ = _parts(cotangents, len(carry), len(cotangents))
+    consts, carry, xs = operand_parts(operands, params)
+    carry_cotangents, y_cotangents, _ = parts(cotangents, len(carry), len(cotangents))
     sums = [zeros_of(_cotangent_aval(x)) for x, r in zip(consts, reached_consts, strict=True) if r]
     last, found_xs = step.run(
         [x for x in consts if not is_linear(x)],
-        [*sums, *map(instantiate, _where(carry_cotangents, reached_carry))],
+        [*sums, *map(instantiate, where(carry_cotangents, reached_carry))],
         [*[c for c in y_cotangents if type(c) is not Zero], *[x for x in xs if not is_linear(x)]],
         {**params, "reverse": not params["reverse"]},
     )
@@ -366,8 +164,8 @@ def _cotangent_aval(x: UndefinedPrimal) -> Any:
 
 def _depends(jaxpr: Jaxpr, linear: Flags, params: Params) -> set[Any]:
     """The variables of one step that depend on linear operands, over all steps."""
-    _, carried, _ = _operand_parts(jaxpr.invars, params)
-    depends = set(_where(jaxpr.invars, linear))
+    _, carried, _ = operand_parts(jaxpr.invars, params)
+    depends = set(where(jaxpr.invars, linear))
     while True:
         for equation in jaxpr.eqns:
             if not depends.isdisjoint(a for a in equation.invars if type(a) is not Literal):
@@ -385,8 +183,8 @@ def _depends(jaxpr: Jaxpr, linear: Flags, params: Params) -> set[Any]:
 def _transposed_step(params: Params, linear: Flags, given: Sequence[Any]) -> _Step:
     """The step of cotangents, backwards; its facts: which operands get one.
 
-    Its carry is the sum of the cotangents of each constant, and the cotangents of the carry. `given`
-    are the types of the cotangents of the results, None for those that are zero.
+    Its carry is the sum of the cotangents of each constant, and the cotangents of the carry.
+    `given` are the types of the cotangents of the results, None for those that are zero.
     """
     program, count = params["jaxpr"], params["num_carry"]
     jaxpr = _with_types_of_results(program.jaxpr, params)
@@ -394,8 +192,8 @@ def _transposed_step(params: Params, linear: Flags, given: Sequence[Any]) -> _St
     nonzero = tuple(aval is not None for aval in given)
     given_ys = nonzero[count:]
     reached = _reached(jaxpr, depends, nonzero, params)
-    consts, carry, xs = _operand_parts(jaxpr.invars, params)
-    linear_consts, _, linear_xs = _operand_parts(linear, params)
+    consts, carry, xs = operand_parts(jaxpr.invars, params)
+    linear_consts, _, linear_xs = operand_parts(linear, params)
     reached_consts, reached_carry = (
         tuple(var in reached for var in variables) for variables in (consts, carry)
     )
@@ -404,15 +202,15 @@ def _transposed_step(params: Params, linear: Flags, given: Sequence[Any]) -> _St
         for var, aval in zip(carry, given, strict=False)
     ]
     sections = [
-        [var.aval for var in _where_not(consts, linear_consts)],
-        [var.aval.to_tangent_aval() for var in _where(consts, reached_consts)],
-        _where(carry_avals, reached_carry),
+        [var.aval for var in where_not(consts, linear_consts)],
+        [var.aval.to_tangent_aval() for var in where(consts, reached_consts)],
+        where(carry_avals, reached_carry),
         [
             atom.aval.to_tangent_aval().update(weak_type=aval.weak_type)
             for atom, aval in zip(jaxpr.outvars[count:], given[count:], strict=True)
             if aval is not None
         ],
-        [var.aval for var in _where_not(xs, linear_xs)],
+        [var.aval for var in where_not(xs, linear_xs)],
     ]
     present: Flags = ()
 
@@ -432,16 +230,16 @@ def _transposed_step(params: Params, linear: Flags, given: Sequence[Any]) -> _St
             for atom, there in zip(jaxpr.outvars, (*reached_carry, *given_ys), strict=True)
         ]
         found = transpose_jaxpr(jaxpr, program.consts, inputs, cotangents)
-        of_consts, of_carry, of_xs = _operand_parts(found, params)
-        total = map(add_tangents, sums, _where(of_consts, reached_consts))
+        of_consts, of_carry, of_xs = operand_parts(found, params)
+        total = map(add_tangents, sums, where(of_consts, reached_consts))
         present = tuple(type(c) not in (Zero, type(None)) for c in of_xs)
         return [
             *total,
-            *map(instantiate, _where(of_carry, reached_carry)),
-            *_where(of_xs, present),
+            *map(instantiate, where(of_carry, reached_carry)),
+            *where(of_xs, present),
         ]
 
-    made = stage(backwards, [aval for section in sections for aval in section], jaxpr.debug_info)
+    made = stage(backwards, [aval for section in sections for aval in section], jaxpr.origin)
     smaller = made.jaxpr.replace(eqns=live(made.jaxpr.eqns, made.jaxpr.outvars))
     made = ClosedJaxpr(smaller, made.consts)
     return _Step(made, smaller.invars, smaller.outvars, (reached_consts, reached_carry, present))
@@ -452,7 +250,7 @@ def _with_types_of_results(jaxpr: Jaxpr, params: Params) -> Jaxpr:
 
     Cotangents come from the last step, and go through all.
     """
-    _, carried, _ = _operand_parts(jaxpr.invars, params)
+    _, carried, _ = operand_parts(jaxpr.invars, params)
     names: dict[Any, Var] = {
         var: Var(var.aval.strip_weak_type())
         for var, out in zip(carried, jaxpr.outvars, strict=False)
@@ -473,8 +271,8 @@ def _with_types_of_results(jaxpr: Jaxpr, params: Params) -> Jaxpr:
 
 def _reached(jaxpr: Jaxpr, depends: set[Any], nonzero: Flags, params: Params) -> set[Any]:
     """The variables of one step that cotangents come to, over all steps."""
-    _, carried, _ = _operand_parts(jaxpr.invars, params)
-    reached = {atom for atom in _where(jaxpr.outvars, nonzero) if type(atom) is not Literal}
+    _, carried, _ = operand_parts(jaxpr.invars, params)
+    reached = {atom for atom in where(jaxpr.outvars, nonzero) if type(atom) is not Literal}
     while True:
         for equation in reversed(jaxpr.eqns):
             if not reached.isdisjoint(equation.outvars):
@@ -526,14 +324,14 @@ def _transpose_rest(
 
 @rules.batch_with_axis(scan_p)
 def _(axis: AxisData, values, axes, **params):
-    consts, carry, xs = _operand_parts(values, params)
-    const_axes, carry_axes, x_axes = _operand_parts(axes, params)
+    consts, carry, xs = operand_parts(values, params)
+    const_axes, carry_axes, x_axes = operand_parts(axes, params)
     # One step sees `xs` without their first axis, which cannot be the batch's.
     xs = [move_axis(x, 0, 1) if a == 0 else x for x, a in zip(xs, x_axes, strict=True)]
     x_axes = tuple(None if a is None else max(a - 1, 0) for a in x_axes)
     flags = tuple(a is not None for a in carry_axes)
     key = ("scan_batch", axis, tuple(const_axes), flags, x_axes)
-    step = _kept(params, key, lambda: _batched_step(params, axis, const_axes, flags, x_axes))
+    step = made_once(params, key, lambda: _batched_step(params, axis, const_axes, flags, x_axes))
     batched, y_axes = step.facts
     carry = [
         to_front(x, a, axis.size) if b else x
@@ -569,13 +367,13 @@ def _(used, equation):
         return [False] * len(equation.invars), None
     params = equation.params
     used = tuple(used)
-    smaller, stays, needed = _kept(params, ("scan_dead", used), lambda: _smaller(params, used))
+    smaller, stays, needed = made_once(params, ("scan_dead", used), lambda: _smaller(params, used))
     if all(stays) and all(needed):
         return list(stays), equation
-    consts, carry, _ = _operand_parts(stays, params)
-    invars = _where(equation.invars, stays)
-    outvars = _where(equation.outvars, needed)
-    return list(stays), _scan(
+    consts, carry, _ = operand_parts(stays, params)
+    invars = where(equation.invars, stays)
+    outvars = where(equation.outvars, needed)
+    return list(stays), scan_equation(
         equation, smaller, invars, outvars, consts.count(True), carry.count(True)
     )
 
@@ -584,11 +382,11 @@ def _smaller(params: Params, used: Flags) -> tuple[ClosedJaxpr, Flags, Flags]:
     """The step of what is used; which operands it has, and which results."""
     program, count = params["jaxpr"], params["num_carry"]
     carry, ys = used[:count], used[count:]
-    consts, _, xs = _operand_parts(program.in_avals, params)
+    consts, _, xs = operand_parts(program.in_avals, params)
     while True:
         keep = (*[False] * len(consts), *carry, *[False] * len(xs))
         smaller, stays = dead_code_program(program, (*carry, *ys), keep)
-        found = _operand_parts(stays, params)[1]
+        found = operand_parts(stays, params)[1]
         if found == carry:
             return smaller, stays, (*carry, *ys)
         carry = found

@@ -7,8 +7,7 @@ the square of the depth. A fence is an optimization barrier on such a value, whi
 once and read. Only lowering knows of fences: they are in no jaxpr.
 """
 
-from collections.abc import Hashable, Iterable
-from itertools import repeat
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,13 +33,10 @@ from hlofront.primitives.slicing import slice_p, split_p, unstack_p
 
 # A value that is used more than once is stored where its kernel would read more values than this,
 MOST_READ = 16
-# or would compute this many operations in a row of which each reads one array alone: of those
-# XLA copies any number. (It stops by itself where they read several arrays that stay the same.)
+# or would compute more operations than this in a row, each on the result of the one before alone:
+# XLA copies any number of those. (It stops by itself where they read the same few arrays.) Of any
+# size: small values cost as much to compile as large ones, and a fence costs next to nothing.
 LONGEST_RUN = 32
-# and smaller values are not worth a kernel of their own.
-LEAST_BYTES = 4096
-# No value of fewer elements is of that size, whatever its dtype.
-_LEAST_ELEMENTS = LEAST_BYTES // 16
 
 # What XLA recomputes freely. It stores the results of all others that have several users: dots,
 # reductions, exp, division, gather, concatenate, loops. Found by compiling each of them.
@@ -59,8 +55,6 @@ _COPIED = frozenset(
 )
 # These too, but two slices of one stored array are two things to read.
 _SLICES = frozenset((slice_p, dynamic_slice_p, split_p, unstack_p))
-
-
 
 
 # Operations that XLA sees through, as it inlines calls, and the parameter with what they call.
@@ -97,7 +91,7 @@ class Fence(NamedTuple):
 
 
 class Fences:
-    """The fences of one module. Each program in it is looked at once, however often it is called."""
+    """The fences of one module. Each program in it is looked at once, whoever calls it."""
 
     __slots__ = ("_placed", "_programs")
 
@@ -129,27 +123,21 @@ class Fences:
         return found
 
 
-class _Unstored(NamedTuple):
-    """What is known of a value that XLA may compute anew wherever it is used."""
-
-    # The stored values that computing it reads, or _MANY.
-    reads: frozenset[Hashable]
-    # How many operations in a row, ending here, read one array alone; and that array.
-    run: int
-    start: Hashable
-    # Whether it is made of smaller values only, as a broadcast scalar is.
-    of_smaller: bool
-
+# What is known of a value that XLA may compute anew wherever it is used:
+# - the stored values that computing it reads, or _MANY;
+# - how many operations in a row, ending here, read one array alone; and that array;
+# - whether it is made of smaller values only, as a broadcast scalar is.
+_Unstored = tuple[frozenset[Hashable], int, Hashable, bool]
 
 # Stands for all sets of more than are counted.
 _MANY: frozenset[Hashable] = frozenset(("many", i) for i in range(MOST_READ + 1))
 
 
 def _stored(value: Hashable) -> _Unstored:
-    return _Unstored(frozenset((value,)), 0, value, False)
+    return frozenset((value,)), 0, value, False
 
 
-_CONSTANT = _Unstored(frozenset(), 0, None, True)
+_CONSTANT: _Unstored = (frozenset(), 0, None, True)
 
 
 class _Program:
@@ -168,41 +156,53 @@ class _Program:
             kind = kinds.get(equation.primitive)
             if kind is None:
                 continue
-            if kind == "call":
-                self._call(equation)
-                continue
-            elements = _elements(equation.outvars[0])
-            if elements < _LEAST_ELEMENTS:
-                continue
             if kind == "copied":
-                self._settle(equation.outvars[0], self._computed(equation, elements))
-                continue
-            sliced = self.unstored.get(equation.invars[0])
-            if sliced is not None:
-                for var in equation.outvars:
-                    self._settle(var, sliced)
+                self._copied(equation)
+            elif kind == "call":
+                self._call(equation)
+            else:
+                sliced = self.unstored.get(equation.invars[0])
+                if sliced is not None:
+                    for var in equation.outvars:
+                        self._settle(var, sliced)
 
-    def _computed(self, equation: Equation, elements: int) -> _Unstored:
-        """What is known of the result of an operation that XLA copies, of so many elements."""
+    def _copied(self, equation: Equation) -> None:
         unstored = self.unstored
+        result: Any = equation.outvars[0]
+        elements = result.aval.size
+        if type(elements) is not int:
+            return  # of sizes that are not known yet
         reads: frozenset[Hashable] = frozenset()
-        arrays: list[Any] = []
+        # The operands that are as large as the result.
+        array: Any = None
+        several = False
+        run, start = 0, None
+        atom: Any
         for atom in equation.invars:
             if type(atom) is Literal:
                 continue
-            known = unstored.get(atom) or _stored(atom)
-            reads = reads | known.reads if reads else known.reads
-            if not known.of_smaller and _elements(atom) >= elements and atom not in arrays:
-                arrays.append(atom)
+            known = unstored.get(atom)
+            if known is None:
+                reads = reads.union((atom,))
+                if atom is not array and atom.aval.size >= elements:
+                    several = array is not None
+                    array, run, start = atom, 0, atom
+            else:
+                reads = reads | known[0] if reads else known[0]
+                if atom is not array and not known[3] and atom.aval.size >= elements:
+                    several = array is not None
+                    array, run, start = atom, known[1], known[2]
+        if several or array is None:
+            run, start = 0, result
+        else:
+            run += 1
         if len(reads) > MOST_READ:
             reads = _MANY
-        result = equation.outvars[0]
-        if len(arrays) != 1:
-            return _Unstored(reads, 0, result, not arrays)
-        known = unstored.get(arrays[0])
-        if known is None:
-            return _Unstored(reads, 1, arrays[0], False)
-        return _Unstored(reads, known.run + 1, known.start, False)
+        known = reads, run, start, array is None
+        if (run > LONGEST_RUN or reads is _MANY) and self._is_worth_it(result):
+            self.fenced.add(result)
+        else:
+            unstored[result] = known
 
     def _call(self, equation: Equation) -> None:
         called = self._called(equation)
@@ -219,34 +219,30 @@ class _Program:
                 continue
             # What it reads, as seen from here.
             reads: set[Hashable] = set()
-            for value in known.reads:
+            for value in known[0]:
                 position = called.inputs.get(value)  # pyright: ignore[reportArgumentType]
                 if position is None:
                     reads.add((equation, value))
                 else:
-                    reads |= operands[position].reads
-            run, start = known.run, known.start
+                    reads |= operands[position][0]
+            run, start = known[1:3]
             position = called.inputs.get(start)  # pyright: ignore[reportArgumentType]
             if position is None:
                 start = (equation, start)
             else:
-                run, start = run + operands[position].run, operands[position].start
+                run, start = run + operands[position][1], operands[position][2]
             seen = _MANY if len(reads) > MOST_READ else frozenset(reads)
-            self._settle(var, _Unstored(seen, run, start, known.of_smaller))
+            self._settle(var, (seen, run, start, known[3]))
 
     def _settle(self, var: Var, known: _Unstored) -> None:
-        if (len(known.reads) > MOST_READ or known.run > LONGEST_RUN) and self._is_worth_it(var):
+        if (known[0] is _MANY or known[1] > LONGEST_RUN) and self._is_worth_it(var):
             self.fenced.add(var)
         else:
             self.unstored[var] = known
 
     def _is_worth_it(self, var: Var) -> bool:
         aval: Any = var.aval
-        return (
-            isinstance(aval.dtype, np.dtype)
-            and _elements(var) * aval.dtype.itemsize >= LEAST_BYTES
-            and self.uses().get(var, 0) > 1
-        )
+        return self.uses().get(var, 0) > 1 and isinstance(aval.dtype, np.dtype)
 
     def _called(self, equation: Equation) -> "_Program":
         return self._fences.program(equation.params[_CALLS[equation.primitive]].jaxpr)
@@ -257,7 +253,6 @@ class _Program:
             return self._uses
         uses: dict[Var, int] = {}
         for equation in live_equations(self._jaxpr):
-            counts: Iterable[int] = repeat(1)
             if equation.primitive in _CALLS:
                 called = self._called(equation)
                 inner = called.uses()
@@ -265,9 +260,14 @@ class _Program:
                     1 if _is_barred(equation, position) else inner.get(var, 0)
                     for var, position in called.inputs.items()
                 ]
-            for atom, count in zip(equation.invars, counts, strict=False):
-                if type(atom) is not Literal:
-                    uses[atom] = uses.get(atom, 0) + count
+                for atom, count in zip(equation.invars, counts, strict=True):
+                    if type(atom) is not Literal:
+                        uses[atom] = uses.get(atom, 0) + count
+            else:
+                # Once, however often it is an operand.
+                for atom in {*equation.invars}:
+                    if type(atom) is not Literal:
+                        uses[atom] = uses.get(atom, 0) + 1
         for atom in self._jaxpr.outvars:
             if type(atom) is not Literal:
                 uses[atom] = uses.get(atom, 0) + 1
@@ -285,12 +285,6 @@ class _Program:
             else:
                 found.append(self.unstored.get(atom))
         return found
-
-
-def _elements(atom: Atom) -> int:
-    """The number of elements of an array; 0 where it is not known yet."""
-    size: Any = atom.aval.size  # pyright: ignore[reportAttributeAccessIssue]
-    return size if type(size) is int else 0
 
 
 def _is_barred(equation: Equation, position: int) -> bool:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from hlofront.base.dtypes import float0
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import process
-from hlofront.primitives.derivatives import add_any_p
+from hlofront.primitives.derivatives import add_any_p, zeros_of
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, reshape, transpose
 
 
@@ -27,9 +28,11 @@ def to_front(x: Any, axis: int | None, size: int) -> Any:
 
 def with_new_axis(x: Any, size: int, axis: int = 0) -> Any:
     """x repeated `size` times along a new axis."""
-    shape = typeof(x).shape
-    kept = [i + (i >= axis) for i in range(len(shape))]
-    return broadcast_in_dim(x, (*shape[:axis], size, *shape[axis:]), kept)
+    aval = typeof(x)
+    shape = (*aval.shape[:axis], size, *aval.shape[axis:])
+    if aval.dtype == float0:
+        return zeros_of(aval.update(shape))
+    return broadcast_in_dim(x, shape, shifted(range(aval.ndim), axis))
 
 
 def shifted(axes: Sequence[int], new: int) -> tuple[int, ...]:

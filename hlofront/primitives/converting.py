@@ -78,6 +78,10 @@ def convert(operand: Any, new_dtype: Any, weak_type: bool) -> Any:
             np.exceptions.ComplexWarning,
             stacklevel=3,
         )
+    return _convert(operand, aval, new_dtype, weak_type)
+
+
+def _convert(operand: Any, aval: Any, new_dtype: Any, weak_type: bool) -> Any:
     if not aval.shape and not isinstance(operand, Tracer) and not is_eager():
         literal = _converted_scalar(operand, new_dtype, weak_type)
         if literal is not None:
@@ -125,11 +129,10 @@ def _(primals, tangents, **params):
 
 @transpose(convert_element_type_p)
 def _(cotangent, x, *, new_dtype, weak_type, sharding):
-    wanted = x.aval
-    if typeof(cotangent) == wanted:
+    aval, wanted = typeof(cotangent), x.aval
+    if aval == wanted:
         return [cotangent]
-    params = {"new_dtype": wanted.dtype, "weak_type": wanted.weak_type, "sharding": sharding}
-    return [process(convert_element_type_p, (cotangent,), params)]
+    return [_convert(cotangent, aval, wanted.dtype, wanted.weak_type)]
 
 
 batch_elementwise(convert_element_type_p)

@@ -285,6 +285,8 @@ def _sum_over(operand: Any, axes: tuple[int, ...]) -> Any:
 
 @rules.transpose(reduce_sum_p)
 def _(cotangent, operand, *, axes, out_sharding):
+    if not axes:
+        return [cotangent]
     shape = operand.aval.shape
     kept = tuple([axis for axis in range(len(shape)) if axis not in axes])
     return [broadcast_in_dim(cotangent, shape, kept)]

@@ -112,7 +112,7 @@ def _(cotangent, operand, *, start_indices, limit_indices, strides):
     ):
         end = start + step * (taken - 1) + 1 if taken else start
         rows.append((start, size - end, step - 1))
-    return [_pad_with_zeros(cotangent, rows)]
+    return [_pad_with_zeros(cotangent, rows, aval.weak_type)]
 
 
 @rules.batch(slice_p)
@@ -280,19 +280,26 @@ def _end_to_end(tangents: Sequence[Any], axis: int) -> Any:
     """Tangents end to end, some of which are a Zero: neighbours are merged, the outer ones pad."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     first, last = present[0], present[-1]
+    weak = _weak_zeros(tangents)
     parts: list[Any] = []
     for zero, group in itertools.groupby(tangents[first : last + 1], lambda x: type(x) is Zero):
         aval = typeof(tangents[first])
         if zero:
-            parts.append(zeros_of(aval.update(with_entry(aval.shape, axis, _extent(group, axis)))))
+            shape = with_entry(aval.shape, axis, _extent(group, axis))
+            parts.append(zeros_of(aval.update(shape, weak_type=weak)))
         else:
             parts += group
+    whole = concatenate(parts, axis) if len(parts) > 1 else parts[0]
     before, after = _extent(tangents[:first], axis), _extent(tangents[last + 1 :], axis)
-    return _pad_along(concatenate(parts, axis) if len(parts) > 1 else parts[0], axis, before, after)
+    return _pad_along(whole, axis, before, after, weak)
 
 
 def _extent(zeros: Iterable[Any], axis: int) -> int:
     return sum(zero.aval.shape[axis] for zero in zeros)
+
+
+def _weak_zeros(tangents: Sequence[Any]) -> bool:
+    return all(x.aval.weak_type for x in tangents if type(x) is Zero)
 
 
 stack_p = Primitive("stack")
@@ -357,12 +364,13 @@ def _(values, axes, *, axis):
 def _stacked(tangents: Sequence[Any], axis: int) -> Any:
     """Tangents side by side, some of which are a Zero."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
+    weak = _weak_zeros(tangents)
     if len(present) == 1 < len(tangents):
         (place,) = present
         member = expand_dims(tangents[place], (axis,))
-        return _pad_along(member, axis, place, len(tangents) - 1 - place)
+        return _pad_along(member, axis, place, len(tangents) - 1 - place, weak)
     if len(present) < len(tangents):
-        zeros = zeros_of(typeof(tangents[present[0]]))
+        zeros = zeros_of(typeof(tangents[present[0]]).update(weak_type=weak))
         tangents = [zeros if type(tangent) is Zero else tangent for tangent in tangents]
     return process(stack_p, tuple(tangents), {"axis": axis})
 
@@ -533,19 +541,19 @@ def _(primals, tangents, *, padding_config):
     return result, process(pad_p, operands, {"padding_config": padding_config})
 
 
-def _pad_with_zeros(operand: Any, rows: Any) -> Any:
-    """pad with zeros of the operand's type; the operand itself where nothing changes."""
+def _pad_with_zeros(operand: Any, rows: Any, weak: bool = True) -> Any:
+    """pad with zeros of the operand's dtype; the operand itself where nothing changes."""
     rows = tuple(rows)
     if not any(map(any, rows)):
         return operand
     aval = typeof(operand)
-    zero = scalar_of(0, aval.dtype, aval.weak_type)
+    zero = scalar_of(0, aval.dtype, aval.weak_type and weak)
     return process(pad_p, (operand, zero), {"padding_config": rows})
 
 
-def _pad_along(operand: Any, axis: int, before: int, after: int) -> Any:
+def _pad_along(operand: Any, axis: int, before: int, after: int, weak: bool) -> Any:
     nothing = ((0, 0, 0),) * typeof(operand).ndim
-    return _pad_with_zeros(operand, with_entry(nothing, axis, (before, after, 0)))
+    return _pad_with_zeros(operand, with_entry(nothing, axis, (before, after, 0)), weak)
 
 
 @rules.transpose(pad_p)

@@ -10,7 +10,7 @@ from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import constant_like, scalar_like
-from hlofront.primitives.derivatives import derivative, unknown_derivative
+from hlofront.primitives.derivatives import derivative, derivative_from_result, unknown_derivative
 from hlofront.primitives.elementwise import (
     add,
     div,
@@ -45,19 +45,19 @@ bessel_i1e_p, bessel_i1e = unary(
 )
 
 
-slope(erf_p, lambda result, x: _bell(x, 2 / math.sqrt(math.pi)))
-slope(erfc_p, lambda result, x: _bell(x, -2 / math.sqrt(math.pi)))
-slope(
+derivative(erf_p, lambda t, x: _scaled_bell(t, x, 2 / math.sqrt(math.pi)))
+derivative(erfc_p, lambda t, x: _scaled_bell(t, x, -2 / math.sqrt(math.pi)))
+derivative_from_result(
     erf_inv_p,
-    lambda result, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), exp(square(result))),
+    lambda t, result, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(result)))),
 )
 slope(lgamma_p, lambda result, x: digamma(x))
 slope(digamma_p, lambda result, x: polygamma(scalar_like(x, 1), x))
 slope(bessel_i0e_p, lambda result, x: sub(bessel_i1e(x), mul(sign(x), result)))
 
 
-def _bell(x, scale):
-    return mul(scalar_like(x, scale), exp(neg(square(x))))
+def _scaled_bell(t, x, scale):
+    return mul(scalar_like(x, scale), mul(t, exp(neg(square(x)))))
 
 
 def _slope_of_bessel_i1e(result, x):
@@ -170,25 +170,26 @@ unknown_derivative(
 
 
 def _by_differences(t, function, x):
-    """The tangent of a smooth function of x, of which no other derivative is known.
+    """The tangent of a smooth function of x > 0, of which no other derivative is known.
 
-    Differences of fourth order, the steps a fraction of x: as exact as the function's values let
-    them be, but for some four digits. Zero at zero, where there are no steps.
+    Differences of sixth order, the steps a fraction of x: as exact as the function's values let
+    them be, but for a digit or two. Zero at zero, where there are no steps.
     """
     aval = typeof(x)
-    # Half of the bits of narrow dtypes would be lost to rounding.
+    # Rounding would leave little of the digits of narrow dtypes.
     dtype = max(aval.dtype, np.dtype(np.float32), key=bit_width)
     x = convert(x, dtype, aval.weak_type)
-    fraction = 2.0 ** -(1 + finfo(dtype).nmant // 5)
+    fraction = 2.0 ** -(finfo(dtype).nmant // 5)
 
-    def at(steps):
-        return function(mul(x, scalar_like(x, 1 + steps * fraction)))
+    def difference(steps, weight):
+        above, below = (
+            function(mul(x, scalar_like(x, 1 + side * steps * fraction))) for side in (1, -1)
+        )
+        return mul(scalar_like(x, weight / (60 * fraction)), sub(above, below))
 
-    near, far = sub(at(1), at(-1)), sub(at(2), at(-2))
-    is_zero = eq(x, scalar_like(x, 0))
-    divisor = mul(select_n(is_zero, x, constant_like(x, 1)), scalar_like(x, 12 * fraction))
-    slope = div(sub(mul(scalar_like(x, 8), near), far), divisor)
-    return mul(t, convert(slope, aval.dtype, aval.weak_type))
+    change = add(add(difference(1, 45), difference(2, -9)), difference(3, 1))
+    divisor = select_n(eq(x, scalar_like(x, 0)), x, constant_like(x, 1))
+    return mul(t, convert(div(change, divisor), aval.dtype, aval.weak_type))
 
 
 def _in_precision_of(x, a):

@@ -311,7 +311,7 @@ def _(tangents, operand, *, select_prim, **windows):
             f"{tangents} and {operand}."
         )
     shape = window_output_shape("select_and_gather_add", operand.shape, Windows(**windows))
-    return ShapedArray(shape, operand.dtype)
+    return ShapedArray(shape, operand.dtype, tangents.weak_type and operand.weak_type)
 
 
 # ---- derivatives ---------------------------------------------------------------------------------

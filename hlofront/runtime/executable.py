@@ -9,6 +9,7 @@ from hlofront.core.aval import token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import compile as pjrt_compile
 from hlofront.primitives.barriers import Token
+from hlofront.runtime import nan_checks
 from hlofront.runtime.placement import on_device, put
 
 if TYPE_CHECKING:
@@ -36,12 +37,14 @@ class Executable:
         "committed",
         "const_args",
         "device",
+        "donates",
         "handlers",
         "host_calls",
         "kept",
         "kept_avals",
         "loaded",
         "module",
+        "name",
         "out_avals",
         "plain",
         "program",
@@ -52,12 +55,16 @@ class Executable:
     def __init__(
         self,
         program: ClosedJaxpr,
+        name: str,
         module: "Module",
         client: Any,
         device: Any,
         committed: bool,
         compiler_options: dict[str, Any] | None = None,
+        donates: bool = False,
     ):
+        self.name = name
+        self.donates = donates
         options = pjrt_compile.compile_options(
             [device], compiler_options, keep_barriers=module.fences is not None
         )
@@ -92,6 +99,13 @@ class Executable:
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Execute on flat arguments: arrays of any device, or values of the host."""
+        if not nan_checks.are_on():
+            return self._execute(args)
+        results = self._execute(args)
+        nan_checks.check(self.program, self.name, args, results, self.donates)
+        return results
+
+    def _execute(self, args: Sequence[Any]) -> list[Any]:
         if not self.plain:
             return self._run_with_tokens(args)
         buffers = list(self.const_args)
@@ -123,7 +137,8 @@ class Executable:
     def fast_path(self, out_tree: Any, argument_count: int) -> FastPath | None:
         """What lets jaxlib run the next call like this one without Python."""
         # C++ would neither hand tokens on nor keep those that others wait for.
-        if not self.plain:
+        # Nor would it look at results.
+        if not self.plain or nan_checks.are_on():
             return None
         sharding = self.sharding
         kept = set(self.kept)

@@ -10,6 +10,7 @@ from hlofront.base.events import timed
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.higher_order.jit_call import split_captured
 from hlofront.pjrt.compile import mlir_lock
+from hlofront.runtime import nan_checks
 from hlofront.runtime.executable import Executable
 from hlofront.transforms.arguments import ArgumentPlan
 
@@ -122,6 +123,8 @@ def executable_for(
 ) -> Executable:
     """The executable of a program for a device; compiled on first use, by one thread."""
     fences = wants_fences(device.platform) if fences is None else fences
+    if donated and nan_checks.are_on():
+        donated = ()  # It may have to run again on the same arguments.
     key = (device, committed, donated, keep_unused, compiler_options, fences)
     found = program.derived.get(key)
     if found is None:
@@ -133,7 +136,14 @@ def executable_for(
                 )
                 with timed(events.COMPILE, fun_name=name) as clock:
                     found = program.derived[key] = Executable(
-                        program, module, device.client, device, committed, dict(compiler_options)
+                        program,
+                        name,
+                        module,
+                        device.client,
+                        device,
+                        committed,
+                        dict(compiler_options),
+                        any(donated),
                     )
                 events.log_stage("Finished compiling %s in %.6f s", name, clock.seconds)
     return found

@@ -11,7 +11,10 @@ CORPORA = (
     "corpus_numpy",
     "corpus_indexing",
     "corpus_arrays",
+    "corpus_branches",
     "corpus_callbacks",
+    "corpus_custom",
+    "corpus_loops",
     "corpus_errors",
 )
 

@@ -86,6 +86,8 @@ class Sample:
         unlike_jax: str | None,
         ulps: int | None,
         not_smooth: str | None,
+        computes_in: str | None,
+        unlike_loop: str | None,
         refused: dict[str, "Refusal"],
         file: str,
     ):
@@ -97,6 +99,8 @@ class Sample:
         self.unlike_jax = unlike_jax
         self.ulps = ulps
         self.not_smooth = not_smooth
+        self.computes_in = computes_in
+        self.unlike_loop = unlike_loop
         self.refused = refused
         self.file = file
 
@@ -120,6 +124,8 @@ def sample(
     unlike_jax: str | None = None,
     ulps: int | None = None,
     not_smooth: str | None = None,
+    computes_in: str | None = None,
+    unlike_loop: str | None = None,
     not_differentiable: Refusal | None = None,
     not_transposed: Refusal | None = None,
     not_twice: Refusal | None = None,
@@ -135,6 +141,8 @@ def sample(
       unlike_jax: why values differ from jax's, where they should.
       ulps: how many units in the last place results may be off, where that is more than usual.
       not_smooth: why numerical differences say nothing of the derivative: ties, steps.
+      computes_in: the dtype that says how far derivatives may be off, where digits are lost inside.
+      unlike_loop: why `vmap` gives other values, and maybe shapes, than a loop, as jax's does.
       not_differentiable: what `jvp` raises, where it refuses as jax does: the class, and words of
         the message.
       not_transposed: what `vjp` raises, where `jvp` does not refuse.
@@ -156,7 +164,8 @@ def sample(
     }
     ALL.append(
         Sample(
-            *(function, operands, params, reference, name[:150], unlike_jax, ulps, not_smooth),
+            *(function, operands, params, reference, name[:150], unlike_jax, ulps),
+            *(not_smooth, computes_in, unlike_loop),
             {what: refusal for what, refusal in refused.items() if refusal},
             file,
         )

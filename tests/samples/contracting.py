@@ -93,9 +93,14 @@ for precision in (
     "BF16_BF16_F32_X3",
     lax.DotAlgorithmPreset.BF16_BF16_F32_X6,
 ):
-    sample(lax.dot_general, f32[2, 3], f32[3, 2], MATRICES, precision, reference=summed, ulps=300)
-sample(lax.dot_general, f32[2, 3], f32[3, 2], MATRICES, "F16_F16_F16")
-sample(lax.dot_general, f16[2, 3], f16[3, 2], MATRICES, "BF16_BF16_F32")
+    sample(
+        *(lax.dot_general, f32[2, 3], f32[3, 2], MATRICES, precision),
+        reference=summed,
+        ulps=300,
+        computes_in="float32" if "F32" in str(precision) else None,
+    )
+sample(lax.dot_general, f32[2, 3], f32[3, 2], MATRICES, "F16_F16_F16", computes_in="float16")
+sample(lax.dot_general, f16[2, 3], f16[3, 2], MATRICES, "BF16_BF16_F32", computes_in="bfloat16")
 sample(lax.dot_general, bf16[2, 3], bf16[3, 2], MATRICES, "F64_F64_F64")
 
 for lhs, rhs in ((f32[2, 3], f32[3, 4]), (f32[3], f32[3]), (f32[3], f32[3, 2]), (i8[2, 3], i8[3])):
@@ -141,6 +146,16 @@ sample(ragged, f32[3, 4], f32[3, 5], sizes(1, 2), (SUMMED, [0], []))
 sample(ragged, f32[3, 4, 5], f32[3, 5, 2], sizes(1, 2), ((((2,), (1,)), ((0,), (0,))), [0], []))
 sample(ragged, f32[2, 3, 4], f32[2, 2, 4, 5], sizes(1, 2), (BATCHED, [1], [1]))
 sample(ragged, f32[2, 3, 4], f32[2, 2, 4, 5], sizes([1, 2], [0, 3]), (BATCHED, [1], [1]))
+FREE = (((2,), (1,)), ((), ()))
+sample(ragged, f32[6, 3, 4], f32[2, 4, 5], sizes(1, 2), (FREE, [1], [0]))
+sample(ragged, f32[2, 3, 4], f32[2, 4, 5], sizes([1, 2], [3, 0]), (FREE, [1], [0]))
+TWO = (((0, 2), (2, 1)), ((), ()))
+sample(ragged, f32[4, 3, 6], f32[5, 6, 4, 2], sizes(1, 2), (TWO, [1], [3]))
+sample(ragged, f32[6, 3, 4], f32[5, 6, 3], sizes(1, 2), ((((1,), (2,)), ((0,), (1,))), [1], []))
+SUMMED_APART = (((1,), (2,)), ((0,), (1,)))
+sample(ragged, f32[2, 3, 4], f32[5, 2, 3], sizes([1, 2], [2, 0]), (SUMMED_APART, [1], []))
+SUMMED_TWO = (((0, 1), (2, 1)), ((), ()))
+sample(ragged, f32[2, 3, 4], f32[5, 3, 2], sizes([1, 2], [2, 0]), (SUMMED_TWO, [1], []))
 
 F8, E8 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu
 BLOCKS = np.exp2(np.arange(24).reshape(2, 3, 4) % 5 - 2)
@@ -164,4 +179,7 @@ sample(
     *(BLOCKS[:, :, :2].astype(E8), BLOCKS.swapaxes(1, 2)[:, :2].astype(E8)),
     reference=rescaled,
 )
-sample(unscaled_dot_of, BLOCKS[0].astype(F8), BLOCKS[1].T.astype(F8))
+sample(
+    *(unscaled_dot_of, BLOCKS[0].astype(F8), BLOCKS[1].T.astype(F8)),
+    computes_in="bfloat16",
+)

@@ -47,6 +47,7 @@ for spec, dtype in (
 for scalar, dtype in ((2.5, "float32"), (2, "float32"), (True, "int32"), (3, "bfloat16"), (2, int)):
     sample(lax.convert_element_type, scalar, dtype)
 
+BITS = "a bit pattern is no smooth function of a number"
 for spec, dtype in (
     (f32[2, 3], np.int32),
     (i32[2, 3], np.float32),
@@ -59,25 +60,32 @@ for spec, dtype in (
     reference = None
     if np.dtype(spec.dtype).itemsize == np.dtype(dtype).itemsize:
         reference = lambda x, dtype: x.view(dtype)
-    sample(lax.bitcast_convert_type, spec, dtype, reference=reference)
+    sample(lax.bitcast_convert_type, spec, dtype, reference=reference, not_smooth=BITS)
 sample(lax.bitcast_convert_type, i8[3].between(-128, 127), "int4")
 sample(lax.bitcast_convert_type, i4[3, 2].between(-8, 7), "int8")
 sample(lax.bitcast_convert_type, i4[3].between(-8, 7), "uint4")
 sample(lax.bitcast_convert_type, b1[3], "bool")
-sample(lax.bitcast_convert_type, c64[3], "complex64")
+sample(lax.bitcast_convert_type, c64[3], "complex64", not_smooth=BITS)
 sample(lax.bitcast_convert_type, 1.0, "int32")
 
 VALUES = np.float32([1e30, -1e30, 1.2345678, nan, inf, 1e-40, 3e-8, 65504, 65520])
 half = lambda x, *bits: x.astype(np.float16).astype(np.float32)
 for bits in ((5, 10), (8, 7), (1, 0), (20, 30), (4, 3)):
     sample(lax.reduce_precision, VALUES, *bits, name=f"reduce_precision(values, {bits})")
-sample(lax.reduce_precision, f32[2, 3], 8, 23, reference=lambda x, *bits: x)
-sample(lax.reduce_precision, f32[2, 3], exponent_bits=5, mantissa_bits=10)
-sample(lax.reduce_precision, bf16[3], 5, 3)
+sample(
+    lax.reduce_precision, f32[2, 3], 8, 23, reference=lambda x, *bits: x, computes_in="float32"
+)
+sample(
+    *(lax.reduce_precision, f32[2, 3]),
+    exponent_bits=5,
+    mantissa_bits=10,
+    computes_in="float16",
+)
+sample(lax.reduce_precision, bf16[3], 5, 3, computes_in="float8_e4m3fn")
 sample(lax.reduce_precision, 1.2345, 5, 3)
 
 sample(lax.copy_p.bind, f32[2, 3], reference=lambda x: x, name="copy(f32[2,3])")
 sample(lax.copy_p.bind, 1.5, reference=lambda x: x, name="copy(1.5)")
-sample(lax.stop_gradient, f32[2, 3], reference=lambda x: x)
+sample(lax.stop_gradient, f32[2, 3], reference=lambda x: x, not_smooth="it is to be constant")
 sample(lax.stage, i32[2], reference=lambda x: x)
 sample(lax.stage, 2.0, reference=lambda x: np.float32(x))

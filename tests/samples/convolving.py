@@ -69,6 +69,17 @@ for lhs, rhs, strides, padding, params in (
     (f32[2, 6, 5], f32[4, 3, 2], (1,), "SAME", {"feature_group_count": 2}),
     (f32[2, 3, 5], f32[6, 1, 2], (1,), "SAME", {"feature_group_count": 3}),
     (f32[4, 3, 5], f32[4, 3, 2], (1,), "SAME", {"batch_group_count": 2}),
+    (
+        *(f32[5, 2, 6, 4], f32[2, 4, 2, 3], (2, 1), ((1, 1), (2, 0))),
+        {"dimension_numbers": ("HNWC", "IOHW", "CWNH"), "feature_group_count": 2,
+         "rhs_dilation": (2, 1)},
+    ),
+    (
+        *(f32[5, 4, 6, 3], f32[3, 4, 2, 3], (2, 1), ((1, 1), (2, 0))),
+        {"dimension_numbers": ("HNWC", "IOHW", "CWNH"), "batch_group_count": 2,
+         "lhs_dilation": (2, 1)},
+    ),
+    (f32[2, 3, 7], f32[4, 3, 2], (5,), "VALID", {}),
     (f32[2, 3, 5], f32[4, 3, 2], (1,), "SAME", {"precision": "highest"}),
     (f32[2, 3, 5], f32[4, 3, 2], (1,), "SAME", {"precision": ("high", "default")}),
     (f32[2, 3, 3, 4, 5], f32[4, 3, 2, 2, 1], (1, 2, 1), "SAME", {}),

@@ -39,7 +39,13 @@ for function, reference in (
     ):
         sample(function, operand, *rest, reference=reference)
     long = np.float32(np.linspace(0.99, 1.01, 1000))
-    sample(function, long, reference=reference, ulps=300, name=f"{function.__name__}(long)")
+    sample(
+        *(function, long),
+        reference=reference,
+        ulps=300,
+        name=f"{function.__name__}(long)",
+        not_smooth="elements so close that they change places",
+    )
 sample(lax.cumsum, f32[2, 3], axis=1, reverse=True, reference=along(np.cumsum))
 for operand, *rest in (
     (f32[5],),

@@ -113,11 +113,21 @@ for function, reference in (
     sample(function, EDGES, reference=reference, name=f"{function.__name__}(edges)")
     sample(function, INTEGERS, reference=reference, name=f"{function.__name__}(integers)")
     sample(function, bf16[2, 2], reference=wide(reference))
-    sample(function, c64[3], reference=wide(reference))
+    constant = "jax holds the sign of a complex number for constant"
+    sample(
+        *(function, c64[3]),
+        reference=wide(reference),
+        not_smooth=constant if function is lax.sign else None,
+    )
     if function is not lax.abs:
         sample(function, u8[4].between(0, 9), reference=reference)
         sample(function, i4[4].between(-7, 7), reference=reference)
-sample(lax.sign, np.complex64([0, 3 - 4j]), reference=np.sign, name="sign(complex zero)")
+sample(
+    *(lax.sign, np.complex64([0, 3 - 4j])),
+    reference=np.sign,
+    name="sign(complex zero)",
+    not_smooth=constant,
+)
 sample(lax.abs, 0 - 2j, reference=np.abs)
 
 for y in (-3, -1, 0, 1, 2, 7):
@@ -125,6 +135,8 @@ for y in (-3, -1, 0, 1, 2, 7):
     sample(lax.integer_pow, EDGES, y, reference=wide(power), name=f"integer_pow(edges, {y})")
 for y in (0, 1, 5):
     sample(lax.integer_pow, i16[2, 3], y, reference=np.power)
+    sample(lax.integer_pow, f32[3].between(0.5, 2), y, reference=np.power)
+sample(lax.integer_pow, f32[3].between(0.5, 2), -3, reference=lambda x, y: x ** float(y))
 sample(lax.integer_pow, c64[3], -2, reference=lambda x, y: x**-2.0)
 sample(lax.integer_pow, 3, 4, reference=np.power)
 sample(lax.reciprocal, EDGES, reference=np.reciprocal, name="reciprocal(edges)")
@@ -240,5 +252,8 @@ sample(lax.clamp, i32[2, 3], i32[2, 3], i32[2, 3].between(3, 5), reference=clip)
 sample(lax.clamp, u8[()].between(1, 2), u8[4].between(0, 9), u8[4].between(4, 5), reference=clip)
 sample(lax.clamp, False, b1[3], True, reference=lambda low, x, high: x)
 sample(lax.clamp, bf16[0], bf16[0], bf16[0], reference=clip)
-sample(lax.clamp, np.complex64(0), c64[3], np.complex64(1 + 1j))
+sample(
+    *(lax.clamp, np.complex64(0), c64[3], np.complex64(1 + 1j)),
+    not_differentiable=(TypeError, "gt does not accept dtype complex128"),
+)
 sample(lax.clamp, 0, 5, 3, reference=clip)

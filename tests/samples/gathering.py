@@ -24,11 +24,15 @@ ROWS = G((1,), (0,), (0,))
 ELEMENTS = G((), (0,), (0,))
 CORNERS = G((1, 3), (), (1, 0))
 PAIRED = G((1,), (), (1,), (0,), (0,))
+WITHIN = G((0, 2), (1,), (1,))
+CROSSED = G((0,), (), (1,), (0, 2), (1, 0))
 for mode in (None, "clip", "fill"):
     beyond = 0 if mode is None else 2
     named(f32[3, 5], i32[4, 1].between(-beyond, 2 + beyond), ROWS, (1, 5), mode=mode)
     named(f32[3, 5], i32[2, 2, 2].between(-beyond, 1 + beyond), CORNERS, (2, 3), mode=mode)
     named(i32[3, 5], i32[3, 1].between(-beyond, 3 + beyond), PAIRED, (1, 2), mode=mode)
+    named(f32[2, 5, 3], i32[4, 1].between(-beyond, 4 + beyond), WITHIN, (2, 1, 3), mode=mode)
+    named(f32[2, 5, 3], i32[3, 2, 1].between(-beyond, 3 + beyond), CROSSED, (1, 2, 1), mode=mode)
 for mode in ("clip", "fill"):
     named(i32[200], i8[9, 1].between(-3, 127), ELEMENTS, (1,), mode=mode)
     named(i32[200], u8[9, 1].between(190, 255), ELEMENTS, (1,), mode=mode)

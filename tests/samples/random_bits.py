@@ -6,12 +6,13 @@ from hlofront import lax
 from tests.samples import sample
 
 KEY = np.arange(4, dtype=np.uint32)
+OTHERS = "from several keys it draws other bits than from each"
 for shape in ((2, 3), (), (0, 3), 5):
-    sample(lax.rng_bit_generator, KEY, shape)
+    sample(lax.rng_bit_generator, KEY, shape, unlike_loop=OTHERS)
 for dtype in ("uint8", "uint16", "uint32"):
-    sample(lax.rng_bit_generator, KEY, (3,), dtype)
+    sample(lax.rng_bit_generator, KEY, (3,), dtype, unlike_loop=OTHERS)
 for algorithm in lax.RandomAlgorithm:
-    sample(lax.rng_bit_generator, KEY, (3,), algorithm=algorithm)
+    sample(lax.rng_bit_generator, KEY, (3,), algorithm=algorithm, unlike_loop=OTHERS)
 
 
 def rng_uniform_shape(a, b, shape):
@@ -27,4 +28,6 @@ for dtype in ("float32", "bfloat16", "int32"):
             *(rng_uniform_shape, low, high, shape),
             name=f"rng_uniform({dtype}, {shape})",
             reference=lambda a, b, shape: np.ones(shape, bool),
+            not_differentiable=(NotImplementedError, "rng_uniform"),
+            not_batched=(NotImplementedError, "rng_uniform"),
         )

@@ -9,6 +9,8 @@ from tests.samples import b1, bf16, c64, f16, f32, f64, i8, i32, sample, u8, u32
 from tests.samples._windows import scattered
 
 S = lax.ScatterDimensionNumbers
+NOT_UNIQUE = (NotImplementedError, "unique_indices=True")
+NO_PROGRAM = (NotImplementedError, "scatter_apply")
 
 
 def named(function, operand, indices, updates, numbers, reference, **params):
@@ -17,9 +19,10 @@ def named(function, operand, indices, updates, numbers, reference, **params):
     options = "".join(f", {key}={value}" for key, value in params.items())
     shown = f"{operand}, {shape}, {updates}, {'.'.join(map(str, numbers))}{options}"
     name = f"{function.__name__}({shown})"
+    refused = function is lax.scatter_mul and not params.get("unique_indices")
     sample(
         function, operand, indices, updates, dimension_numbers=numbers, name=name,
-        reference=reference, **params,
+        reference=reference, not_differentiable=NOT_UNIQUE if refused else None, **params,
     )  # fmt: skip
 
 
@@ -27,7 +30,11 @@ ROWS = S((1,), (0,), (0,))
 ELEMENTS = S((), (0,), (0,))
 CORNERS = S((0, 2), (), (1, 0))
 PAIRED = S((1,), (), (1,), (0,), (0,))
+PLACES = S((), (0, 1), (0, 1))
+WITHIN = S((0, 2), (1,), (1,))
+CROSSED = S((0,), (), (1,), (0, 2), (1, 0))
 ONCE = np.int32([[2], [0]])
+AGAIN = np.int32([[2], [0], [2], [9]])
 put, add = scattered(lambda old, new: new), scattered(np.add)
 for function, reference in (
     (lax.scatter, put),
@@ -38,6 +45,12 @@ for function, reference in (
     (lax.scatter_max, scattered(np.maximum)),
 ):
     named(function, f32[3, 5], ONCE, f32[2, 5], ROWS, reference)
+    named(function, f32[3, 5], ONCE, f32[2, 5], ROWS, reference, unique_indices=True)
+    named(function, f32[3, 5], AGAIN, f32[4, 5], ROWS, reference)
+    named(function, f32[3, 5], AGAIN, f32[4, 3], ROWS, reference, mode="clip")
+    named(function, f32[3, 5], i32[2, 3, 2].between(0, 2), f32[2, 3], PLACES, reference)
+    named(function, f32[2, 5, 3], ONCE, f32[2, 2, 3], WITHIN, reference)
+    named(function, f32[2, 5, 3], i32[3, 2, 1].between(0, 3), f32[2, 3, 2], CROSSED, reference)
     named(function, u8[3, 5], ONCE, u8[2, 3], ROWS, reference)
     named(function, bf16[3, 5], ONCE, bf16[2, 5], ROWS, reference)
     if function is not lax.scatter:
@@ -82,9 +95,10 @@ def applied(x, indices, func, dimension_numbers, update_shape, mode=None):
 
 sample(
     lax.scatter_apply, f32[3, 5], ONCE, func=lax.sin, dimension_numbers=ROWS, update_shape=(2, 5),
-    reference=applied, name="scatter_apply(once)",
+    reference=applied, name="scatter_apply(once)", not_differentiable=NO_PROGRAM,
 )  # fmt: skip
 sample(
     lax.scatter_apply, f32[3, 5], i32[9, 1], func=lax.sin, dimension_numbers=ROWS,
     update_shape=(9, 2), mode="clip", reference=applied, name="scatter_apply(often)",
+    not_differentiable=NO_PROGRAM,
 )  # fmt: skip

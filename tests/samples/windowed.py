@@ -32,8 +32,19 @@ PLACES = (
     ((2, 2), None, ((-1, 1), (2, -1))),
     ((2, 3), (1, 2), "SAME", None, (2, 1)),
 )
+FORWARD_ONLY = (ValueError, "cannot be differentiated in reverse mode")
+NO_HOLES = (NotImplementedError, "window dilation")
 for (function, (_, start)), place in itertools.product(FUNCTIONS.items(), PLACES):
-    sample(reduce_window, f32[4, 6], start, function, *place, reference=reference)
+    refusal = None
+    if function == "mul":
+        refusal = FORWARD_ONLY
+    elif function != "add" and len(place) == 5:
+        refusal = NO_HOLES
+    sample(
+        *(reduce_window, f32[4, 6], start, function, *place),
+        reference=reference,
+        not_transposed=refusal,
+    )
 for operand, *place in (
     (f32[5], (2,)),
     (f32[2, 3, 4], (1, 2, 2), (1, 1, 2)),
@@ -53,7 +64,7 @@ sample(
 sample(reduce_window, b1[2, 6], False, "max", (1, 3), None, "SAME", reference=reference)
 sample(reduce_window, c64[6], -np.inf, "max", (3,))
 sample(reduce_window, c64[6], np.inf, "min", (3,), (2,), "SAME")
-sample(reduce_window, f32[4, 6], 2.0, "add", (2, 2))
+sample(reduce_window, f32[4, 6], 2.0, "add", (2, 2), not_transposed=FORWARD_ONLY)
 
 
 def norms(x):
@@ -69,10 +80,16 @@ def windows_of_pairs(x, y):
 
 
 # With one element per window, and otherwise zeros, the order of combining is of no account.
-sample(norms, np.float32([[0, 3, 0, 2, 0, 0]]), reference=lambda x: np.float32([[9, 4]]))
-sample(windows_of_pairs, f32[3, 4], i32[3, 4], reference=lambda x, y: [
-    reference(x, 0.0, "add", (2, 2)), reference(y, -9, "max", (2, 2))
-])  # fmt: skip
+sample(
+    *(norms, np.float32([[0, 3, 0, 2, 0, 0]])),
+    reference=lambda x: np.float32([[9, 4]]),
+    not_transposed=FORWARD_ONLY,
+)
+sample(
+    windows_of_pairs, f32[3, 4], i32[3, 4],
+    reference=lambda x, y: [reference(x, 0.0, "add", (2, 2)), reference(y, -9, "max", (2, 2))],
+    not_transposed=FORWARD_ONLY,
+)  # fmt: skip
 
 
 # ---- what follows the extreme element of a window ------------------------------------------------
@@ -111,7 +128,11 @@ def scattered(source, x, which, size, strides, padding):
 
 for which in ("ge_p", "le_p"):
     for place in PLACES[:1] + PLACES[3:]:
-        sample(gather_extremes, f32[4, 6], f32[4, 6], which, *place, reference=gathered)
+        sample(
+            *(gather_extremes, f32[4, 6], f32[4, 6], which, *place),
+            reference=gathered,
+            not_transposed=NO_HOLES if len(place) == 5 else None,
+        )
     for shape, *place in (
         ((3, 4), (2, 3), (1, 1), ((0, 0), (0, 0))),
         ((4, 3), (2, 3), (1, 2), ((0, 1), (0, 1))),
@@ -133,5 +154,9 @@ def scatter_products(source, x, start):
 
 
 PEAKS = np.float32([1, 5, 2, 0])
-sample(scatter_products, np.float32([3, 4]), PEAKS, np.float32(2),
-       reference=lambda *_: np.float32([2, 6, 8, 2]))  # fmt: skip
+sample(
+    scatter_products, np.float32([3, 4]), PEAKS, np.float32(2),
+    reference=lambda *_: np.float32([2, 6, 8, 2]),
+    not_differentiable=(NotImplementedError, "select_and_scatter"),
+    not_batched=(NotImplementedError, "select_and_scatter"),
+)  # fmt: skip
