@@ -73,6 +73,7 @@ from hlofront.runtime.assembling import (
 from hlofront.runtime.assembling import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
 )
+from hlofront.runtime.forward_backward import fwd_and_bwd as fwd_and_bwd
 from hlofront.runtime.jit import jit as jit
 from hlofront.runtime.shards import Shard as Shard
 from hlofront.runtime.transfer import block_until_ready as block_until_ready

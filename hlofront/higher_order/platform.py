@@ -1,6 +1,6 @@
 """platform_dependent: code per platform. composite: an operation with a name and its meaning."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -28,11 +28,28 @@ def _(*, platforms):
     return ShapedArray((), np.dtype(np.int32))
 
 
+def number_for(platform: str, platforms: Sequence[tuple[str, ...] | None]) -> int:
+    """Which branch is for a platform: the one that names it, or the one for all others.
+
+    Raises:
+      NotImplementedError: if there is none.
+    """
+    for number, names in enumerate(platforms):
+        if names is None or platform in names:
+            return number
+    named = ", ".join(name for names in platforms for name in names or ())
+    raise NotImplementedError(  # the class that JAX raises
+        f"platform_dependent has no branch for the platform {platform!r}, for which the program is "
+        f"compiled: it has some for {named}. Give a `default` for all others."
+    )
+
+
 @boundary
 def platform_dependent(*args, default=None, **per_platform):
     """Call the function that is for the platform that the program is compiled for.
 
-    All functions are traced, and one is compiled.
+    Where a program is traced all functions are traced, and one is compiled; elsewhere the one for
+    the platform of the default device is called.
 
     Args:
       args: trees of arrays.
@@ -76,8 +93,10 @@ def platform_dependent(*args, default=None, **per_platform):
         "the default" if for_ is None else f"the function for {', '.join(for_)}"
         for for_ in platforms
     ]
-    branches = Branches("platform_dependent", chosen, names, args)
     index = platform_index_p.bind(platforms=tuple(platforms))
+    if not isinstance(index, Tracer):
+        return chosen[int(index)](*args)
+    branches = Branches("platform_dependent", chosen, names, args)
     order = range(len(chosen))
     return branches.bind(index, order, branches_platforms=tuple(platforms))
 
@@ -124,7 +143,7 @@ def _(cotangents, *operands, name, **_):
 def _(axis, values, axes, *, name, **_):
     if any(a is not None for a in axes):
         raise NotImplementedError(  # the class that JAX raises
-            f"Batching rule for 'composite' not implemented: nothing says what {name!r} is for many "
+            f"Batching rule for 'composite' not implemented: nothing says what {name!r} is of many "
             "examples. Use custom_batching.custom_vmap around it, or lax.map in the place of vmap."
         )
 
@@ -165,7 +184,9 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0):
         kinds = tuple([tuple(map(type, leaves)) for _, leaves, _ in attributes])
         key = ("composite", args_tree, avals, attributes, kinds)
         written = written_once(
-            decomposition, key, lambda: written_down(decomposition, "composite", args_tree, avals, kwargs)
+            decomposition,
+            key,
+            lambda: written_down(decomposition, "composite", args_tree, avals, kwargs),
         )
         if any(isinstance(const, Tracer) for const in written.consts):
             raise errors.UnexpectedTracerError(

@@ -322,7 +322,7 @@ def _write_down(
                 continue
         break
     check_carry(
-        "scan body function", lambda: carry_name(f), init_tree, carry_avals, carry_tree, returned
+        "scan body function", lambda: carry_name(step), init_tree, carry_avals, carry_tree, returned
     )
     refuse_effects("scan", program.effects)
     return Body(program, len(returned), out_tree, promoted)

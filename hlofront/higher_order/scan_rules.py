@@ -194,8 +194,11 @@ def _transposed_step(params: Params, linear: Flags, given: Sequence[Any]) -> _St
     reached = _reached(jaxpr, depends, nonzero, params)
     consts, carry, xs = operand_parts(jaxpr.invars, params)
     linear_consts, _, linear_xs = operand_parts(linear, params)
-    reached_consts, reached_carry = (
-        tuple(var in reached for var in variables) for variables in (consts, carry)
+    reached_consts = tuple(var in reached for var in consts)
+    # A cotangent of the last carry matters even if the first step's carry gets none.
+    reached_carry = tuple(
+        var in reached or (there and type(out) is not Literal and out in depends)
+        for var, out, there in zip(carry, jaxpr.outvars, nonzero, strict=False)
     )
     carry_avals = [
         var.aval.to_tangent_aval() if aval is None else aval

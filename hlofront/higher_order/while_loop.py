@@ -1,6 +1,5 @@
 """while_loop and fori_loop: a body that is run again while a condition on its carry holds."""
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,8 +21,8 @@ from hlofront.higher_order.bodies import (
     refuse_effects,
     written_once,
 )
-from hlofront.higher_order.cond import as_array, with_shared_constants, write_down
-from hlofront.higher_order.scan import scan
+from hlofront.higher_order.cond import as_array, with_shared_constants, write_down, written_down
+from hlofront.higher_order.scan import loop
 from hlofront.primitives.comparing import lt
 from hlofront.primitives.converting import convert
 from hlofront.primitives.elementwise import add
@@ -100,34 +99,49 @@ def while_loop(cond_fun, body_fun, init_val):
             "lax.while_loop: body_fun and cond_fun arguments should be callable; got "
             f"{source.shortened(repr(cond_fun))} and {source.shortened(repr(body_fun))}."
         )
+    return _repeat(cond_fun, body_fun, None, init_val)
+
+
+def _repeat(
+    cond_fun: Callable[..., Any],
+    function: Callable[..., Any],
+    as_body: Callable[[Any], Callable[..., Any]] | None,
+    init_val: Any,
+) -> Any:
+    """A loop of the body that `as_body` makes of a user's function; None for the function itself.
+
+    What is traced is remembered for the function and `as_body`, which is one of this module's.
+    """
     if _disable_jit.value:
+        body = function if as_body is None else as_body(function)
         try:
             carry = tree.tree_map(as_array, init_val)
             while cond_fun(carry):
-                carry = body_fun(carry)
+                carry = body(carry)
             return carry
         except errors.ConcretizationTypeError:
             # It depends on a traced value how often: it can only be written down.
             pass
     first, structure = tree.tree_flatten(init_val)
-    loop = _loop(cond_fun, body_fun, structure, tuple([typeof(x) for x in first]))
-    if loop.carry_avals is not None:
+    avals = tuple([typeof(x) for x in first])
+    repeated = _loop(cond_fun, function, as_body, structure, avals)
+    if repeated.carry_avals is not None:
         first = [
             convert(x, aval.dtype, aval.weak_type) if aval is not typeof(x) else x
-            for x, aval in zip(first, loop.carry_avals, strict=True)
+            for x, aval in zip(first, repeated.carry_avals, strict=True)
         ]
     results = while_p.bind(
-        *loop.cond_consts,
-        *[first[i] for i in loop.invariant],
-        *loop.body_consts,
-        *[first[i] for i in loop.varying],
-        cond_jaxpr=loop.condition,
-        body_jaxpr=loop.body,
-        cond_nconsts=len(loop.cond_consts),
-        body_nconsts=len(loop.invariant) + len(loop.body_consts),
+        *repeated.cond_consts,
+        *[first[i] for i in repeated.invariant],
+        *repeated.body_consts,
+        *[first[i] for i in repeated.varying],
+        cond_jaxpr=repeated.condition,
+        body_jaxpr=repeated.body,
+        cond_nconsts=len(repeated.cond_consts),
+        body_nconsts=len(repeated.invariant) + len(repeated.body_consts),
     )
     carry = list(first)
-    for place, result in zip(loop.varying, results, strict=True):
+    for place, result in zip(repeated.varying, results, strict=True):
         carry[place] = result
     return structure.unflatten(carry)
 
@@ -178,13 +192,19 @@ class _Loop:
 
 
 def _loop(
-    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], structure: Any, avals: Any
+    cond_fun: Callable[..., Any],
+    function: Callable[..., Any],
+    as_body: Callable[[Any], Callable[..., Any]] | None,
+    structure: Any,
+    avals: tuple[Any, ...],
 ) -> _Loop:
     args_tree = tree.treedef_tuple([structure])
     condition = write_down(cond_fun, "while_cond", args_tree, avals)
     _check_condition(condition)
     written = written_once(
-        body_fun, ("while", args_tree, avals), lambda: _Body(body_fun, structure, avals)
+        function,
+        ("while", as_body, args_tree, avals),
+        lambda: _Body(function, as_body, structure, avals),
     )
     carry_avals = written.carry_avals
     if carry_avals is not None:
@@ -195,9 +215,12 @@ def _loop(
     found = loops.get(condition.program)
     if found is None:
         refuse_effects("while", condition.program.effects | written.program.effects)
-        if len(loops) >= _MOST_LOOPS:
-            loops.pop(next(iter(loops)))
-        found = loops[condition.program] = _Loop(condition.program, written.program, carry_avals)
+        found = _Loop(condition.program, written.program, carry_avals)
+        # Traced values may not outlive their function.
+        if not any(isinstance(const, Tracer) for const in condition.consts):
+            if len(loops) >= _MOST_LOOPS:
+                loops.pop(next(iter(loops)))
+            loops[condition.program] = found
     return found
 
 
@@ -210,19 +233,25 @@ class _Body:
 
     __slots__ = ("carry_avals", "consts", "loops", "program")
 
-    def __init__(self, body_fun: Callable[..., Any], structure: Any, avals: tuple[Any, ...]):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        as_body: Callable[[Any], Callable[..., Any]] | None,
+        structure: Any,
+        avals: tuple[Any, ...],
+    ):
         args_tree = tree.treedef_tuple([structure])
-        written = write_down(body_fun, "while_body", args_tree, avals)
+        body = function if as_body is None else as_body(function)
+        written = written_down(body, "while_body", args_tree, avals)
         self.carry_avals = None
         if written.out_tree == structure:
             promoted = promoted_carry(avals, written.program.out_avals)
             if promoted is not None:
                 self.carry_avals = avals = tuple(promoted)
-                written = write_down(body_fun, "while_body", args_tree, avals)
+                written = written_down(body, "while_body", args_tree, avals)
         returned = written.program.out_avals
-        name = carry_name(body_fun)
         what = "while_loop body function"
-        check_carry(what, name, structure, avals, written.out_tree, returned)
+        check_carry(what, lambda: carry_name(body), structure, avals, written.out_tree, returned)
         self.program = written.program
         self.consts = written.consts
         self.loops: dict[Any, _Loop] = {}
@@ -288,7 +317,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
             f"{source.shortened(repr(body_fun))}."
         )
     first, last = _known(lower), _known(upper)
-    lower, upper = _of_one_dtype(lower, upper)
+    dtype = _dtype_of_both(lower, upper)
     if first is not None and last is not None:
         steps = max(last - first, 0)
         # Raises OverflowError where the number has no room in its dtype.
@@ -296,27 +325,30 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         if not steps and _disable_jit.value:
             return init_val
         unroll = 1 if unroll is None or unroll is False else unroll
-        body = _with_counter(body_fun)
-        (_, carry), _ = scan(body, (first, init_val), None, steps, unroll=unroll)
+        (_, carry), _ = loop(body_fun, _counting, (first, init_val), None, steps, False, unroll)
         return carry
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known: give "
             "them as integers of Python."
         )
-    _, _, carry = while_loop(_before_end, _with_bounds(body_fun), (lower, upper, init_val))
+    if dtype is not None:
+        lower, upper = convert(lower, dtype, False), convert(upper, dtype, False)
+    _, _, carry = _repeat(_before_end, body_fun, _bounded, (lower, upper, init_val))
     return carry
 
 
-def _of_one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """The bounds in one dtype: an int of Python takes that of the other where it is signed."""
-    avals: Any = typeof(lower), typeof(upper)
-    first, second = avals
+def _dtype_of_both(lower: Any, upper: Any) -> Any:
+    """The dtype that the bounds are to be converted to; None where both have one already.
+
+    An int of Python takes the dtype of the other where that is signed.
+    """
+    first: Any = typeof(lower)
+    second: Any = typeof(upper)
     if first.dtype == second.dtype:
-        return lower, upper
+        return None
     if first.dtype.kind == second.dtype.kind == "i" and first.weak_type != second.weak_type:
-        dtype = second.dtype if first.weak_type else first.dtype
-        return convert(lower, dtype, False), convert(upper, dtype, False)
+        return second.dtype if first.weak_type else first.dtype
     raise TypeError(
         "lower and upper arguments to fori_loop must have equal types, got "
         f"{first.dtype.name} and {second.dtype.name}: convert one of them, as in "
@@ -333,48 +365,24 @@ def _known(bound: Any) -> int | None:
     return None if bound is None else int(bound)
 
 
-# What makes a step of the loop of a function of the number and the carry. A function has the same
-# one each time, so that the loop is written down once; it goes when the function does.
-_counting: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
-_bounded: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
-
-
-def _with_counter(body_fun: Callable[..., Any]) -> Callable[..., Any]:
+def _counting(body_fun: Callable[..., Any]) -> Callable[..., Any]:
     """The step of a scan over as many steps as there are numbers."""
 
-    def make(body: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-        def scanned(loop_carry, _):
-            i, x = loop_carry
-            return (_next(i), body()(i, x)), None
+    def step(loop_carry, _):
+        i, x = loop_carry
+        return (_next(i), body_fun(i, x)), None
 
-        return scanned
-
-    return _kept(_counting, body_fun, make)
+    return step
 
 
-def _with_bounds(body_fun: Callable[..., Any]) -> Callable[..., Any]:
+def _bounded(body_fun: Callable[..., Any]) -> Callable[..., Any]:
     """The body of a loop that carries the number and where it ends."""
 
-    def make(body: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-        def looped(loop_carry):
-            i, upper, x = loop_carry
-            return _next(i), upper, body()(i, x)
+    def body(loop_carry):
+        i, upper, x = loop_carry
+        return _next(i), upper, body_fun(i, x)
 
-        return looped
-
-    return _kept(_bounded, body_fun, make)
-
-
-def _kept(table: Any, function: Any, make: Callable[[Any], Any]) -> Any:
-    """`make` of something that gives the function, once per function."""
-    try:
-        found = table.get(function)
-        if found is None:
-            # The table holds what is made, which so must not hold the function.
-            found = table[function] = make(weakref.ref(function))
-    except TypeError:  # It cannot be hashed or referred to weakly.
-        return make(lambda: function)
-    return found
+    return body
 
 
 def _before_end(loop_carry: Any) -> Any:

@@ -46,9 +46,7 @@ def _with_unread(program: ClosedJaxpr, avals: Sequence[Any]) -> ClosedJaxpr:
 
     def make() -> ClosedJaxpr:
         jaxpr = program.jaxpr
-        return ClosedJaxpr(
-            jaxpr.replace(invars=[*jaxpr.invars, *map(Var, avals)]), program.consts
-        )
+        return ClosedJaxpr(jaxpr.replace(invars=[*jaxpr.invars, *map(Var, avals)]), program.consts)
 
     return _kept(program, ("unread inputs", tuple(avals)), make) if avals else program
 
@@ -69,7 +67,9 @@ def _(primals, tangents, **params):
             break
         moving = present
     made = _kept(
-        made, ("constants first", len(consts), consts), lambda: _constants_first(made, consts, moving)
+        made,
+        ("constants first", len(consts), consts),
+        lambda: _constants_first(made, consts, moving),
     )
     avals = [aval.to_tangent_aval() for aval in _where(body.out_avals, moving)]
     given = _where(const_tangents, consts)
@@ -143,7 +143,8 @@ def _(unknown, equation):
     if any(found.carry):
         # The whole loop again, as each of its steps needs what is known of that step.
         outvars = [
-            var if u else Var(var.aval) for var, u in zip(equation.outvars, found.carry, strict=True)
+            var if u else Var(var.aval)
+            for var, u in zip(equation.outvars, found.carry, strict=True)
         ]
         again = {**params, "cond_jaxpr": found.again[0], "body_jaxpr": found.again[1]}
         rest = _equation(equation, equation.invars, outvars, again)

@@ -12,7 +12,7 @@ from hlofront.core.effects import no_effects, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.higher_order.cond import cond_p
-from hlofront.higher_order.platform import platform_index_p
+from hlofront.higher_order.platform import number_for, platform_index_p
 from hlofront.higher_order.while_loop import split, while_p
 from hlofront.lowering.builder import PRUNED, Builder, Value
 from hlofront.lowering.reducing import emit_reduce
@@ -30,7 +30,7 @@ def _run(program: ClosedJaxpr, args: Sequence[Value], build: Builder) -> list[Va
 @lower(cond_p)
 def _(build, index, *operands, branches, branches_platforms=None):
     if branches_platforms is not None:
-        branches = [branches[chosen_for(build.module.platform, branches_platforms)]]
+        branches = [branches[number_for(build.module.platform, branches_platforms)]]
     if len(branches) == 1:
         return _run(branches[0], operands, build)
     effects = no_effects.union(*[branch.effects for branch in branches])
@@ -38,21 +38,9 @@ def _(build, index, *operands, branches, branches_platforms=None):
     return build.case(index, regions, build.avals_out, effects)
 
 
-def chosen_for(platform: str, platforms: Sequence[tuple[str, ...] | None]) -> int:
-    """Which branch is for a platform: the one that names it, or the one for all others."""
-    for number, names in enumerate(platforms):
-        if names is None or platform in names:
-            return number
-    named = ", ".join(name for names in platforms for name in names or ())
-    raise NotImplementedError(  # the class that JAX raises
-        f"platform_dependent has no branch for the platform {platform!r}, for which the program is "
-        f"compiled: it has some for {named or 'none'}. Give a `default` for all others."
-    )
-
-
 @lower(platform_index_p)
 def _(build, *, platforms):
-    return build.constant(chosen_for(build.module.platform, platforms), np.int32)
+    return build.constant(number_for(build.module.platform, platforms), np.int32)
 
 
 # ---- while ---------------------------------------------------------------------------------------

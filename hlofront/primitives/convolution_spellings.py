@@ -118,10 +118,12 @@ def _transposed_pads(extent: int, stride: int, padding: str) -> tuple[int, int]:
 
 
 def _transposed_kernel(rhs: Any, spec: Sequence[int]) -> Any:
-    for axis in spec[2:]:
-        rhs = rev(rhs, (axis,))
     order = list(range(len(spec)))
     order[spec[0]], order[spec[1]] = spec[1], spec[0]
+    if isinstance(rhs, np.ndarray):  # a constant: nothing for the program to do
+        return np.flip(rhs, spec[2:]).transpose(order)
+    for axis in spec[2:]:
+        rhs = rev(rhs, (axis,))
     return transpose(rhs, order)
 
 

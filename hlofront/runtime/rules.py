@@ -8,6 +8,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import run
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.jit_call import jit_p
+from hlofront.higher_order.platform import number_for, platform_index_p
 from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.runtime.placement import choose_device
@@ -25,6 +26,10 @@ def _(*args, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, **_
     return executable.run(args)
 
 
+# One program may be run in the company of ever new ones: as a branch of cond, or a body of while.
+_MOST_KEPT = 64
+
+
 def run_by_itself(primitive: Primitive, parameter: str) -> None:
     """Run an operation that holds programs as a program of it alone, compiled once.
 
@@ -36,11 +41,14 @@ def run_by_itself(primitive: Primitive, parameter: str) -> None:
         if not isinstance(holder, ClosedJaxpr):
             holder = holder[0]
         avals = tuple(map(typeof, args))
-        key = ("alone", primitive, avals, *params.items())
-        program = holder.derived.get(key)
+        kept: dict[Any, ClosedJaxpr] = holder.derived.setdefault("alone", {})
+        key = (primitive, avals, *params.items())
+        program = kept.get(key)
         if program is None:
             program = stage(lambda *xs: primitive.bind(*xs, **params), avals)
-            holder.derived[key] = program
+            if len(kept) >= _MOST_KEPT:
+                kept.pop(next(iter(kept)))
+            kept[key] = program
         device, committed = choose_device(args)
         return executable_for(program, primitive.name, device, committed).run(args)
 
@@ -51,3 +59,9 @@ def run_by_itself(primitive: Primitive, parameter: str) -> None:
 run_by_itself(scan_p, "jaxpr")
 run_by_itself(cond_p, "branches")
 run_by_itself(while_p, "body_jaxpr")
+
+
+@run(platform_index_p)
+def _(*, platforms):
+    device, _ = choose_device(())
+    return number_for(device.platform, platforms)

@@ -39,6 +39,7 @@ class FlatCall:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         results = self.fun(*self.in_tree.unflatten(leaves))
+        arrays: list[Any] = []
         if self.has_aux:
             if not isinstance(results, tuple | list) or len(results) != 2:
                 raise TypeError(
@@ -47,6 +48,7 @@ class FlatCall:
                 )
             results, aux = results
             self.aux = tree.tree_flatten(aux)
+            arrays = [x for x in self.aux[0] if is_value(x)]
         outputs, self.out_tree = tree.tree_flatten(results)
         for i, x in enumerate(outputs):
             if not is_value(x):
@@ -56,7 +58,7 @@ class FlatCall:
                     f"{' at output component ' + path if path else ''}, which is not a valid JAX "
                     "type"
                 )
-        return [*outputs, *self.aux[0]] if self.has_aux else outputs
+        return [*outputs, *arrays] if self.has_aux else outputs
 
     def split(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
         """The result and the auxiliary output, from flat ones."""
@@ -64,7 +66,11 @@ class FlatCall:
         outputs = list(map(as_array, outputs))
         if not self.has_aux:
             return self.out_tree.unflatten(outputs), None
-        return self.out_tree.unflatten(outputs[:count]), self.aux[1].unflatten(outputs[count:])
+        # What is no array in the auxiliary data is handed through.
+        leaves, aux_tree = self.aux
+        arrays = iter(outputs[count:])
+        aux = aux_tree.unflatten([next(arrays) if is_value(x) else x for x in leaves])
+        return self.out_tree.unflatten(outputs[:count]), aux
 
 
 def check_callable(fun: Any) -> None:

@@ -51,6 +51,8 @@ def check(ours, theirs, tolerance=None, instead=None):
                 f"{mode}: raised {found['error'][0]}; the reference gives "
                 f"{_brief(wanted)}\n{found['traceback']}"
             )
+        elif "count" in wanted:
+            check_count(mode, found, wanted)
         elif "text" in wanted:
             check_text(mode, found["text"], wanted["text"])
         else:
@@ -76,6 +78,13 @@ def check_text(mode, found, wanted):
             wanted.splitlines(), found.splitlines(), "reference", "hlofront", lineterm="", n=4
         )
         raise AssertionError(f"{mode}: the text differs\n" + "\n".join(lines))
+
+
+def check_count(mode, found, wanted):
+    assert found["count"] <= wanted["count"], (
+        f"{mode}: {found['count']} equations, the reference has {wanted['count']}\n"
+        f"{found['text']}\nthe reference:\n{wanted['text']}"
+    )
 
 
 def check_values(mode, found, wanted, tolerance):

@@ -37,7 +37,9 @@ def branches(corpus, jax, jnp, lax):
         "array": np.array(1.5),
     }.items():
         corpus.add(f"cond_of_{name}", lambda x, p=pred: lax.cond(p, jnp.sin, jnp.cos, x), x)
-        corpus.add(f"cond_of_argument_{name}", lambda x, p: lax.cond(p, lax.sin, lax.cos, x), x, pred)
+        corpus.add(
+            f"cond_of_argument_{name}", lambda x, p: lax.cond(p, lax.sin, lax.cos, x), x, pred
+        )
 
     @corpus.program(x, y)
     def operands_of_each_branch(x, y):
@@ -251,15 +253,22 @@ def ranges(corpus, jnp, lax):
         "lower_strong": (np.int32(1), 5),
         "float": (0.0, 3.0),
     }.items():
-        corpus.add(f"range_of_arguments_{name}", lambda x, a, b: lax.fori_loop(a, b, add, x), x, *bounds)
-        corpus.add(f"range_to_argument_{name}", lambda x, b, a=bounds[0]: lax.fori_loop(a, b, add, x), x, bounds[1])
+        corpus.add(
+            f"range_of_arguments_{name}", lambda x, a, b: lax.fori_loop(a, b, add, x), x, *bounds
+        )
+        corpus.add(
+            f"range_to_argument_{name}",
+            lambda x, b, a=bounds[0]: lax.fori_loop(a, b, add, x),
+            x,
+            bounds[1],
+        )
 
     @corpus.program(x, 3)
     def range_with_a_tree(x, n):
         def step(i, s):
             return {"sum": s["sum"] + s["x"] * i, "x": s["x"]}
 
-        first = {"sum": jnp.zeros(3), "x": x}
+        first = {"sum": jnp.zeros(3), "x": jnp.asarray(x)}
         return lax.fori_loop(0, n, step, first), lax.fori_loop(0, 3, step, first)
 
     @corpus.program(x)
@@ -389,7 +398,9 @@ def batches(corpus, jax, jnp, lax):
     modes = ("value", "jit")
 
     def branching(p, x, y):
-        return lax.cond(p, lambda x, y: (jnp.sin(x), y, x.sum()), lambda x, y: (x, y * 2, 1.0), x, y)
+        return lax.cond(
+            p, lambda x, y: (jnp.sin(x), y, x.sum()), lambda x, y: (x, y * 2, 1.0), x, y
+        )
 
     for name, axes in {
         "all": (0, 0, 0),

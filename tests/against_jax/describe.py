@@ -24,7 +24,7 @@ class Program:
     function: Callable[..., Any]
     args: tuple[Any, ...]
     # Any of: jaxpr (the text of make_jaxpr), value (called as it is), jit (called under jit),
-    # repr (its result printed), shape (eval_shape).
+    # repr (its result printed), shape (eval_shape), equations (how many its jaxpr has).
     modes: tuple[str, ...]
     x64: bool = False
     # Relative and absolute tolerance, where the dtype's own are too tight.
@@ -123,6 +123,10 @@ def _look(mode: str, program: Program, jax: Any) -> dict[str, Any]:
             if mode == "jaxpr":
                 made = jax.make_jaxpr(function, static_argnums=program.static_argnums)
                 return {"text": _addresses.sub("", str(made(*args, **kwargs)))}
+            if mode == "equations":
+                made = jax.make_jaxpr(function, static_argnums=program.static_argnums)
+                jaxpr = made(*args, **kwargs)
+                return {"count": count_equations(jaxpr.jaxpr), "text": str(jaxpr)}
             if mode == "repr":
                 return {"text": repr(function(*args, **kwargs))}
             if mode == "jit":
@@ -142,6 +146,26 @@ def _look(mode: str, program: Program, jax: Any) -> dict[str, Any]:
             "message": str(error),
             "traceback": traceback.format_exc(),
         }
+
+
+def count_equations(jaxpr: Any) -> int:
+    """How many equations a jaxpr has, with those of the programs that they hold."""
+    return sum(
+        1 + sum(map(count_equations, _programs_in(equation.params.values())))
+        for equation in jaxpr.eqns
+    )
+
+
+def _programs_in(values: Any) -> list[Any]:
+    found = []
+    for value in values:
+        if isinstance(value, tuple | list):
+            found += _programs_in(value)
+        elif hasattr(value, "jaxpr"):  # one with its constants
+            found.append(value.jaxpr)
+        elif hasattr(value, "eqns"):
+            found.append(value)
+    return found
 
 
 _addresses = re.compile(r" at 0x[0-9a-f]+")

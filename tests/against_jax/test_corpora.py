@@ -15,7 +15,10 @@ CORPORA = (
     "corpus_callbacks",
     "corpus_custom",
     "corpus_loops",
+    "corpus_derivatives",
+    "corpus_batching",
     "corpus_errors",
+    "corpus_transform_errors",
 )
 
 

@@ -252,10 +252,11 @@ def test_second_order(file, place):
         second_orders(file, batch)[place]
     )
     points = at_points(file, batch_with(file, place, "jvp"), "seconds")[place]
-    before, after = result(points[2])[1], result(points[1])[1]
+    values, before, after = result(points[0])[0], result(points[2])[1], result(points[1])[1]
     if not SAMPLES[file][place].not_smooth:
         moving = [i for i, tangent in enumerate(before) if tangent is not None]
-        assert_differences(*([x[i] for i in moving] for x in (before, after)), forward_forward, one)
+        values, before, after = ([x[i] for i in moving] for x in (values, before, after))
+        assert_differences(values, before, after, forward_forward, one)
     directions = [d for d in one.directions if d is not None]
     seconds = [s for s in one.seconds if s is not None]
     wanted = dot([c for c in one.cotangents if c is not None], forward_forward)
