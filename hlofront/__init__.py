@@ -104,6 +104,7 @@ __getattr__, __dir__ = _lazy(
     __name__,
     (
         *("core", "debug", "dlpack", "dtypes", "errors", "experimental", "lax", "memory", "numpy"),
+        *("ad_checkpoint", "custom_batching", "custom_derivatives", "interpreters", "test_util"),
         *("stages", "tree", "tree_util"),
     ),
     {

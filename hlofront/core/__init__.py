@@ -1,1 +1,41 @@
 """The language of programs: values, jaxprs, primitives, rules. The public `hlofront.core`."""
+
+from hlofront.base.lazy import lazy as _lazy
+
+# Each name, with the module that defines it: loaded when the name is first asked for.
+__getattr__, __dir__ = _lazy(
+    __name__,
+    (),
+    {
+        "AbstractToken": "hlofront.core.aval",
+        "AbstractValue": "hlofront.core.aval",
+        "Atom": "hlofront.core.jaxpr",
+        "ClosedJaxpr": "hlofront.core.jaxpr",
+        "DebugInfo": "hlofront.core.jaxpr",
+        "DropVar": "hlofront.core.jaxpr",
+        "Effect": "hlofront.core.effects",
+        "Effects": "hlofront.core.effects",
+        "Equation": "hlofront.core.jaxpr",
+        "Jaxpr": "hlofront.core.jaxpr",
+        "JaxprTypeError": "hlofront.core.check",
+        "Literal": "hlofront.core.jaxpr",
+        "ParamDict": "hlofront.core.jaxpr",
+        "Primitive": "hlofront.core.primitive",
+        "ShapedArray": "hlofront.core.aval",
+        "Trace": "hlofront.core.trace",
+        "Tracer": "hlofront.core.trace",
+        "Value": "hlofront.core.jaxpr",
+        "Var": "hlofront.core.jaxpr",
+        "check_jaxpr": "hlofront.core.check",
+        "current_trace": "hlofront.core.trace",
+        "ensure_compile_time_eval": "hlofront.core.compile_time",
+        "eval_context": "hlofront.core.compile_time",
+        "eval_jaxpr": "hlofront.core.evaluate",
+        "jaxpr_as_fun": "hlofront.core.evaluate",
+        "max_dim": "hlofront.core.dimensions",
+        "min_dim": "hlofront.core.dimensions",
+        "no_effects": "hlofront.core.effects",
+        "subjaxprs": "hlofront.core.jaxpr",
+        "typeof": "hlofront.core.aval",
+    },
+)

@@ -125,3 +125,13 @@ def check_nonnegative(name: str, what: str, values: tuple[int, ...]) -> None:
     for value in values:
         if value < 0:
             raise TypeError(f"{name} {what} must have every element be nonnegative, got {values}.")
+
+
+def max_dim(d1: Any, d2: Any) -> Any:
+    """The greater of two sizes."""
+    return max(d1, d2)
+
+
+def min_dim(d1: Any, d2: Any) -> Any:
+    """The lesser of two sizes."""
+    return min(d1, d2)

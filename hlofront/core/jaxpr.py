@@ -56,6 +56,9 @@ class Literal:
 
 
 Atom = Var | Literal
+# What a program runs on, and what the parameters of an equation are.
+Value = Any
+ParamDict = dict[str, Any]
 Names = tuple[str, ...] | Callable[[], tuple[str, ...]] | None
 
 

@@ -67,3 +67,8 @@ show = RuleTable("show", "hlofront/core/print.py", "(equation, context) -> its t
 simplify = RuleTable(
     "simplify", "hlofront/higher_order", "(used outputs, equation) -> used inputs, equation"
 )
+
+
+def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
+    """The transpose rule of a primitive; NoRuleError if it has none."""
+    return transpose[p]

@@ -134,9 +134,8 @@ def _(cotangents, *operands, **params):
         return _transpose_rest(cotangents, operands, linear, params)
     cotangents = list(map(as_tangent, cotangents))
     given = tuple(None if type(c) is Zero else typeof(c) for c in cotangents)
-    step = made_once(
-        params, ("scan_transpose", linear, given), lambda: _transposed_step(params, linear, given)
-    )
+    key = ("scan_transpose", linear, given, not params["length"])
+    step = made_once(params, key, lambda: _transposed_step(params, linear, given))
     reached_consts, reached_carry, reached_xs = step.facts
     consts, carry, xs = operand_parts(operands, params)
     carry_cotangents, y_cotangents, _ = parts(cotangents, len(carry), len(cotangents))
@@ -195,9 +194,10 @@ def _transposed_step(params: Params, linear: Flags, given: Sequence[Any]) -> _St
     consts, carry, xs = operand_parts(jaxpr.invars, params)
     linear_consts, _, linear_xs = operand_parts(linear, params)
     reached_consts = tuple(var in reached for var in consts)
-    # A cotangent of the last carry matters even if the first step's carry gets none.
+    # What comes to the last carry matters even where nothing comes from a step to the one before.
+    no_steps = not params["length"]
     reached_carry = tuple(
-        var in reached or (there and type(out) is not Literal and out in depends)
+        var in reached or (there and (no_steps or (type(out) is not Literal and out in depends)))
         for var, out, there in zip(carry, jaxpr.outvars, nonzero, strict=False)
     )
     carry_avals = [

@@ -124,7 +124,7 @@ class Fences:
 
 
 # What is known of a value that XLA may compute anew wherever it is used:
-# - the stored values that computing it reads, or _MANY;
+# - the stored values that computing it reads, or _MANY; scalars are read for nothing;
 # - how many operations in a row, ending here, read one array alone; and that array;
 # - whether it is made of smaller values only, as a broadcast scalar is.
 _Unstored = tuple[frozenset[Hashable], int, Hashable, bool]
@@ -132,9 +132,6 @@ _Unstored = tuple[frozenset[Hashable], int, Hashable, bool]
 # Stands for all sets of more than are counted.
 _MANY: frozenset[Hashable] = frozenset(("many", i) for i in range(MOST_READ + 1))
 
-
-def _stored(value: Hashable) -> _Unstored:
-    return frozenset((value,)), 0, value, False
 
 
 _CONSTANT: _Unstored = (frozenset(), 0, None, True)
@@ -183,8 +180,10 @@ class _Program:
                 continue
             known = unstored.get(atom)
             if known is None:
-                reads = reads.union((atom,))
-                if atom is not array and atom.aval.size >= elements:
+                size = atom.aval.size
+                if size != 1:
+                    reads = reads.union((atom,))
+                if size >= elements and atom is not array:
                     several = array is not None
                     array, run, start = atom, 0, atom
             else:
@@ -211,9 +210,9 @@ class _Program:
             if type(atom) is Literal:
                 operands.append(_CONSTANT)
             elif _is_barred(equation, position):
-                operands.append(_stored((equation, position)))
+                operands.append(_stored((equation, position), atom))
             else:
-                operands.append(self.unstored.get(atom) or _stored(atom))
+                operands.append(self.unstored.get(atom) or _stored(atom, atom))
         for var, known in zip(equation.outvars, called.outputs(), strict=True):
             if known is None:
                 continue
@@ -281,10 +280,16 @@ class _Program:
             if type(atom) is Literal:
                 found.append(_CONSTANT)
             elif atom in self.inputs:
-                found.append(_stored(atom))
+                found.append((frozenset((atom,)), 0, atom, False))
             else:
                 found.append(self.unstored.get(atom))
         return found
+
+
+def _stored(value: Hashable, var: Var) -> _Unstored:
+    """What is known of a stored value of the type of this one."""
+    size: Any = var.aval.size  # pyright: ignore[reportAttributeAccessIssue]
+    return frozenset(() if size == 1 else (value,)), 0, value, False
 
 
 def _is_barred(equation: Equation, position: int) -> bool:

@@ -50,6 +50,7 @@ class _Loop:
         self.reverse = reverse
 
     def emit(self, build: Builder, unroll: int) -> list[Value]:
+        self.unrolled = unroll > 1
         trips = self.length // unroll
         looped = trips * unroll if trips > 1 else 0
         carry, ys = list(self.carry), [None] * len(self.y_avals)
@@ -72,7 +73,11 @@ class _Loop:
         def goes_on(inner: Builder, index: Value, *_: Value) -> Value:
             return inner.compare("LT", index, inner.constant(looped, np.int32), _INDEX)
 
+        # What the operations of a step are named by.
+        prefix = build.scoped(build.equation.name_stack if build.equation else ())
+
         def body(inner: Builder, index: Value, *values: Value) -> list[Value]:
+            inner.prefix = f"{prefix}/while/body"
             row = index
             if self.reverse:
                 last = inner.constant(self.length - unroll, np.int32)
@@ -109,7 +114,7 @@ class _Loop:
             ]
             args = [*self.consts, *carry, *step]
             program = self.program
-            if count > 1 and len(program.eqns) > _FEW:
+            if self.unrolled and len(program.eqns) > _FEW:
                 results = build.call(program, "step", args)
             else:
                 results = build.inline(program.jaxpr, program.consts, args)
@@ -126,7 +131,7 @@ class _Loop:
         return carry, updated
 
 
-# A program of more equations than this is a function where it stands several times.
+# A step of more equations than this is a function where it stands several times.
 _FEW = 4
 
 

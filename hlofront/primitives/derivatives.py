@@ -148,6 +148,34 @@ def linear_in_first(primitive: Primitive) -> None:
     _register(rules.jvp, primitive, rule)
 
 
+def linear_by_cotangent(primitive: Primitive, transpose_rule: Rule) -> None:
+    """As `linear`, of a transpose rule that is given the cotangent and parameters alone."""
+    linear(primitive, lambda cotangent, *operands, **params: transpose_rule(cotangent, **params))
+
+
+def bilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
+    """Register that the result is linear in each of two operands.
+
+    `lhs_rule(cotangent, x, y, **params)`, with `x.aval` alone known, gives the cotangent of the
+    first operand, `rhs_rule` likewise that of the second.
+    """
+
+    def moved_left(tangent: Any, x: Any, y: Any, **params: Any) -> Any:
+        return process(prim, (tangent, y), params)
+
+    def moved_right(tangent: Any, x: Any, y: Any, **params: Any) -> Any:
+        return process(prim, (x, tangent), params)
+
+    derivative(prim, moved_left, moved_right)
+
+    def rule(cotangent: Any, x: Any, y: Any, **params: Any) -> tuple[Any, Any]:
+        if is_linear(x):
+            return lhs_rule(cotangent, x, y, **params), None
+        return None, rhs_rule(cotangent, x, y, **params)
+
+    _register(rules.transpose, prim, rule)
+
+
 def no_derivative(*primitives: Primitive) -> None:
     """Register that results never vary smoothly: integers, booleans, steps."""
     for primitive in primitives:

@@ -6,10 +6,11 @@ from typing import Any
 from hlofront.core import rules
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+from hlofront.core.primitive import ALL
 
 
 def dead_code(
-    jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
     """A program of these outputs alone, without what they do not depend on; effects stay.
 
@@ -23,6 +24,8 @@ def dead_code(
     Returns:
       The program, and per input whether it stayed.
     """
+    if isinstance(used_outputs, bool):
+        used_outputs = (used_outputs,) * len(jaxpr.outvars)
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(jaxpr.invars)
     outvars = [atom for atom, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
@@ -50,6 +53,18 @@ def dead_code(
         debug_info=jaxpr.origin,
     )
     return smaller_jaxpr, stays
+
+
+def dce_jaxpr_consts(
+    jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool], list[bool]]:
+    """As `dead_code`, and per constant whether it stayed."""
+    smaller, stays = dead_code(jaxpr, used_outputs, instantiate)
+    read = {atom for e in smaller.eqns for atom in e.invars if type(atom) is not Literal}
+    read.update(atom for atom in smaller.outvars if type(atom) is not Literal)
+    used = [var in read for var in smaller.constvars]
+    kept = [var for var, u in zip(smaller.constvars, used, strict=True) if u]
+    return smaller.replace(constvars=kept), used, stays
 
 
 def dead_code_program(
@@ -151,3 +166,13 @@ def inline_calls(jaxpr: Jaxpr, consts: Sequence[Any], called: dict[Any, str]) ->
         Jaxpr(list(constants), jaxpr.invars, outvars, equations, jaxpr.effects, jaxpr.debug_info),
         list(constants.values()),
     )
+
+
+def inline_jaxpr(program: ClosedJaxpr) -> ClosedJaxpr:
+    """The program with the equations of jitted functions in the place of their calls."""
+    called = {ALL[name]: parameter for name, parameter in _CALLS.items() if name in ALL}
+    return inline_calls(program.jaxpr, program.consts, called)
+
+
+# Operations that only call: by name, as their definitions use this file.
+_CALLS = {"jit": "jaxpr", "closed_call": "call_jaxpr"}

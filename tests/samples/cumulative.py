@@ -47,6 +47,8 @@ for function, reference in (
         not_smooth="elements so close that they change places",
     )
 sample(lax.cumsum, f32[2, 3], axis=1, reverse=True, reference=along(np.cumsum))
+for zeros in ([0, 2, 3], [4, 0, 5, 0, 6]):
+    sample(lax.cumprod, np.float32(zeros), reference=along(np.cumprod), name=f"cumprod({zeros})")
 for operand, *rest in (
     (f32[5],),
     (f32[2, 3, 4], 1, True),

@@ -87,3 +87,10 @@ sample(
     lax.dynamic_update_index_in_dim, f32[4, 5], f32[4], i8[()].between(-1, -1), -1, reference=column
 )
 sample(lax.dynamic_update_index_in_dim, i8[4], np.int8(9), 2, 0, reference=column)
+
+# Where slices are as large as the array, where they begin is of no account.
+sample(lax.dynamic_slice, f32[3, 4, 2], i32[3].between(0, 2), (1, 4, 2), reference=taken)
+sample(lax.dynamic_slice, f32[3, 4, 2], i32[3].between(0, 2), (3, 4, 2), reference=taken)
+sample(lax.dynamic_slice, f32[3, 4, 2], i32[3].between(0, 3), (2, 3, 1), reference=taken)
+sample(lax.dynamic_update_slice, f32[3, 4], f32[1, 4], i32[2].between(0, 2), reference=updated)
+sample(lax.dynamic_update_slice, f32[3, 4], f32[3, 4], i32[2].between(0, 2), reference=updated)

@@ -33,6 +33,15 @@ for function, reference in (
         *((operand, (1,)) for operand in NUMBERS),
     ):
         sample(function, operand, axes, reference=reference)
+for zeros in ([0, 2, 3], [0, 2, 0], [0, 0, 0]):
+    sample(
+        *(lax.reduce_prod, np.float32([zeros, [4, 5, 6]]), (1,)),
+        reference=folding(np.prod),
+        name=f"reduce_prod({zeros})",
+    )
+for size in (1, 4, 5, 7):
+    sample(lax.reduce_prod, f32[2, size], (1,), reference=folding(np.prod))
+sample(lax.reduce_prod, f32[2, 3, 2], (0, 1), reference=folding(np.prod))
 for function, reference in (
     (lax.reduce_max, folding(np.max)),
     (lax.reduce_min, folding(np.min)),

@@ -49,6 +49,10 @@ sample(lax.reshape, bf16[1], new_sizes=(), reference=reshape)
 sample(lax.reshape, i4[6], new_sizes=(2, 3), reference=reshape)
 sample(lax.reshape, u32[0, 3], new_sizes=(7, 0, 2), reference=reshape)
 sample(lax.reshape, 2.5, new_sizes=(1,), reference=reshape)
+
+# What stays in its order keeps its place when a batch axis comes between; the others move.
+for new_sizes in ((2, 12), (6, 4), (2, 1, 3, 4), (8, 3), (2, 3, 2, 2)):
+    sample(lax.reshape, f32[2, 3, 4], new_sizes=new_sizes, reference=reshape)
 sample(lax.collapse, f32[2, 3, 4], 1, reference=lambda x, _: x.reshape(2, 12))
 sample(lax.collapse, f32[2, 3, 4], 0, 2, reference=lambda x, *_: x.reshape(6, 4))
 sample(lax.collapse, f32[2, 3, 4], 1, 1, reference=lambda x, *_: x.reshape(2, 1, 3, 4))

@@ -1,0 +1,27 @@
+"""Derivative rules: the tables, and how one adds to them."""
+
+from hlofront.core.marks import UndefinedPrimal as UndefinedPrimal
+from hlofront.core.marks import Zero as Zero
+from hlofront.core.marks import is_undefined_primal as is_undefined_primal
+from hlofront.core.rules import get_primitive_transpose as get_primitive_transpose
+from hlofront.core.rules import jvp as primitive_jvps
+from hlofront.core.rules import transpose as primitive_transposes
+from hlofront.primitives.derivatives import add_any_p as add_jaxvals_p
+from hlofront.primitives.derivatives import add_tangents as add_jaxvals
+from hlofront.primitives.derivatives import add_tangents as add_tangents
+from hlofront.primitives.derivatives import bilinear as defbilinear
+from hlofront.primitives.derivatives import derivative as defjvp
+from hlofront.primitives.derivatives import derivative_from_result as defjvp2
+from hlofront.primitives.derivatives import instantiate as instantiate_zeros
+from hlofront.primitives.derivatives import linear as deflinear2
+from hlofront.primitives.derivatives import linear_by_cotangent as deflinear
+from hlofront.primitives.derivatives import zeros_of as zeros_like_aval
+from hlofront.transforms.jvp import JVPTrace as JVPTrace
+from hlofront.transforms.jvp import JVPTracer as JVPTracer
+
+__all__ = [
+    *("JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p"),
+    *("add_tangents", "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2"),
+    *("get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "primitive_jvps"),
+    *("primitive_transposes", "zeros_like_aval"),
+]
