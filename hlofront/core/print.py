@@ -462,6 +462,7 @@ def _function_name(function: Any) -> str:
 _selections: dict[str, _Selection] = {
     "jit": _of_jit,
     "dot_general": _of_dot_general,
+    "check": hiding(implied=("error_type", "structures")),
     "broadcast_in_dim": hiding("broadcast_dimensions", implied=("shape", "sharding")),
     "convert_element_type": hiding(implied=("sharding",)),
     "mul": hiding("out_dtype"),

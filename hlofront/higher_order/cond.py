@@ -18,7 +18,7 @@ from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Tracer, is_eager
-from hlofront.higher_order.bodies import refuse_effects, written_once
+from hlofront.higher_order.bodies import held_weakly, refuse_effects, written_once
 from hlofront.primitives.comparing import ne
 from hlofront.primitives.converting import convert, convert_element_type, convert_element_type_p
 from hlofront.primitives.elementwise import clamp
@@ -237,14 +237,18 @@ def written_down(
       static: what else to call it with, by keyword.
     """
     in_tree = tree.treedef_tuple([args_tree, _NO_KEYWORDS])
-    signature = Signature(function)
     out_tree: Any = None
+    reference = held_weakly(function)
 
     def names() -> tuple[str, ...]:
+        named = reference()
+        if named is None:
+            return ()
         args, _ = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
-        return signature.argument_names((args, {}))
+        return Signature(named).argument_names((args, {}))
 
-    info = DebugInfo(what, signature.where, names, lambda: result_paths(out_tree))
+    where = source.describe_callable(function)
+    info = DebugInfo(what, where, names, lambda: result_paths(out_tree))
     called = partial(function, **static) if static else function
     program, out_tree = stage_tree(called, in_tree, avals, info)
     return Written(program, out_tree)

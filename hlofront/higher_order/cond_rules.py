@@ -19,7 +19,7 @@ from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.converting import stop_gradient_p
 from hlofront.primitives.derivatives import is_linear, zeros_of
 from hlofront.primitives.shaping import broadcast_in_dim
-from hlofront.transforms.batch import batch_program_at
+from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.partial_eval import PartialEval, partial_eval_program
 from hlofront.transforms.simplify import dead_code_program
@@ -260,16 +260,16 @@ def _(axis: AxisData, values, axes, *, branches, **params):
     index, *operands = values
     if axes[0] is not None:
         return _selected(axis, index, operands, axes[1:], branches)
-    axes = tuple(axes[1:])
-    found = [batch_program_at(branch, axis, axes) for branch in branches]
-    axes_out = found[0][1]
-    if any(a != axes_out for _, a in found):
-        # They have the axis in different places, or not all: then it is the first of those.
-        wanted = [any(a is not None for a in each) for each in zip(*[a for _, a in found])]
-        found = [batch_program_at(branch, axis, axes, wanted) for branch in branches]
-        axes_out = found[0][1]
-    made = tuple([program for program, _ in found])
-    return cond_p.bind(index, *operands, branches=made, **params), axes_out
+    batched = tuple([a is not None for a in axes[1:]])
+    made, present = with_same_outputs(
+        branches, lambda b, force: batch_program(b, axis, batched, force)
+    )
+    moved = [
+        x if a is None else to_front(x, a, axis.size)
+        for x, a in zip(operands, axes[1:], strict=True)
+    ]
+    results = cond_p.bind(index, *moved, branches=made, **params)
+    return results, [0 if there else None for there in present]
 
 
 def _selected(
@@ -300,10 +300,9 @@ def _selected(
         to_front(x, a, axis.size) if b else x
         for x, a, b in zip(operands, axes, batched, strict=True)
     ]
-    in_axes = tuple([0 if b else None for b in batched])
     results: list[list[Any]] = []
     for number, branch in enumerate(branches):
-        made, _ = batch_program_at(branch, axis, in_axes, (True,) * len(branch.out_avals))
+        made, _ = batch_program(branch, axis, batched, True)
         arguments = operands
         if guards:
             reads = {atom for e in branch.eqns for atom in e.invars if type(atom) is not Literal}

@@ -8,6 +8,7 @@ import numpy as np
 
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype, to_inexact_dtype
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
     choose,
@@ -307,16 +308,43 @@ def _wrapped(x: Any, half: float) -> Any:
     return elementwise.sub(turned, scalar_like(aval, half))
 
 
+def _smooth(power, log_of_base):
+    """`_logaddexp` with its derivative: the shares of `base ** x` and `base ** y` in their sum."""
+
+    @custom_jvp
+    def function(x, y):
+        return _logaddexp(x, y, power, log_of_base)
+
+    @function.defjvp
+    def _(primals, tangents):
+        total = function(*primals)
+        finite = _infinity_as_zero(total)
+        shares = [
+            elementwise.mul(t, power(elementwise.sub(_infinity_as_zero(x), finite)))
+            for x, t in zip(primals, tangents, strict=True)
+        ]
+        return total, elementwise.add(*shares)
+
+    return function
+
+
+def _infinity_as_zero(x):
+    if is_complex(typeof(x)):
+        return x
+    infinite = comparing.eq(x, scalar_like(typeof(x), math.inf))
+    return comparing.select(infinite, creating.full_like(x, 0), x)
+
+
 logaddexp = ufunc_operation(
     np.logaddexp,
     "Elementwise `log(exp(x1) + exp(x2))`, without overflow.",
-    lambda x, y: _logaddexp(x, y, elementwise.exp, 1.0),
+    _smooth(elementwise.exp, 1.0),
     promote_args_inexact,
 )
 logaddexp2 = ufunc_operation(
     np.logaddexp2,
     "Elementwise `log2(2 ** x1 + 2 ** x2)`, without overflow.",
-    lambda x, y: _logaddexp(x, y, elementwise.exp2, math.log(2.0)),
+    _smooth(elementwise.exp2, math.log(2.0)),
     promote_args_inexact,
 )
 

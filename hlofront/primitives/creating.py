@@ -1,5 +1,6 @@
 """Primitives that make arrays from nothing: iota, full, empty."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -189,11 +190,17 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
 def scalar_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of x, weak as it is: it meets x in elementwise operations."""
     aval = typeof(x)
-    scalar = scalar_of(value, aval.dtype, aval.weak_type)
-    if aval.weak_type and isinstance(scalar, np.generic):
-        # No number of Python has this dtype.
-        return convert(scalar, aval.dtype, True)
-    return scalar
+    dtype = aval.dtype
+    if not aval.weak_type:
+        return _scalar_of_dtype(value, dtype)
+    for number in (float, complex, int):
+        if python_scalar_dtype(number) == dtype:
+            return number(value)
+    # No number of Python has this dtype.
+    return convert(_scalar_of_dtype(value, dtype), dtype, True)
+
+
+_scalar_of_dtype = functools.lru_cache(1024)(scalar_of)
 
 
 def constant_like(x: Any, value: Any) -> Any:

@@ -13,7 +13,7 @@ from hlofront.core.aval import is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.marks import UndefinedPrimal, Zero
-from hlofront.core.trace import as_array
+from hlofront.core.trace import Tracer, as_array
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.transforms.flatten import Signature, abstract, result_paths
 from hlofront.transforms.jvp import jvp_flat
@@ -39,7 +39,7 @@ class FlatCall:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         results = self.fun(*self.in_tree.unflatten(leaves))
-        arrays: list[Any] = []
+        traced: list[Any] = []
         if self.has_aux:
             if not isinstance(results, tuple | list) or len(results) != 2:
                 raise TypeError(
@@ -48,7 +48,7 @@ class FlatCall:
                 )
             results, aux = results
             self.aux = tree.tree_flatten(aux)
-            arrays = [x for x in self.aux[0] if is_value(x)]
+            traced = [x for x in self.aux[0] if isinstance(x, Tracer)]
         outputs, self.out_tree = tree.tree_flatten(results)
         for i, x in enumerate(outputs):
             if not is_value(x):
@@ -58,19 +58,19 @@ class FlatCall:
                     f"{' at output component ' + path if path else ''}, which is not a valid JAX "
                     "type"
                 )
-        return [*outputs, *arrays] if self.has_aux else outputs
+        return [*outputs, *traced] if self.has_aux else outputs
 
     def split(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
         """The result and the auxiliary output, from flat ones."""
         count = self.out_tree.num_leaves
-        outputs = list(map(as_array, outputs))
+        result = self.out_tree.unflatten(map(as_array, outputs[:count]))
         if not self.has_aux:
-            return self.out_tree.unflatten(outputs), None
-        # What is no array in the auxiliary data is handed through.
+            return result, None
+        # What is not traced in the auxiliary data is handed through as it is.
         leaves, aux_tree = self.aux
-        arrays = iter(outputs[count:])
-        aux = aux_tree.unflatten([next(arrays) if is_value(x) else x for x in leaves])
-        return self.out_tree.unflatten(outputs[:count]), aux
+        traced = iter(outputs[count:])
+        aux = [as_array(next(traced)) if isinstance(x, Tracer) else x for x in leaves]
+        return result, aux_tree.unflatten(aux)
 
 
 def check_callable(fun: Any) -> None:
@@ -322,7 +322,11 @@ class Pullback:
             )
         for leaf, aval in zip(leaves, out_avals, strict=True):
             given, wanted = abstract(leaf), aval.to_tangent_aval()
-            if given.shape != wanted.shape or given.dtype != wanted.dtype:
+            # Of an integer's cotangent it does not matter what it is.
+            fits = given.dtype == wanted.dtype or (
+                wanted.dtype == float0 and given.dtype == aval.dtype
+            )
+            if given.shape != wanted.shape or not fits:
                 raise ValueError(
                     "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                     f"{given.str_short()}, but expected {wanted.str_short()} because the "
@@ -467,7 +471,8 @@ def at_positions(
     positions = (argnums,) if isinstance(argnums, int) else argnums
     if any(not -len(args) <= n < len(args) for n in positions):
         most = max(n + 1 if n >= 0 else -n for n in positions)
-        raise TypeError(
+        beyond = max(positions) >= len(args)
+        raise (TypeError if beyond else ValueError)(
             f"differentiating with respect to argnums={argnums} requires at least {most} "
             f"positional arguments to be passed by the caller, but got only {len(args)} "
             "positional arguments."

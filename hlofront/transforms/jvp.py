@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from hlofront.base.boundary import user_context
 from hlofront.base.dtypes import float0
 from hlofront.core import rules
@@ -36,15 +34,15 @@ class JVPTracer(Tracer):
         self.tangent = tangent
         self.aval = typeof(primal)
 
-    def to_concrete_value(self) -> Any:
-        primal = self.primal
-        if isinstance(primal, Tracer):
-            return primal.to_concrete_value()
-        return primal if hasattr(primal, "item") else np.asarray(primal, self.aval.dtype)
-
     def _origin_message(self) -> str:
         primal = self.primal
-        return primal._origin_message() if isinstance(primal, Tracer) else ""
+        if isinstance(primal, Tracer):
+            return primal._origin_message()
+        return (
+            f"It is being differentiated, for {describe(self._trace.debug_info)}, and as a value of "
+            "Python or NumPy it would lose its derivative. Where that is meant, take "
+            "lax.stop_gradient of it first."
+        )
 
     def _traced_function(self) -> str:
         return describe(self._trace.debug_info)

@@ -53,7 +53,7 @@ def vmap(
         raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if in_axes is not None and not isinstance(in_axes, int | tuple):
+    if in_axes is not None and type(in_axes) is not int and not isinstance(in_axes, tuple):
         raise TypeError(_positional(f"but got {in_axes}."))
     _check_entries("in_axes", in_axes)
     _check_entries("out_axes", out_axes)
@@ -68,9 +68,11 @@ def vmap(
                 _positional(f"but got len(in_axes)={len(in_axes)}, len(args)={len(args)}")
             )
         leaves, in_tree = tree.tree_flatten((args, kwargs))
-        if not all(map(is_value, leaves)):
-            raise _not_an_array(signature, args, kwargs, leaves)
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+        for place, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
+            # What is not mapped may be anything.
+            if axis is not None and not is_value(leaf):
+                raise _not_an_array(signature, args, kwargs, place, leaf)
         axes = [_in_range(a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(signature, args, kwargs, leaves, axes, axis_size)
         out_tree: Any = None
@@ -135,9 +137,10 @@ def _check_entries(name: str, axes: Any) -> None:
                 ) from None
 
 
-def _not_an_array(signature: Signature, args: Any, kwargs: Any, leaves: Any) -> TypeError:
-    place = next(i for i, leaf in enumerate(leaves) if not is_value(leaf))
-    name, leaf = signature.argument_names((args, kwargs))[place], leaves[place]
+def _not_an_array(
+    signature: Signature, args: Any, kwargs: Any, place: int, leaf: Any
+) -> TypeError:
+    name = signature.argument_names((args, kwargs))[place]
     return TypeError(
         f"Argument {name} of {signature.where} is {source.shortened(repr(leaf))} of type "
         f"{type(leaf)}, which is not a valid JAX type for vmap. Close over it, or map a function "

@@ -398,12 +398,12 @@ def without_tangents(corpus, jax, jnp, lax):
 
     @corpus.program(floats(3), bools(3), modes=("value",))
     def vjp_of_integers_and_booleans(x, flags):
-        result, pull_back = jax.vjp(lambda x, flags: (jnp.where(flags, x, 0), x > 0), x, flags)
-        return pull_back((x, np.zeros(3, jax.float0)))
+        f = lambda x, flags: (jnp.where(flags, x, 0), x > 0)
+        return jax.vjp(f, x, flags)[1]((x, np.zeros(3, jax.float0)))
 
     @corpus.program(ints(3), modes=("value",))
     def jvp_of_integers(i):
-        return jax.jvp(lambda i: (i * 2, i * 1.5), (i,), (np.zeros(3, jax.float0),))
+        return jax.jvp(lambda i: (jnp.multiply(i, 2), jnp.sin(i)), (i,), (np.zeros(3, jax.float0),))
 
     @corpus.program(floats(5), ints(2) % np.int32(5))
     def integers_beside_floats(x, places):
@@ -505,4 +505,4 @@ def indexed(corpus, jax, jnp, lax):
 
     @corpus.program(floats(3, 5))
     def highest_of_each_row(x):
-        return jax.grad(lambda x: jnp.sum(lax.top_k(x, 2)[0] ** 2) + jnp.median(x))(x)
+        return jax.grad(lambda x: jnp.sum(lax.top_k(x, 2)[0] ** 2))(x)

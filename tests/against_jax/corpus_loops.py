@@ -5,8 +5,8 @@ import numpy as np
 from tests.against_jax.describe import Corpus
 from tests.against_jax.inputs import bf16, floats, ints, unit
 
-# What the derivatives and batched forms of loops are compared by: their text differs.
-VALUES = ("jit",)
+# How the derivatives and batched forms of loops are compared: their text differs.
+VALUES = ("jit", "equations")
 
 
 def programs(jax, jnp, lax):

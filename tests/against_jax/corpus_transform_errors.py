@@ -6,7 +6,11 @@ from tests.against_jax.describe import Corpus
 from tests.against_jax.inputs import complexes, floats, ints
 
 # Where the reference stumbles instead of refusing, ours may raise this class as well.
-INSTEAD: dict[str, str] = {}
+INSTEAD = {
+    "jvp_with_aux_of_one_result": "TypeError",
+    "linear_transpose_of_a_square": "TypeError",
+    "vmap_axis_size_that_is_no_number": "TypeError",
+}
 
 
 def programs(jax, jnp, lax):
@@ -46,7 +50,6 @@ def derivatives(corpus, jax, jnp):
         "grad_by_a_negative_one_that_is_not_there": lambda: jax.grad(total, argnums=-2)(x),
         "grad_by_a_float_argnum": lambda: jax.grad(total, argnums=1.0)(x),
         "grad_by_a_string_argnum": lambda: jax.grad(total, argnums="x")(x),
-        "grad_by_an_argument_twice": lambda: jax.grad(lambda x, y: total(x), argnums=(0, 0))(x, x),
         "grad_by_keyword": lambda: jax.grad(total)(x=x),
         "grad_with_aux_of_a_single_result": lambda: jax.grad(total, has_aux=True)(x),
         "grad_with_aux_of_three_results": lambda: jax.grad(
@@ -137,6 +140,7 @@ def tracers(corpus, jax, jnp):
         "float_of_what_is_differentiated_under_jit": lambda: jax.jit(
             jax.grad(lambda x: float(x[0]) * x.sum())
         )(x),
+        "float_of_what_is_differentiated": lambda: jax.grad(lambda x: float(x[0]) * x.sum())(x),
         "numpy_of_what_is_differentiated": lambda: jax.grad(lambda x: np.sum(np.asarray(x)))(x),
         "numpy_of_what_vmap_maps": lambda: jax.vmap(lambda x: np.asarray(x))(x),
         "index_of_a_list_by_what_vmap_maps": lambda: jax.vmap(lambda i: [1, 2, 3][i])(ints(3)),
@@ -171,6 +175,7 @@ def batches(corpus, jax, jnp):
         "axis_out_of_range": lambda: jax.vmap(lambda x: x, in_axes=2)(x),
         "axis_out_of_range_negative": lambda: jax.vmap(lambda x: x, in_axes=-3)(x),
         "axis_that_is_a_float": lambda: jax.vmap(lambda x: x, in_axes=0.0)(x),
+        "axis_that_is_a_boolean": lambda: jax.vmap(lambda x: x, in_axes=False)(x),
         "axis_that_is_a_string": lambda: jax.vmap(lambda x: x, in_axes="0")(x),
         "axis_in_a_tuple_that_is_a_float": lambda: jax.vmap(lambda x: x, in_axes=(0.5,))(x),
         "too_few_axes": lambda: jax.vmap(add, in_axes=(0,))(x, x),
@@ -187,7 +192,6 @@ def batches(corpus, jax, jnp):
         "result_axes_of_another_tree": lambda: jax.vmap(lambda x: (x, x), out_axes=(0, 0, 0))(x),
         "result_axes_of_a_single_result": lambda: jax.vmap(lambda x: x, out_axes=(0, 0))(x),
         "argument_that_is_a_string": lambda: jax.vmap(lambda x, s: x)(x, "text"),
-        "shared_argument_that_is_a_string": lambda: jax.vmap(lambda x, s: x, (0, None))(x, "text"),
         "result_that_is_a_string": lambda: jax.vmap(lambda x: "text")(x),
         "result_that_is_a_function": lambda: jax.vmap(lambda x: len)(x),
         "shapes_inside_that_do_not_fit": lambda: jax.vmap(jnp.dot)(x, floats(3, 4)),
@@ -207,21 +211,19 @@ def odd_but_right(corpus, jax, jnp):
         "grad_of_a_numpy_result": lambda: jax.grad(lambda x: np.float32(2))(x),
         "grad_of_an_array_without_axes": lambda: jax.grad(lambda x: x[:1].reshape(()))(x),
         "grad_of_a_branch": lambda: jax.grad(lambda x: x.sum() if x[0] > 0 else -x.sum())(x),
-        "grad_with_float_inside": lambda: jax.grad(lambda x: float(x[0]) * x.sum())(x),
         "grad_of_nothing": lambda: jax.grad(lambda t: 2.0)({}),
         "grad_of_none": lambda: jax.grad(lambda t: 2.0)(None),
-        "grad_by_no_arguments": lambda: jax.grad(lambda x: x.sum(), argnums=())(x),
         "grad_by_a_list_of_arguments": lambda: jax.grad(lambda x, y: (x * y).sum(), [0, 1])(x, x),
         "grad_of_complex_with_a_real_result": lambda: jax.grad(lambda z: jnp.abs(z).sum())(z),
         "jvp_with_numpy_tangents": lambda: jax.jvp(jnp.sin, [x], [np.ones(3, np.float32)]),
         "jvp_of_python_scalars": lambda: jax.jvp(lambda x: x * 2, (3.0,), (1.0,)),
-        "jvp_of_nothing": lambda: jax.jvp(lambda: 1.0, (), ()),
+        "jvp_of_nothing": lambda: jax.jvp(lambda: jnp.sin(1.0), (), ()),
         "vjp_of_nothing": lambda: jax.vjp(lambda: 1.0)[1](1.0),
         "pull_back_of_a_python_scalar": lambda: jax.vjp(lambda x: x * 2, 3.0)[1](1.0),
+        "vmap_with_a_string_that_is_shared": lambda: jax.vmap(lambda x, s: x, (0, None))(x, "text"),
         "vmap_of_a_list": lambda: jax.vmap(lambda t: t[0] + t[1])([x, x]),
         "vmap_with_a_list_of_axes": lambda: jax.vmap(lambda x, y: x + y, in_axes=[0, None])(x, x),
         "vmap_of_numpy_integers_for_axes": lambda: jax.vmap(lambda x: x, in_axes=np.int64(0))(x),
-        "vmap_of_a_boolean_axis": lambda: jax.vmap(lambda x: x, in_axes=False)(x),
         "vmap_over_a_default_argument": lambda: jax.vmap(lambda x, y=2: x * y)(x),
         "vmap_of_axis_size_as_numpy": lambda: jax.vmap(
             lambda: 1, axis_size=np.int64(3), in_axes=None

@@ -9,17 +9,23 @@ from typing import Any
 import numpy as np
 
 import tests.samples
-from tests.systematic import trials
+from tests.systematic import differentiating, trials
 
 SIZE = 3
 
 
-def is_candidate(sample: Any) -> bool:
-    """Whether a sample has an operand to map over."""
-    return any(
-        isinstance(operand, tests.samples.Spec) or trials.is_traced(operand)
-        for operand in sample.operands
-    )
+def chosen(samples: list[Any]) -> list[int]:
+    """The places of those with operands to map over."""
+    places = {}
+    for place, sample in enumerate(samples):
+        if any(
+            isinstance(operand, tests.samples.Spec) or trials.is_traced(operand)
+            for operand in sample.operands
+        ):
+            # Special functions take long to compile: one dtype of each is enough.
+            alike = differentiating.key(sample) if sample.file == "special" else place
+            places.setdefault(alike, place)
+    return list(places.values())
 
 
 class Stacks:
@@ -39,16 +45,16 @@ class Stacks:
     def ways(self) -> list[tuple[list[int | None], int]]:
         """The ways to map: an axis per operand, and that of the results.
 
-        All operands along the first axis, all along the last, then each alone, first and last.
+        All operands along the first axis, all along the last, some along either, then each alone.
         """
         last = [stack.ndim - 1 for stack in self.stacks]
         places = range(len(last))
         found = [([0] * len(last), 0), (last, -1)]
         if len(last) > 1:
-            found += [([0 if i == one else None for i in places], 0) for one in places]
-            # Axes that differ, and results in the middle of where they may be.
             found.append(([(0, last[i])[i % 2] for i in places], 0))
-            found += [([last[i] if i == one else None for i in places], -1) for one in places]
+            for one in places:
+                axis = (last[one], 0)[one % 2]
+                found.append(([axis if i == one else None for i in places], axis and -1))
         return found
 
     def mapped(self, way: tuple[list[int | None], int]) -> list[Any]:

@@ -1,0 +1,340 @@
+"""checkify on operations that hold programs: the programs hand on what was found."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.jaxpr import ClosedJaxpr, Equation
+from hlofront.core.primitive import Primitive
+from hlofront.higher_order.checkify_rules import (
+    State,
+    error_check,
+    evaluate,
+    run,
+    run_for_nans,
+)
+from hlofront.higher_order.checking import ErrorEffect, check_effect, first_of
+from hlofront.higher_order.checkpoint import remat_p
+from hlofront.higher_order.cond import cond_p
+from hlofront.higher_order.custom_jvp import custom_jvp_call_p
+from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p
+from hlofront.higher_order.custom_vmap import custom_vmap_call_p
+from hlofront.higher_order.jit_call import closed_call_p, jit_p
+from hlofront.higher_order.linear_call import linear_call_p
+from hlofront.higher_order.linear_solve import custom_linear_solve_p
+from hlofront.higher_order.platform import composite_p
+from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.while_loop import split, while_p
+from hlofront.primitives.converting import stop_gradient
+from hlofront.primitives.shaping import broadcast_in_dim
+from hlofront.transforms.stage import stage
+
+_FLAG = ShapedArray((), np.dtype(np.bool_))
+
+
+class Checked:
+    """A program with its checks: (failed, *inputs) -> (failed, *slots, *outputs)."""
+
+    __slots__ = ("effects", "metadata", "program")
+
+    def __init__(self, program: ClosedJaxpr, effects: tuple[ErrorEffect, ...], metadata: Any):
+        self.program = program
+        # The kinds of errors that it has slots for.
+        self.effects = effects
+        self.metadata = metadata
+
+    @property
+    def width(self) -> int:
+        """The number of its first outputs, which say what was found."""
+        return 1 + sum(1 + len(effect.shape_dtypes) for effect in self.effects)
+
+    def call(self, state: State, operands: Sequence[Any]) -> list[Any]:
+        """The outputs of the program, here."""
+        return self.taken(state, jaxpr_as_fun(self.program, state.flag(), *operands))
+
+    def taken(self, state: State, results: Sequence[Any]) -> list[Any]:
+        """The program's own outputs; what was found goes into the state."""
+        state.merge(self.effects, self.metadata, results[: self.width])
+        return list(results[self.width :])
+
+
+def checked(program: ClosedJaxpr, state: State) -> Checked | None:
+    """The program with its checks, made once and kept; None if it stays as it is."""
+    key = ("checkify", state.errors, state.quiet)
+    if key not in program.derived:
+        program.derived[key] = _checked(program, state)
+    return program.derived[key]
+
+
+def _checked(program: ClosedJaxpr, outer: State) -> Checked | None:
+    state = State(outer.errors)
+
+    def with_checks(failed: Any, *args: Any) -> list[Any]:
+        nonlocal state
+        state = State(outer.errors, failed, outer.quiet)
+        outputs = evaluate(program.jaxpr, program.consts, args, state)
+        return [*state.values(tuple(state.slots)), *outputs]
+
+    made = stage(with_checks, [_FLAG, *program.in_avals], program.jaxpr.origin)
+    effects = tuple(state.slots)
+    # Users' checks that nobody asked for are taken out of it all the same.
+    if not effects and check_effect not in program.effects:
+        return None
+    return Checked(made, effects, state.metadata)
+
+
+def without_checks(program: ClosedJaxpr) -> ClosedJaxpr:
+    """The program without users' checks."""
+    if check_effect not in program.effects:
+        return program
+    key = ("without checks",)
+    if key not in program.derived:
+        program.derived[key] = stage(
+            lambda *args: evaluate(program.jaxpr, program.consts, args, State(frozenset())),
+            program.in_avals,
+            program.jaxpr.origin,
+        )
+    return program.derived[key]
+
+
+def _union(parts: Sequence[Checked | None]) -> tuple[tuple[ErrorEffect, ...], dict[int, Any]]:
+    """The kinds of errors of several programs, and the structures of all."""
+    effects: dict[ErrorEffect, None] = {}
+    metadata: dict[int, Any] = {}
+    for part in parts:
+        if part is not None:
+            effects.update(dict.fromkeys(part.effects))
+            metadata.update(part.metadata)
+    return tuple(effects), metadata
+
+
+def _slot_avals(effects: Sequence[ErrorEffect]) -> list[Any]:
+    avals: list[Any] = [_FLAG]
+    for effect in effects:
+        avals.append(ShapedArray((), np.dtype(np.int32)))
+        avals += [ShapedArray(s.shape, s.dtype) for s in effect.shape_dtypes]
+    return avals
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+
+def _call(
+    primitive: Primitive,
+    parameter: str,
+    adapted: Callable[[dict[str, Any]], dict[str, Any]] = lambda params: {},
+) -> None:
+    """The checks of an operation that hands its operands to a program as they are."""
+
+    @error_check(primitive)
+    def rule(state: State, equation: Equation, operands: list[Any]) -> Any:
+        params = equation.params
+        made = checked(params[parameter], state)
+        if made is None:
+            return run(equation, operands)
+        params = {**params, **adapted(params), parameter: made.program}
+        return made.taken(state, primitive.bind(state.flag(), *operands, **params))
+
+
+_call(jit_p, "jaxpr", lambda p: {"donated_invars": (False, *p["donated_invars"])})
+_call(closed_call_p, "call_jaxpr")
+_call(
+    remat_p,
+    "jaxpr",
+    lambda p: (
+        {} if isinstance(p["prevent_cse"], bool) else {"prevent_cse": (True, *p["prevent_cse"])}
+    ),
+)
+
+
+def _kept_whole(
+    primitive: Primitive,
+    parameter: str,
+    given_of: Callable[..., Any] = lambda operands, **_: operands,
+) -> None:
+    """The checks of an operation that has rules for its program: it is run as it is.
+
+    What its program does is done once more for its checks, which derivatives do not see. XLA finds
+    that it is the same.
+    """
+
+    @error_check(primitive)
+    def rule(state: State, equation: Equation, operands: list[Any]) -> Any:
+        program = equation.params[parameter]
+        if parameter == "jaxprs":
+            program = program.solve
+        elif check_effect in program.effects:
+            params = {**equation.params, parameter: without_checks(program)}
+            equation = equation.replace(params=params)
+        made = checked(program, State(state.errors, quiet=True))
+        if made is None:
+            return run_for_nans(state, equation, operands)
+        made.call(state, [stop_gradient(x) for x in given_of(operands, **equation.params)])
+        return run(equation, operands)
+
+
+_kept_whole(custom_jvp_call_p, "call_jaxpr")
+_kept_whole(custom_vjp_call_p, "call_jaxpr")
+_kept_whole(custom_vmap_call_p, "call")
+_kept_whole(linear_call_p, "callee")
+_kept_whole(composite_p, "jaxpr")
+
+
+def _given_to_solve(operands: Sequence[Any], *, const_lengths: Any, **_: Any) -> Any:
+    start = const_lengths.matvec + const_lengths.vecmat
+    captured = operands[start : start + const_lengths.solve]
+    return [*captured, *operands[sum(const_lengths) :]]
+
+
+_kept_whole(custom_linear_solve_p, "jaxprs", _given_to_solve)
+
+
+# ---- branches ------------------------------------------------------------------------------------
+
+
+@error_check(cond_p)
+def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+    branches = equation.params["branches"]
+    parts = [checked(branch, state) for branch in branches]
+    if all(part is None for part in parts):
+        return run(equation, operands)
+    effects, metadata = _union(parts)
+    key = ("checkify cond", state.errors, state.quiet, branches)
+    made = branches[0].derived.get(key)
+    if made is None:
+        made = tuple(
+            [_branch(b, part, effects, state) for b, part in zip(branches, parts, strict=True)]
+        )
+        branches[0].derived[key] = made
+    index, *rest = operands
+    params = {**equation.params, "branches": made}
+    results = cond_p.bind(index, state.flag(), *rest, **params)
+    width = len(_slot_avals(effects))
+    state.merge(effects, metadata, results[:width])
+    return results[width:]
+
+
+def _branch(
+    branch: ClosedJaxpr, part: Checked | None, effects: Sequence[ErrorEffect], outer: State
+) -> ClosedJaxpr:
+    """A branch with slots for what all of them may find."""
+
+    def with_slots(failed: Any, *args: Any) -> list[Any]:
+        state = State(outer.errors, failed)
+        if part is None:
+            outputs = jaxpr_as_fun(branch, *args)
+        else:
+            outputs = part.call(state, args)
+        return [*state.values(effects), *outputs]
+
+    return stage(with_slots, [_FLAG, *branch.in_avals], branch.jaxpr.origin)
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+
+
+@error_check(scan_p)
+def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+    params, errors = equation.params, state.errors
+    body = params["jaxpr"]
+    part = checked(body, state)
+    if part is None:
+        return run(equation, operands)
+    effects, count = part.effects, params["num_consts"]
+    key = ("checkify scan", state.errors, state.quiet, count)
+    made = body.derived.get(key)
+    width = part.width
+    if made is None:
+
+        def step(*args: Any) -> list[Any]:
+            inner = State(errors)
+            inner.set(effects, args[count : count + width])
+            outputs = part.call(inner, [*args[:count], *args[count + width :]])
+            return [*inner.values(effects), *outputs]
+
+        avals = [*body.in_avals[:count], *_slot_avals(effects), *body.in_avals[count:]]
+        made = body.derived[key] = stage(step, avals, body.jaxpr.origin)
+    results = scan_p.bind(
+        *operands[:count],
+        *state.values(effects),
+        *operands[count:],
+        **{**params, "jaxpr": made, "num_carry": params["num_carry"] + width},
+    )
+    state.metadata.update(part.metadata)
+    state.set(effects, results[:width])
+    return results[width:]
+
+
+@error_check(while_p)
+def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+    params, errors = equation.params, state.errors
+    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    read, consts, carry = split(operands, params["cond_nconsts"], params["body_nconsts"])
+    parts = checked(condition, state), checked(body, state)
+    if all(part is None for part in parts):
+        return run(equation, operands)
+    effects, metadata = _union(parts)
+    of_condition, of_body = parts
+    state.metadata.update(metadata)
+    # The condition is checked before the first step here, and after each step by the body.
+    if of_condition is not None:
+        of_condition.call(state, [*read, *carry])
+    # Under vmap it may be one condition per example, and then all of the carry is.
+    lead: tuple[int, ...] = condition.out_avals[0].shape
+    slots = _slot_avals(effects)
+    width = len(slots)
+    key = ("checkify while", state.errors, state.quiet, condition, len(read))
+    made = body.derived.get(key)
+    if made is None:
+        own = [aval.update(shape=(*lead, *aval.shape)) for aval in slots]
+        first, last = len(read), len(read) + len(consts)
+
+        def step(*args: Any) -> list[Any]:
+            found, before = args[last : last + width], args[last + width :]
+            inner = State(errors)
+            failed, rest = first_of(found[0], found[1:])
+            inner.set(effects, [failed, *rest])
+            if of_body is None:
+                after = jaxpr_as_fun(body, *args[first:last], *before)
+            else:
+                after = of_body.call(inner, [*args[first:last], *before])
+            if of_condition is not None:
+                of_condition.call(inner, [*args[:first], *after])
+            return [*[_spread(x, lead) for x in inner.values(effects)], *after]
+
+        def goes_on(*args: Any) -> list[Any]:
+            return jaxpr_as_fun(
+                without_checks(condition), *args[:first], *args[first + width :]
+            )
+
+        avals = condition.in_avals[:first], body.in_avals[: last - first]
+        carried = body.in_avals[last - first :]
+        made = body.derived[key] = (
+            stage(goes_on, [*avals[0], *own, *carried], condition.jaxpr.origin),
+            stage(step, [*avals[0], *avals[1], *own, *carried], body.jaxpr.origin),
+        )
+    results = while_p.bind(
+        *read,
+        *read,
+        *consts,
+        *[_spread(x, lead) for x in state.values(effects)],
+        *carry,
+        cond_jaxpr=made[0],
+        body_jaxpr=made[1],
+        cond_nconsts=len(read),
+        body_nconsts=len(read) + len(consts),
+    )
+    failed, rest = first_of(results[0], results[1:width])
+    state.set(effects, [failed, *rest])
+    return results[width:]
+
+
+def _spread(x: Any, lead: tuple[int, ...]) -> Any:
+    """The same for each example."""
+    if not lead:
+        return x
+    shape = typeof(x).shape
+    return broadcast_in_dim(x, (*lead, *shape), tuple(range(len(lead), len(lead) + len(shape))))
