@@ -84,6 +84,15 @@ class Arguments:
                     f"arrays go into nondiff_argnums of {type(owner).__name__}."
                 )
 
+    def take_leaves(self) -> list[Any]:
+        """The values, once: programs keep the rules that this is for, and must not keep values."""
+        leaves, self.leaves = self.leaves, []
+        return leaves
+
+    def numbered(self) -> Any:
+        """The arguments that are differentiated, with a number in the place of each value."""
+        return tree.tree_unflatten(self.structure, range(self.structure.num_leaves))
+
     def whole(self, chosen: Sequence[Any]) -> list[Any]:
         """All arguments, from those that are differentiated."""
         found: list[Any] = [None] * (len(chosen) + len(self.fixed))
@@ -175,7 +184,7 @@ class FlatFunction:
             "custom derivative",
             signature.find_where,
             lambda: signature.argument_names(
-                (tree.tree_unflatten(arguments.structure, arguments.leaves), {}),
+                (arguments.numbered(), {}),
                 arguments.differentiated,
             ),
         )
@@ -282,7 +291,7 @@ class custom_jvp(CustomRule):
         call = FlatFunction(self.fun, arguments, self.signature)
         rule = JVPRule(self, arguments)
         results = custom_jvp_call_p.bind(
-            *arguments.leaves,
+            *arguments.take_leaves(),
             call_jaxpr=call,
             jvp_jaxpr_fun=rule,
             num_consts=0,

@@ -128,7 +128,7 @@ class custom_vjp(CustomRule):
         call = FlatFunction(self.fun, arguments, self.signature)
         forward = Forward(self, arguments, call)
         results = custom_vjp_call_p.bind(
-            *arguments.leaves,
+            *arguments.take_leaves(),
             call_jaxpr=call,
             fwd_jaxpr_thunk=forward,
             bwd=self.bwd,
@@ -252,7 +252,7 @@ class Backward:
         if not isinstance(found, tuple) or len(found) != count:
             raise self._wrong_structure(found)
         flat: list[Any] = []
-        chosen = arguments.structure.unflatten(arguments.leaves)
+        chosen = arguments.numbered()
         for place, (part, primal) in enumerate(zip(found, chosen, strict=True)):
             flat += self._of_argument(place, part, primal, found)
         return flat

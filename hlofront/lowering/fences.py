@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlofront.base.source import user_frame
-from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
@@ -31,12 +31,14 @@ from hlofront.primitives.derivatives import add_any_p
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.slicing import slice_p, split_p, unstack_p
 
-# A value that is used more than once is stored where its kernel would read more values than this,
+# A value that is used more than once is stored where its kernel would read more arrays than this,
 MOST_READ = 16
-# or would compute more operations than this in a row, each on the result of the one before alone:
-# XLA copies any number of those. (It stops by itself where they read the same few arrays.) Of any
-# size: small values cost as much to compile as large ones, and a fence costs next to nothing.
+# or would compute more operations than this in a row, each on the result of the one before alone,
+# of which XLA copies any number,
 LONGEST_RUN = 32
+# or more than this one upon another in whatever way: it limits these, but takes ever longer.
+DEEPEST = 256
+# Small values are no exception: they take as long to compile as large ones.
 
 # What XLA recomputes freely. It stores the results of all others that have several users: dots,
 # reductions, exp, division, gather, concatenate, loops. Found by compiling each of them.
@@ -124,17 +126,17 @@ class Fences:
 
 
 # What is known of a value that XLA may compute anew wherever it is used:
-# - the stored values that computing it reads, or _MANY; scalars are read for nothing;
+# - the stored arrays that computing it reads, or _MANY; scalars are read for nothing;
+# - how many operations one upon another it takes from those;
 # - how many operations in a row, ending here, read one array alone; and that array;
 # - whether it is made of smaller values only, as a broadcast scalar is.
-_Unstored = tuple[frozenset[Hashable], int, Hashable, bool]
+_Unstored = tuple[frozenset[Hashable], int, int, Hashable, bool]
 
 # Stands for all sets of more than are counted.
 _MANY: frozenset[Hashable] = frozenset(("many", i) for i in range(MOST_READ + 1))
 
 
-
-_CONSTANT: _Unstored = (frozenset(), 0, None, True)
+_CONSTANT: _Unstored = (frozenset(), 0, 0, None, True)
 
 
 class _Program:
@@ -170,10 +172,10 @@ class _Program:
         if type(elements) is not int:
             return  # of sizes that are not known yet
         reads: frozenset[Hashable] = frozenset()
-        # The operands that are as large as the result.
-        array: Any = None
+        depth = run = 0
+        # The operand that is as large as the result, and whether there are several.
+        array = start = None
         several = False
-        run, start = 0, None
         atom: Any
         for atom in equation.invars:
             if type(atom) is Literal:
@@ -188,18 +190,23 @@ class _Program:
                     array, run, start = atom, 0, atom
             else:
                 reads = reads | known[0] if reads else known[0]
-                if atom is not array and not known[3] and atom.aval.size >= elements:
+                if known[1] > depth:
+                    depth = known[1]
+                if not known[4] and atom.aval.size >= elements and atom is not array:
                     several = array is not None
-                    array, run, start = atom, known[1], known[2]
+                    array, run, start = atom, known[2], known[3]
         if several or array is None:
             run, start = 0, result
         else:
             run += 1
+        # However many scalars there are, XLA is quick about them.
+        if elements != 1:
+            depth += 1
         if len(reads) > MOST_READ:
             reads = _MANY
-        known = reads, run, start, array is None
-        if (run > LONGEST_RUN or reads is _MANY) and self._is_worth_it(result):
-            self.fenced.add(result)
+        known = reads, depth, run, start, array is None
+        if reads is _MANY or run > LONGEST_RUN or depth > DEEPEST:
+            self._settle(result, known)
         else:
             unstored[result] = known
 
@@ -217,31 +224,35 @@ class _Program:
             if known is None:
                 continue
             # What it reads, as seen from here.
+            inner, depth, run, start, of_smaller = known
             reads: set[Hashable] = set()
-            for value in known[0]:
+            before = 0
+            for value in inner:
                 position = called.inputs.get(value)  # pyright: ignore[reportArgumentType]
                 if position is None:
                     reads.add((equation, value))
                 else:
                     reads |= operands[position][0]
-            run, start = known[1:3]
+                    before = max(before, operands[position][1])
             position = called.inputs.get(start)  # pyright: ignore[reportArgumentType]
             if position is None:
                 start = (equation, start)
             else:
-                run, start = run + operands[position][1], operands[position][2]
+                run, start = run + operands[position][2], operands[position][3]
             seen = _MANY if len(reads) > MOST_READ else frozenset(reads)
-            self._settle(var, (seen, run, start, known[3]))
+            self._settle(var, (seen, before + depth, run, start, of_smaller))
 
     def _settle(self, var: Var, known: _Unstored) -> None:
-        if (known[0] is _MANY or known[1] > LONGEST_RUN) and self._is_worth_it(var):
+        """Fence a value of which this would be known, if that is too much, or leave it unstored."""
+        aval: Any = var.aval
+        if (
+            (known[0] is _MANY or known[1] > DEEPEST or known[2] > LONGEST_RUN)
+            and self.uses().get(var, 0) > 1
+            and isinstance(aval.dtype, np.dtype)
+        ):
             self.fenced.add(var)
         else:
             self.unstored[var] = known
-
-    def _is_worth_it(self, var: Var) -> bool:
-        aval: Any = var.aval
-        return self.uses().get(var, 0) > 1 and isinstance(aval.dtype, np.dtype)
 
     def _called(self, equation: Equation) -> "_Program":
         return self._fences.program(equation.params[_CALLS[equation.primitive]].jaxpr)
@@ -280,7 +291,7 @@ class _Program:
             if type(atom) is Literal:
                 found.append(_CONSTANT)
             elif atom in self.inputs:
-                found.append((frozenset((atom,)), 0, atom, False))
+                found.append(_stored(atom, atom))
             else:
                 found.append(self.unstored.get(atom))
         return found
@@ -289,7 +300,7 @@ class _Program:
 def _stored(value: Hashable, var: Var) -> _Unstored:
     """What is known of a stored value of the type of this one."""
     size: Any = var.aval.size  # pyright: ignore[reportAttributeAccessIssue]
-    return frozenset(() if size == 1 else (value,)), 0, value, False
+    return frozenset(() if size == 1 else (value,)), 0, 0, value, False
 
 
 def _is_barred(equation: Equation, position: int) -> bool:

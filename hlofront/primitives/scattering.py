@@ -19,7 +19,7 @@ from hlofront.primitives.batching import batch_size, move_axis, shifted, with_ne
 from hlofront.primitives.comparing import eq, gt, lt, ne, select
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import broadcasted_iota, full, full_like
-from hlofront.primitives.derivatives import instantiate, is_linear, zeros_of
+from hlofront.primitives.derivatives import add_tangents, instantiate, is_linear, zeros_of
 from hlofront.primitives.elementwise import (
     add_p,
     bitwise_not,
@@ -335,26 +335,26 @@ _sum_jvp(scatter_add_p)
 _sum_jvp(scatter_sub_p)
 
 
+def _cotangent_of_updates(cotangent: Any, indices: Any, aval: Any, params: dict[str, Any]) -> Any:
+    found = _read_at(cotangent, indices, aval.shape, params, zeros=True)
+    # Results are as weak as the operand, whatever the updates are.
+    return found if aval.weak_type else convert(found, aval.dtype, False)
+
+
 @rules.transpose(scatter_add_p)
 def _(cotangent, operand, indices, updates, **params):
-    return (
-        cotangent if is_linear(operand) else None,
-        None,
-        _read_at(cotangent, indices, updates.aval.shape, params, zeros=True)
-        if is_linear(updates)
-        else None,
-    )
+    of_operand = cotangent if is_linear(operand) else None
+    if not is_linear(updates):
+        return of_operand, None, None
+    return of_operand, None, _cotangent_of_updates(cotangent, indices, updates.aval, params)
 
 
 @rules.transpose(scatter_sub_p)
 def _(cotangent, operand, indices, updates, **params):
-    return (
-        cotangent if is_linear(operand) else None,
-        None,
-        neg(_read_at(cotangent, indices, updates.aval.shape, params, zeros=True))
-        if is_linear(updates)
-        else None,
-    )
+    of_operand = cotangent if is_linear(operand) else None
+    if not is_linear(updates):
+        return of_operand, None, None
+    return of_operand, None, neg(_cotangent_of_updates(cotangent, indices, updates.aval, params))
 
 
 # ---- derivatives of scatter ----------------------------------------------------------------------
@@ -426,7 +426,7 @@ def _(cotangent, operand, indices, updates, **params):
         zeros = zeros_of(aval)
         of_operand = process(scatter_p, (cotangent, indices, zeros), params)
     if is_linear(updates):
-        of_updates = _read_at(cotangent, indices, aval.shape, params, zeros=True)
+        of_updates = _cotangent_of_updates(cotangent, indices, aval, params)
     return of_operand, None, of_updates
 
 
@@ -451,10 +451,8 @@ def _(primals, tangents, **params):
     if type(factors) is Zero:
         return result, moved
     _check_unique(params["unique_indices"])
-    if type(moved) is Zero:
-        return result, mul(operand, _add_at(instantiate(moved), indices, factors, params))
-    old = _read_at(operand, indices, typeof(updates).shape, params, zeros=False)
-    return result, _add_at(moved, indices, mul(old, factors), params)
+    changes = _add_at(zeros_of(typeof(operand)), indices, factors, params)
+    return result, add_tangents(moved, mul(operand, changes))
 
 
 @rules.transpose(scatter_mul_p)
@@ -462,8 +460,8 @@ def _(cotangent, operand, indices, updates, **params):
     if is_linear(operand):
         return process(scatter_mul_p, (cotangent, indices, updates), params), None, None
     _check_unique(params["unique_indices"])
-    shape = updates.aval.shape
-    return None, None, _read_at(mul(cotangent, operand), indices, shape, params, zeros=True)
+    products = mul(cotangent, operand)
+    return None, None, _cotangent_of_updates(products, indices, updates.aval, params)
 
 
 # ---- derivatives of scatter_min, scatter_max -----------------------------------------------------
@@ -527,8 +525,12 @@ def _batch(primitive: Primitive) -> None:
                 if updates_axis is None:
                     updates, updates_axis = with_new_axis(updates, size, place), place
                 elif sum(i < updates_axis for i in window) != before:
-                    updates = move_axis(updates, updates_axis, place)
-                    updates_axis = place
+                    # Better the one whose axis comes first then, as it is wanted there in the end.
+                    if axis and updates_axis <= min(window, default=0):
+                        operand, axis = move_axis(operand, axis, 0), 0
+                    else:
+                        updates = move_axis(updates, updates_axis, place)
+                        updates_axis = place
             window = with_axis(shifted(window, updates_axis), updates_axis)
         else:
             # The new axis is a batching axis. Its place among the indices' axes is that among those

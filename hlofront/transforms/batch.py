@@ -1,9 +1,11 @@
 """Batching: values carry which of their axes the function does not see."""
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlofront.base.boundary import user_context
+from hlofront.base.config import check_tracer_leaks
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.axes import AxisData, axes_in_scope
@@ -13,6 +15,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.batching import to_front
 from hlofront.transforms.jvp import describe
+from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.stage import stage
 
 Axes = Sequence[int | None]
@@ -116,6 +119,11 @@ def batch_flat(
         trace.alive = False
         trace.programs_of.clear()
     pairs = [trace.split(x) for x in outputs]
+    if check_tracer_leaks.value:
+        del outputs
+        reference = weakref.ref(trace)
+        del trace
+        raise_if_leaked(reference)
     return [x for x, _ in pairs], [a for _, a in pairs]
 
 

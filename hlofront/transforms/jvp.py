@@ -1,9 +1,11 @@
 """Forward mode: each value carries its tangent along."""
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlofront.base.boundary import user_context
+from hlofront.base.config import check_tracer_leaks
 from hlofront.base.dtypes import float0
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
@@ -13,6 +15,7 @@ from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.derivatives import instantiate as instantiated
+from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.stage import stage
 
 
@@ -132,6 +135,11 @@ def jvp_flat(
         trace.alive = False
         trace.programs_of.clear()
     pairs = [trace.split(x) for x in outputs]
+    if check_tracer_leaks.value:
+        del arguments, outputs
+        reference = weakref.ref(trace)
+        del trace
+        raise_if_leaked(reference)
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 

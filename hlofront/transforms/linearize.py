@@ -1,8 +1,10 @@
 """Linearization: values are computed now, and what happens to tangents is written down."""
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hlofront.base.config import check_tracer_leaks
 from hlofront.base.dtypes import float0
 from hlofront.core import rules
 from hlofront.core.aval import typeof
@@ -11,6 +13,7 @@ from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, current_trace, interpreting_with
 from hlofront.transforms.jvp import JVPTrace, as_tangent
+from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.partial_eval import listed
 from hlofront.transforms.stage import JitTracer, StagingTrace
 
@@ -120,4 +123,10 @@ def linearize_flat(
         trace.alive = tangents.alive = False
         trace.programs_of.clear()
         tangents.programs_of.clear()
-    return Linearized(avals, moving, [p for p, _ in pairs], present, program)
+    values = [p for p, _ in pairs]
+    if check_tracer_leaks.value:
+        del arguments, outputs, pairs, moved
+        reference = weakref.ref(trace)
+        del trace
+        raise_if_leaked(reference)
+    return Linearized(avals, moving, values, present, program)

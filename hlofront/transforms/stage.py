@@ -1,6 +1,5 @@
 """Staging: a Python function is run once on tracers, and what it does is written down."""
 
-import gc
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, L
 from hlofront.core.names import current_name_stack, in_own_program, replayed_traceback
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.trace import Trace, Tracer, interpreting_with, leaked
+from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.origins import explain_origin
 
 _effects_of = rules.effects
@@ -243,42 +243,5 @@ def stage(
         del outputs
         reference = weakref.ref(trace)
         del trace
-        _raise_if_leaked(reference)
+        raise_if_leaked(reference)
     return program
-
-
-def _raise_if_leaked(reference: weakref.ref[StagingTrace]) -> None:
-    """Look for tracers that are still referred to after their function has returned."""
-    gc.collect()
-    trace = reference()
-    if trace is None:
-        return
-    survivors = [x for x in gc.get_referrers(trace) if isinstance(x, JitTracer)]
-    if not survivors:
-        return
-    info = trace.debug_info
-    where = f"{info.func_src_info} for {info.traced_for}" if info else "a function"
-    lines = [
-        f"  {tracer} is kept by {_holders(tracer)}. {tracer._origin_message()}"
-        for tracer in survivors[:5]
-    ]
-    raise errors.TracerLeakError(
-        f"{len(survivors)} traced value(s) of {where} are still referred to after it returned:\n"
-        + "\n".join(lines)
-    )
-
-
-def _holders(tracer: JitTracer) -> str:
-    """What refers to a tracer: a global, or the kind of object that keeps it."""
-    found: list[str] = []
-    for holder in gc.get_referrers(tracer):
-        if isinstance(holder, dict):
-            name = holder.get("__name__")
-            keys = [str(key) for key, value in holder.items() if value is tracer]
-            module = f" of module {name}" if name else " of a dict"
-            found += [f"{key!r}{module}" for key in keys]
-        elif isinstance(holder, list | tuple | set) and len(holder) < 1000:
-            found.append(f"a {type(holder).__name__} of {len(holder)}")
-        elif type(holder).__name__ == "cell":
-            found.append("a closure")
-    return ", ".join(found[:3]) or "something"

@@ -1,0 +1,76 @@
+"""Looking for traced values that outlive their function: checking_leaks."""
+
+import gc
+import types
+import weakref
+from typing import Any
+
+from hlofront.base import errors
+from hlofront.core.trace import Trace, Tracer
+
+_MOST_SHOWN = 5
+
+
+def raise_if_leaked(reference: "weakref.ref[Any]") -> None:
+    """Raise an error if traced values are still referred to, and say by what.
+
+    Args:
+      reference: to their trace, whose function has returned. The caller has let go of the trace
+        and of all that the function was given or returned.
+
+    Raises:
+      TracerLeakError: if there are some.
+    """
+    gc.collect()
+    trace: Trace | None = reference()
+    if trace is None:
+        return
+    survivors = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
+    if not survivors:
+        return
+    function = survivors[0]._traced_function() or "a function"  # pyright: ignore[reportPrivateUsage]
+    lines = [_line(tracer, survivors) for tracer in survivors[:_MOST_SHOWN]]
+    raise errors.TracerLeakError(
+        f"Leaked trace: {len(survivors)} traced value(s) of {function} are still referred to after "
+        "it returned:\n" + "\n".join(lines)
+    )
+
+
+def _line(tracer: Tracer, survivors: list[Any]) -> str:
+    holders = _holders(tracer, survivors)
+    text = f"  {tracer} is kept by {', '.join(holders) or 'something'}."
+    origin = tracer._origin_message()  # pyright: ignore[reportPrivateUsage]
+    return f"{text} {origin}" if origin else text
+
+
+def _holders(held: Any, ours: list[Any], depth: int = 2) -> list[str]:
+    """What refers to a value: globals, closures, and containers, with what refers to those."""
+    found: list[str] = []
+    for holder in gc.get_referrers(held):
+        if holder is ours or isinstance(holder, types.FrameType):
+            continue
+        if isinstance(holder, dict):
+            module = holder.get("__name__") if "__builtins__" in holder else None
+            keys = [str(key) for key, value in holder.items() if value is held]
+            if isinstance(module, str):
+                found += [f"{key!r} of module {module}" for key in keys]
+            else:
+                found += [f"{key!r} of {_kept('a dict', holder, ours, depth)}" for key in keys]
+        elif isinstance(holder, list | tuple | set) and len(holder) < 1000:
+            what = f"a {type(holder).__name__} of {len(holder)}"
+            found.append(_kept(what, holder, ours, depth))
+        elif type(holder).__name__ == "cell":
+            found.append("a closure")
+        elif isinstance(holder, Tracer):
+            found.append(f"another traced value, {holder}")
+        if len(found) > 2:
+            break
+    return found[:3]
+
+
+def _kept(what: str, container: Any, ours: list[Any], depth: int) -> str:
+    """A container, and the first thing that refers to it."""
+    if depth <= 1:
+        return what
+    above = _holders(container, ours, depth - 1)
+    return f"{what}, which is {above[0]}" if above and above[0].startswith("'") else what
