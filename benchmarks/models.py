@@ -132,7 +132,7 @@ def gpt(
 
 
 def vit(jax, layers, width=192, *, batch=8, heads=3, patches=64):
-    """A vision transformer over patches, with biases, learned scales of branches and GELU by erf."""
+    """A vision transformer over patches, with biases, learned branch scales and GELU by erf."""
     jnp, lax = jax.numpy, jax.lax
     random = np.random.default_rng(1)
 

@@ -4,6 +4,8 @@ Run it:   python examples/digits.py
 See it:   python -m hlofront show examples/digits.py:step
 """
 
+import itertools
+
 import numpy as np
 from sklearn.datasets import load_digits
 
@@ -25,7 +27,7 @@ def initial(sizes=SIZES, seed=0):
             "weights": jnp.asarray(rng.normal(size=(n, m)) / np.sqrt(n), dtype=jnp.float32),
             "biases": jnp.zeros(m),
         }
-        for n, m in zip(sizes[:-1], sizes[1:], strict=True)
+        for n, m in itertools.pairwise(sizes)
     ]
 
 
@@ -80,7 +82,7 @@ def load():
 def main():
     """Train, print how it goes, and return the accuracy on digits that were not trained on."""
     images, digits = load()
-    train, test = slice(None, TRAINED_ON), slice(TRAINED_ON, None)
+    test = slice(TRAINED_ON, None)
     layers = initial()
     rng = np.random.default_rng(2)
     for epoch in range(1, EPOCHS + 1):

@@ -132,7 +132,8 @@ def check_carry(
         return
     name = name if isinstance(name, str) else name()
     if in_tree != out_tree:
-        places = _different_structure(name, in_tree, out_tree)
+        names = f"the given {name}", f"the returned {name}"
+        places = different_structures(in_tree, names[0], out_tree, names[1])
         raise TypeError(
             f"{what} must return a carry of the pytree structure that it is given, and it "
             f"returned another one:\n{_listed(places)}\nReturn the same containers in the same "
@@ -159,16 +160,25 @@ def _numbered(structure: Any) -> Sequence[Any]:
     return tree.tree_leaves_with_path(numbers)
 
 
-def _different_structure(name: str, in_tree: Any, out_tree: Any) -> list[str]:
-    before, after = (
-        tree.tree_unflatten(structure, [0] * structure.num_leaves)
-        for structure in (in_tree, out_tree)
-    )
-    given, returned = f"the given {name}", f"the returned {name}"
+# Stands for a value where structures are compared: messages give its type.
+_LEAF = type("array", (), {"__module__": "builtins"})()
+
+
+def different_structures(first: Any, first_name: str, second: Any, second_name: str) -> list[str]:
+    """Where two structures differ, in sentences that call them by these names.
+
+    The last word of a name begins the key paths.
+    """
+    trees = [
+        tree.tree_unflatten(structure, [_LEAF] * structure.num_leaves)
+        for structure in (first, second)
+    ]
     # A leaf is a prefix of anything, so each may have more than the other.
-    errors = prefix_errors(before, after, name=given, full_name=returned)
-    errors = errors or prefix_errors(after, before, name=returned, full_name=given)
-    return [str(error) for error in errors] or [f"given: {in_tree}; returned: {out_tree}"]
+    errors = prefix_errors(*trees, name=first_name, full_name=second_name)
+    errors = errors or prefix_errors(*trees[::-1], name=second_name, full_name=first_name)
+    return [str(error) for error in errors] or [
+        f"{first_name} has {first}, and {second_name} has {second}"
+    ]
 
 
 def _different_types(where: str, before: Any, after: Any) -> str:

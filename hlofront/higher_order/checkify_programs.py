@@ -306,9 +306,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
             return [*[_spread(x, lead) for x in inner.values(effects)], *after]
 
         def goes_on(*args: Any) -> list[Any]:
-            return jaxpr_as_fun(
-                without_checks(condition), *args[:first], *args[first + width :]
-            )
+            return jaxpr_as_fun(without_checks(condition), *args[:first], *args[first + width :])
 
         avals = condition.in_avals[:first], body.in_avals[: last - first]
         carried = body.in_avals[last - first :]

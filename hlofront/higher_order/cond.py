@@ -9,7 +9,6 @@ import numpy as np
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import ExtendedDType, lattice_result
-from hlofront.base.tree_prefixes import prefix_errors
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
@@ -18,7 +17,12 @@ from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Tracer, is_eager
-from hlofront.higher_order.bodies import held_weakly, refuse_effects, written_once
+from hlofront.higher_order.bodies import (
+    different_structures,
+    held_weakly,
+    refuse_effects,
+    written_once,
+)
 from hlofront.primitives.comparing import ne
 from hlofront.primitives.converting import convert, convert_element_type, convert_element_type_p
 from hlofront.primitives.elementwise import clamp
@@ -192,7 +196,7 @@ def switch(index, branches, *operands, operand=_not_given):
     if _disable_jit.value and _is_known(index):
         return branches[min(max(int(index), 0), last)](*operands)
     clamped = clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(last))
-    names = ["branch 0", *[f"branch {i}" for i in range(1, last + 1)]]
+    names = [f"branch {i}" for i in range(last + 1)]
     return Branches("switch", branches, names, operands).bind(clamped, range(last + 1))
 
 
@@ -370,17 +374,12 @@ class Branches:
 
     def _different_structures(self, number: int) -> str:
         own, other = self.names[0], self.names[number]
-        first, second = (
-            tree.tree_unflatten(written.out_tree, [0] * written.out_tree.num_leaves)
-            for written in (self.written[0], self.written[number])
+        lines = different_structures(
+            self.written[0].out_tree,
+            f"the output of {own}",
+            self.written[number].out_tree,
+            f"the output of {other}",
         )
-        names = f"the output of {own}", f"the output of {other}"
-        # A leaf is a prefix of anything, so each may have more than the other.
-        found = prefix_errors(first, second, name=names[0], full_name=names[1])
-        found = found or prefix_errors(second, first, name=names[1], full_name=names[0])
-        lines = [str(error) for error in found] or [
-            f"{self.written[0].out_tree} and {self.written[number].out_tree}"
-        ]
         return (
             f"{self.what} branch outputs must have the same pytree structure, but they differ:\n"
             f"{self._places(number)}{_listed(lines)}\n"

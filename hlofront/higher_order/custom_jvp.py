@@ -65,7 +65,9 @@ class Arguments:
     Raises TypeError where the call does not fit the function's signature.
     """
 
-    __slots__ = ("differentiated", "fixed", "leaves", "structure")
+    __slots__ = ("avals", "differentiated", "fixed", "leaves", "structure")
+
+    avals: list[Any]
 
     def __init__(self, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]):
         args = owner.positional(args, kwargs)
@@ -87,11 +89,12 @@ class Arguments:
     def take_leaves(self) -> list[Any]:
         """The values, once: programs keep the rules that this is for, and must not keep values."""
         leaves, self.leaves = self.leaves, []
+        self.avals = [typeof(x) for x in leaves]
         return leaves
 
-    def numbered(self) -> Any:
-        """The arguments that are differentiated, with a number in the place of each value."""
-        return tree.tree_unflatten(self.structure, range(self.structure.num_leaves))
+    def types(self) -> Any:
+        """The arguments that are differentiated, with its aval in the place of each value."""
+        return tree.tree_unflatten(self.structure, self.avals)
 
     def whole(self, chosen: Sequence[Any]) -> list[Any]:
         """All arguments, from those that are differentiated."""
@@ -184,7 +187,7 @@ class FlatFunction:
             "custom derivative",
             signature.find_where,
             lambda: signature.argument_names(
-                (arguments.numbered(), {}),
+                (arguments.types(), {}),
                 arguments.differentiated,
             ),
         )

@@ -252,7 +252,7 @@ class Backward:
         if not isinstance(found, tuple) or len(found) != count:
             raise self._wrong_structure(found)
         flat: list[Any] = []
-        chosen = arguments.numbered()
+        chosen = arguments.types()
         for place, (part, primal) in enumerate(zip(found, chosen, strict=True)):
             flat += self._of_argument(place, part, primal, found)
         return flat
@@ -270,7 +270,7 @@ class Backward:
         """Flat cotangents of one argument; None stands for zeros of what is below it."""
         leaves, structure = tree.tree_flatten(primal)
         if part is None:
-            return [Zero.of(leaf) for leaf in leaves]
+            return [Zero(leaf.to_tangent_aval()) for leaf in leaves]
 
         def is_leaf(x: Any) -> bool:
             return x is None or type(x) is SymbolicZero
@@ -284,7 +284,7 @@ class Backward:
         flat: list[Any] = []
         for pair in parts:
             if pair.found is None:
-                flat += [Zero.of(leaf) for leaf in tree.tree_leaves(pair.primal)]
+                flat += [Zero(aval.to_tangent_aval()) for aval in tree.tree_leaves(pair.primal)]
                 continue
             flat.append(self._checked(place, pair.found, pair.primal))
         if len(flat) != structure.num_leaves:
@@ -292,8 +292,7 @@ class Backward:
         return flat
 
     def _checked(self, place: int, cotangent: Any, primal: Any) -> Any:
-        aval: Any = typeof(primal)
-        wanted = aval.to_tangent_aval()
+        wanted = primal.to_tangent_aval()
         if type(cotangent) is SymbolicZero:
             return Zero(wanted)
         if not is_value(cotangent):
@@ -311,7 +310,7 @@ class Backward:
                 f"Custom VJP bwd rule {_name(self.owner.bwd)} must produce an output with the "
                 f"same type as the args tuple of the primal function, but at output[{place}] the "
                 f"bwd rule produced an output of type {found.str_short()} corresponding to an "
-                f"input of type {aval.str_short()}, so the {which} do not match"
+                f"input of type {primal.str_short()}, so the {which} do not match"
             )
         return cotangent
 

@@ -312,7 +312,7 @@ def _batched(
         stepped, _ = batch_program(body, axis, (*body_consts, *carry), True)
         effects = [e for e in condition.effects | body.effects if not e.repeatable]
         if effects:
-            raise NotImplementedError(
+            raise NotImplementedError(  # the class that JAX raises
                 f"{effects[0]} effects not supported in while_loop with batched predicate: "
                 "examples that have ended take part in the steps of the others. Loop over the "
                 "examples with lax.map, or do this outside of the loop."

@@ -307,16 +307,19 @@ class Builder:
             if fenced:
                 for var in equation.outvars:
                     if var in fenced:
-                        environment[var] = self.fence(environment[var], var, equation)
+                        environment[var] = self.fence(environment[var], var.aval, equation)
         self.loc, self.avals_in, self.avals_out, self.equation = saved
         return [self.read(atom, environment) for atom in jaxpr.outvars]
 
-    def fence(self, x: Value, var: Any, equation: Equation) -> Value:
-        """The result of an equation, which is stored here and not computed anew at each use."""
+    def fence(self, x: Value, aval: Any, equation: Equation) -> Value:
+        """A result of an equation, which is stored here and not computed anew at each use."""
+        around = self.loc
         name = self.scoped(equation.name_stack) + "/fence"
         self.loc = self.module.locations.of(name, equation.traceback)
-        self.module.fences.place(var, equation.traceback)
-        return self.op("stablehlo.optimization_barrier", (x,), var.aval)
+        self.module.fences.place(aval, equation.traceback)
+        result = self.op("stablehlo.optimization_barrier", (x,), aval)
+        self.loc = around
+        return result
 
     def read(self, atom: Any, environment: dict[Any, Value]) -> Value:
         if type(atom) is Literal:

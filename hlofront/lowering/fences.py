@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlofront.base.source import user_frame
-from hlofront.core.jaxpr import Equation, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
@@ -111,9 +111,33 @@ class Fences:
             found = self._programs[jaxpr] = _Program(self, jaxpr)
         return found
 
-    def place(self, var: Var, traceback: Any) -> None:
+    def of_steps(
+        self, body: ClosedJaxpr, num_consts: int, num_carry: int, count: int
+    ) -> list[list[int]]:
+        """The positions of the carries to fence after each of so many steps of an unrolled loop."""
+        consts = [Var(aval) for aval in body.in_avals[:num_consts]]
+        carry = [Var(aval) for aval in body.in_avals[num_consts:][:num_carry]]
+        inputs = [*consts, *carry]
+        collected: list[Var] = []
+        steps: list[Equation] = []
+        for _ in range(count):
+            rows = [Var(aval) for aval in body.in_avals[num_consts + num_carry :]]
+            results = [Var(aval) for aval in body.out_avals]
+            steps.append(
+                Equation(closed_call_p, [*consts, *carry, *rows], results, {"call_jaxpr": body})
+            )
+            carry = results[:num_carry]
+            inputs += rows
+            collected += results[num_carry:]
+        fenced = self.of(Jaxpr((), inputs, [*carry, *collected], steps))
+        return [
+            [place for place, var in enumerate(step.outvars[:num_carry]) if var in fenced]
+            for step in steps
+        ]
+
+    def place(self, aval: Any, traceback: Any) -> None:
         """Note that lowering has placed one."""
-        self._placed.append((var.aval, traceback))
+        self._placed.append((aval, traceback))
 
     def placed(self) -> list[Fence]:
         """Those that were placed, in order."""
@@ -299,7 +323,7 @@ class _Program:
 
 def _stored(value: Hashable, var: Var) -> _Unstored:
     """What is known of a stored value of the type of this one."""
-    size: Any = var.aval.size  # pyright: ignore[reportAttributeAccessIssue]
+    size = getattr(var.aval, "size", 0)  # tokens have none
     return frozenset(() if size == 1 else (value,)), 0, 0, value, False
 
 

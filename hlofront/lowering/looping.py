@@ -107,7 +107,9 @@ class _Loop:
         ]
         collected: list[list[Value]] = [[] for _ in ys]
         places = range(count)
-        for place in reversed(places) if self.reverse else places:
+        equation: Any = build.equation
+        order = reversed(places) if self.reverse else places
+        for place, fenced in zip(order, self._fenced(build, count), strict=True):
             step = [
                 _row(build, block, aval, place, count)
                 for block, aval in zip(blocks, self.x_avals, strict=True)
@@ -119,6 +121,9 @@ class _Loop:
             else:
                 results = build.inline(program.jaxpr, program.consts, args)
             carry = results[: len(carry)]
+            for position in fenced:
+                aval = self.carry_avals[position]
+                carry[position] = build.fence(carry[position], aval, equation)
             for rows, y in zip(collected, results[len(carry) :], strict=True):
                 rows.append(y)
         if self.reverse:
@@ -129,6 +134,13 @@ class _Loop:
             for y, rows, aval in zip(ys, collected, self.y_avals, strict=True)
         ]
         return carry, updated
+
+    def _fenced(self, build: Builder, count: int) -> list[list[int]]:
+        """Which carries to fence after each of these steps in a row."""
+        fences = build.module.fences
+        if fences is None or count == 1:
+            return [[]] * count
+        return fences.of_steps(self.program, len(self.consts), len(self.carry), count)
 
 
 # A step of more equations than this is a function where it stands several times.

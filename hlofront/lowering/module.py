@@ -85,7 +85,7 @@ def lower_program(
     """Lower a program to a verified module whose main function computes it.
 
     Args:
-      fences: whether to store values that XLA's fusion would compute again and again. See fences.py.
+      fences: whether to store values that XLA would compute at every use. See fences.py.
 
     Raises:
       VerificationError: if a lowering rule made a module that is not valid StableHLO.

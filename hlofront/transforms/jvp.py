@@ -42,8 +42,8 @@ class JVPTracer(Tracer):
         if isinstance(primal, Tracer):
             return primal._origin_message()
         return (
-            f"It is being differentiated, for {describe(self._trace.debug_info)}, and as a value of "
-            "Python or NumPy it would lose its derivative. Where that is meant, take "
+            f"It is being differentiated, for {describe(self._trace.debug_info)}, and as a value "
+            "of Python or NumPy it would lose its derivative. Where that is meant, take "
             "lax.stop_gradient of it first."
         )
 

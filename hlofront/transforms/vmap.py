@@ -137,9 +137,7 @@ def _check_entries(name: str, axes: Any) -> None:
                 ) from None
 
 
-def _not_an_array(
-    signature: Signature, args: Any, kwargs: Any, place: int, leaf: Any
-) -> TypeError:
+def _not_an_array(signature: Signature, args: Any, kwargs: Any, place: int, leaf: Any) -> TypeError:
     name = signature.argument_names((args, kwargs))[place]
     return TypeError(
         f"Argument {name} of {signature.where} is {source.shortened(repr(leaf))} of type "

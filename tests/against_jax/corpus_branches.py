@@ -281,7 +281,7 @@ def ranges(corpus, jnp, lax):
 
     @corpus.program(x[0], 3)
     def range_with_weak_init(x, n):
-        step = lambda i, s: s + x * i  # noqa: E731
+        step = lambda i, s: s + x * i
         return lax.fori_loop(0, n, step, 0.0), lax.fori_loop(0, 3, step, 0.0)
 
 
@@ -322,7 +322,7 @@ def platforms(corpus, jnp, lax):
 
 def derivatives(corpus, jax, jnp, lax):
     x, y = floats(3), unit(3)
-    modes = ("value", "jit")
+    modes = ("value", "jit", "equations")
 
     def branching(x, y):
         return lax.cond(
@@ -340,17 +340,17 @@ def derivatives(corpus, jax, jnp, lax):
 
     @corpus.program(x, modes=modes)
     def grad_of_a_branch_without_derivative(x):
-        f = lambda x: lax.cond(x[0] > 0, lambda x: jnp.zeros(3), jnp.exp, x).sum()  # noqa: E731
+        f = lambda x: lax.cond(x[0] > 0, lambda x: jnp.zeros(3), jnp.exp, x).sum()
         return jax.grad(f)(x), jax.grad(f)(-x), jax.jvp(f, (x,), (x,))
 
     @corpus.program(x, 1, modes=modes)
     def grad_of_switch(x, i):
-        f = lambda x: lax.switch(i, [jnp.sin, lambda x: x * x, lambda x: x], x).sum()  # noqa: E731
+        f = lambda x: lax.switch(i, [jnp.sin, lambda x: x * x, lambda x: x], x).sum()
         return jax.value_and_grad(f)(x)
 
     @corpus.program(x, modes=modes)
     def grad_of_a_cond_that_saves_from_nan(x):
-        f = lambda x: lax.cond(x > 0, jnp.sqrt, lambda x: 0.0 * x, x)  # noqa: E731
+        f = lambda x: lax.cond(x > 0, jnp.sqrt, lambda x: 0.0 * x, x)
         return jax.vmap(jax.grad(f))(x), jax.grad(lambda x: jax.vmap(f)(x).sum())(jnp.zeros(3))
 
     @corpus.program(x, y, modes=modes)
@@ -363,7 +363,7 @@ def derivatives(corpus, jax, jnp, lax):
 
     @corpus.program(x, y, modes=modes)
     def forward_through_a_loop(x, y):
-        f = lambda x, y: lax.while_loop(  # noqa: E731
+        f = lambda x, y: lax.while_loop(
             lambda s: s[0] < 4, lambda s: (s[0] + 1, jnp.sin(s[1]) * y), (0, x)
         )[1]
         return (
@@ -384,18 +384,18 @@ def derivatives(corpus, jax, jnp, lax):
 
     @corpus.program(x, modes=modes)
     def grad_of_a_static_range(x):
-        f = lambda x: lax.fori_loop(0, 4, lambda i, s: jnp.sin(s) * x + i, x).sum()  # noqa: E731
+        f = lambda x: lax.fori_loop(0, 4, lambda i, s: jnp.sin(s) * x + i, x).sum()
         return jax.value_and_grad(f)(x)
 
     @corpus.program(x, modes=modes)
     def grad_by_platform(x):
-        f = lambda x: lax.platform_dependent(x, cpu=jnp.sin, default=jnp.exp).sum()  # noqa: E731
+        f = lambda x: lax.platform_dependent(x, cpu=jnp.sin, default=jnp.exp).sum()
         return jax.grad(f)(x), jax.vmap(jax.grad(lambda x: f(x[None])))(x)
 
 
 def batches(corpus, jax, jnp, lax):
     x, y = floats(4, 3), unit(4, 3)
-    modes = ("value", "jit")
+    modes = ("value", "jit", "equations")
 
     def branching(p, x, y):
         return lax.cond(
@@ -417,7 +417,7 @@ def batches(corpus, jax, jnp, lax):
 
     @corpus.program(ints(4) % 3, x, modes=modes)
     def switch_over_the_index(i, x):
-        f = lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, lambda x: -x], x)  # noqa: E731
+        f = lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, lambda x: -x], x)
         return jax.vmap(f)(i, x), jax.vmap(f, (0, None))(i, x[0])
 
     def looping(x, y):
@@ -438,7 +438,7 @@ def batches(corpus, jax, jnp, lax):
 
     @corpus.program(x, modes=modes)
     def loop_of_as_many_steps_for_all(x):
-        f = lambda x: lax.fori_loop(0, jnp.int32(3), lambda i, s: s * x + i, x)  # noqa: E731
+        f = lambda x: lax.fori_loop(0, jnp.int32(3), lambda i, s: s * x + i, x)
         return jax.vmap(f)(x), jax.jvp(jax.vmap(f), (x,), (x,))
 
 
@@ -447,7 +447,7 @@ def batches(corpus, jax, jnp, lax):
 
 def refused(corpus, jax, jnp, lax):
     x = floats(3)
-    identity = lambda s: s  # noqa: E731
+    identity = lambda s: s
     for name, function in {
         "predicate_of_many": lambda: lax.cond(x > 0, jnp.sin, jnp.cos, x),
         "predicate_of_none": lambda: lax.cond(None, jnp.sin, jnp.cos, x),

@@ -15,6 +15,7 @@ CORPORA = (
     "corpus_callbacks",
     "corpus_custom",
     "corpus_loops",
+    "corpus_loops_derived",
     "corpus_derivatives",
     "corpus_batching",
     "corpus_errors",

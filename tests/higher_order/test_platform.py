@@ -50,9 +50,9 @@ def test_derivatives_and_batching():
 
 
 def test_without_a_branch_for_the_platform():
-    f = lambda x: lax.platform_dependent(x, tpu=jnp.sin, cuda=jnp.cos)  # noqa: E731
+    f = lambda x: lax.platform_dependent(x, tpu=jnp.sin, cuda=jnp.cos)
     for call in (f, hlofront.jit(f)):
-        with pytest.raises(NotImplementedError, match="'cpu'.*tpu, cuda.*default"):
+        with pytest.raises(NotImplementedError, match=r"'cpu'.*tpu, cuda.*default"):
             call(X)
     assert hlofront.make_jaxpr(f)(X).eqns
 

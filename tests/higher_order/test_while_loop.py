@@ -207,6 +207,7 @@ def test_linearized_is_the_derivative(f):
         np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_batched_is_one_by_one(f):
     xs = np.stack([X, X * 0.5, X + 0.5, np.abs(Y)])
@@ -227,13 +228,11 @@ def test_batched_is_one_by_one(f):
 
 
 def test_second_order_forward():
-    f = lambda x: simple(x, Y).sum()  # noqa: E731
+    f = lambda x: simple(x, Y).sum()
     second = hlofront.jit(hlofront.jacfwd(hlofront.jacfwd(f)))(X)
     step = 1e-2
     first = hlofront.jit(hlofront.jacfwd(f))
-    rows = [
-        (first(X + step * d) - first(X - step * d)) / (2 * step) for d in np.eye(3, dtype="f4")
-    ]
+    rows = [(first(X + step * d) - first(X - step * d)) / (2 * step) for d in np.eye(3, dtype="f4")]
     np.testing.assert_allclose(second, np.stack(rows), rtol=2e-2, atol=1e-3)
 
 
@@ -259,7 +258,7 @@ def test_reverse_mode_past_a_loop():
 
 
 def test_static_ranges_have_all_derivatives():
-    f = lambda x: lax.fori_loop(0, 3, lambda i, s: jnp.sin(s) * x, x)  # noqa: E731
+    f = lambda x: lax.fori_loop(0, 3, lambda i, s: jnp.sin(s) * x, x)
     x = np.float32(0.8)
     step = 1e-2
     found = hlofront.grad(f)(x)
@@ -294,10 +293,12 @@ def test_two_batch_axes():
     xs, ys = np.array([1.0, 2.0, 0.5], np.float32), np.array([4.0, 1.2], np.float32)
     found = hlofront.vmap(hlofront.vmap(f, (0, None)), (None, 0))(xs, ys)
     np.testing.assert_allclose(found, np.ceil(ys[:, None] / xs) * xs)
-    # The outer axis is of what is carried alone.
-    outer = hlofront.vmap(hlofront.vmap(lambda x, y, z: (f(x, y), z), (0, 0, None)), (None, None, 0))
+    outer = hlofront.vmap(
+        hlofront.vmap(lambda x, y, z: (f(x, y), z), (0, 0, None)), (None, None, 0)
+    )
     assert outer(xs[:2], ys, xs)[0].shape == (3, 2)
 
+    # The outer axis is not one of the condition's.
     def g(x, y, z):
         return lax.while_loop(lambda s: s[0] < y, lambda s: (s[0] + x, s[1] * z), (0.0, z))[1]
 
@@ -376,7 +377,7 @@ def test_effects_happen_once_under_linearize(capsys):
         hlofront.debug.print("{}", s[0], ordered=True)
         return s[0] + 1, s[1] * 2
 
-    f = lambda x: lax.while_loop(lambda s: s[0] < 2, body, (0, x))[1]  # noqa: E731
+    f = lambda x: lax.while_loop(lambda s: s[0] < 2, body, (0, x))[1]
     _, linear = hlofront.linearize(f, 1.0)
     assert linear(1.0) == 4.0
     hlofront.effects_barrier()

@@ -72,9 +72,7 @@ VALUES = np.float32([1e30, -1e30, 1.2345678, nan, inf, 1e-40, 3e-8, 65504, 65520
 half = lambda x, *bits: x.astype(np.float16).astype(np.float32)
 for bits in ((5, 10), (8, 7), (1, 0), (20, 30), (4, 3)):
     sample(lax.reduce_precision, VALUES, *bits, name=f"reduce_precision(values, {bits})")
-sample(
-    lax.reduce_precision, f32[2, 3], 8, 23, reference=lambda x, *bits: x, computes_in="float32"
-)
+sample(lax.reduce_precision, f32[2, 3], 8, 23, reference=lambda x, *bits: x, computes_in="float32")
 sample(
     *(lax.reduce_precision, f32[2, 3]),
     exponent_bits=5,

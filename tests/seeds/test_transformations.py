@@ -1,5 +1,7 @@
 """What the documents show of derivatives, batching, loops and branches."""
 
+import itertools
+
 import numpy as np
 
 import hlofront as jax
@@ -86,7 +88,7 @@ DIMS = [784, 64, 10]
 def parameters():
     return [
         {"W": jnp.asarray(rng.normal(size=(m, n)).astype(np.float32)), "b": jnp.zeros((m,))}
-        for n, m in zip(DIMS[:-1], DIMS[1:], strict=True)
+        for n, m in itertools.pairwise(DIMS)
     ]
 
 

@@ -1,6 +1,5 @@
-"""Checks of derivatives pass right ones, and say of wrong ones which argument is off, and by what."""
+"""check_grads and its kin tell right derivatives from wrong ones, and say what is off."""
 
-import functools
 import re
 
 import ml_dtypes
@@ -13,11 +12,6 @@ from hlofront import numpy as hnp
 from hlofront.test_util import check_grads, check_jvp, check_vjp
 
 X = np.float32([0.5, 1.5, 2.5])
-
-
-def twice_too_steep(x, factor=2.0):
-    """The sine, whose tangent is wrong where it is linearized by hand."""
-    return lax.sin(x)
 
 
 def wrong_jvp(primals, tangents):
@@ -123,12 +117,8 @@ def test_orders_and_modes():
     check_grads(lax.sin, (X,), 2, modes="fwd")
     check_grads(lax.sin, (X,), 2, modes=["rev"])
 
-    @functools.partial(check_grads, args=(np.float32([0.3, 0.0]),), order=2)
-    def smooth(x):
-        return x**2
-
-    with pytest.raises(AssertionError, match="jvp of the first derivative|jvp of"):
-        # Its first derivative has a kink at zero.
+    with pytest.raises(AssertionError, match="jvp of"):
+        # It has a kink at zero, which large steps see.
         check_grads(lambda x: x * abs(x) + x, (np.float32([0.0, 0.5]),), 2, eps=0.1)
 
 

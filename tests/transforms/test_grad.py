@@ -23,7 +23,7 @@ def test_linearized_function_is_evaluated_often_and_traced_once():
         calls += 1
         return {"y": jnp.sin(x)}
 
-    value, push = jax.linearize(function, jnp.arange(3.0))
+    _, push = jax.linearize(function, jnp.arange(3.0))
     for scale in (1.0, 2.0):
         np.testing.assert_allclose(
             push(scale * jnp.ones(3))["y"], scale * np.cos(np.arange(3.0)), rtol=1e-6
