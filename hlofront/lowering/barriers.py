@@ -9,7 +9,7 @@ from hlofront.primitives import barriers as b
 def _(build, *operands):
     if not operands:
         return []
-    return build.ops("stablehlo.optimization_barrier", operands, build.avals_out)
+    return build.barrier(operands, build.avals_out)
 
 
 @lower(b.create_token_p)

@@ -25,10 +25,14 @@ _create = Operation.create
 class ModuleState:
     """What the functions of one module share."""
 
-    __slots__ = ("callbacks", "fences", "functions", "ip", "locations", "platform", "symbols")
+    __slots__ = (
+        *("callbacks", "fences", "functions", "has_barriers", "ip", "locations", "platform"),
+        "symbols",
+    )
 
     def __init__(self, platform: str, body: Any, fences: Any = None):
         self.platform = platform
+        self.has_barriers = False
         # Which values to store, of any program; None where XLA is to decide. See fences.py.
         self.fences = fences
         # Where functions go: the end of the module.
@@ -56,16 +60,8 @@ class Builder:
     """Emits StableHLO at one place of one function; handed to every lowering rule."""
 
     __slots__ = (
-        "avals_in",
-        "avals_out",
-        "constants",
-        "equation",
-        "hoisted",
-        "ip",
-        "loc",
-        "module",
-        "prefix",
-        "tokens",
+        *("avals_in", "avals_out", "constants", "equation", "hoisted", "ip"),
+        *("loc", "module", "prefix", "tokens"),
     )
 
     # Of the equation that is being lowered.
@@ -317,9 +313,14 @@ class Builder:
         name = self.scoped(equation.name_stack) + "/fence"
         self.loc = self.module.locations.of(name, equation.traceback)
         self.module.fences.place(aval, equation.traceback)
-        result = self.op("stablehlo.optimization_barrier", (x,), aval)
+        (result,) = self.barrier((x,), (aval,))
         self.loc = around
         return result
+
+    def barrier(self, values: Sequence[Value], avals: Sequence[Any]) -> list[Value]:
+        """The values, which XLA may neither compute anew after this nor see through it."""
+        self.module.has_barriers = True
+        return self.ops("stablehlo.optimization_barrier", values, avals)
 
     def read(self, atom: Any, environment: dict[Any, Value]) -> Value:
         if type(atom) is Literal:

@@ -24,6 +24,7 @@ class Module:
         "const_args",
         "donated",
         "fences",
+        "has_barriers",
         "ir_module",
         "kept",
         "name",
@@ -44,8 +45,12 @@ class Module:
     ordered: tuple[Effect, ...]
     # The barriers that lowering placed; None where it was to place none.
     fences: list[Fence] | None
+    # Whether there are barriers in it: these, the user's, or those of checkpoint.
+    has_barriers: bool
 
-    def __init__(self, ir_module, name, const_args, kept, donated, callbacks, ordered, fences):
+    def __init__(
+        self, ir_module, name, const_args, kept, donated, callbacks, ordered, fences, has_barriers
+    ):
         self.ir_module = ir_module
         self.name = name
         self.const_args = const_args
@@ -54,6 +59,7 @@ class Module:
         self.callbacks = callbacks
         self.ordered = ordered
         self.fences = fences
+        self.has_barriers = has_barriers
 
     def text(self, debug_info: bool = False) -> str:
         """The module as StableHLO text."""
@@ -132,7 +138,10 @@ def lower_program(
         function.attributes["res_attrs"] = _result_attributes(len(ordered), paths)
     _verify(ir_module, module_name)
     placed = wanted.placed() if wanted else None
-    return Module(ir_module, module_name, constants, kept, reused, state.callbacks, ordered, placed)
+    return Module(
+        *(ir_module, module_name, constants, kept, reused, state.callbacks, ordered, placed),
+        state.has_barriers,
+    )
 
 
 def symbol_name(name: str) -> str:

@@ -60,10 +60,9 @@ def _(build, *args, jaxpr, prevent_cse, differentiated, policy):
         fenced = [prevent_cse] * len(args) if isinstance(prevent_cse, bool) else prevent_cse
         chosen = [place for place, fence in enumerate(fenced) if fence]
         if chosen:
-            values = build.ops(
-                "stablehlo.optimization_barrier",
-                [args[place] for place in chosen],
-                [build.avals_in[place] for place in chosen],
+            # All in one, cotangents among them: what is computed again waits for their arrival.
+            values = build.barrier(
+                [args[place] for place in chosen], [build.avals_in[place] for place in chosen]
             )
             args = list(args)
             for place, value in zip(chosen, values, strict=True):

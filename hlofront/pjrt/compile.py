@@ -12,9 +12,10 @@ from hlofront.bridge import client as bridge
 mlir_lock = threading.RLock()
 
 
-# XLA's compiler for CPUs drops optimization barriers in this pass, before fusion, and would undo
-# what they are for. (tests/smoke holds that they stay: a new jaxlib may rename it.)
-_PASS_THAT_DROPS_BARRIERS = "cse_barrier_expander"
+# XLA's compiler for CPUs drops optimization barriers in the first pass, before fusion, and would
+# undo what they are for. (tests/lowering holds that they stay: a new jaxlib may rename it.) The
+# second makes one kernel of a small loop, which ends the process where it meets a barrier.
+_PASSES_WITHOUT_BARRIERS = "cse_barrier_expander,small-while-loop-hoisting"
 _DISABLED_PASSES = "xla_disable_hlo_passes"
 
 
@@ -45,9 +46,9 @@ def compile_options(
         overrides = dict(overrides or {})
         given = overrides.get(_DISABLED_PASSES, build.debug_options.xla_disable_hlo_passes)
         if not given:
-            overrides[_DISABLED_PASSES] = _PASS_THAT_DROPS_BARRIERS
+            overrides[_DISABLED_PASSES] = _PASSES_WITHOUT_BARRIERS
         elif isinstance(given, str):
-            overrides[_DISABLED_PASSES] = f"{given},{_PASS_THAT_DROPS_BARRIERS}"
+            overrides[_DISABLED_PASSES] = f"{given},{_PASSES_WITHOUT_BARRIERS}"
     flags: list[tuple[str, Any]] = []
     for name, value in (overrides or {}).items():
         if hasattr(build, name):

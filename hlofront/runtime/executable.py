@@ -66,7 +66,9 @@ class Executable:
         self.name = name
         self.donates = donates
         options = pjrt_compile.compile_options(
-            [device], compiler_options, keep_barriers=module.fences is not None
+            [device],
+            compiler_options,
+            keep_barriers=module.fences is not None and module.has_barriers,
         )
         self.unordered = any(e.on_host and not e.ordered for e in program.effects)
         self.plain = not (
