@@ -39,7 +39,6 @@ DIRECT: dict[Primitive, str] = {
     e.log_p: "stablehlo.log",
     e.logistic_p: "stablehlo.logistic",
     e.mul_p: "stablehlo.multiply",
-    e.mulhi_p: "chlo.mulhi",
     e.neg_p: "stablehlo.negate",
     e.nextafter_p: "chlo.next_after",
     e.not_p: "stablehlo.not",

@@ -209,3 +209,19 @@ def _parts_of_sine(build, x):
         sinh,
         cosh,
     )
+
+
+@lower(e.mulhi_p)
+def _(build, x, y):
+    out = build.avals_out[0]
+    bits = 8 * out.dtype.itemsize
+    args = [build.broadcast_to(v, a, out) for v, a in zip((x, y), build.avals_in, strict=True)]
+    if build.module.platform != "cpu" or bits == 64:
+        return build.op("chlo.mulhi", args)
+    # XLA's backend for CPUs refuses the operation where it is fused with others.
+    signed = out.dtype.kind == "i"
+    wide = out.update(dtype=np.dtype(f"{'int' if signed else 'uint'}{2 * bits}"), weak_type=False)
+    product = build.op("stablehlo.multiply", [build.convert(v, wide) for v in args], wide)
+    shift = f"stablehlo.shift_right_{'arithmetic' if signed else 'logical'}"
+    upper = build.op(shift, (product, build.full(bits, wide)), wide)
+    return build.convert(upper, out)

@@ -197,13 +197,19 @@ def _(primals, tangents):
     return result, total
 
 
-def _change_of_abs(t, x):
-    if _is_complex(x):
-        return e.real(mul(t, e.conj(e.sign(x))))
-    return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
+def _change_of_abs(t, result, x):
+    if not _is_complex(x):
+        return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
+    # By way of the modulus and not of `sign`, which is held to have no derivative.
+    size = select_n(eq(result, scalar_like(result, 0)), result, _ones_like(result))
+    return e.real(mul(t, div(e.conj(x), convert(size, typeof(x).dtype, False))))
 
 
-derivative(e.abs_p, _change_of_abs)
+def _ones_like(x):
+    return _broadcast(scalar_like(x, 1), x)
+
+
+derivative_from_result(e.abs_p, _change_of_abs)
 
 # ---- exponentials, logarithms, powers ------------------------------------------------------------
 

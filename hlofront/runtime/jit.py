@@ -18,6 +18,7 @@ from hlofront.higher_order.jit_call import jit_p
 from hlofront.runtime import stages
 from hlofront.runtime.placement import choose_device, put
 from hlofront.runtime.programs import Function, TracedProgram, executable_for
+from hlofront.runtime.float0_results import without_float0
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import abstract, result_paths, stage_tree
 from hlofront.transforms.make_jaxpr import bad_argument
@@ -123,9 +124,8 @@ class Jitted(Function):
             lambda: result_paths(out_tree),
         )
         with timed(events.TRACE, fun_name=self.name) as clock:
-            program, out_tree = stage_tree(
-                plan.with_statics(self.fun, args, kwargs), in_tree, avals, debug_info
-            )
+            fun = without_float0(plan.with_statics(self.fun, args, kwargs))
+            program, out_tree = stage_tree(fun, in_tree, avals, debug_info)
         events.log_stage("Finished tracing %s for jit in %.6f s", self.name, clock.seconds)
         return TracedProgram(program, in_tree, out_tree, plan.donated(args, kwargs))
 

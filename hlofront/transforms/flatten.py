@@ -150,7 +150,12 @@ class Signature:
 def result_paths(out_tree: Any, prefix: str = "result") -> tuple[str, ...]:
     """A name per output: `result`, `result[0]`, `result['loss']`."""
     numbered = tree.tree_unflatten(out_tree, range(out_tree.num_leaves))
-    return tuple(prefix + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(numbered))
+    # What a node makes of itself, as arrays of float0, is no output.
+    return tuple(
+        prefix + tree.keystr(path)
+        for path, number in tree.tree_leaves_with_path(numbered)
+        if type(number) is int
+    )
 
 
 def check_outputs(leaves: Sequence[Any], where: str, traced_for: str, out_tree: Any) -> None:
