@@ -23,7 +23,7 @@ from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import abstract, result_paths, stage_tree
 from hlofront.transforms.make_jaxpr import bad_argument
 from hlofront.transforms.partial_eval import closed, live, split_equations
-from hlofront.transforms.simplify import inline_calls
+from hlofront.transforms.simplify import dead_code_program, inline_calls
 from hlofront.transforms.vmap import documented
 
 remat_p = Primitive("remat2", multiple_results=True, carries_programs=True)
@@ -233,7 +233,13 @@ def _split(program: ClosedJaxpr, unknown: Sequence[bool], policy: Any) -> _Split
     # An operation of which some results are saved and others made again must not make both.
     again = [_without(e, set(kept)) for e in again]
     second = closed(constants, inputs, outputs, [*again, *rest], jaxpr)
-    return _Split(first, second, unknown_out, used)
+    return _Split(_pruned(first), _pruned(second), unknown_out, used)
+
+
+def _pruned(program: ClosedJaxpr) -> ClosedJaxpr:
+    """The program, in which the programs inside lose what nobody reads of their results."""
+    everything = (True,) * len(program.jaxpr.outvars)
+    return dead_code_program(program, everything, instantiate=True)[0]
 
 
 def _without(equation: Equation, bound: set[Any]) -> Equation:
