@@ -16,9 +16,9 @@ from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import Tracer, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.runtime import stages
+from hlofront.runtime.float0_results import without_float0
 from hlofront.runtime.placement import choose_device, put
 from hlofront.runtime.programs import Function, TracedProgram, executable_for
-from hlofront.runtime.float0_results import without_float0
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import abstract, result_paths, stage_tree
 from hlofront.transforms.make_jaxpr import bad_argument

@@ -51,7 +51,7 @@ def forward_rules(corpus, jax, jnp, lax):
     def grad_of_custom_jvp(x, y):
         return jax.grad(lambda x, y: f(x, y).sum(), (0, 1))(x, y)
 
-    # Equations are not counted: a weak zero that the rule is given is converted by one, where jax folds it.
+    # Equations are not counted: a weak zero that the rule is given is converted by one.
     @corpus.program(floats(3), 2.0, modes=("value", "jit"))
     def vmap_and_grad_of_custom_jvp(x, y):
         inside = jax.vmap(jax.grad(f), (0, None))(x, y)
@@ -199,7 +199,7 @@ def backward_rules(corpus, jax, jnp, lax, door):
         h.defvjp(forward, backward, symbolic_zeros=True)
         return jax.grad(lambda x: h(x, 3.0)[0])(x)
 
-    # Equations are not counted: the function without residuals is counted too, which jax keeps as a thunk.
+    # Equations are not counted: ours shows the function without residuals, jax a thunk.
     @corpus.program(1.5, modes=("value", "jit"))
     def optimized_for_remat(x):
         @jax.custom_vjp
