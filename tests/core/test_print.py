@@ -346,7 +346,11 @@ def test_values_of_parameters(value, text):
     assert shown("example", value=value) == f"example[value={text}]"
 
 
-@pytest.mark.parametrize("value", [shown, (shown, shown), Here(), [Here()]], ids=str)
+@pytest.mark.parametrize(
+    "value",
+    [shown, (shown, shown), Here(), [Here()]],
+    ids=("function", "functions", "object", "objects"),
+)
 def test_addresses_are_masked(value):
     text = shown("example", value=value)
     assert re.search(r" at 0xX+>", text)
