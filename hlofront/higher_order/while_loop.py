@@ -284,12 +284,8 @@ def _check_condition(written: Any) -> None:
 def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     """Call a function for each number of a range, on what it returned for the one before.
 
-    It is what this does, in one operation that is compiled once for all steps:
-
-        val = init_val
-        for i in range(lower, upper):
-            val = body_fun(i, val)
-        return val
+    With bounds 2 and 5 it is `body_fun(4, body_fun(3, body_fun(2, init_val)))`, as one operation
+    that is compiled once for all steps.
 
     Where the bounds are numbers of Python it becomes a `scan`, of which derivatives can be taken
     in every way; where they are arrays a `while_loop`, and `grad` refuses those.
