@@ -103,7 +103,10 @@ def _converted_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
             operand = int(operand)
         elif not issubdtype(typeof(operand).dtype, np.integer):
             return None
-    value = np.asarray(operand).astype(dtype)
+    value = np.asarray(operand)
+    if value.dtype.kind == "c" and not issubdtype(dtype, np.complexfloating):
+        value = value.real
+    value = value.astype(dtype)
     if not weak_type:
         return value[()]
     scalar = value.item()

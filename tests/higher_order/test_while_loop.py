@@ -10,7 +10,6 @@ import pytest
 import hlofront
 from hlofront import lax
 from hlofront import numpy as jnp
-from hlofront.base import events
 from hlofront.experimental import io_callback
 from hlofront.test_util import check_jvp
 from hlofront.transforms.simplify import dead_code
@@ -21,20 +20,6 @@ Y = np.array([1.5, 0.2, -0.4], np.float32)
 
 def loops(jaxpr):
     return [e for e in jaxpr.eqns if e.primitive.name == "while"]
-
-
-@pytest.fixture
-def compilations():
-    """The names of what is compiled."""
-    names = []
-
-    def listen(event, duration, **metadata):
-        if event == events.COMPILE:
-            names.append(metadata["fun_name"])
-
-    events.register_event_duration_secs_listener(listen)
-    yield names
-    events.unregister_event_duration_listener(listen)
 
 
 # ---- written down once ---------------------------------------------------------------------------

@@ -1,0 +1,47 @@
+"""Operations along a named axis of vmap, by NumPy's account of them."""
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+from hlofront import lax
+
+X = np.arange(12, dtype=np.float32).reshape(4, 3)
+SQUARE = np.arange(16, dtype=np.float32).reshape(4, 4)
+GROUPS = [[0, 2], [1, 3]]
+SUMS = np.stack([X[[0, 2]].sum(0), X[[1, 3]].sum(0)])[[0, 1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("function", "operand", "wanted"),
+    [
+        (lambda x: lax.psum(x, "i"), X, np.tile(X.sum(0), (4, 1))),
+        (lambda x: lax.pmean(x, "i"), X, np.tile(X.mean(0), (4, 1))),
+        (lambda x: lax.pmax(x, "i"), X, np.tile(X.max(0), (4, 1))),
+        (lambda x: lax.pmin(x, "i"), X, np.tile(X.min(0), (4, 1))),
+        (lambda x: lax.psum(x, "i", axis_index_groups=GROUPS), X, SUMS),
+        (lambda x: lax.all_gather(x, "i"), X, np.stack([X] * 4)),
+        (lambda x: lax.all_gather(x, "i", axis=1), X, np.stack([X.T] * 4)),
+        (lambda x: lax.all_gather(x, "i", tiled=True), X, np.stack([X.ravel()] * 4)),
+        (lambda x: lax.ppermute(x, "i", [(0, 1)]), X, np.stack([0 * X[0], X[0], *0 * X[2:]])),
+        (lambda x: lax.pshuffle(x, "i", [1, 0, 3, 2]), X, X[[1, 0, 3, 2]]),
+        (lambda x: lax.all_to_all(x, "i", 0, 0), SQUARE, SQUARE.T),
+        (lambda x: lax.psum_scatter(x, "i"), SQUARE, SQUARE.sum(0)),
+        (lambda x: x + lax.axis_index("i"), X, X + np.arange(4)[:, None]),
+    ],
+)
+def test_value_and_derivative(function, operand, wanted):
+    mapped = jax.vmap(function, axis_name="i")
+    np.testing.assert_allclose(mapped(operand), wanted, rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(mapped)(operand), wanted, rtol=1e-6)
+    result, pull = jax.vjp(mapped, operand)
+    direction = np.cos(operand)
+    _, moved = jax.jvp(mapped, (operand,), (direction,))
+    cotangent = np.sin(np.asarray(result) + 1).astype(np.float32)
+    there, back = np.vdot(cotangent, moved), np.vdot(pull(cotangent)[0], direction)
+    np.testing.assert_allclose(there, back, rtol=1e-4, atol=1e-4)
+
+
+def test_a_name_that_nobody_gave():
+    with pytest.raises(NameError, match="unbound axis name: j"):
+        jax.vmap(lambda x: lax.psum(x, "j"), axis_name="i")(X)
