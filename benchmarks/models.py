@@ -4,8 +4,6 @@ Every function takes `jax`, the library itself or hlofront in its place, and ret
 can be jitted, and the arguments to call it with: NumPy arrays, the same on both sides.
 """
 
-import functools
-
 import numpy as np
 
 
@@ -463,15 +461,3 @@ def orbit(jax, steps=100, *, bodies=4096):
         return (jnp.stack(states) ** 2).mean()
 
     return descent(jax, energy), ([normal(random, bodies), normal(random, bodies)],)
-
-
-# name -> how to make it. The first part are those that issue 3 aims at.
-MODELS = {
-    "GPT, 12 layers": functools.partial(gpt, layers=12),
-    "GPT, 24 layers": functools.partial(gpt, layers=24),
-    "GPT, 48 layers": functools.partial(gpt, layers=48),
-    "LSTM, 50 steps unrolled": lstm,
-    "ResNet, 50 layers": resnet,
-    "UNet": unet,
-    "MLP, 96 layers": functools.partial(mlp, layers=96),
-}

@@ -1,12 +1,14 @@
 """Every stage of one function as text: source, jaxpr, StableHLO, optimized HLO, cost."""
 
 import inspect
+import os
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from hlofront.runtime.jit import jit
-from hlofront.runtime.stages import Compiled
+from hlofront.runtime.stages import Compiled, Lowered
 
 STAGES = ("source", "jaxpr", "stablehlo", "hlo", "cost")
 _TITLES = {
@@ -43,7 +45,8 @@ def sections(
         return
     lowered = traced.lower()
     if "stablehlo" in wanted:
-        yield Section("stablehlo", _TITLES["stablehlo"], lowered.as_text().rstrip(), "mlir")
+        title = _TITLES["stablehlo"] + _fences(lowered)
+        yield Section("stablehlo", title, lowered.as_text().rstrip(), "mlir")
     if not {"hlo", "cost"} & set(wanted):
         return
     compiled = lowered.compile()
@@ -55,6 +58,21 @@ def sections(
 
 def _staged(function: Any) -> Any:
     return function if hasattr(function, "trace") and hasattr(function, "lower") else jit(function)
+
+
+def _fences(lowered: Lowered) -> str:
+    """How many values the module stores by fences, and at which lines they are computed."""
+    fences = lowered.fences
+    if not fences:
+        return ""
+    lines = Counter(
+        f"{os.path.basename(fence.file)}:{fence.line}" if fence.file else "an unknown line"
+        for fence in fences
+    )
+    where = ", ".join(
+        f"{line} ({count} times)" if count > 1 else line for line, count in lines.items()
+    )
+    return f", with {len(fences)} fences: {where}" if len(fences) > 1 else f", fenced at {where}"
 
 
 def _source(function: Any) -> str:

@@ -6,7 +6,7 @@ import functools
 import pytest
 
 from tests.against_jax import compare, describe
-from tests.against_jax.oracle import PLACES, Oracle, find_interpreter
+from tests.against_jax.oracle import PLACE, Oracle, find_interpreter
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +16,7 @@ def oracle():
     if interpreter is None:
         pytest.skip(
             "no Python with jax: set HLOFRONT_ORACLE_PYTHON, or make a virtual environment with "
-            f"jax==0.10.2 at {PLACES[-1].parents[1]}"
+            f"jax==0.10.2 at {PLACE.parents[1]}"
         )
     process = Oracle(interpreter)
     try:

@@ -10,18 +10,15 @@ import threading
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
-PLACES = (
-    pathlib.Path("/work/envs/oracle/bin/python"),
-    ROOT / ".venv-oracle" / "bin" / "python",
-)
+PLACE = ROOT / ".venv-oracle" / "bin" / "python"
 
 
 def find_interpreter() -> str | None:
-    """The Python that has jax: the one the environment names, or the first of the usual places."""
+    """The Python that has jax: the one the environment names, or the usual place."""
     named = os.environ.get("HLOFRONT_ORACLE_PYTHON")
     if named:
         return named
-    return next((str(place) for place in PLACES if place.exists()), None)
+    return str(PLACE) if PLACE.exists() else None
 
 
 class Oracle:

@@ -20,6 +20,7 @@ CORPORA = (
     "corpus_batching",
     "corpus_errors",
     "corpus_transform_errors",
+    "corpus_debugging",
 )
 
 

@@ -19,14 +19,18 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 from jax import lax  # noqa: E402
 
-from tests.against_jax import describe  # noqa: E402
+from tests.against_jax import describe, memory  # noqa: E402
+from tests.numpy import trying  # noqa: E402
 from tests.systematic import trials  # noqa: E402
 
 KINDS = {
     "version": lambda jax, jnp, lax: jax.__version__,
     "corpus": lambda *a: describe.describe_corpus(a[0], *a[1:]),
+    "memory": lambda jax, *_: memory.temporaries(jax),
     "source": lambda *a: describe.describe_source(*a),
     "samples": lambda file, questions, jax, *_: trials.answer_for_reference(file, questions, jax),
+    "catalogue": lambda chapter, jax, jnp, lax: trying.outcomes(chapter, jax, jnp),
+    "wrong": lambda chapter, jax, jnp, lax: trying.outcomes_of_wrong(chapter, jax, jnp),
 }
 
 

@@ -73,6 +73,25 @@ def test_every_family_of_operations_compiles():
     close(results[8], x[0] * x[1])
 
 
+def test_barriers_outlive_the_optimizer():
+    """What fences rest on: a pass of XLA's that is turned off by its name."""
+
+    def deep(x):
+        for _ in range(40):
+            y = (x - x.mean(-1, keepdims=True)) * 0.5
+            x = x + jnp.tanh(y @ y.T) @ x
+        return x
+
+    lowered = jax.jit(jax.value_and_grad(lambda x: deep(x).sum())).lower(x)
+    assert lowered.fences
+    assert lowered.compile().as_text().count("opt-barrier") >= len(lowered.fences) // 2
+    # One of two values in a loop so small that XLA makes one kernel of it.
+    step = lambda i, c: lax.optimization_barrier((c[0] * 2, c[1] + 1))
+    found = jax.jit(lambda x: lax.fori_loop(0, 3, step, (x, x)))(x)
+    close(found[0], x * 8)
+    close(found[1], x + 3)
+
+
 def test_every_stage_can_be_read():
     def f(x):
         return lax.mul(lax.sin(x), 2.0)
