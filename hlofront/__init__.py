@@ -105,7 +105,7 @@ __getattr__, __dir__ = _lazy(
     (
         *("core", "debug", "dlpack", "dtypes", "errors", "experimental", "lax", "memory", "numpy"),
         *("ad_checkpoint", "custom_batching", "custom_derivatives", "interpreters", "test_util"),
-        *("stages", "tree", "tree_util"),
+        *("extend", "flatten_util", "ops", "random", "scipy", "stages", "tree", "tree_util"),
     ),
     {
         "effects_barrier": "hlofront.runtime.host_calls",

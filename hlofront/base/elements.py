@@ -1,6 +1,7 @@
 """The element types that arrays may have: those of NumPy, of ml_dtypes, and extended ones."""
 
 import math
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -29,10 +30,16 @@ class ExtendedDType:
     # How it prints, in jaxprs too; and its scalar class, a subclass of `extended`.
     name: str
     type: type[extended]
+    # As of NumPy's dtypes: that of none of its numbers.
+    kind = "V"
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
         """The shape and dtype on a device of an array of such elements of this shape."""
         raise TypeError(f"{type(self).__name__} must define physical(shape)")
+
+    def wrap(self, data: Any) -> Any:
+        """The array of elements that is stored as this array on a device."""
+        raise TypeError(f"{type(self).__name__} must define wrap(data)")
 
     @property
     def itemsize(self) -> int:

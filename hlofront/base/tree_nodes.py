@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from hlofront.bridge.fast_parts import pytree
+from hlofront.bridge.fast_parts import register_dataclass_node, register_node
 from hlofront.bridge.fast_parts import registry as default_registry
 
 DictKey = pytree.DictKey
@@ -97,7 +98,7 @@ def register_pytree_node(
     Raises ValueError for a class that is a node already.
     """
     _check_class("register_pytree_node", nodetype)
-    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
 def register_pytree_with_keys(
@@ -116,7 +117,7 @@ def register_pytree_with_keys(
         return [child for _, child in pairs], static
 
     _check_class("register_pytree_with_keys", nodetype)
-    default_registry.register_node(
+    register_node(
         nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys
     )
 
@@ -152,7 +153,7 @@ def register_static(cls: Class) -> Class:
     """
     _check_class("register_static", cls)
     flatten = lambda value: ((), value)
-    default_registry.register_node(cls, flatten, lambda value, _: value, flatten)
+    register_node(cls, flatten, lambda value, _: value, flatten)
     return cls
 
 
@@ -199,7 +200,7 @@ def register_dataclass(
         given = {*data_fields, *meta_fields}
         if given != wanted:
             raise ValueError(_wrong_fields(nodetype, sorted(wanted - given), given - wanted))
-    default_registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+    register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
     return nodetype
 
 

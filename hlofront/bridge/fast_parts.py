@@ -12,6 +12,24 @@ PyTreeDef = pytree.PyTreeDef
 registry.__module__ = __name__
 registry.__name__ = "registry"
 
+# What the C++ call path takes arguments and results apart with: it sees the arrays that values such
+# as random keys are made of, which are leaves to everybody else.
+call_registry = pytree.PyTreeRegistry()
+call_registry.__module__ = __name__
+call_registry.__name__ = "call_registry"
+
+
+def register_node(*args: Any) -> None:
+    """Register a class of pytree nodes; the arguments are those of a registry."""
+    registry.register_node(*args)
+    call_registry.register_node(*args)
+
+
+def register_dataclass_node(*args: Any) -> None:
+    """Register a dataclass as pytree nodes; the arguments are those of a registry."""
+    registry.register_dataclass_node(*args)
+    call_registry.register_dataclass_node(*args)
+
 Traceback = state.extension.Traceback
 get_traceback = Traceback.get_traceback
 Array = state.Array

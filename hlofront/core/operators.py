@@ -29,12 +29,12 @@ def load_operators() -> None:
 def _waiting(name: str) -> Callable[..., Any]:
     """An operator that finds out what it means, and means that from then on."""
 
-    def operator(self: Any, *args: Any) -> Any:
+    def operator(self: Any, *args: Any, **kwargs: Any) -> Any:
         load_operators()
         member = getattr(self.__class__, name, operator)
         if member is operator:
             return NotImplemented
-        return member.__get__(self)(*args)
+        return member.__get__(self)(*args, **kwargs)
 
     operator.__name__ = operator.__qualname__ = name
     return operator

@@ -70,9 +70,23 @@ class Tracer(ArrayOperators):
     def nbytes(self):
         return self.aval.size * self.aval.dtype.itemsize
 
+    # Above that of arrays, so that NumPy leaves what both take part in to the tracer.
+    __array_priority__ = 1000
+
+    # The value of a size that is a symbol: no array stands for one.
+    dimension_as_value = None
+
     def to_concrete_value(self) -> Any:
         """The array behind this tracer where there is one, or None."""
         return None
+
+    def full_lower(self) -> Any:
+        """This tracer: none stands for something simpler than itself."""
+        return self
+
+    def get_referent(self) -> Any:
+        """What this tracer stands for: itself, where nothing is known of its value."""
+        return self
 
     def _origin_message(self) -> str:
         """How this value came to be a tracer, for errors; subclasses know more."""

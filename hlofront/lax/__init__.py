@@ -1,6 +1,7 @@
 """jax.lax: the operations of XLA under their own names, strict about dtypes and shapes."""
 
 # ---- elementwise
+from hlofront.base.lazy import lazy as _lazy
 from hlofront.higher_order.linear_solve import custom_linear_solve as custom_linear_solve
 from hlofront.higher_order.linear_solve import custom_linear_solve_p as custom_linear_solve_p
 from hlofront.higher_order.linear_solve import custom_root as custom_root
@@ -432,3 +433,11 @@ from hlofront.higher_order.scatter_apply import scatter_apply as scatter_apply
 from hlofront.higher_order.while_loop import fori_loop as fori_loop
 from hlofront.higher_order.while_loop import while_loop as while_loop
 from hlofront.higher_order.while_loop import while_p as while_p
+
+# isort: split
+# ---- what is loaded when it is first asked for
+__getattr__, __dir__ = _lazy(
+    __name__,
+    ("linalg",),
+    dict.fromkeys(("FftType", "fft", "fft_p"), "hlofront.primitives.fourier"),
+)

@@ -15,6 +15,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower, simplify
 from hlofront.lowering import types
 from hlofront.lowering.direct import DIRECT
+from hlofront.lowering.extended import EXTENDED, extend_to_elements
 from hlofront.lowering.locations import Locations
 from hlofront.transforms.stage import stage
 
@@ -336,7 +337,11 @@ class Builder:
     def hoist(self, value: Any, dtype: Any) -> Value:
         """A constant of the program: an argument where it is large, else a constant operation."""
         found = self.hoisted.get(id(value))
-        return self.constant(np.asarray(value), dtype) if found is None else found
+        if found is not None:
+            return found
+        if isinstance(dtype, ExtendedDType):
+            return self.constant(np.asarray(value._base_array))
+        return self.constant(np.asarray(value), dtype)
 
     def lower_equation(self, equation: Equation, environment: dict[Any, Value]) -> None:
         primitive = equation.primitive
@@ -365,7 +370,10 @@ class Builder:
         self.avals_in = [atom.aval for atom in equation.invars]
         self.avals_out = [var.aval for var in outvars]
         self.equation = equation
-        results = self.rule(primitive)(self, *operands, **equation.params)
+        params = equation.params
+        if primitive in EXTENDED and isinstance(self.avals_in[0].dtype, ExtendedDType):
+            operands, params = extend_to_elements(self, operands, params)
+        results = self.rule(primitive)(self, *operands, **params)
         if primitive.multiple_results:
             environment.update(zip(outvars, results, strict=True))
         else:

@@ -1,5 +1,6 @@
 """The primitives that are spelt with other primitives: each row is traced and inlined."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,8 @@ def bessel_i0e(x):
     near = exp(-near) * _nested(quarter, [1 / (k * k) for k in range(1, near_terms + 1)])
     far = where(is_far, magnitude, border)
     ratios = [(2 * k - 1) ** 2 / (8 * k) for k in range(1, far_terms + 1)]
-    far = _nested(1 / far, ratios) / sqrt(far * (2 * np.pi))
+    # Each root by itself: the product would overflow for the greatest numbers.
+    far = _nested(1 / far, ratios) / (sqrt(far) * math.sqrt(2 * math.pi))
     return convert(where(is_far, far, near).value, x.dtype, False)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import lower_on
 from hlofront.primitives import random_bits as r
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -40,3 +41,129 @@ def _(build, a, b, *, shape):
         (a, b, sizes),
         rng_distribution=types.attribute("#stablehlo<rng_distribution UNIFORM>"),
     )
+
+
+# ---- threefry ------------------------------------------------------------------------------------
+
+# Of Salmon et al. (2011), table 2: how far each round rotates; the parity of the key schedule.
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+_counter = ShapedArray((), np.dtype(np.int32))
+
+
+class _Words:
+    """Arithmetic on words of 32 bits of one shape; scalars are broadcast."""
+
+    def __init__(self, build, shape):
+        self.build = build
+        self.aval = ShapedArray(shape, _uint32)
+
+    def do(self, name, x, y):
+        return self.build.op("stablehlo." + name, (x, y), self.aval)
+
+    def spread(self, x):
+        """A scalar in the shape of the others."""
+        scalar = self.aval.shape and not x.type.shape
+        return self.build.broadcast(x, self.aval, ()) if scalar else x
+
+    def rounds(self, x, y, rotations):
+        """Four rounds; `rotations` are scalars of uint32."""
+        one = _Words(self.build, ())
+        for left in rotations:
+            x = self.do("add", x, y)
+            right = one.do("subtract", self.build.constant(32, _uint32), left)
+            rotated = self.do(
+                "or",
+                self.do("shift_left", y, self.spread(left)),
+                self.do("shift_right_logical", y, self.spread(right)),
+            )
+            y = self.do("xor", x, rotated)
+        return x, y
+
+
+_scalar = ShapedArray((), _uint32)
+
+
+def _threefry(encrypt):
+    def rule(build, *words):
+        result = build.avals_out[0]
+        # Keys stay scalars: most often one is used for all counts.
+        shared = all(not aval.shape for aval in build.avals_in[:2])
+        key_shape = () if shared else result.shape
+        shapes = [key_shape, key_shape, result.shape, result.shape]
+        avals = [ShapedArray(shape, _uint32) for shape in shapes]
+        return build.call_function(
+            ("threefry2x32", shared, result.shape),
+            "threefry2x32",
+            list(map(build.broadcast_to, words, build.avals_in, avals)),
+            avals,
+            build.avals_out,
+            lambda inner, *xs: encrypt(
+                inner, _Words(inner, key_shape), _Words(inner, result.shape), *xs
+            ),
+        )
+
+    return rule
+
+
+def _schedule(words, first, second):
+    """The three words that are added between rounds, in turn."""
+    parity = words.spread(words.build.constant(_PARITY, _uint32))
+    return [first, second, words.do("xor", words.do("xor", first, second), parity)]
+
+
+def _unrolled(build, keys, words, first, second, x, y):
+    schedule = list(map(words.spread, _schedule(keys, first, second)))
+    x, y = words.do("add", x, schedule[0]), words.do("add", y, schedule[1])
+    for step in range(5):
+        rotations = [build.constant(left, _uint32) for left in _ROTATIONS[step % 2]]
+        x, y = words.rounds(x, y, rotations)
+        number = words.spread(build.constant(step + 1, _uint32))
+        x = words.do("add", x, schedule[(step + 1) % 3])
+        y = words.do("add", words.do("add", y, schedule[(step + 2) % 3]), number)
+    return [x, y]
+
+
+def _rolled(build, keys, words, first, second, x, y):
+    """As a loop of five steps: XLA's compiler for CPUs takes long for the rounds in a row."""
+    schedule = _schedule(keys, first, second)
+    x = words.do("add", x, words.spread(first))
+    y = words.do("add", y, words.spread(second))
+    tables = [build.constant(np.array(row, np.uint32)) for row in _ROTATIONS]
+    rows = ShapedArray((4,), _uint32)
+
+    def go_on(inner, step, *_):
+        return inner.compare("LT", step, inner.constant(5, np.int32), _counter)
+
+    def body(inner, step, x, y, now, after, last, these, those):
+        own = _Words(inner, words.aval.shape)
+        x, y = own.rounds(x, y, [_entry(inner, these, i) for i in range(4)])
+        step = inner.op("stablehlo.add", (step, inner.constant(1, np.int32)), _counter)
+        number = own.spread(inner.convert(step, _scalar))
+        x = own.do("add", x, own.spread(after))
+        y = own.do("add", own.do("add", y, own.spread(last)), number)
+        return step, x, y, after, last, now, those, these
+
+    results = build.while_loop(
+        go_on,
+        body,
+        [build.constant(0, np.int32), x, y, *schedule, *tables],
+        [_counter, words.aval, words.aval, *[keys.aval] * 3, rows, rows],
+    )
+    return results[1:3]
+
+
+lower(r.threefry2x32_p)(_threefry(_unrolled))
+lower_on(r.threefry2x32_p, "cpu")(_threefry(_rolled))
+
+
+def _entry(build, table, i):
+    part = build.op(
+        "stablehlo.slice",
+        (table,),
+        ShapedArray((1,), _uint32),
+        start_indices=types.i64_array((i,)),
+        limit_indices=types.i64_array((i + 1,)),
+        strides=types.i64_array((1,)),
+    )
+    return build.reshape(part, _scalar)

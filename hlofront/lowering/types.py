@@ -139,7 +139,8 @@ def string(value: str) -> Any:
 def dense(array: np.ndarray) -> Any:
     """The elements attribute that holds an array: bit for bit, and short for equal elements."""
     array = np.asarray(array)
-    if array.size == 0:
+    # MLIR's Python cannot name the class of complex elements that it parsed.
+    if array.size == 0 and array.dtype.kind != "c":
         return attribute(f"dense<> : {tensor_type(array.shape, array.dtype)}")
     first = array.reshape(-1)[:1]
     # Compared by their bytes: NaN equals itself, and 0.0 is not -0.0.

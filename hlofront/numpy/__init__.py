@@ -1,14 +1,12 @@
 """hlofront.numpy: NumPy's vocabulary on arrays of any device, traced and compiled."""
 
+from hlofront.base.lazy import lazy as _lazy
 from hlofront.bridge.fast_parts import Array as ndarray
-from hlofront.numpy.bitwise import bitwise_and as bitwise_and
 from hlofront.numpy.bitwise import bitwise_count as bitwise_count
 from hlofront.numpy.bitwise import bitwise_invert as bitwise_invert
 from hlofront.numpy.bitwise import bitwise_left_shift as bitwise_left_shift
 from hlofront.numpy.bitwise import bitwise_not as bitwise_not
-from hlofront.numpy.bitwise import bitwise_or as bitwise_or
 from hlofront.numpy.bitwise import bitwise_right_shift as bitwise_right_shift
-from hlofront.numpy.bitwise import bitwise_xor as bitwise_xor
 from hlofront.numpy.bitwise import invert as invert
 from hlofront.numpy.bitwise import left_shift as left_shift
 from hlofront.numpy.bitwise import packbits as packbits
@@ -49,6 +47,7 @@ from hlofront.numpy.creation import asarray as asarray
 from hlofront.numpy.creation import copy as copy
 from hlofront.numpy.creation import empty as empty
 from hlofront.numpy.creation import empty_like as empty_like
+from hlofront.numpy.creation import from_dlpack as from_dlpack
 from hlofront.numpy.creation import frombuffer as frombuffer
 from hlofront.numpy.creation import fromfile as fromfile
 from hlofront.numpy.creation import fromiter as fromiter
@@ -65,6 +64,12 @@ from hlofront.numpy.cumulative import cumulative_prod as cumulative_prod
 from hlofront.numpy.cumulative import cumulative_sum as cumulative_sum
 from hlofront.numpy.cumulative import nancumprod as nancumprod
 from hlofront.numpy.cumulative import nancumsum as nancumsum
+from hlofront.numpy.differences import diff as diff
+from hlofront.numpy.differences import ediff1d as ediff1d
+from hlofront.numpy.differences import gradient as gradient
+from hlofront.numpy.differences import interp as interp
+from hlofront.numpy.differences import trapezoid as trapezoid
+from hlofront.numpy.differences import unwrap as unwrap
 from hlofront.numpy.division import divmod as divmod
 from hlofront.numpy.division import floor_divide as floor_divide
 from hlofront.numpy.division import fmod as fmod
@@ -90,6 +95,10 @@ from hlofront.numpy.histograms import histogram as histogram
 from hlofront.numpy.histograms import histogram2d as histogram2d
 from hlofront.numpy.histograms import histogram_bin_edges as histogram_bin_edges
 from hlofront.numpy.histograms import histogramdd as histogramdd
+from hlofront.numpy.index_tricks import c_ as c_
+from hlofront.numpy.index_tricks import index_exp as index_exp
+from hlofront.numpy.index_tricks import r_ as r_
+from hlofront.numpy.index_tricks import s_ as s_
 from hlofront.numpy.inserting import delete as delete
 from hlofront.numpy.inserting import insert as insert
 from hlofront.numpy.joining import append as append
@@ -127,10 +136,7 @@ from hlofront.numpy.logic import isscalar as isscalar
 from hlofront.numpy.logic import iterable as iterable
 from hlofront.numpy.logic import less as less
 from hlofront.numpy.logic import less_equal as less_equal
-from hlofront.numpy.logic import logical_and as logical_and
 from hlofront.numpy.logic import logical_not as logical_not
-from hlofront.numpy.logic import logical_or as logical_or
-from hlofront.numpy.logic import logical_xor as logical_xor
 from hlofront.numpy.logic import not_equal as not_equal
 from hlofront.numpy.matrices import diag as diag
 from hlofront.numpy.matrices import diag_indices as diag_indices
@@ -151,6 +157,10 @@ from hlofront.numpy.moments import average as average
 from hlofront.numpy.moments import mean as mean
 from hlofront.numpy.moments import std as std
 from hlofront.numpy.moments import var as var
+from hlofront.numpy.namespace import ARRAY_API_VERSION as __array_api_version__
+from hlofront.numpy.namespace import (
+    array_namespace_info as __array_namespace_info__,
+)
 from hlofront.numpy.nan_reductions import nanargmax as nanargmax
 from hlofront.numpy.nan_reductions import nanargmin as nanargmin
 from hlofront.numpy.nan_reductions import nanmax as nanmax
@@ -161,9 +171,24 @@ from hlofront.numpy.nan_reductions import nanstd as nanstd
 from hlofront.numpy.nan_reductions import nansum as nansum
 from hlofront.numpy.nan_reductions import nanvar as nanvar
 from hlofront.numpy.padding import pad as pad
+from hlofront.numpy.polynomial import polyadd as polyadd
+from hlofront.numpy.polynomial import polyder as polyder
+from hlofront.numpy.polynomial import polydiv as polydiv
+from hlofront.numpy.polynomial import polyint as polyint
+from hlofront.numpy.polynomial import polymul as polymul
+from hlofront.numpy.polynomial import polysub as polysub
+from hlofront.numpy.polynomial import polyval as polyval
+from hlofront.numpy.polynomial_roots import poly as poly
+from hlofront.numpy.polynomial_roots import polyfit as polyfit
+from hlofront.numpy.polynomial_roots import roots as roots
 from hlofront.numpy.powers import float_power as float_power
 from hlofront.numpy.powers import pow as pow
 from hlofront.numpy.powers import power as power
+from hlofront.numpy.printing import array_repr as array_repr
+from hlofront.numpy.printing import array_str as array_str
+from hlofront.numpy.printing import get_printoptions as get_printoptions
+from hlofront.numpy.printing import printoptions as printoptions
+from hlofront.numpy.printing import set_printoptions as set_printoptions
 from hlofront.numpy.quantiles import median as median
 from hlofront.numpy.quantiles import nanmedian as nanmedian
 from hlofront.numpy.quantiles import nanpercentile as nanpercentile
@@ -207,6 +232,9 @@ from hlofront.numpy.rounding import floor as floor
 from hlofront.numpy.rounding import rint as rint
 from hlofront.numpy.rounding import round as round
 from hlofront.numpy.rounding import trunc as trunc
+from hlofront.numpy.saving import load as load
+from hlofront.numpy.saving import save as save
+from hlofront.numpy.saving import savez as savez
 from hlofront.numpy.scalars import ComplexWarning as ComplexWarning
 from hlofront.numpy.scalars import bfloat16 as bfloat16
 from hlofront.numpy.scalars import bool_ as bool
@@ -323,11 +351,12 @@ from hlofront.numpy.taking import put as put
 from hlofront.numpy.taking import put_along_axis as put_along_axis
 from hlofront.numpy.taking import take as take
 from hlofront.numpy.taking import take_along_axis as take_along_axis
+from hlofront.numpy.ufunc import frompyfunc as frompyfunc
+from hlofront.numpy.ufunc import ufunc as ufunc
 from hlofront.numpy.ufuncs import abs as abs
 from hlofront.numpy.ufuncs import absolute as absolute
 from hlofront.numpy.ufuncs import acos as acos
 from hlofront.numpy.ufuncs import acosh as acosh
-from hlofront.numpy.ufuncs import add as add
 from hlofront.numpy.ufuncs import arccos as arccos
 from hlofront.numpy.ufuncs import arccosh as arccosh
 from hlofront.numpy.ufuncs import arcsin as arcsin
@@ -356,12 +385,6 @@ from hlofront.numpy.ufuncs import log as log
 from hlofront.numpy.ufuncs import log1p as log1p
 from hlofront.numpy.ufuncs import log2 as log2
 from hlofront.numpy.ufuncs import log10 as log10
-from hlofront.numpy.ufuncs import logaddexp as logaddexp
-from hlofront.numpy.ufuncs import logaddexp2 as logaddexp2
-from hlofront.numpy.ufuncs import maximum as maximum
-from hlofront.numpy.ufuncs import minimum as minimum
-from hlofront.numpy.ufuncs import multiply as multiply
-from hlofront.numpy.ufuncs import negative as negative
 from hlofront.numpy.ufuncs import positive as positive
 from hlofront.numpy.ufuncs import rad2deg as rad2deg
 from hlofront.numpy.ufuncs import radians as radians
@@ -371,8 +394,31 @@ from hlofront.numpy.ufuncs import sin as sin
 from hlofront.numpy.ufuncs import sinh as sinh
 from hlofront.numpy.ufuncs import sqrt as sqrt
 from hlofront.numpy.ufuncs import square as square
-from hlofront.numpy.ufuncs import subtract as subtract
 from hlofront.numpy.ufuncs import tan as tan
 from hlofront.numpy.ufuncs import tanh as tanh
 from hlofront.numpy.ufuncs import true_divide as true_divide
-from hlofront.runtime.exchange import from_dlpack as from_dlpack
+from hlofront.numpy.universal import add as add
+from hlofront.numpy.universal import bitwise_and as bitwise_and
+from hlofront.numpy.universal import bitwise_or as bitwise_or
+from hlofront.numpy.universal import bitwise_xor as bitwise_xor
+from hlofront.numpy.universal import logaddexp as logaddexp
+from hlofront.numpy.universal import logaddexp2 as logaddexp2
+from hlofront.numpy.universal import logical_and as logical_and
+from hlofront.numpy.universal import logical_or as logical_or
+from hlofront.numpy.universal import logical_xor as logical_xor
+from hlofront.numpy.universal import maximum as maximum
+from hlofront.numpy.universal import minimum as minimum
+from hlofront.numpy.universal import multiply as multiply
+from hlofront.numpy.universal import negative as negative
+from hlofront.numpy.universal import subtract as subtract
+from hlofront.numpy.vectorize import apply_along_axis as apply_along_axis
+from hlofront.numpy.vectorize import apply_over_axes as apply_over_axes
+from hlofront.numpy.vectorize import vectorize as vectorize
+from hlofront.numpy.windows import bartlett as bartlett
+from hlofront.numpy.windows import blackman as blackman
+from hlofront.numpy.windows import hamming as hamming
+from hlofront.numpy.windows import hanning as hanning
+from hlofront.numpy.windows import kaiser as kaiser
+
+# Linear algebra and Fourier transforms are loaded when they are first asked for.
+__getattr__, __dir__ = _lazy(__name__, ("fft", "linalg"))

@@ -11,10 +11,10 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import promote_args_numeric
 from hlofront.numpy.ufuncs import (
     any_operand,
+    binary_operation,
     bool_,
     is_integer,
     scalar_like,
-    ufunc_operation,
     unary_operation,
 )
 from hlofront.primitives import comparing, converting, elementwise, reducing, shaping, slicing
@@ -22,13 +22,13 @@ from hlofront.runtime.operation import operation
 
 _byte = np.dtype("uint8")
 
-bitwise_and = ufunc_operation(
+bitwise_and = binary_operation(
     np.bitwise_and, "Elementwise conjunction of the bits.", elementwise.bitwise_and
 )
-bitwise_or = ufunc_operation(
+bitwise_or = binary_operation(
     np.bitwise_or, "Elementwise disjunction of the bits.", elementwise.bitwise_or
 )
-bitwise_xor = ufunc_operation(
+bitwise_xor = binary_operation(
     np.bitwise_xor, "Elementwise exclusive disjunction of the bits.", elementwise.bitwise_xor
 )
 invert = bitwise_not = bitwise_invert = unary_operation(

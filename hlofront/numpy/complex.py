@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
+from hlofront.base.dtypes import python_scalar_dtype
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import promote_dtypes_inexact
-from hlofront.numpy.ufuncs import any_operand, full_of, is_complex, scalar_like
+from hlofront.numpy.ufuncs import any_operand, full_of, is_complex, is_integer, scalar_like
 from hlofront.primitives import elementwise
+from hlofront.primitives.converting import convert
 from hlofront.runtime.operation import operation
 
 
@@ -44,10 +45,14 @@ conj = conjugate
 def angle(z, deg=False):
     """Elementwise angle of complex numbers, from -pi to pi; in degrees if `deg`."""
     z = any_operand("angle", z)
-    if is_complex(typeof(z)):
+    aval = typeof(z)
+    if is_complex(aval):
         x, y = elementwise.real(z), elementwise.imag(z)
     else:
-        (x,) = promote_dtypes_inexact(z)
+        # Integers, and whatever has no axes, become the default floats.
+        default = is_integer(aval) or not aval.ndim
+        dtype = python_scalar_dtype(float) if default else aval.dtype
+        x = convert(z, dtype, False)
         y = full_of(x, 0)
     result = elementwise.atan2(y, x)
     return elementwise.mul(result, scalar_like(typeof(result), 180 / math.pi)) if deg else result

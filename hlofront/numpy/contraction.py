@@ -10,11 +10,19 @@ from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import choose, host_scalar, operands, promote_args, promote_dtypes
+from hlofront.numpy.promotion import (
+    check_rank_promotion,
+    choose,
+    host_scalar,
+    operands,
+    promote_args,
+    promote_dtypes,
+)
 from hlofront.numpy.reductions import SUM, accumulated
 from hlofront.numpy.ufuncs import is_complex, refuse_out
 from hlofront.primitives import comparing, creating, elementwise
 from hlofront.primitives.contracting import dot_general
+from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, expand_dims, reshape, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim
 from hlofront.runtime.operation import is_operand, operation
@@ -60,15 +68,23 @@ def _contract(
     preferred: Any,
     out_sharding: Any = None,
 ) -> Any:
-    """The sums of products over axes, none of them batch axes."""
-    return dot_general(
+    """The sums of products over axes, none of them batch axes.
+
+    Where both operands are weak, or one is and its kind wins, the result is weak too.
+    """
+    avals = typeof(a), typeof(b)
+    result = dot_general(
         a,
         b,
         (axes, ((), ())),
         precision,
-        product_dtype(name, preferred, typeof(a), typeof(b)),
+        product_dtype(name, preferred, *avals),
         out_sharding=out_sharding,
     )
+    if preferred is None and any(aval.weak_type for aval in avals):
+        dtype, weak = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))
+        return convert(result, dtype, weak)
+    return result
 
 
 def _conjugate(x: Any) -> Any:
@@ -280,12 +296,16 @@ def matvec(x1, x2, /):
     """Products of matrices and columns: (..., m, n) and (..., n) give (..., m).
 
     Raises:
-      ValueError: if x1 has fewer than two axes, or the axes before do not broadcast.
-      TypeError: if the sizes of n differ.
+      ValueError: if x1 has fewer than two axes, the axes before do not broadcast, or the sizes of
+        n differ.
     """
     (x1, x2), (lhs, rhs) = operands("matvec", (x1, x2))
     _check_ndim("matvec", 0, lhs, 2)
     _check_ndim("matvec", 1, rhs, 1)
+    if lhs.shape[-1] != rhs.shape[-1]:
+        raise ValueError(
+            f"matvec requires rows as long as columns: got shapes {lhs.shape} and {rhs.shape}"
+        )
     return _batched("matvec", x1, x2, lhs, rhs, (2, 1), (-1, -1), None, None)
 
 
@@ -295,12 +315,16 @@ def vecmat(x1, x2, /):
     """Products of conjugated rows and matrices: (..., n) and (..., n, m) give (..., m).
 
     Raises:
-      ValueError: if x2 has fewer than two axes, or the axes before do not broadcast.
-      TypeError: if the sizes of n differ.
+      ValueError: if x2 has fewer than two axes, the axes before do not broadcast, or the sizes of
+        n differ.
     """
     (x1, x2), (lhs, rhs) = operands("vecmat", (x1, x2))
     _check_ndim("vecmat", 0, lhs, 1)
     _check_ndim("vecmat", 1, rhs, 2)
+    if lhs.shape[-1] != rhs.shape[-2]:
+        raise ValueError(
+            f"vecmat requires rows as long as columns: got shapes {lhs.shape} and {rhs.shape}"
+        )
     return _batched("vecmat", _conjugate(x1), x2, lhs, rhs, (1, 2), (-1, -2), None, None)
 
 
@@ -336,6 +360,7 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
         raise ValueError(
             f"vecdot requires equal sizes along axis {axis}: got shapes {lhs.shape} and {rhs.shape}"
         )
+    check_rank_promotion("vecdot", [lhs.shape, rhs.shape])
     x1, x2 = _axis_last(_conjugate(x1), i), _axis_last(x2, j)
     lhs, rhs = typeof(x1), typeof(x2)
     return _batched("vecdot", x1, x2, lhs, rhs, (1, 1), (-1, -1), precision, preferred_element_type)
@@ -366,7 +391,8 @@ def outer(a, b, out=None):
     refuse_out("outer", out)
     (a, b), _ = operands("outer", (a, b))
     a, b = promote_dtypes(a, b)
-    return elementwise.mul(expand_dims(_flat(a), (1,)), expand_dims(_flat(b), (0,)))
+    multiply = elementwise.bitwise_and if typeof(a).dtype == bool else elementwise.mul
+    return multiply(expand_dims(_flat(a), (1,)), expand_dims(_flat(b), (0,)))
 
 
 # ---- tensordot ---------------------------------------------------------------------------------
@@ -451,7 +477,7 @@ def _tensordot_axes(
 @like(np.kron)
 def kron(a, b):
     """Kronecker product: `b` once for each element of `a`, multiplied by it."""
-    a, b = promote_args("kron", a, b)
+    a, b = promote_dtypes(*operands("kron", (a, b))[0])
     ndim = max(typeof(a).ndim, typeof(b).ndim)
     a, b = (expand_dims(x, ascending(ndim - typeof(x).ndim)) for x in (a, b))
     shapes = zip(typeof(a).shape, typeof(b).shape, strict=True)

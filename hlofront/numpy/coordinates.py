@@ -16,7 +16,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import broadcast_together, check_arraylike, promote_dtypes
 from hlofront.numpy.selecting import clamped, euclidean_remainder, host_value, nonzero
 from hlofront.numpy.shape import as_array
-from hlofront.numpy.ufuncs import any_operand
+from hlofront.numpy.ufuncs import any_operand, scalar_like
 from hlofront.primitives import elementwise, shaping
 from hlofront.primitives.converting import convert
 from hlofront.runtime.operation import operation
@@ -68,7 +68,7 @@ def _unravelled(indices, shape):
     flat = euclidean_remainder(clamped(indices, -total, total - 1), max(total, 1))
     found: list[Any] = []
     for size in shape[:0:-1]:
-        divisor = dtype.type(max(size, 1))
+        divisor = scalar_like(typeof(flat), max(size, 1))
         found.append(elementwise.rem(flat, divisor))
         flat = elementwise.div(flat, divisor)
     return (flat, *found[::-1]) if shape else ()
@@ -154,6 +154,8 @@ def ravel_multi_index(
         dtype = python_scalar_dtype(int)
     else:
         dtype = check_user_dtype_supported(dtype, "ravel_multi_index")
+        if not issubdtype(dtype, np.integer):
+            raise ValueError(f"dtype={dtype!r} is not an integer type.")
     if not found:
         return as_array(np.zeros((), dtype))
     return _raveled(found, dims, mode, dtype)

@@ -18,9 +18,10 @@ from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.core.trace import Tracer, current_trace, is_eager
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import check_arraylike, with_shape
+from hlofront.numpy.promotion import check_arraylike, check_integer, with_shape
 from hlofront.primitives import converting, shaping, slicing
 from hlofront.primitives import creating as lax
+from hlofront.runtime import exchange
 from hlofront.runtime.operation import operation
 from hlofront.runtime.placement import default_place, host_put
 from hlofront.runtime.transfer import copied, device_put
@@ -38,6 +39,8 @@ MOST_ON_HOST = 1 << 16
 
 def from_host(x: Any, copy: bool = False) -> Any:
     """A NumPy array or a scalar as an array; while a program is written down, a constant of it."""
+    if type(x) is int:
+        check_integer(x)
     if not is_eager():
         # Interpreters that write programs make tracers of constants, so that they have methods.
         lift = getattr(current_trace(), "lift", None)
@@ -124,6 +127,13 @@ def array(
       ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
       OverflowError: if an integer does not fit the dtype.
     """
+    if args:
+        # As NumPy's once could be given by their places.
+        if len(args) > 3:
+            raise TypeError(
+                f"array() takes at most 5 positional arguments but {len(args) + 2} were given"
+            )
+        copy, order, ndmin = (*args, *(copy, order, ndmin)[len(args) :])
     if dtype is None and not ndmin and device is None and out_sharding is None and order == "K":
         type_ = type(object)
         if type_ is _ndarray:
@@ -448,7 +458,13 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
 
 @like(np.full_like)
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """One value in the shape and dtype of an array; the value may be an array that broadcasts."""
     check_arraylike("full_like", 0 if hasattr(a, "dtype") else a, fill_value)
@@ -456,7 +472,16 @@ def full_like(
         dtype_ = typeof(a).dtype if dtype is None and is_value(a) else None
         if dtype_ is not None:
             fill_value = lax.scalar_of(fill_value, dtype_, typeof(a).weak_type)
-    return _like("full_like", a, fill_value, dtype, shape, device)
+    return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
+
+
+@like(np.from_dlpack)
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of another library as an array of ours, sharing its memory where possible.
+
+    See `hlofront.dlpack.from_dlpack`.
+    """
+    return exchange.from_dlpack(x, device, copy)
 
 
 # ---- bytes, text, functions --------------------------------------------------------------------

@@ -42,10 +42,9 @@ def _scan(
     name: str, fold: Callable[..., Any], a: Any, axis: Any, dtype: Any, nan_as: Any = None
 ) -> Any:
     (a,), (aval,) = operands(name, (a,))
-    if axis is None:
-        a, axis = reshape(a, (aval.size,)), 0
-    else:
-        axis = canonical_axis(axis, aval.ndim)
+    if axis is None or not aval.ndim:
+        a = reshape(a, (aval.size,))
+    axis = 0 if axis is None else canonical_axis(axis, max(aval.ndim, 1))
     if nan_as is not None:
         a = without_nan(a, nan_as)
     if dtype is None:
@@ -129,6 +128,7 @@ def _array_scan(
 
 
 @operation(static_argnames=("axis", "dtype", "include_initial"))
+@like(getattr(np, "cumulative_sum", np.cumsum))
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     """Sum of the elements so far along an axis, as the array API standard has it.
 
@@ -145,6 +145,7 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
 
 
 @operation(static_argnames=("axis", "dtype", "include_initial"))
+@like(getattr(np, "cumulative_prod", np.cumprod))
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     """Product of the elements so far along an axis, as the array API standard has it.
 

@@ -8,10 +8,13 @@ from hlofront.base.dtypes import bit_width, issubdtype
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
+    broadcast_together,
     choose,
     host_scalar,
+    operands,
     promote_args,
     promote_args_numeric,
+    promote_dtypes,
 )
 from hlofront.numpy.ufuncs import full_of, is_complex, is_integer, scalar_like
 from hlofront.primitives import comparing, elementwise
@@ -138,7 +141,11 @@ def fmod(x1, x2, /):
 
 
 def _two_integers(name: str, x1: Any, x2: Any) -> list[Any]:
-    x, y = promote_args(name, x1, x2)
+    if name == "gcd":
+        # As broadcast_arrays does, whatever the option about ranks.
+        x, y = broadcast_together(name, *promote_dtypes(*operands(name, (x1, x2))[0]))
+    else:
+        x, y = promote_args(name, x1, x2)
     aval = typeof(x)
     if not issubdtype(aval.dtype, np.integer):
         raise ValueError(

@@ -9,7 +9,14 @@ from hlofront.base.dtypes import bit_width, finfo, issubdtype
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.logic import infinite
-from hlofront.numpy.promotion import choose, operands, promote_args_inexact, promote_shapes
+from hlofront.numpy.promotion import (
+    choose,
+    host_scalar,
+    operands,
+    promote_args_inexact,
+    promote_dtypes_inexact,
+    promote_shapes,
+)
 from hlofront.numpy.rounding import toward_zero
 from hlofront.numpy.ufuncs import (
     any_operand,
@@ -51,7 +58,7 @@ def signbit(x, /):
     aval = typeof(x)
     _no_complex("signbit", ValueError, aval)
     if issubdtype(aval.dtype, np.signedinteger):
-        return comparing.lt(x, scalar_like(aval, 0))
+        return comparing.lt(x, host_scalar(0, aval.dtype))
     if is_integer(aval):
         return creating.full(aval.shape, False, np.bool_)
     return _sign_bit(x)
@@ -75,8 +82,9 @@ def copysign(x1, x2, /):
 @like(np.heaviside)
 def heaviside(x1, x2, /):
     """Elementwise step: 0 for negative x1, x2 at zero, 1 for positive x1, as floats."""
-    x, y = promote_args_inexact("heaviside", x1, x2)
-    zero, one = scalar_like(typeof(x), 0), scalar_like(typeof(x), 1)
+    x, y = promote_dtypes_inexact(*operands("heaviside", (x1, x2))[0])
+    aval = typeof(x)
+    zero, one = (host_scalar(number, aval.dtype, aval.weak_type) for number in (0, 1))
     result = choose("heaviside", comparing.ne(x, x), x, y)
     result = choose("heaviside", comparing.gt(x, zero), one, result)
     return choose("heaviside", comparing.lt(x, zero), zero, result)
@@ -99,6 +107,7 @@ def spacing(x, /):
     x = inexact_operand("spacing", x)
     aval = typeof(x)
     _no_complex("spacing", ValueError, aval)
+    x = converting.convert(x, aval.dtype, False)
     away = _with_sign(full_of(x, np.inf), x)
     gap = elementwise.sub(elementwise.nextafter(x, away), x)
     # Where subnormal numbers count as zero, so would the distance.
@@ -161,7 +170,7 @@ def frexp(x, /):
 def ldexp(x1, x2, /):
     """Elementwise `x1 * 2 ** x2`, for integers x2. Raises ValueError for other dtypes."""
     (x1, x2), (base, power) = operands("ldexp", (x1, x2))
-    if is_complex(base) or not issubdtype(power.dtype, np.integer):
+    if is_complex(base) or not is_integer(power):
         raise ValueError(
             f"ldexp wants floats and integers, got dtypes {base.dtype} and {power.dtype}"
         )
@@ -245,8 +254,9 @@ def hypot(x1, x2, /):
     aval = typeof(x)
     _no_complex("hypot", ValueError, aval)
     x, y = elementwise.abs(x), elementwise.abs(y)
-    zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
-    infinity = scalar_like(aval, np.inf)
+    zero, one, infinity = (
+        host_scalar(number, aval.dtype, aval.weak_type) for number in (0, 1, np.inf)
+    )
     unbounded = elementwise.bitwise_or(comparing.eq(x, infinity), comparing.eq(y, infinity))
     longer, shorter = elementwise.max(x, y), elementwise.min(x, y)
     nothing = comparing.eq(longer, zero)

@@ -173,7 +173,10 @@ def column_stack(tup: Any) -> Any:
 @operation
 @named("block")
 def _block(arrays):
-    result, _ = _block_of(arrays, _depth(arrays))
+    depth = _depth(arrays)
+    if not depth:
+        return as_array(any_operand("block", arrays))
+    result, _ = _block_of(arrays, depth)
     return result
 
 

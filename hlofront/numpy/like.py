@@ -1,7 +1,11 @@
-"""`@like(np.sin)`: a function that does what NumPy's does borrows its documentation."""
+"""`@like(np.sin)`: a function that does what NumPy's does borrows its documentation, and types."""
 
+import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
+
+from hlofront.numpy.signatures import annotate
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -13,7 +17,7 @@ _DIFFERENCES = (
 
 
 def like(reference: Any) -> Callable[[F], F]:
-    """Put NumPy's documentation below the function's own.
+    """Put NumPy's documentation below the function's own, and types into its signature.
 
     Args:
       reference: the function of NumPy that this one follows. Its text is read where NumPy is
@@ -21,6 +25,9 @@ def like(reference: Any) -> Callable[[F], F]:
     """
 
     def borrow(fun: F) -> F:
+        raw = inspect.unwrap(fun)
+        if isinstance(raw, FunctionType):
+            annotate(raw)
         own = fun.__doc__
         borrowed = reference.__doc__
         # Under `python -OO` there are no docstrings.

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.config import numpy_dtype_promotion
 from hlofront.base.dtypes import dtype_of, issubdtype
 from hlofront.core.aval import typeof
 from hlofront.numpy.creation import asarray
@@ -13,50 +14,47 @@ from hlofront.numpy.promotion import (
     as_operand,
     broadcast_together,
     converted,
-    operands,
+    host_scalar,
     promote_args,
+    promote_args_inexact,
     promote_dtypes,
-    promote_dtypes_inexact,
 )
 from hlofront.numpy.ufuncs import (
     any_operand,
-    binary_operation,
     bool_,
     is_complex,
     is_integer,
+    ordering,
     refuse_out,
     rename,
     scalar_like,
 )
 from hlofront.primitives import comparing, creating, elementwise
+from hlofront.primitives.converting import convert
 from hlofront.primitives.reducing import reduce_and
 from hlofront.runtime.operation import operation
 
 # ---- comparisons -------------------------------------------------------------------------------
 
 
-def ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A comparison that orders complex numbers too: by real, then by imaginary part."""
+def _comparison(reference: Any, doc: str, compare: Callable[[Any, Any], Any]) -> Any:
+    """A comparison of two arrays, promoted; its parameters have the names that JAX gives them."""
+    name = reference.__name__
 
-    def apply(x, y):
-        if not is_complex(typeof(x)):
-            return compare(x, y)
-        real, imag = elementwise.real, elementwise.imag
-        tie = comparing.eq(real(x), real(y))
-        by_imag = compare(imag(x), imag(y))
-        return comparing.select(tie, by_imag, compare(real(x), real(y)))
+    def function(x, y, /):
+        return compare(*promote_args(name, x, y))
 
-    return apply
+    return operation(like(reference)(rename(function, name, doc)))
 
 
-equal = binary_operation(np.equal, "Elementwise `x == y`, as booleans.", comparing.eq)
-not_equal = binary_operation(np.not_equal, "Elementwise `x != y`, as booleans.", comparing.ne)
-less = binary_operation(np.less, "Elementwise `x < y`, as booleans.", ordering(comparing.lt))
-less_equal = binary_operation(
+equal = _comparison(np.equal, "Elementwise `x == y`, as booleans.", comparing.eq)
+not_equal = _comparison(np.not_equal, "Elementwise `x != y`, as booleans.", comparing.ne)
+less = _comparison(np.less, "Elementwise `x < y`, as booleans.", ordering(comparing.lt))
+less_equal = _comparison(
     np.less_equal, "Elementwise `x <= y`, as booleans.", ordering(comparing.le)
 )
-greater = binary_operation(np.greater, "Elementwise `x > y`, as booleans.", ordering(comparing.gt))
-greater_equal = binary_operation(
+greater = _comparison(np.greater, "Elementwise `x > y`, as booleans.", ordering(comparing.gt))
+greater_equal = _comparison(
     np.greater_equal, "Elementwise `x >= y`, as booleans.", ordering(comparing.ge)
 )
 
@@ -72,10 +70,10 @@ def truth(x: Any) -> Any:
 def _logical(reference: Any, doc: str, apply: Callable[[Any, Any], Any]) -> Any:
     name = reference.__name__
 
-    def function(x1, x2, /, out=None, where=None):
-        refuse_out(name, out, where)
-        x1, x2 = promote_args(name, x1, x2)
-        return apply(truth(x1), truth(x2))
+    def function(x1, x2, /):
+        # They meet as numbers, as jax has it: weak numbers give weak answers, and the option
+        # jax_numpy_dtype_promotion='strict' is obeyed.
+        return apply(*map(truth, promote_args(name, x1, x2)))
 
     return operation(like(reference)(rename(function, name, doc)))
 
@@ -99,6 +97,11 @@ def logical_not(x, /):
 
 def _answer(x: Any, value: bool) -> Any:
     return creating.full(typeof(x).shape, value, bool_)
+
+
+def _weak_answer(x: Any, value: bool) -> Any:
+    """The same, weak where x is."""
+    return convert(_answer(x, value), bool_, typeof(x).weak_type)
 
 
 @operation
@@ -131,7 +134,7 @@ def infinite(x: Any) -> Any:
         return _answer(x, False)
     if is_complex(aval):
         return elementwise.bitwise_or(infinite(elementwise.real(x)), infinite(elementwise.imag(x)))
-    return comparing.eq(elementwise.abs(x), scalar_like(aval, np.inf))
+    return comparing.eq(elementwise.abs(x), host_scalar(np.inf, aval.dtype))
 
 
 @operation
@@ -152,7 +155,7 @@ def _is_infinity(name: str, x: Any, infinity: float, out: Any) -> Any:
         )
     if is_integer(aval):
         return _answer(x, False)
-    return comparing.eq(x, scalar_like(aval, infinity))
+    return comparing.eq(x, host_scalar(infinity, aval.dtype))
 
 
 @operation
@@ -175,7 +178,7 @@ def iscomplex(x):
     """Elementwise: does it have an imaginary part that is not zero?"""
     x = any_operand("iscomplex", x)
     if not is_complex(typeof(x)):
-        return _answer(x, False)
+        return _weak_answer(x, False)
     part = elementwise.imag(x)
     return comparing.ne(part, scalar_like(typeof(part), 0))
 
@@ -186,7 +189,7 @@ def isreal(x):
     """Elementwise: is its imaginary part zero?"""
     x = any_operand("isreal", x)
     if not is_complex(typeof(x)):
-        return _answer(x, True)
+        return _weak_answer(x, True)
     part = elementwise.imag(x)
     return comparing.eq(part, scalar_like(typeof(part), 0))
 
@@ -197,6 +200,8 @@ def iscomplexobj(x: Any) -> bool:
     dtype = getattr(x, "dtype", None)
     if dtype is None:
         dtype = np.asarray(as_operand(x)).dtype
+        if dtype.kind == "O" and x is not None:
+            raise TypeError(f"iscomplexobj: {x!r} is neither an array nor a scalar")
     return issubdtype(dtype_of(dtype), np.complexfloating)
 
 
@@ -226,8 +231,7 @@ def iterable(y: Any) -> bool:
 
 
 def _close(name, a, b, rtol, atol, equal_nan):
-    a, b = promote_dtypes_inexact(*operands(name, (a, b))[0])
-    a, b = broadcast_together(name, a, b)
+    a, b = promote_args_inexact(name, a, b)
     gap = elementwise.abs(elementwise.sub(a, b))
     size = elementwise.abs(b)
     real = typeof(gap).dtype
@@ -296,4 +300,6 @@ def array_equiv(a1: Any, a2: Any) -> Any:
         np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return asarray(False)
-    return _array_equiv(a1, a2)
+    # A question about any two arrays: dtypes that differ are no mistake in it.
+    with numpy_dtype_promotion("standard"):
+        return _array_equiv(a1, a2)

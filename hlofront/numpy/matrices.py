@@ -22,7 +22,7 @@ from hlofront.runtime.transfer import device_put
 _int32 = np.dtype("int32")
 
 
-def _size(name: str, what: str, size: Any) -> int:
+def _size(name: str, what: str, size: Any, error: type[Exception] = ValueError) -> int:
     if isinstance(size, Tracer):
         raise errors.ConcretizationTypeError(
             size, f"It arose in the jnp.{name} argument '{what}': the shape depends on it."
@@ -32,7 +32,7 @@ def _size(name: str, what: str, size: Any) -> int:
     except TypeError:
         raise TypeError(f"{name}: {what} must be an integer, got {size!r}") from None
     if size < 0:
-        raise ValueError(f"{name}: {what} must not be negative, got {size}")
+        raise error(f"{name}: {what} must not be negative, got {size}")
     return size
 
 
@@ -104,8 +104,8 @@ def identity(n: Any, dtype: Any = None) -> Any:
 @boundary
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     """A matrix with ones on and below the k-th diagonal, and zeros above it."""
-    rows = _size("tri", "N", N)
-    columns = rows if M is None else _size("tri", "M", M)
+    rows = _size("tri", "N", N, TypeError)
+    columns = rows if M is None else _size("tri", "M", M, TypeError)
     k = _offset("tri", k)
     dtype = check_user_dtype_supported(float if dtype is None else dtype, "tri")
     if is_eager() and rows * columns <= MOST_ON_HOST:
@@ -129,7 +129,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
 @like(np.tril)
 def tril(m, k=0):
     """The last two axes with zeros above the k-th diagonal. ValueError if there are not two."""
-    return _triangle("tril", m, k, True)
+    return _triangle("tril", m, operator.index(k), True)
 
 
 @operation(static_argnames=("k",))
@@ -263,8 +263,13 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
     return _indices(np.triu_indices(rows, operator.index(k), columns))  # type: ignore[return-value]
 
 
+def _shape_of(name: str, arr: Any) -> tuple[int, ...]:
+    """The shape of an array, or of anything that has one."""
+    return tuple(arr.shape) if hasattr(arr, "shape") else typeof(any_operand(name, arr)).shape
+
+
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
-    shape = np.shape(arr) if not hasattr(arr, "shape") else tuple(arr.shape)
+    shape = _shape_of(name, arr)
     if len(shape) != 2:
         raise ValueError(f"{name} wants a matrix, got shape {shape}")
     return shape
@@ -297,7 +302,7 @@ def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
 @like(np.diag_indices_from)
 def diag_indices_from(arr: Any) -> tuple[Any, ...]:
     """The same for an array with at least two axes, all of one size. ValueError for others."""
-    shape = tuple(arr.shape)
+    shape = _shape_of("diag_indices_from", arr)
     if len(shape) < 2 or len(set(shape)) != 1:
         raise ValueError(
             f"diag_indices_from wants at least two axes, all of one size, got shape {shape}"

@@ -8,8 +8,10 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.core.aval import typeof
 from hlofront.numpy import complex, reductions, rounding
+from hlofront.numpy.namespace import ARRAY_API_VERSION
 from hlofront.numpy.shape import ravel
 from hlofront.primitives import converting, shaping
+from hlofront.runtime.transfer import device_put
 
 
 def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
@@ -63,14 +65,24 @@ def _namespace(self: Any, *, api_version: str | None = None) -> Any:
     Raises:
       ValueError: for a version of the standard that it does not offer.
     """
-    if api_version not in (None, *_API_VERSIONS):
+    if api_version not in (None, ARRAY_API_VERSION):
         raise ValueError(
-            f"api_version {api_version!r} is not offered; those that are: {_API_VERSIONS}"
+            f"api_version {api_version!r} is not offered; the one that is: {ARRAY_API_VERSION!r}"
         )
     return sys.modules["hlofront.numpy"]
 
 
-_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+    """The array on another device, or with another sharding.
+
+    Raises ValueError if a stream is given, or `device` is no device or sharding.
+    """
+    if stream is not None:
+        raise ValueError(
+            f"to_device takes no stream (got {stream!r}): transfers are put in order by themselves"
+        )
+    return device_put(self, device)
+
 
 _flat = property(lambda self: ravel(self), doc="The elements in order, as one dimension.")
 
@@ -80,6 +92,7 @@ for _function, _name in (
         (_python_round, "__round__"),
         (_contains, "__contains__"),
         (_namespace, "__array_namespace__"),
+        (_to_device, "to_device"),
     ),
 ):
     _function.__name__ = _function.__qualname__ = _name
@@ -93,6 +106,7 @@ ARRAY_METHODS: dict[str, Any] = {
     "real": property(complex.real, doc="The real parts of the elements."),
     "imag": property(complex.imag, doc="The imaginary parts of the elements."),
     "flat": _flat,
+    "to_device": _to_device,
     "__round__": _python_round,
     "__reversed__": _reversed,
     "__contains__": _contains,

@@ -30,10 +30,12 @@ from hlofront.numpy.reductions import (
     is_complex,
     is_inexact,
     reduced_axes,
+    split_names,
     working_dtype,
 )
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, elementwise
+from hlofront.primitives.collectives import pmean
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import broadcast_shapes, reshape, transpose
 from hlofront.runtime.operation import operation
@@ -88,8 +90,10 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """
     refuse_out("mean", out)
     (a,), (aval,) = operands("mean", (a,))
+    axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
-    return mean_over(a, axes, *moment_dtypes("mean", aval.dtype, dtype), keepdims, where)
+    result = mean_over(a, axes, *moment_dtypes("mean", aval.dtype, dtype), keepdims, where)
+    return pmean(result, names) if names else result
 
 
 @operation(static_argnames=("axis", "returned", "keepdims"))
@@ -278,8 +282,14 @@ def std(
     mean=None,
     correction=None,
 ):
-    """Standard deviation over axes: the square root of `var`, with the same arguments."""
+    """Standard deviation over axes: the square root of `var`, with the same arguments.
+
+    Raises:
+      ValueError: as `var` does, and for a `dtype` of integers.
+    """
     refuse_out("std", out)
+    if dtype is not None and not is_inexact(check_user_dtype_supported(dtype, "std")):
+        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
     return elementwise.sqrt(variance(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 

@@ -42,6 +42,7 @@ from hlofront.primitives.families import (
     Kinds,
     accepts,
 )
+from hlofront.runtime.key_array import plug_in_key_operators
 from hlofront.runtime.operation import is_operand, operation
 
 _x64 = state.enable_x64
@@ -219,6 +220,7 @@ def plug_in() -> None:
             arrays[name] = method
             tracers[name] = getattr(method, "when_traced", method)
     plug_in_operators(tracers, ArrayImpl, arrays)
+    plug_in_key_operators(tracers, arrays)
 
 
 plug_in()

@@ -15,6 +15,7 @@ from hlofront.base.dtypes import (
     to_inexact_dtype,
     to_numeric_dtype,
 )
+from hlofront.base.elements import ExtendedDType
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import select_n_p
@@ -183,7 +184,7 @@ def _in_common_rank(name: str, values: list[Any], shapes: list[tuple[int, ...]])
     else:
         return values
     check_broadcast(name, shapes)
-    _check_rank_promotion(name, shapes)
+    check_rank_promotion(name, shapes)
     for i, shape in enumerate(shapes):
         if shape and len(shape) != most:
             values[i] = with_rank(values[i], shape, most)
@@ -207,9 +208,10 @@ def with_rank(x: Any, shape: tuple[int, ...], rank: int) -> Any:
     return broadcast_in_dim(x, (1,) * new + shape, ascending(rank)[new:])
 
 
-def _check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
+def check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
+    """Raise or warn, as the option wants it, where arrays of these shapes differ in rank."""
     mode = numpy_rank_promotion.value
-    if mode == "allow":
+    if mode == "allow" or len({len(shape) for shape in shapes if shape}) <= 1:
         return
     text = (
         f"{name} was given operands of shapes {', '.join(map(str, shapes))}, of different ranks, "
@@ -222,7 +224,7 @@ def _check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
 
 
 def broadcast_together(name: str, *args: Any) -> list[Any]:
-    """The operands in their common shape.
+    """The operands in their common shape; the option about ranks has no say in it.
 
     Raises:
       ValueError: if their shapes do not broadcast.
@@ -231,9 +233,6 @@ def broadcast_together(name: str, *args: Any) -> list[Any]:
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return list(args)
-    nonscalar = {len(shape) for shape in shapes if shape}
-    if len(nonscalar) > 1:
-        _check_rank_promotion(name, shapes)
     shape = check_broadcast(name, shapes)
     return [with_shape(x, own, shape) for x, own in zip(args, shapes, strict=True)]
 
@@ -248,6 +247,19 @@ def with_shape(x: Any, own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
 # ---- both ------------------------------------------------------------------------------------
 
 
+def _meeting(
+    name: str, values: list[Any], avals: list[Any], widen: Callable[[Any], Any] | None
+) -> list[Any]:
+    """The operands of the function `name` in their common dtype."""
+    try:
+        return _in_common_dtype(values, avals, widen)
+    except ValueError:
+        if not any(isinstance(aval.dtype, ExtendedDType) for aval in avals):
+            raise
+        dtypes = ", ".join(str(aval.dtype) for aval in avals)
+        raise TypeError(f"{name} does not accept dtypes {dtypes}.") from None
+
+
 def promote_args(name: str, *args: Any) -> list[Any]:
     """The operands of the function `name`, checked, in their common dtype and rank."""
     values, avals = operands(name, args)
@@ -258,21 +270,21 @@ def promote_args(name: str, *args: Any) -> list[Any]:
     else:
         if not first.weak_type or first.dtype is not _bool:
             return values
-    values = _in_common_dtype(values, avals, None)
+    values = _meeting(name, values, avals, None)
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 
 
 def promote_args_inexact(name: str, *args: Any) -> list[Any]:
     """The same, and integers and booleans as floats."""
     values, avals = operands(name, args)
-    values = _in_common_dtype(values, avals, to_inexact_dtype)
+    values = _meeting(name, values, avals, to_inexact_dtype)
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 
 
 def promote_args_numeric(name: str, *args: Any) -> list[Any]:
     """The same, and booleans as integers."""
     values, avals = operands(name, args)
-    values = _in_common_dtype(values, avals, to_numeric_dtype)
+    values = _meeting(name, values, avals, to_numeric_dtype)
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 
 

@@ -18,6 +18,7 @@ from hlofront.numpy.reductions import (
     working_dtype,
 )
 from hlofront.primitives import comparing, creating, elementwise, sorting
+from hlofront.primitives.barriers import optimization_barrier
 from hlofront.primitives.converting import convert
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
@@ -99,11 +100,13 @@ def _quantile(
     percent: bool = False,
 ) -> Any:
     (a, q), (aval, which) = operands(name, (a, q))
-    if is_complex(aval.dtype) or is_complex(which.dtype):
+    if is_complex(aval.dtype):
         raise ValueError(
             "quantile does not support complex input, as the operation is poorly defined: got "
-            f"{aval.str_short()} and {which.str_short()}."
+            f"{aval.str_short()}."
         )
+    if is_complex(which.dtype):
+        raise TypeError(f"{name}: q must be real numbers, got dtype {which.dtype}")
     if which.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {which.shape}")
     dtype = to_inexact_dtype(aval.dtype)
@@ -208,7 +211,8 @@ def _weighted(rows: Any, q: Any, weights: Any, skip_nan: bool, working: Any) -> 
     if skip_nan:
         weights = choose("quantile", missing, zero, weights)
     rows, weights = sorting.sort((rows, weights), 1)
-    running = cumsum(weights, 1)
+    # Computed once: were its last element summed again, in another order, no share might be 1.
+    running = optimization_barrier(cumsum(weights, 1))
     total = index_in_dim(running, size - 1, 1)
     shape = (typeof(q).size, count, size)
     share = broadcast_in_dim(

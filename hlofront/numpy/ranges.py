@@ -20,12 +20,19 @@ from hlofront.core.dimensions import canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import as_operand, check_arraylike, operands, with_shape
+from hlofront.numpy.promotion import (
+    as_operand,
+    check_arraylike,
+    check_rank_promotion,
+    operands,
+    with_shape,
+)
 from hlofront.numpy.ufuncs import full_of, scalar_like
 from hlofront.primitives import converting, creating, elementwise, shaping, slicing
 from hlofront.primitives.families import check_dtype
 from hlofront.runtime.operation import operation
 from hlofront.runtime.transfer import device_put
+from hlofront.transforms.vmap import vmap
 
 # ---- arange ------------------------------------------------------------------------------------
 
@@ -146,7 +153,9 @@ def _dtypes(name: str, start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
 
 def _ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
     start, stop = (converting.convert(x, dtype, False) for x in (start, stop))
-    shape = shaping.broadcast_shapes(typeof(start).shape, typeof(stop).shape)
+    shapes = [typeof(start).shape, typeof(stop).shape]
+    check_rank_promotion("linspace", shapes)
+    shape = shaping.broadcast_shapes(*shapes)
     return tuple([with_shape(x, typeof(x).shape, shape) for x in (start, stop)])
 
 
@@ -368,7 +377,9 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     Returns:
       An array with one row per axis, or a tuple of arrays that broadcast if `sparse`.
     """
-    dimensions = canonical_shape(dimensions)
+    dimensions = canonical_shape(tuple(dimensions))
+    if min(dimensions, default=0) < 0:
+        raise TypeError(f"indices: sizes must not be negative, got {dimensions}")
     dtype = check_user_dtype_supported(int if dtype is None else dtype, "indices")
     grids = meshgrid(
         *[arange(size, dtype=dtype) for size in dimensions], sparse=sparse, indexing="ij"
@@ -382,12 +393,11 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
     """What a function gives at each index of an array of this shape.
 
-    The function is called once, with arrays of all indices along each axis. In JAX it is called
-    with scalars under vmap; what it does elementwise comes to the same.
+    The function is mapped by vmap: it is called once, and sees the indices as scalars. Keyword
+    arguments are mapped too, along their first axes.
     """
     shape = canonical_shape(shape)
-    grids = [
-        converting.convert_element_type(x, check_user_dtype_supported(dtype, "fromfunction"))
-        for x in indices(shape)
-    ]
-    return function(*grids, **kwargs)
+    for axis in reversed(range(len(shape))):
+        alone = tuple([0 if i == axis else None for i in range(len(shape))])
+        function = vmap(function, in_axes=alone)
+    return function(*[arange(size, dtype=dtype) for size in shape], **kwargs)

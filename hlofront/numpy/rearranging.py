@@ -358,6 +358,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     check_arraylike("trim_zeros", filt)
     values = host_value(filt, "How much jnp.trim_zeros cuts off must be known while tracing.")
     axes = range(values.ndim) if axis is None else canonical_axes(axis, values.ndim)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"repeated axis: {axis}")
     sides = trim.lower()
     index = [slice(None)] * values.ndim
     for along in axes:

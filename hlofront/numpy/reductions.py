@@ -1,5 +1,6 @@
 """Functions that fold axes away: sums, products, extremes and where they are."""
 
+import builtins
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from hlofront.numpy.promotion import (
 )
 from hlofront.numpy.ufuncs import any_operand, refuse_out
 from hlofront.primitives import comparing, elementwise, reducing
+from hlofront.primitives.collectives import pmax, pmin, psum
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import (
     ascending,
@@ -65,6 +67,8 @@ class Fold(NamedTuple):
     combine: Callable[..., Any]
     # The value that changes nothing, for a dtype.
     identity: Callable[[Any], Any]
+    # The same over named axes, as vmap gives them names, if there is such a collective.
+    across: Callable[..., Any] | None = None
 
 
 def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -81,6 +85,32 @@ def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if len(axes) > 1 and len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {axis}")
     return axes
+
+
+def split_names(axis: Any) -> tuple[Any, tuple[str, ...]]:
+    """Axes by number, and those by name: the axes that vmap and shard_map have given names."""
+    if isinstance(axis, str):
+        return (), (axis,)
+    if isinstance(axis, tuple) and builtins.any(isinstance(one, str) for one in axis):
+        names = tuple([one for one in axis if isinstance(one, str)])
+        return tuple([one for one in axis if not isinstance(one, str)]), names
+    return axis, ()
+
+
+def across_names(fold: Fold, result: Any, names: tuple[str, ...]) -> Any:
+    """What was folded over axes by number, folded over named ones too.
+
+    Raises:
+      NotImplementedError: if there is no such collective.
+      NameError: if there is no axis of the name.
+    """
+    if not names:
+        return result
+    if fold.across is None:
+        raise NotImplementedError(  # the class that JAX raises
+            f"jnp.{fold.name} has no named axes, got {names}. psum, pmax and pmin have."
+        )
+    return fold.across(result, names)
 
 
 def is_complex(dtype: Any) -> bool:
@@ -159,12 +189,12 @@ def _initial(initial: Any, dtype: Any) -> Any:
 
 # ---- sum, prod ---------------------------------------------------------------------------------
 
-SUM = Fold("sum", reducing.reduce_sum, elementwise.add, lambda dtype: 0)
+SUM = Fold("sum", reducing.reduce_sum, elementwise.add, lambda dtype: 0, psum)
 PROD = Fold("prod", reducing.reduce_prod, elementwise.mul, lambda dtype: 1)
 ANY = Fold("any", reducing.reduce_or, elementwise.bitwise_or, lambda dtype: False)
 ALL = Fold("all", reducing.reduce_and, elementwise.bitwise_and, lambda dtype: True)
-MAX = Fold("max", reducing.reduce_max, elementwise.max, reducing.least_value)
-MIN = Fold("min", reducing.reduce_min, elementwise.min, reducing.greatest_value)
+MAX = Fold("max", reducing.reduce_max, elementwise.max, reducing.least_value, pmax)
+MIN = Fold("min", reducing.reduce_min, elementwise.min, reducing.greatest_value, pmin)
 
 
 def accumulated(
@@ -180,6 +210,7 @@ def accumulated(
     """The sum or product over axes, in the dtype asked for."""
     name = fold.name
     (a,), (aval,) = operands(name, (a,))
+    axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
     own = aval.dtype
     if dtype is not None:
@@ -190,7 +221,8 @@ def accumulated(
         result = sum_dtype(own) if promote_integers or own == _bool else own
         working = working_dtype(result)
     a = as_numbers(a, working)
-    return convert(fold_axes(fold, a, axes, keepdims, initial, where), result, False)
+    folded = fold_axes(fold, a, axes, keepdims, initial, where)
+    return convert(across_names(fold, folded, names), result, False)
 
 
 _SUM_NAMES = ("axis", "dtype", "keepdims", "promote_integers")
@@ -241,7 +273,10 @@ def prod(
 def extreme(fold: Fold, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     """The greatest or least element over axes."""
     (a,), (aval,) = operands(fold.name, (a,))
+    axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
+    if where is not None:
+        check_mask(fold.name, where)
     if initial is None:
         if where is not None:
             raise ValueError(
@@ -254,7 +289,8 @@ def extreme(fold: Fold, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
                     f"zero-size array to reduction operation {fold.name} which has no identity: "
                     f"the array has shape {aval.shape}. Give the value to start from as 'initial'."
                 )
-    return fold_axes(fold, convert(a, aval.dtype, False), axes, keepdims, initial, where)
+    folded = fold_axes(fold, convert(a, aval.dtype, False), axes, keepdims, initial, where)
+    return across_names(fold, folded, names)
 
 
 @operation(static_argnames=("axis", "keepdims"))
@@ -300,8 +336,9 @@ def ptp(a, axis=None, out=None, keepdims=False):
 
 def _logical(fold: Fold, a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     (a,), (aval,) = operands(fold.name, (a,))
+    axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
-    return fold_axes(fold, as_boolean(a), axes, keepdims, None, where)
+    return across_names(fold, fold_axes(fold, as_boolean(a), axes, keepdims, None, where), names)
 
 
 @operation(static_argnames=("axis", "keepdims"))

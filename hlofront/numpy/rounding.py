@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import issubdtype, python_scalar_dtype
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import choose, operands, promote_args
@@ -68,9 +68,11 @@ def _parts(x, apply):
 @like(np.rint)
 def rint(x, /):
     """Elementwise nearest whole number, halves to even, as a float."""
-    aval = typeof(any_operand("rint", x))
-    x = inexact_operand("rint", x)
-    return x if is_integer(aval) else _parts(x, _to_even)
+    x = any_operand("rint", x)
+    aval = typeof(x)
+    if is_integer(aval):
+        return converting.convert(x, python_scalar_dtype(float), False)
+    return _parts(inexact_operand("rint", x), _to_even)
 
 
 @operation(static_argnames=("decimals",), nested=True)

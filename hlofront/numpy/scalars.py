@@ -77,7 +77,16 @@ iinfo = ml_dtypes.iinfo
 can_cast = np.can_cast
 ComplexWarning = np.exceptions.ComplexWarning
 promote_types = dtypes.promote_types
-issubdtype = dtypes.issubdtype
+
+
+@like(np.issubdtype)
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype is of a kind: np.floating, np.integer, prng_key, or one dtype.
+
+    Raises:
+      TypeError: for what is no dtype.
+    """
+    return dtypes.issubdtype(arg1, arg2)
 
 
 @like(np.result_type)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import python_scalar_dtype
+from hlofront.base.dtypes import issubdtype, python_scalar_dtype
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
@@ -419,9 +419,6 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 def _choose(a, choices, mode):
     choices = list(slicing.unstack(choices)) if hasattr(choices, "aval") else choices
     check_arraylike("choose", a, *choices)
-    index = typeof(a)
-    if index.dtype.kind not in "iu":
-        raise ValueError(f"`a` array must be integer typed, got {index.dtype}")
     count = len(choices)
     a, *choices = broadcast_together("choose", a, *promote_dtypes(*choices))
     if mode == "wrap":
@@ -479,6 +476,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     if not hasattr(choices, "aval"):
         choices = list(choices)
     count = len(choices)
+    if not issubdtype(typeof(a).dtype, np.integer):
+        raise ValueError(f"choose wants integers to say which, got dtype {typeof(a).dtype}")
     if not count:
         raise ValueError("choose wants a sequence of choices that is not empty")
     if mode == "raise":
@@ -487,7 +486,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
             'The error occurred because jnp.choose was jit-compiled with mode="raise". Use '
             'mode="wrap" or mode="clip" instead.',
         )
-        if values.dtype.kind in "iu" and ((values < 0) | (values >= count)).any():
+        if ((values < 0) | (values >= count)).any():
             raise ValueError(
                 f"invalid entry in choice array: jnp.choose got {values.min()} to {values.max()} "
                 f'for {count} choices. mode="wrap" and mode="clip" allow that.'

@@ -154,8 +154,13 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
 @boundary
 @like(np.permute_dims)
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
-    """Permute the axes: axis i of the result is axis `axes[i]`."""
-    return _transpose(a, static_axes(axes))
+    """Permute the axes: axis i of the result is axis `axes[i]`. They are counted from 0."""
+    return _permuted(a, static_axes(axes))
+
+
+@operation(static_argnames=("axes",))
+def _permuted(a, axes):
+    return as_array(shaping.transpose(any_operand("permute_dims", a), axes))
 
 
 @boundary

@@ -166,7 +166,12 @@ def argpartition(a, kth, axis=-1):
     """The indices that partition an array. See partition."""
     a, axis = _along("argpartition", a, operator.index(axis))
     canonical_axis(kth, typeof(a).shape[axis])
-    return order_along(a, axis, python_scalar_dtype(int))[1]
+    return order_along(a, axis, _index_dtype(typeof(a).shape[axis]))[1]
+
+
+def _index_dtype(size: int) -> Any:
+    """The dtype of indices along an axis: int32, also with x64 on, where that is enough."""
+    return np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
 
 
 # ---- searchsorted ------------------------------------------------------------------------------
@@ -252,7 +257,7 @@ def _searchsorted(a, v, side, sorter, method):
     if typeof(a).ndim != 1:
         raise ValueError(f"a should be 1-dimensional, got shape {typeof(a).shape}")
     a, v = promote_dtypes(a, v)
-    dtype = python_scalar_dtype(int)
+    dtype = _index_dtype(typeof(a).size)
     if not typeof(a).size or not typeof(v).size:
         return creating.full(typeof(v).shape, 0, dtype)
     if sorter is not None:

@@ -17,6 +17,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.moments import mean_over
 from hlofront.numpy.promotion import (
     broadcast_together,
+    check_rank_promotion,
     choose,
     host_scalar,
     operands,
@@ -84,6 +85,7 @@ def _covariance(
     dtype: Any,
 ) -> Any:
     values, avals = operands("cov", (m,) if y is None else (m, y))
+    check_rank_promotion("cov", [aval.shape for aval in avals])
     if dtype is not None:
         dtype = check_user_dtype_supported(dtype, "cov")
     else:
@@ -224,7 +226,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     Negative numbers are counted as 0.
 
     Args:
-      x: integers, of one axis.
+      x: integers or booleans, of one axis.
       weights: what each of them counts, instead of 1.
       minlength: how many numbers to count at least.
       length: how many numbers to count; greater ones are left out. By default the result has one
@@ -232,14 +234,16 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
       out_sharding: None.
 
     Raises:
-      TypeError: if x is not integers.
+      TypeError: if x is neither integers nor booleans, or the length is negative.
       ValueError: if x does not have one axis, or weights have another shape.
       ConcretizationTypeError: if x is traced, and no length given.
     """
     if out_sharding is not None:
         raise refuse_sharding("bincount", "out_sharding", out_sharding)
     (x,), (aval,) = operands("bincount", (x,))
-    if not issubdtype(aval.dtype, np.integer):
+    if aval.dtype == bool:
+        x = convert(x, python_scalar_dtype(int), False)
+    elif not issubdtype(aval.dtype, np.integer):
         raise TypeError(
             f"x argument to bincount must have an integer type; got {aval.dtype}. Convert it with "
             ".astype(int)."
@@ -249,6 +253,8 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     minlength = operator.index(minlength)
     if length is not None:
         length = operator.index(length)
+        if length < 0:
+            raise TypeError(f"bincount: length must not be negative, got {length}")
     elif not aval.size:
         length = minlength
     else:

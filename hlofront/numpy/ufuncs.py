@@ -126,37 +126,16 @@ def binary_operation(
     return operation(like(reference)(rename(function, name, doc)))
 
 
-def ufunc_operation(
-    reference: Any,
-    doc: str,
-    apply: Callable[[Any, Any], Any],
-    promote: Callable[..., list[Any]] = promote_args,
-    logical: Callable[[Any, Any], Any] | None = None,
-) -> Any:
-    """The same for those that NumPy's users reduce with: they refuse `out` and `where`."""
-    name = reference.__name__
-
-    def function(x1, x2, /, out=None, where=None):
-        if out is not None or where is not None:
-            refuse_out(name, out, where)
-        x1, x2 = promote(name, x1, x2)
-        if logical is not None and typeof(x1).dtype == bool_:
-            return logical(x1, x2)
-        return apply(x1, x2)
-
-    return operation(like(reference)(rename(function, name, doc)))
-
-
 # ---- sums, products, signs ---------------------------------------------------------------------
 
-add = ufunc_operation(
+add = binary_operation(
     np.add,
     "Elementwise sum; of booleans, whether either is true.",
     elementwise.add,
     logical=elementwise.bitwise_or,
 )
-subtract = ufunc_operation(np.subtract, "Elementwise difference.", elementwise.sub)
-multiply = ufunc_operation(
+subtract = binary_operation(np.subtract, "Elementwise difference.", elementwise.sub)
+multiply = binary_operation(
     np.multiply,
     "Elementwise product; of booleans, whether both are true.",
     elementwise.mul,
@@ -165,15 +144,14 @@ multiply = ufunc_operation(
 divide = true_divide = binary_operation(
     np.divide, "Elementwise quotient; of integers, a float.", elementwise.div, promote_args_inexact
 )
-maximum = ufunc_operation(np.maximum, "Elementwise greater one; NaN wins.", elementwise.max)
-minimum = ufunc_operation(np.minimum, "Elementwise lesser one; NaN wins.", elementwise.min)
+maximum = binary_operation(np.maximum, "Elementwise greater one; NaN wins.", elementwise.max)
+minimum = binary_operation(np.minimum, "Elementwise lesser one; NaN wins.", elementwise.min)
 
 
 @operation
 @like(np.negative)
-def negative(x, /, out=None, where=None):
+def negative(x, /):
     """Elementwise negation. Raises TypeError for booleans: use logical_not."""
-    refuse_out("negative", out, where)
     return elementwise.neg(any_operand("negative", x))
 
 
@@ -211,12 +189,26 @@ def fabs(x, /):
     return elementwise.abs(x)
 
 
+def ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A comparison that orders complex numbers too: by real, then by imaginary part."""
+
+    def apply(x, y):
+        if not is_complex(typeof(x)):
+            return compare(x, y)
+        real, imag = elementwise.real, elementwise.imag
+        tie = comparing.eq(real(x), real(y))
+        by_imag = compare(imag(x), imag(y))
+        return comparing.select(tie, by_imag, compare(real(x), real(y)))
+
+    return apply
+
+
 @operation
 @like(np.fmax)
 def fmax(x1, x2):
     """Elementwise greater one; a number wins over NaN."""
     x1, x2 = promote_args("fmax", x1, x2)
-    preferred = elementwise.bitwise_or(comparing.gt(x1, x2), comparing.ne(x2, x2))
+    preferred = elementwise.bitwise_or(ordering(comparing.gt)(x1, x2), comparing.ne(x2, x2))
     return choose("fmax", preferred, x1, x2)
 
 
@@ -225,7 +217,7 @@ def fmax(x1, x2):
 def fmin(x1, x2):
     """Elementwise lesser one; a number wins over NaN."""
     x1, x2 = promote_args("fmin", x1, x2)
-    preferred = elementwise.bitwise_or(comparing.lt(x1, x2), comparing.ne(x2, x2))
+    preferred = elementwise.bitwise_or(ordering(comparing.lt)(x1, x2), comparing.ne(x2, x2))
     return choose("fmin", preferred, x1, x2)
 
 
@@ -259,14 +251,16 @@ log2 = unary_operation(
     np.log2,
     "Elementwise logarithm to base 2.",
     lambda x: _each_part(
-        elementwise.log(x), lambda y: _by_scalar(elementwise.div, y, math.log(2.0))
+        elementwise.log(x),
+        lambda y: elementwise.div(y, host_scalar(math.log(2.0), typeof(y).dtype)),
     ),
 )
 log10 = unary_operation(
     np.log10,
     "Elementwise logarithm to base 10.",
     lambda x: _each_part(
-        elementwise.log(x), lambda y: _by_scalar(elementwise.mul, y, 1.0 / math.log(10.0))
+        elementwise.log(x),
+        lambda y: elementwise.mul(y, host_scalar(1.0 / math.log(10.0), typeof(y).dtype)),
     ),
 )
 
@@ -294,7 +288,7 @@ def _logaddexp(x, y, power, log_of_base):
 
 
 def _scaled(x: Any, factor: float) -> Any:
-    return x if factor == 1 else elementwise.mul(x, scalar_like(typeof(x), factor))
+    return x if factor == 1 else elementwise.mul(x, host_scalar(factor, typeof(x).dtype))
 
 
 def _wrapped(x: Any, half: float) -> Any:
@@ -335,13 +329,13 @@ def _infinity_as_zero(x):
     return comparing.select(infinite, creating.full_like(x, 0), x)
 
 
-logaddexp = ufunc_operation(
+logaddexp = binary_operation(
     np.logaddexp,
     "Elementwise `log(exp(x1) + exp(x2))`, without overflow.",
     _smooth(elementwise.exp, 1.0),
     promote_args_inexact,
 )
-logaddexp2 = ufunc_operation(
+logaddexp2 = binary_operation(
     np.logaddexp2,
     "Elementwise `log2(2 ** x1 + 2 ** x2)`, without overflow.",
     _smooth(elementwise.exp2, math.log(2.0)),

@@ -12,6 +12,7 @@ from hlofront.base.dtypes import (
     issubdtype,
     python_scalar_dtype,
 )
+from hlofront.base.elements import ExtendedDType
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
@@ -135,6 +136,10 @@ def _full(shape, fill_value, dtype, weak=False):
         )
     if dtype is None:
         dtype, weak = aval.dtype, aval.weak_type
+    if isinstance(dtype, ExtendedDType) and aval.dtype != dtype:
+        # Each number of those that an element is stored as.
+        shape, stored = dtype.physical(shape)
+        return dtype.wrap(_full(shape, fill_value, stored))
     if hasattr(fill_value, "aval"):
         if aval.dtype != dtype or aval.weak_type != weak:
             fill_value = convert(fill_value, dtype, weak)

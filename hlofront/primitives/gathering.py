@@ -7,6 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import iinfo, issubdtype
+from hlofront.base.elements import ExtendedDType
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes, canonical_axes, canonical_shape, integers
@@ -156,6 +157,8 @@ def default_fill_value(dtype: Any) -> Any:
         return int(iinfo(dtype).max)
     if dtype == np.bool_:
         return True
+    if isinstance(dtype, ExtendedDType):
+        return default_fill_value(dtype.physical(())[1])
     raise ValueError(f"gather has no default fill value for dtype {dtype}: give fill_value.")
 
 

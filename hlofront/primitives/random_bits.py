@@ -1,4 +1,4 @@
-"""Random bits: the generators that XLA has."""
+"""Random bits: the generators that XLA has, and Threefry."""
 
 import enum
 from typing import Any
@@ -12,10 +12,15 @@ from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
 from hlofront.core.trace import process
-from hlofront.primitives.batching import move_axis
+from hlofront.primitives.batching import match_axes, move_axis
 from hlofront.primitives.derivatives import no_derivative, unknown_derivative
 from hlofront.primitives.dynamic_slicing import dynamic_update_slice
-from hlofront.primitives.shaping import expand_dims, refuse_sharding, squeeze
+from hlofront.primitives.shaping import (
+    broadcast_shapes,
+    expand_dims,
+    refuse_sharding,
+    squeeze,
+)
 from hlofront.primitives.slicing import slice_in_dim
 
 
@@ -32,6 +37,7 @@ class RandomAlgorithm(enum.IntEnum):
 
 rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True)
 rng_uniform_p = Primitive("rng_uniform")
+threefry2x32_p = Primitive("threefry2x32", multiple_results=True)
 
 
 @boundary
@@ -162,3 +168,43 @@ def _(values, axes, *, shape):
         "Batching rule for 'rng_uniform' not implemented: the bounds of one call are scalars. Draw "
         "between 0 and 1, in a shape with the batch axis, and scale."
     )
+
+
+# ---- threefry ------------------------------------------------------------------------------------
+
+_uint32 = np.dtype(np.uint32)
+
+
+def threefry2x32(key, counts):
+    """Threefry-2x32 with 20 rounds: encrypts pairs of 32-bit words.
+
+    Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
+
+    Args:
+      key: two arrays of uint32, scalars or of the shape of the counts.
+      counts: two arrays of uint32, of one shape.
+
+    Returns:
+      Two arrays of uint32 of that shape.
+    """
+    return process(threefry2x32_p, (*key, *counts), {})
+
+
+@infer(threefry2x32_p)
+def _(*words):
+    if any(word.dtype != _uint32 for word in words):
+        raise TypeError(
+            "Arguments to threefry2x32 must have uint32 type, got "
+            f"{', '.join(word.str_short() for word in words)}"
+        )
+    result = ShapedArray(broadcast_shapes(*[word.shape for word in words]), _uint32)
+    return [result, result]
+
+
+no_derivative(threefry2x32_p)
+
+
+@batch(threefry2x32_p)
+def _(values, axes):
+    values, axis = match_axes(values, axes)
+    return process(threefry2x32_p, tuple(values), {}), [axis, axis]

@@ -19,7 +19,7 @@ from hlofront.runtime import array_printing, exchange, shards
 from hlofront.runtime.deleted import check_not_deleted, deleted
 from hlofront.runtime.host import fetched, host_value, prefetch
 from hlofront.runtime.rows import rows
-from hlofront.runtime.transfer import copied, device_put
+from hlofront.runtime.transfer import copied
 
 stand_ins.provide("jax.core", "ShapedArray", ShapedArray)
 _scalar_aval = ShapedArray((), np.dtype("float32"))
@@ -159,19 +159,6 @@ _unless_deleted("on_device_size_in_bytes", "The bytes that it takes on its devic
 _unless_deleted("unsafe_buffer_pointer", "Where it is in the memory of its only device.")
 _unless_deleted("platform", "The name of the platform it is on, such as 'cpu'.")
 _unless_deleted("clone", "Another array that shares this one's memory.")
-
-
-@_member
-def to_device(self, device, *, stream=None):
-    """The array on another device, or with another sharding.
-
-    Raises ValueError if a stream is given, or `device` is no device or sharding.
-    """
-    if stream is not None:
-        raise ValueError(
-            f"to_device takes no stream (got {stream!r}): transfers are put in order by themselves"
-        )
-    return device_put(self, device)
 
 
 @_member

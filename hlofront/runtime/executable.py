@@ -4,12 +4,16 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from hlofront.base.config import debug_key_reuse
+from hlofront.base.elements import ExtendedDType
+from hlofront.bridge import fast_parts
 from hlofront.bridge.client import result_handler
-from hlofront.core.aval import token_aval
+from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import compile as pjrt_compile
 from hlofront.primitives.barriers import Token
 from hlofront.runtime import nan_checks
+from hlofront.runtime.key_array import base_of, key_handler
 from hlofront.runtime.placement import on_device, put
 
 if TYPE_CHECKING:
@@ -30,6 +34,13 @@ def _host_calls() -> Any:
     return host_calls
 
 
+def _key_reuse() -> Any:
+    """What looks for keys that are used twice: loaded with the option that asks for it."""
+    from hlofront.runtime import key_reuse
+
+    return key_reuse
+
+
 class Executable:
     """A program compiled for one device."""
 
@@ -38,6 +49,7 @@ class Executable:
         "const_args",
         "device",
         "donates",
+        "gives_keys",
         "handlers",
         "host_calls",
         "kept",
@@ -49,7 +61,9 @@ class Executable:
         "plain",
         "program",
         "sharding",
+        "takes_keys",
         "unordered",
+        "with_keys",
     )
 
     def __init__(
@@ -88,19 +102,31 @@ class Executable:
         self.committed = committed
         self.kept = module.kept
         in_avals = program.in_avals
-        self.kept_avals = [in_avals[i] for i in module.kept]
+        self.kept_avals = [_stored(in_avals[i]) for i in module.kept]
+        self.takes_keys = any(_holds_keys(in_avals[i]) for i in module.kept)
         self.out_avals = program.out_avals
+        self.gives_keys = any(map(_holds_keys, self.out_avals))
+        self.with_keys = self.takes_keys or self.gives_keys
         sharding = self.sharding = on_device(device)
-        self.const_args = [put(value, aval, device, committed) for value, aval in module.const_args]
+        self.const_args = [
+            put(base_of(value), _stored(aval), device, committed)
+            for value, aval in module.const_args
+        ]
         self.handlers = [
             self.host_calls.token_handler(device)
             if aval == token_aval
-            else result_handler(aval, sharding, committed)
+            else _handler(aval, sharding, committed)
             for aval in self.out_avals
         ]
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Execute on flat arguments: arrays of any device, or values of the host."""
+        if debug_key_reuse.value:
+            return _key_reuse().checked_run(self, args)
+        return self.run_unchecked(args)
+
+    def run_unchecked(self, args: Sequence[Any]) -> list[Any]:
+        """The same, whatever keys are among the arguments."""
         if not nan_checks.are_on():
             return self._execute(args)
         results = self._execute(args)
@@ -108,6 +134,8 @@ class Executable:
         return results
 
     def _execute(self, args: Sequence[Any]) -> list[Any]:
+        if self.takes_keys:
+            args = list(map(base_of, args))
         if not self.plain:
             return self._run_with_tokens(args)
         buffers = list(self.const_args)
@@ -136,12 +164,15 @@ class Executable:
             for x, aval in zip(results[len(ordered) :], self.out_avals, strict=True)
         ]
 
-    def fast_path(self, out_tree: Any, argument_count: int) -> FastPath | None:
-        """What lets jaxlib run the next call like this one without Python."""
+    def fast_path(self, out_tree: Any, argument_count: int, result: Any) -> FastPath | None:
+        """What lets jaxlib run the next call like this one without Python; `result` is its."""
         # C++ would neither hand tokens on nor keep those that others wait for.
         # Nor would it look at results.
-        if not self.plain or nan_checks.are_on():
+        if not self.plain or nan_checks.are_on() or (self.with_keys and debug_key_reuse.value):
             return None
+        if self.gives_keys:
+            # It makes arrays, and keys around them.
+            out_tree = fast_parts.call_registry.flatten(result)[1]
         sharding = self.sharding
         kept = set(self.kept)
         taken = len(self.const_args) + len(self.kept)
@@ -150,9 +181,24 @@ class Executable:
             out_tree,
             [sharding] * taken,
             [sharding] * len(self.out_avals),
-            self.out_avals,
+            list(map(_stored, self.out_avals)),
             [self.committed] * len(self.out_avals),
             [True] * len(self.const_args) + [i in kept for i in range(argument_count)],
             [None] * taken,
             self.const_args,
         )
+
+
+def _holds_keys(aval: Any) -> bool:
+    return isinstance(getattr(aval, "dtype", None), ExtendedDType)
+
+
+def _stored(aval: Any) -> Any:
+    """The aval of what is on the device: of keys, that of integers."""
+    return ShapedArray(*aval.dtype.physical(aval.shape)) if _holds_keys(aval) else aval
+
+
+def _handler(aval: Any, sharding: Any, committed: bool) -> Any:
+    """What turns a raw output into an array, or into keys."""
+    handler = result_handler(_stored(aval), sharding, committed)
+    return key_handler(aval, handler) if _holds_keys(aval) else handler

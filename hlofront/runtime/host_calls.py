@@ -5,6 +5,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from hlofront.bridge.client import result_handler
 from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import Effect
 from hlofront.pjrt import clients
+from hlofront.runtime.key_array import array_of
 from hlofront.runtime.placement import host_put, on_device, place_on
 
 if TYPE_CHECKING:
@@ -51,7 +53,13 @@ def host_function(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
 def as_arrays(values: Iterable[Any], avals: Iterable[Any]) -> list[Any]:
     """NumPy arrays as arrays on the host's own device."""
     place = place_on(clients.local_devices("cpu")[0])
-    return [host_put(x, aval, place, False) for x, aval in zip(values, avals, strict=True)]
+    return [
+        array_of(aval, partial(_host_put, x, place)) for x, aval in zip(values, avals, strict=True)
+    ]
+
+
+def _host_put(x: Any, place: Any, aval: Any) -> Any:
+    return host_put(x, aval, place, False)
 
 
 def checked_results(name: str, results: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:

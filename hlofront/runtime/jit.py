@@ -159,8 +159,8 @@ class Jitted(Function):
             self.compiler_options,
         )
         results = executable.run(leaves)
-        fast_path = executable.fast_path(traced.out_tree, len(leaves))
-        return traced.out_tree.unflatten(results), fast_path, False
+        result = traced.out_tree.unflatten(results)
+        return result, executable.fast_path(traced.out_tree, len(leaves), result), False
 
     def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
         program = traced.program
@@ -327,7 +327,7 @@ def make_callable(
         jitted.plan.static_argnums,
         jitted.plan.static_argnames,
         key,
-        fast_parts.registry,
+        fast_parts.call_registry,
         shard_argument,
         cpp_cache,
     )

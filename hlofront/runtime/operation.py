@@ -108,7 +108,7 @@ def operation(
         tuple([i for i, name in enumerate(positional) if name in static_argnames]),
         tuple(static_argnames),
         "operation",
-        fast_parts.registry,
+        fast_parts.call_registry,
         shard_argument,
         cpp_cache,
     )

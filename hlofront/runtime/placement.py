@@ -77,6 +77,8 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     """
     chosen = None
     for x in args:
+        if type(x) is not ArrayImpl:
+            x = getattr(x, "_base", None)  # what random keys are stored as
         if type(x) is ArrayImpl and x._committed:
             device = x._sharding._device
             if chosen is None:

@@ -253,7 +253,7 @@ class Compiled(Stage):
             [],
             [],
             (),
-            fast_parts.registry,
+            fast_parts.call_registry,
             _place,
             bridge.PjitFunctionCache(capacity=8),
         )
@@ -274,10 +274,10 @@ class Compiled(Stage):
                 compiler_options_kvs=self._jitted.compiler_options,
             )
             return traced.out_tree.unflatten(outputs), None, False
-        results = self._executable.run(leaves)
+        result = traced.out_tree.unflatten(self._executable.run(leaves))
         return (
-            traced.out_tree.unflatten(results),
-            self._executable.fast_path(traced.out_tree, len(leaves)),
+            result,
+            self._executable.fast_path(traced.out_tree, len(leaves), result),
             False,
         )
 

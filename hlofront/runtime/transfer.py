@@ -298,7 +298,7 @@ def device_get(x: Any) -> Any:
 def _get_leaf(x: Any) -> Any:
     if type(x) is ArrayImpl:
         return host_value(x)
-    if isinstance(x, Tracer) or not hasattr(x, "__array__"):
+    if isinstance(x, Tracer) or type(x) in _putters or not hasattr(x, "__array__"):
         return x
     return np.asarray(x)
 

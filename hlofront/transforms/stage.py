@@ -36,6 +36,31 @@ class JitTracer(Tracer):
         self.aval = aval
         self._var = var
 
+    # Names that JAX gives to what is behind such a tracer; of an array nothing may change.
+    parent = None
+    mutable_qdd = None
+
+    @property
+    def val(self) -> Var:
+        """The variable that it stands for."""
+        return self._var
+
+    @property
+    def aval_mutable_qdd(self) -> AbstractValue:
+        """Its type, with what may change while the program runs."""
+        return self.aval
+
+    def cur_qdd(self) -> None:
+        """What has changed of it so far."""
+        return None
+
+    def get_const(self) -> Any:
+        """The value of a constant of the program, or None for a variable."""
+        if isinstance(self._var, Literal):
+            return self._var.val
+        constants = self._trace.constants.values()
+        return next((value for var, value in constants if var is self._var), None)
+
     def _origin_message(self) -> str:
         trace = self._trace
         return explain_origin(trace.debug_info, trace.inputs, trace.equations, self._var)

@@ -1,0 +1,5 @@
+"""jax.extend: what extensions of the system use."""
+
+from hlofront.base.lazy import lazy as _lazy
+
+__getattr__, __dir__ = _lazy(__name__, ("random",))

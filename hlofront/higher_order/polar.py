@@ -1,0 +1,172 @@
+"""The polar decomposition by iteration: qdwh."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import finfo, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.higher_order.while_loop import while_loop
+from hlofront.primitives.comparing import eq, gt, lt, select_n
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import broadcasted_iota, full_like
+from hlofront.primitives.elementwise import (
+    abs,
+    add,
+    bitwise_and,
+    bitwise_not,
+    mul,
+    rsqrt,
+    sqrt,
+    sub,
+)
+from hlofront.primitives.factoring import cholesky, qr
+from hlofront.primitives.matrices import adjoint, identity_like, product, real_dtype
+from hlofront.primitives.reducing import reduce_max, reduce_sum
+from hlofront.primitives.slicing import concatenate, slice_in_dim
+from hlofront.primitives.solving import triangular_solve
+
+_int32 = np.dtype(np.int32)
+
+
+@boundary
+def qdwh(
+    x: Any,
+    *,
+    is_hermitian: bool = False,
+    max_iterations: int | None = None,
+    eps: float | None = None,
+    dynamic_shape: tuple[int, int] | None = None,
+) -> tuple[Any, Any, Any, Any]:
+    """The polar decomposition `x = u h`: u has orthonormal columns, h is Hermitian and >= 0.
+
+    By the dynamically weighted Halley iteration of Nakatsukasa, Bai and Gygi, "Optimizing Halley's
+    iteration for computing the matrix polar decomposition" (2010).
+
+    Args:
+      x: of shape (m, n), m >= n.
+      is_hermitian: whether x is Hermitian; then so is u.
+      max_iterations: the greatest number of steps, 10 by default.
+      eps: the relative precision aimed at; by default that of the dtype.
+      dynamic_shape: the rows and columns that count, where x is filled up; they may be traced.
+
+    Returns:
+      (u, h, number of steps, whether it converged).
+
+    Raises:
+      ValueError: if x is not a matrix of at least as many rows as columns, or not floating.
+    """
+    aval = typeof(x)
+    m, n = aval.shape
+    if m < n:
+        raise ValueError(f"The input matrix of shape M x N must have M >= N: got {aval.shape}.")
+    if not issubdtype(aval.dtype, np.inexact):
+        raise ValueError(f"qdwh wants floating or complex numbers, got {aval.dtype}")
+    most = 10 if max_iterations is None else int(max_iterations)
+    precision = float(finfo(aval.dtype).eps) if eps is None else float(eps)
+    if not aval.size:
+        square = full_like(x, 0, shape=(n, n))
+        return x, square, np.int32(0), np.bool_(True)
+    if dynamic_shape is not None:
+        x = _masked(x, *dynamic_shape)
+    original = x
+    x = mul(x, _as(_inverse_scale(x), x))
+    steps = _weights(precision, most)
+    running: Any = np.bool_(True)
+    for a, b, c in steps:
+        previous = x
+        x = _by_qr(x, a, b, c) if c > 100 else _by_cholesky(x, a, b, c)
+    tolerance = np.cbrt(5 * precision)
+    if steps:
+        running = gt(_norm(sub(x, previous)), np.dtype(real_dtype(aval.dtype)).type(tolerance))
+
+    def still(state: Any) -> Any:
+        _, count, running = state
+        return bitwise_and(running, lt(count, most))
+
+    def step(state: Any) -> Any:
+        x, count, _ = state
+        # What the weights tend to.
+        following = _by_cholesky(x, 3.0, 1.0, 3.0)
+        change = _norm(sub(following, x))
+        return following, add(count, 1), gt(change, typeof(change).dtype.type(tolerance))
+
+    x, count, running = while_loop(still, step, (x, len(steps), running))
+    # A step of Newton and Schulz makes it unitary to the last digits.
+    unitary = sub(_times(x, 1.5), product(_times(x, 0.5), product(adjoint(x), x)))
+    hermitian = product(adjoint(unitary), original)
+    hermitian = _half_sum(hermitian)
+    if is_hermitian:
+        unitary = _half_sum(unitary)
+    return unitary, hermitian, count, bitwise_not(running)
+
+
+def _half_sum(x: Any) -> Any:
+    return _times(add(x, adjoint(x)), 0.5)
+
+
+def _times(x: Any, number: float) -> Any:
+    return mul(x, typeof(x).dtype.type(number))
+
+
+def _as(x: Any, like: Any) -> Any:
+    return convert(x, typeof(like).dtype, False)
+
+
+def _masked(x: Any, rows: Any, columns: Any) -> Any:
+    for axis, size in enumerate((rows, columns)):
+        place = broadcasted_iota(_int32, typeof(x).shape, axis)
+        x = select_n(lt(place, convert(size, _int32, False)), full_like(x, 0), x)
+    return x
+
+
+def _norm(x: Any) -> Any:
+    magnitude = abs(x)
+    return sqrt(reduce_sum(mul(magnitude, magnitude), (0, 1)))
+
+
+def _inverse_scale(x: Any) -> Any:
+    """One over a bound of the greatest singular value: of the sums of columns and of rows."""
+    magnitude = abs(x)
+    columns = reduce_max(reduce_sum(magnitude, (0,)), (0,))
+    rows = reduce_max(reduce_sum(magnitude, (1,)), (0,))
+    scale = mul(rsqrt(columns), rsqrt(rows))
+    return select_n(eq(columns, full_like(columns, 0)), scale, full_like(scale, 1))
+
+
+def _weights(least: float, most: int) -> list[tuple[float, float, float]]:
+    """The weights of each step, for singular values from `least` to 1: equations 3.6 and 3.7."""
+    found: list[tuple[float, float, float]] = []
+    precision = least
+    while least + 10 * precision < 1 and len(found) < most:
+        square = least * least
+        d = np.cbrt(4 * (1 - square) / (square * square))
+        a = math.sqrt(1 + d) + 0.5 * math.sqrt(
+            8 - 4 * d + 8 * (2 - square) / (square * math.sqrt(1 + d))
+        )
+        b = (a - 1) ** 2 / 4
+        c = a + b - 1
+        found.append((a, b, c))
+        least = least * (a + b * square) / (1 + c * square)
+    return found
+
+
+def _by_qr(x: Any, a: float, b: float, c: float) -> Any:
+    m = typeof(x).shape[0]
+    ones = identity_like(slice_in_dim(x, 0, typeof(x).shape[1]))
+    q, _ = qr(concatenate([_times(x, math.sqrt(c)), ones], 0), full_matrices=False)
+    upper, lower = slice_in_dim(q, 0, m), slice_in_dim(q, m, typeof(q).shape[0])
+    turned = _times(product(upper, adjoint(lower)), (a - b / c) / math.sqrt(c))
+    return add(_times(x, b / c), turned)
+
+
+def _by_cholesky(x: Any, a: float, b: float, c: float) -> Any:
+    gram = _times(product(adjoint(x), x), c)
+    factor = cholesky(add(gram, identity_like(gram)), symmetrize_input=False)
+    solved = triangular_solve(factor, adjoint(x), left_side=True, lower=True)
+    solved = triangular_solve(
+        factor, solved, left_side=True, lower=True, transpose_a=True, conjugate_a=True
+    )
+    return add(_times(x, b / c), _times(adjoint(solved), a - b / c))

@@ -1,0 +1,152 @@
+"""Numbers from gamma distributions: a loop per element, as some proposals are rejected.
+
+The method is that of Marsaglia and Tsang, "A Simple Method for Generating Gamma Variables" (2000).
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import finfo, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import batch, infer
+from hlofront.core.trace import process
+from hlofront.higher_order.while_loop import while_loop
+from hlofront.primitives.batching import move_axis
+from hlofront.primitives.comparing import eq, ge, le, select
+from hlofront.primitives.creating import full, full_like
+from hlofront.primitives.derivatives import derivative_from_result
+from hlofront.primitives.elementwise import (
+    add,
+    bitwise_and,
+    bitwise_or,
+    div,
+    exp,
+    log,
+    log1p,
+    mul,
+    neg,
+    pow,
+    sqrt,
+    sub,
+)
+from hlofront.primitives.keys import broadcast_keys, is_key, random_split
+from hlofront.primitives.random_floats import normals, uniforms
+from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
+from hlofront.primitives.slicing import slice_in_dim
+from hlofront.primitives.special import random_gamma_grad
+from hlofront.transforms.vmap import vmap
+
+random_gamma_p = Primitive("random_gamma")
+
+
+def random_gamma(keys: Any, alpha: Any, log_space: bool) -> Any:
+    """Numbers from the gamma distributions of these parameters, or their logarithms.
+
+    The axes of the keys are the first of `alpha`; the numbers along the others are from one key.
+    """
+    return process(random_gamma_p, (keys, alpha), {"log_space": log_space})
+
+
+@infer(random_gamma_p)
+def _(keys, alpha, *, log_space):
+    if not is_key(keys) or not issubdtype(alpha.dtype, np.floating):
+        raise TypeError(
+            "random_gamma takes random keys and floats, got "
+            f"{keys.str_short()} and {alpha.str_short()}"
+        )
+    if alpha.shape[: keys.ndim] != keys.shape:
+        raise TypeError(
+            f"random_gamma: the shape of the keys, {keys.shape}, must be the first part of that "
+            f"of the parameters, {alpha.shape}"
+        )
+    return alpha.strip_weak_type()
+
+
+@batch(random_gamma_p)
+def _(values, axes, *, log_space):
+    keys, alpha = values
+    key_axis, alpha_axis = axes
+    if alpha_axis is None:
+        size, aval = typeof(keys).shape[key_axis], typeof(alpha)
+        alpha = broadcast_in_dim(alpha, (size, *aval.shape), range(1, aval.ndim + 1))
+    else:
+        alpha = move_axis(alpha, alpha_axis, 0)
+    keys = broadcast_keys(keys, key_axis, typeof(alpha).shape[0])
+    return random_gamma(keys, alpha, log_space), 0
+
+
+def _by_alpha(tangent, result, keys, alpha, *, log_space):
+    if not log_space:
+        return mul(tangent, random_gamma_grad(alpha, result))
+    sample = exp(result)
+    # The logarithm is known where the number itself is rounded to zero.
+    tiny = full_like(sample, finfo(typeof(sample).dtype).smallest_normal)
+    sample = select(eq(sample, full_like(sample, 0)), tiny, sample)
+    return mul(tangent, div(random_gamma_grad(alpha, sample), sample))
+
+
+derivative_from_result(random_gamma_p, None, _by_alpha)
+
+
+# ---- how they are drawn --------------------------------------------------------------------------
+
+
+def draw(keys: Any, alpha: Any, log_space: bool) -> Any:
+    """What `random_gamma` computes, in terms of other operations."""
+    keys_aval, aval = typeof(keys), typeof(alpha)
+    if not aval.size:
+        return alpha
+    rest = math.prod(aval.shape[keys_aval.ndim :])
+    keys = random_split(reshape(keys, (keys_aval.size,)), (rest,))
+    flat = (aval.size,)
+    draw_each = vmap(lambda key, alpha: _draw_one(key, alpha, log_space))
+    return reshape(draw_each(reshape(keys, flat), reshape(alpha, flat)), aval.shape)
+
+
+def parts(key: Any, count: int) -> list[Any]:
+    """This many new keys from one."""
+    keys = random_split(key, (count,))
+    return [squeeze(slice_in_dim(keys, i, i + 1), (0,)) for i in range(count)]
+
+
+def _draw_one(key: Any, alpha: Any, log_space: bool) -> Any:
+    dtype = typeof(alpha).dtype
+    constant = dtype.type
+    zero, one, third = constant(0), constant(1), constant(1 / 3)
+    # Below one, a number of alpha + 1 is scaled by the power of a uniform one.
+    is_large = ge(alpha, one)
+    shifted = select(is_large, alpha, add(alpha, one))
+    d = sub(shifted, third)
+    c = div(third, sqrt(d))
+    key, boost_key = parts(key, 2)
+
+    def rejected(state):
+        _, square, cube, u = state
+        surely = sub(one, mul(constant(0.0331), mul(square, square)))
+        bound = add(mul(square, constant(0.5)), mul(d, add(sub(one, cube), log(cube))))
+        return bitwise_and(ge(u, surely), ge(log(u), bound))
+
+    def propose(state):
+        key, normal_key, uniform_key = parts(state[0], 3)
+
+        def again(state):
+            key, subkey = parts(state[0], 2)
+            x = normals(subkey, (), dtype)
+            return key, x, add(one, mul(x, c))
+
+        _, x, v = while_loop(lambda state: le(state[2], zero), again, (normal_key, zero, -one))
+        return key, mul(x, x), mul(mul(v, v), v), uniforms(uniform_key, (), dtype, zero, one)
+
+    # To begin with, something that is rejected.
+    _, _, cube, _ = while_loop(rejected, propose, (key, zero, one, constant(2)))
+    boost = uniforms(boost_key, (), dtype, zero, one)
+    if log_space:
+        log_boost = log1p(neg(boost))
+        none = bitwise_or(is_large, eq(log_boost, zero))
+        log_boost = select(none, full((), 0, dtype), mul(log_boost, div(one, alpha)))
+        return add(add(log(d), log(cube)), log_boost)
+    boost = pow(sub(one, boost), div(one, alpha))
+    return mul(mul(d, cube), select(is_large, full((), 1, dtype), boost))

@@ -1,0 +1,135 @@
+"""Extended dtypes, such as random keys, as the arrays of ordinary dtypes that they are stored as.
+
+An array of such elements has on a device the axes of an element after its own. What moves elements
+about does so with those axes too: here, for each of these primitives, its parameters are extended
+to them, and then its rule is asked as for any array.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.elements import ExtendedDType
+from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
+from hlofront.primitives import dynamic_slicing, gathering, scattering, shaping, slicing
+
+# (parameters, ranks of the operands, rank of the result, shape of an element) -> parameters
+Extend = Callable[[dict[str, Any], list[int], int, tuple[int, ...]], dict[str, Any]]
+# Those whose first operand has the dtype of the result.
+EXTENDED: dict[Primitive, Extend] = {}
+
+
+def physical(aval: Any) -> Any:
+    """The aval on a device of an array of any dtype."""
+    if isinstance(getattr(aval, "dtype", None), ExtendedDType):
+        return ShapedArray(*aval.dtype.physical(aval.shape))
+    return aval
+
+
+def extend_to_elements(build: Any, operands: list[Any], params: dict[str, Any]) -> Any:
+    """The operands and parameters of an equation over the arrays that its elements are.
+
+    The avals of the builder become those of these arrays.
+    """
+    primitive = build.equation.primitive
+    avals, result = build.avals_in, build.avals_out[0]
+    element, _ = avals[0].dtype.physical(())
+    params = EXTENDED[primitive](params, [aval.ndim for aval in avals], result.ndim, element)
+    build.avals_in = list(map(physical, avals))
+    build.avals_out = list(map(physical, build.avals_out))
+    with_starts = _WITH_STARTS.get(primitive)
+    if with_starts is not None:
+        # Slices begin at the start of an element. All starts are of one dtype.
+        start = avals[with_starts] if len(avals) > with_starts else _start
+        operands = [*operands, *[build.constant(0, start.dtype) for _ in element]]
+        build.avals_in += [start.strip_weak_type()] * len(element)
+    return operands, params
+
+
+_start = ShapedArray((), np.dtype(np.int32))
+# Where their operands begin to be starts.
+_WITH_STARTS = {dynamic_slicing.dynamic_slice_p: 1, dynamic_slicing.dynamic_update_slice_p: 2}
+
+
+def _extends(*primitives: Primitive) -> Callable[[Extend], Extend]:
+    def register(extend: Extend) -> Extend:
+        for primitive in primitives:
+            EXTENDED[primitive] = extend
+        return extend
+
+    return register
+
+
+def _after(rank: int, element: tuple[int, ...]) -> range:
+    """The axes of the elements of an array of this rank."""
+    return range(rank, rank + len(element))
+
+
+@_extends(
+    *(shaping.squeeze_p, shaping.rev_p, slicing.concatenate_p, slicing.stack_p),
+    *(slicing.unstack_p, slicing.split_p, dynamic_slicing.dynamic_update_slice_p),
+)
+def _same(params, ranks, result_rank, element):
+    return params
+
+
+@_extends(shaping.broadcast_in_dim_p)
+def _broadcast_in_dim(params, ranks, result_rank, element):
+    dimensions = (*params["broadcast_dimensions"], *_after(result_rank, element))
+    return params | {
+        "shape": (*params["shape"], *element),
+        "broadcast_dimensions": dimensions,
+    }
+
+
+@_extends(shaping.reshape_p)
+def _reshape(params, ranks, result_rank, element):
+    dimensions = params["dimensions"]
+    if dimensions is not None:
+        dimensions = (*dimensions, *_after(ranks[0], element))
+    return params | {"new_sizes": (*params["new_sizes"], *element), "dimensions": dimensions}
+
+
+@_extends(shaping.transpose_p)
+def _transpose(params, ranks, result_rank, element):
+    return params | {"permutation": (*params["permutation"], *_after(ranks[0], element))}
+
+
+@_extends(shaping.tile_p)
+def _tile(params, ranks, result_rank, element):
+    return params | {"reps": (*params["reps"], *(1 for _ in element))}
+
+
+@_extends(slicing.slice_p)
+def _slice(params, ranks, result_rank, element):
+    strides = params["strides"]
+    return params | {
+        "start_indices": (*params["start_indices"], *(0 for _ in element)),
+        "limit_indices": (*params["limit_indices"], *element),
+        "strides": None if strides is None else (*strides, *(1 for _ in element)),
+    }
+
+
+@_extends(dynamic_slicing.dynamic_slice_p)
+def _dynamic_slice(params, ranks, result_rank, element):
+    return params | {"slice_sizes": (*params["slice_sizes"], *element)}
+
+
+@_extends(gathering.gather_p)
+def _gather(params, ranks, result_rank, element):
+    numbers = params["dimension_numbers"]
+    return params | {
+        "dimension_numbers": numbers._replace(
+            offset_dims=(*numbers.offset_dims, *_after(result_rank, element))
+        ),
+        "slice_sizes": (*params["slice_sizes"], *element),
+    }
+
+
+@_extends(scattering.scatter_p)
+def _scatter(params, ranks, result_rank, element):
+    numbers = params["dimension_numbers"]
+    window = (*numbers.update_window_dims, *_after(ranks[2], element))
+    return params | {"dimension_numbers": numbers._replace(update_window_dims=window)}

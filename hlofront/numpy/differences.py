@@ -1,0 +1,493 @@
+"""Differences of neighbours, and what is made of them: slopes, areas, lines between points."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import finfo, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axes, canonical_axis
+from hlofront.numpy.bitwise import bitwise_and
+from hlofront.numpy.cumulative import cumsum
+from hlofront.numpy.division import floor_divide, remainder
+from hlofront.numpy.like import like
+from hlofront.numpy.logic import equal, greater, less
+from hlofront.numpy.promotion import (
+    broadcast_together,
+    check_arraylike,
+    choose,
+    host_scalar,
+    operands,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    with_rank,
+    with_shape,
+)
+from hlofront.numpy.reductions import SUM, accumulated, is_complex
+from hlofront.numpy.selecting import where
+from hlofront.numpy.sorting import searchsorted
+from hlofront.numpy.taking import flattened
+from hlofront.numpy.ufuncs import (
+    absolute,
+    add,
+    bool_,
+    divide,
+    multiply,
+    scalar_like,
+    subtract,
+)
+from hlofront.primitives import comparing, elementwise
+from hlofront.primitives.converting import convert
+from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from hlofront.primitives.shaping import expand_dims, transpose
+from hlofront.primitives.slicing import concatenate, index_in_dim, slice_in_dim
+from hlofront.primitives.sorting import sort_key_val
+from hlofront.runtime.operation import operation
+
+__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
+
+
+# ---- differences of neighbours -----------------------------------------------------------------
+
+
+def _later_less_earlier(a: Any, axis: int) -> Any:
+    """Each element less the one before it; of booleans, whether they differ."""
+    aval = typeof(a)
+    size = aval.shape[axis]
+    later = slice_in_dim(a, min(1, size), size, axis=axis)
+    earlier = slice_in_dim(a, 0, max(size - 1, 0), axis=axis)
+    return (comparing.ne if aval.dtype == bool_ else elementwise.sub)(later, earlier)
+
+
+def _as_slab(x: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """What stands before or after an array: a scalar is one element everywhere along the axis."""
+    if typeof(x).shape:
+        return x
+    return with_shape(x, (), (*shape[:axis], 1, *shape[axis + 1 :]))
+
+
+@operation(static_argnames=("n", "axis"))
+@like(np.diff)
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    """Each element less the one before it along an axis, `n` times over.
+
+    Args:
+      a: an array; of booleans, the result says whether neighbours differ.
+      n: how often differences are taken: a Python integer, each makes the axis one shorter.
+      axis: along which.
+      prepend: a scalar, or an array as long as it likes along the axis, to put in front first.
+      append: the same, to put behind.
+
+    Raises:
+      TypeError: if n is no integer, or what is put beside the array does not fit.
+      ValueError: if n is negative, the array has no axes, or not this one.
+    """
+    given = [x for x in (prepend, a, append) if x is not None]
+    check_arraylike("diff", a, *given)
+    n = operator.index(n)
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"diff: the order n must be non-negative but got {n}")
+    (a,), (aval,) = operands("diff", (a,))
+    if not aval.ndim:
+        raise ValueError("diff requires input that is at least one dimensional, got a scalar")
+    axis = canonical_axis(axis, aval.ndim)
+    if prepend is not None or append is not None:
+        parts = [_as_slab(x, aval.shape, axis) for x in operands("diff", tuple(given))[0]]
+        a = concatenate(promote_dtypes(*parts), axis)
+    for _ in range(n):
+        a = _later_less_earlier(a, axis)
+    return a
+
+
+@operation
+@like(np.ediff1d)
+def ediff1d(ary, to_end=None, to_begin=None):
+    """Differences of neighbours in the flattened array.
+
+    Args:
+      ary: an array of numbers.
+      to_end: numbers to put behind them, in the dtype of `ary`.
+      to_begin: the same, to put in front.
+
+    Raises:
+      TypeError: for booleans: subtract them by `diff`, which compares.
+    """
+    ends = [x for x in (to_begin, to_end) if x is not None]
+    check_arraylike("ediff1d", ary, *ends)
+    (ary,), (aval,) = operands("ediff1d", (ary,))
+    flat = flattened(ary)
+    size = aval.size
+    later = slice_in_dim(flat, min(1, size), size)
+    result = elementwise.sub(later, slice_in_dim(flat, 0, max(size - 1, 0)))
+    parts = [
+        result
+        if part is result
+        else flattened(convert(operands("ediff1d", (part,))[0][0], aval.dtype, False))
+        for part in (to_begin, result, to_end)
+        if part is not None
+    ]
+    return concatenate(parts, 0) if ends else result
+
+
+# ---- slopes ------------------------------------------------------------------------------------
+
+
+def _check_spacing(step: Any, size: int) -> None:
+    shape = typeof(step).shape
+    if len(shape) > 1:
+        raise ValueError(
+            "gradient: spacing must be a scalar or an array of one axis, the coordinates: got "
+            f"shape {shape}"
+        )
+    if shape and shape[0] != size:
+        raise ValueError(
+            "gradient: spacing arrays must have the same length as the dimension along which the "
+            f"gradient is calculated: got {shape[0]} coordinates for {size} elements"
+        )
+
+
+def _slopes(f: Any, step: Any, axis: int) -> Any:
+    """Central differences inside, one-sided ones at both ends."""
+    size = typeof(f).shape[axis]
+    if size < 2:
+        raise ValueError(
+            "gradient: at least 2 elements are required along each axis, and axis "
+            f"{axis} has {size}"
+        )
+    _check_spacing(step, size)
+    ndim = typeof(f).ndim
+
+    def part(start: int, stop: int) -> Any:
+        return slice_in_dim(f, start, stop, axis=axis)
+
+    first = elementwise.sub(part(1, 2), part(0, 1))
+    last = elementwise.sub(part(size - 1, size), part(size - 2, size - 1))
+    if not typeof(step).ndim:
+        inside = elementwise.sub(part(2, size), part(0, size - 2))
+        inside = elementwise.mul(inside, scalar_like(typeof(inside), 0.5))
+        slopes = [elementwise.div(x, step) for x in (first, inside, last)]
+        return concatenate(slopes, axis)
+
+    steps = elementwise.sub(slice_in_dim(step, 1, size), slice_in_dim(step, 0, size - 1))
+    # Along its own axis, so that it broadcasts with slices of f.
+    others = tuple([i for i in range(ndim) if i != axis])
+    before = slice_in_dim(steps, 0, size - 2)
+    after = slice_in_dim(steps, 1, size - 1)
+    both = elementwise.add(before, after)
+    # What a parabola through a point and its neighbours gives at the point.
+    weights = (
+        elementwise.div(elementwise.neg(after), elementwise.mul(before, both)),
+        elementwise.div(elementwise.sub(after, before), elementwise.mul(before, after)),
+        elementwise.div(before, elementwise.mul(after, both)),
+    )
+    inside = None
+    for start, weight in enumerate(weights):
+        values = part(start, start + size - 2)
+        term = elementwise.mul(*broadcast_together("gradient", expand_dims(weight, others), values))
+        inside = term if inside is None else elementwise.add(inside, term)
+    gaps = [index_in_dim(steps, i, 0, keepdims=False) for i in (0, size - 2)]
+    return concatenate(
+        [elementwise.div(first, gaps[0]), inside, elementwise.div(last, gaps[1])], axis
+    )
+
+
+@operation(static_argnames=("axis",))
+def _gradient(f, steps, *, axis):
+    check_arraylike("gradient", f, *steps)
+    f, *steps = promote_dtypes_inexact(*operands("gradient", (f, *steps))[0])
+    ndim = typeof(f).ndim
+    if axis is None:
+        axes: Sequence[int] = range(ndim)
+    elif isinstance(axis, tuple):
+        axes = canonical_axes(axis, ndim)
+    else:
+        axes = (canonical_axis(axis, ndim),)
+    if not steps:
+        steps = [scalar_like(typeof(f), 1)]
+    if len(steps) == 1:
+        steps = steps * len(axes)
+    elif len(steps) != len(axes):
+        raise TypeError(
+            f"gradient: got {len(steps)} spacing arguments for {len(axes)} axes: give none, one "
+            "for all axes, or one for each"
+        )
+    slopes = [_slopes(f, step, i) for step, i in zip(steps, axes, strict=True)]
+    return slopes[0] if len(slopes) == 1 else slopes
+
+
+@like(np.gradient)
+def gradient(
+    f: Any,
+    *varargs: Any,
+    axis: int | Sequence[int] | None = None,
+    edge_order: int | None = None,
+) -> Any:
+    """Slopes along axes: central differences, and one-sided ones at both ends.
+
+    Args:
+      f: values, at least two along each axis asked for.
+      varargs: how far they are apart: nothing for 1, one scalar for all axes, or for each axis a
+        scalar or its coordinates, an array of one axis.
+      axis: one, several, or None for all.
+      edge_order: None.
+
+    Returns:
+      An array of the shape of `f` for one axis; for another number of axes a list of such.
+
+    Raises:
+      ValueError: for too few values, or coordinates that do not fit them.
+      TypeError: for another number of spacings.
+      NotImplementedError: for an edge_order.
+    """
+    if edge_order is not None:
+        raise NotImplementedError(  # the class that JAX raises
+            f"gradient has no edge_order, got {edge_order!r}: slopes at both ends are those "
+            "between two neighbours."
+        )
+    return _gradient(f, varargs, axis=tuple(axis) if isinstance(axis, list) else axis)
+
+
+# ---- lines between points ----------------------------------------------------------------------
+
+_ROWS = GatherDimensionNumbers((), (0,), (0,))
+
+
+def _at(values: Any, index: Any) -> Any:
+    """The elements of an array of one axis at indices that are in bounds."""
+    return gather(
+        values,
+        expand_dims(index, (typeof(index).ndim,)),
+        _ROWS,
+        (1,),
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+
+
+def _wrapped_points(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+    """Points within one period, and one more before and behind them."""
+    (period,), (aval,) = operands("interp", (period,))
+    if aval.ndim:
+        raise ValueError(f"interp: period must be a scalar; got an array of shape {aval.shape}")
+    period = elementwise.abs(period)
+    x, xp = remainder(x, period), remainder(xp, period)
+    xp, fp = sort_key_val(xp, fp, 0)
+    size = typeof(xp).shape[0]
+    before = subtract(slice_in_dim(xp, size - 1, size), period)
+    behind = add(slice_in_dim(xp, 0, 1), period)
+    xp = concatenate([before, xp, behind], 0)
+    fp = concatenate([slice_in_dim(fp, size - 1, size), fp, slice_in_dim(fp, 0, 1)], 0)
+    return x, xp, fp
+
+
+@operation(static_argnames=("extrapolated",))
+def _interp(x, xp, fp, left, right, period, *, extrapolated):
+    check_arraylike("interp", x, xp, fp)
+    (x, xp, fp), (_, own, values) = operands("interp", (x, xp, fp))
+    if own.ndim != 1 or own.shape != values.shape:
+        raise ValueError(
+            "interp: xp and fp must be arrays of one axis and one size, got shapes "
+            f"{own.shape} and {values.shape}"
+        )
+    x, xp = promote_dtypes_inexact(x, xp)
+    if is_complex(typeof(x).dtype):
+        raise ValueError("interp: x and xp must be real, and are complex. Values fp may be.")
+    (fp,) = promote_dtypes_inexact(fp)
+    if not own.size:
+        raise TypeError("interp: there are no points xp to interpolate between")
+    if period is not None:
+        x, xp, fp = _wrapped_points(x, xp, fp, period)
+    size = typeof(xp).shape[0]
+    place = searchsorted(xp, x, "right")
+    index = typeof(place).dtype
+    place = elementwise.clamp(
+        host_scalar(min(1, size - 1), index), place, host_scalar(size - 1, index)
+    )
+    if size > 1:
+        previous = elementwise.sub(place, host_scalar(1, index))
+    else:
+        previous = place
+    height, start = _at(fp, place), _at(fp, previous)
+    rise = elementwise.sub(height, start)
+    base = _at(xp, previous)
+    run = elementwise.sub(_at(xp, place), base)
+    # Where two points are one, neither their slope nor its derivative may be NaN.
+    dtype = typeof(run).dtype
+    least = host_scalar(float(finfo(dtype).eps) ** 2, dtype)
+    steep = comparing.le(elementwise.abs(run), least)
+    fraction = elementwise.div(subtract(x, base), choose("interp", steep, 1, run))
+    result = add(start, multiply(fraction, rise))
+    result = choose("interp", steep, start, result)
+    if period is None:
+        for given, at, beyond, keep in (
+            (left, 0, comparing.lt, extrapolated[0]),
+            (right, size - 1, comparing.gt, extrapolated[1]),
+        ):
+            if keep:
+                continue
+            if given is None:
+                given = index_in_dim(fp, at, 0, keepdims=False)
+            (given,), _ = operands("interp", (given,))
+            limit = with_shape(index_in_dim(xp, at, 0, keepdims=False), (), typeof(x).shape)
+            result = choose("interp", beyond(x, limit), given, result)
+    return result
+
+
+@like(np.interp)
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    """Values on the lines between points.
+
+    Args:
+      x: where to take values: real numbers, of any shape.
+      xp: where the points are: of one axis, ascending unless there is a period.
+      fp: the values there, which may be complex.
+      left: the value before the first point; by default that of the first point. The string
+        "extrapolate" prolongs the first line.
+      right: the same behind the last point.
+      period: after how much the values repeat; `left` and `right` are not used then.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Raises:
+      ValueError: for shapes that do not fit, complex `x` or `xp`, or another string.
+      TypeError: for what are no arrays, and if there are no points.
+    """
+    for name, side in (("left", left), ("right", right)):
+        if isinstance(side, str) and side != "extrapolate":
+            raise ValueError(
+                f"interp: the only valid string value of `{name}` is 'extrapolate', but got: "
+                f"{side!r}"
+            )
+    extrapolated = isinstance(left, str), isinstance(right, str)
+    left, right = (None if isinstance(side, str) else side for side in (left, right))
+    return _interp(x, xp, fp, left, right, period, extrapolated=extrapolated)
+
+
+# ---- areas -------------------------------------------------------------------------------------
+
+
+def _to_last(a: Any, axis: int) -> Any:
+    ndim = typeof(a).ndim
+    if axis == ndim - 1:
+        return a
+    return transpose(a, (*[i for i in range(ndim) if i != axis], axis))
+
+
+def _halved(a: Any) -> Any:
+    return elementwise.mul(scalar_like(typeof(a), 0.5), a)
+
+
+def _pairs(y: Any, axis: int) -> Any:
+    """The sums of neighbours along an axis."""
+    size = typeof(y).shape[axis]
+    later = slice_in_dim(y, min(1, size), size, axis=axis)
+    return elementwise.add(later, slice_in_dim(y, 0, max(size - 1, 0), axis=axis))
+
+
+def _even_trapezoids(y: Any) -> Any:
+    """The area over steps of 1: all values, but half of those at both ends."""
+    aval = typeof(y)
+    size = aval.shape[-1]
+    if not size:
+        raise IndexError(
+            f"trapezoid: there are no values along the axis: the shape is {aval.shape}"
+        )
+    last = aval.ndim - 1
+    ends = [index_in_dim(y, i, last, keepdims=False) for i in (0, size - 1)]
+    return elementwise.sub(accumulated(SUM, y, -1, None), _halved(elementwise.add(*ends)))
+
+
+@operation(static_argnames=("axis",))
+@like(np.trapezoid)
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    """The area under the lines between points, along an axis.
+
+    Args:
+      y: the values.
+      x: where they are: of one axis, or of the shape of `y`.
+      dx: how far they are apart, where `x` is not given: a scalar, or an array that broadcasts with
+        the gaps between them.
+      axis: along which.
+
+    Returns:
+      `y` without the axis.
+
+    Raises:
+      ValueError: if there is no such axis, or `x` does not fit.
+    """
+    check_arraylike("trapezoid", y, dx, *(() if x is None else (x,)))
+    if x is None:
+        (y, dx), (aval, step) = operands("trapezoid", (y, dx))
+        along = canonical_axis(axis, aval.ndim)
+        (y,) = promote_dtypes_inexact(y)
+        if not step.ndim:
+            return multiply(dx, _even_trapezoids(_to_last(y, along)))
+        # They broadcast with y as it is, and may have more axes.
+        if step.ndim < aval.ndim:
+            dx = with_rank(dx, step.shape, aval.ndim)
+        areas = multiply(dx, _pairs(y, along))
+        return _halved(accumulated(SUM, areas, axis, None))
+    (y, x), (aval, places) = operands("trapezoid", (y, x))
+    y, x = promote_dtypes_inexact(y, x)
+    if not places.ndim:
+        raise ValueError("trapezoid: x must have the places of all values, got a scalar")
+    along = canonical_axis(axis, places.ndim) if places.ndim > 1 else 0
+    gaps = _to_last(_later_less_earlier(x, along), along)
+    y = _to_last(y, canonical_axis(axis, aval.ndim))
+    return _halved(accumulated(SUM, multiply(gaps, _pairs(y, aval.ndim - 1)), -1, None))
+
+
+# ---- angles ------------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("axis",))
+@like(np.unwrap)
+def unwrap(p, discont=None, axis=-1, period=2 * math.pi):
+    """Numbers that are known up to a period, without jumps of more than half of it.
+
+    Args:
+      p: an array of real numbers.
+      discont: the least jump that is taken out; half a period at least, and by default.
+      axis: along which.
+      period: after how much they repeat.
+
+    Raises:
+      ValueError: for complex numbers, or if there is no such axis.
+    """
+    given = (p, period) if discont is None else (p, period, discont)
+    check_arraylike("unwrap", *given)
+    p, period = promote_dtypes(*operands("unwrap", (p, period))[0])
+    aval = typeof(p)
+    if is_complex(aval.dtype):
+        raise ValueError("unwrap does not support complex numbers: give their angles.")
+    axis = canonical_axis(axis, aval.ndim)
+    if not aval.shape[axis]:
+        return p
+    half = divide(period, 2)
+    steps = _later_less_earlier(p, axis)
+    if issubdtype(aval.dtype, np.integer):
+        # Half of an odd period is between two integers, so that no step is just half of it.
+        whole = floor_divide(period, 2)
+        ends_meet = comparing.eq(remainder(period, 2), host_scalar(0, typeof(period).dtype))
+    else:
+        whole, ends_meet = half, None
+    lowest = elementwise.neg(whole)
+    nearest = subtract(remainder(add(steps, whole), period), whole)
+    # A step of half a period goes the way it went.
+    upwards = bitwise_and(equal(nearest, lowest), greater(steps, 0))
+    if ends_meet is not None:
+        upwards = bitwise_and(upwards, ends_meet)
+    nearest = where(upwards, whole, nearest)
+    small = less(absolute(steps), half if discont is None else discont)
+    change = cumsum(where(small, 0, subtract(nearest, steps)), axis)
+    size = aval.shape[axis]
+    first = slice_in_dim(p, 0, 1, axis=axis)
+    rest = add(slice_in_dim(p, 1, size, axis=axis), change)
+    return concatenate(promote_dtypes(first, rest), axis)

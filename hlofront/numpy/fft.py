@@ -1,0 +1,381 @@
+"""hlofront.numpy.fft: discrete Fourier transforms along any axes."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import operands
+from hlofront.numpy.rearranging import roll
+from hlofront.primitives import creating, elementwise
+from hlofront.primitives.converting import convert
+from hlofront.primitives.fourier import FftType
+from hlofront.primitives.fourier import fft as transform
+from hlofront.primitives.shaping import transpose
+from hlofront.primitives.slicing import pad, slice_in_dim
+from hlofront.runtime.operation import operation
+
+_NORMS = ("backward", "ortho", "forward")
+
+
+# ---- all transforms ------------------------------------------------------------------------------
+
+
+def _lengths(s: Any) -> tuple[int, ...]:
+    lengths = tuple([operator.index(size) for size in s])
+    if any(size < 1 for size in lengths):
+        raise ValueError(f"Shape should be positive: got {lengths}")
+    return lengths
+
+
+def _resized(x: Any, axis: int, size: int) -> Any:
+    """x with its first elements along an axis, or with zeros after them."""
+    aval = typeof(x)
+    own = aval.shape[axis]
+    if own > size:
+        return slice_in_dim(x, 0, size, axis=axis)
+    if own == size:
+        return x
+    rows = [(0, 0, 0)] * aval.ndim
+    rows[axis] = (0, size - own, 0)
+    return pad(x, aval.dtype.type(0), rows)
+
+
+def _scale(lengths: tuple[int, ...], norm: str | None, backward: bool) -> float:
+    """By what a transform is multiplied: backward ones are divided by the number of elements."""
+    if norm is None:
+        norm = "backward"
+    if norm not in _NORMS:
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    count = math.prod(lengths)
+    if not count or norm == "backward":
+        return 1.0
+    if norm == "ortho":
+        return math.sqrt(count) if backward else 1 / math.sqrt(count)
+    return count if backward else 1 / count
+
+
+def _check_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
+    found = []
+    for axis in axes:
+        index = operator.index(axis)
+        if not -ndim <= index < ndim:
+            raise ValueError(f"axis {index} is out of bounds for array of dimension {ndim}")
+        found.append(canonical_axis(index, ndim))
+    if len(set(found)) != len(found):
+        raise ValueError(f"{name} does not support repeated axes. Got axes {tuple(axes)}.")
+    return tuple(found)
+
+
+def _transformed(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
+    """The transform along several axes, all by default."""
+    (a,), (aval,) = operands(name, (a,))
+    a = asarray(a)
+    if axes is None:
+        axes = range(aval.ndim) if s is None else range(aval.ndim - len(s), aval.ndim)
+    axes = tuple(axes)
+    if s is not None and len(s) != len(axes):
+        raise ValueError(f"Shape and axes have different lengths: {tuple(s)} and {axes}.")
+    places = _check_axes(name, axes, aval.ndim)
+    is_real = kind is FftType.RFFT
+    if is_real and issubdtype(aval.dtype, np.complexfloating):
+        raise ValueError(f"only real valued inputs supported for rfft: {name} got {aval.dtype}")
+    given = None if s is None else _lengths(s)
+    lengths = given or tuple([aval.shape[axis] for axis in places])
+    if kind is FftType.IRFFT and places:
+        if given is None:
+            lengths = (*lengths[:-1], max(2 * (lengths[-1] - 1), 0))
+    backward = kind in (FftType.IFFT, FftType.IRFFT)
+    scale = _scale(lengths, norm, backward)
+    if not places:
+        return convert(a, np.dtype(np.complex64), False) if not is_complex(a) else a
+    for axis, size in zip(places, lengths, strict=True):
+        halved = kind is FftType.IRFFT and axis == places[-1]
+        a = _resized(a, axis, size // 2 + 1 if halved and size else size)
+    rest = [axis for axis in range(aval.ndim) if axis not in places]
+    order = (*rest, *places)
+    moved = order != tuple(range(aval.ndim))
+    if moved:
+        a = transpose(a, order)
+    a = _in_steps(kind, a, lengths)
+    if moved:
+        a = transpose(a, tuple(np.argsort(order).tolist()))
+    return a if scale == 1.0 else elementwise.mul(a, creating.full_like(a, scale))
+
+
+def is_complex(x: Any) -> bool:
+    return issubdtype(typeof(x).dtype, np.complexfloating)
+
+
+def _in_steps(kind: FftType, a: Any, lengths: tuple[int, ...]) -> Any:
+    """The transform along the last axes: XLA does at most three of them at once."""
+    if kind is FftType.RFFT and not issubdtype(typeof(a).dtype, np.floating):
+        a = convert(a, np.dtype(np.float32), False)
+    if len(lengths) <= 3:
+        return transform(a, kind, lengths)
+    ndim, count = typeof(a).ndim, len(lengths)
+    first, last = lengths[: count - 3], lengths[count - 3 :]
+    whole = FftType.IFFT if kind in (FftType.IFFT, FftType.IRFFT) else FftType.FFT
+    order = (*range(ndim - count), *range(ndim - 3, ndim), *range(ndim - count, ndim - 3))
+
+    def outer(a: Any) -> Any:
+        a = _in_steps(whole, transpose(a, order), first)
+        return transpose(a, tuple(np.argsort(order).tolist()))
+
+    # Numbers are real before the last axis is transformed forwards, or after it is backwards.
+    if kind is FftType.IRFFT:
+        return transform(outer(a), kind, last)
+    return outer(transform(a, kind, last))
+
+
+def _one(name: str, kind: FftType, a: Any, n: Any, axis: Any, norm: str | None) -> Any:
+    if isinstance(axis, list | tuple):
+        raise ValueError(
+            f"{name} does not support multiple axes. Please use {name}n. Got axis = {axis}."
+        )
+    return _transformed(name, kind, a, None if n is None else (n,), (axis,), norm)
+
+
+def _two(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
+    if len(axes) != 2:
+        raise ValueError(f"{name} only supports 2 axes. Got axes = {axes}.")
+    return _transformed(name, kind, a, s, axes, norm)
+
+
+# ---- along one axis ------------------------------------------------------------------------------
+
+_ONE = ("n", "axis", "norm")
+_SEVERAL = ("s", "axes", "norm")
+
+
+@operation(static_argnames=_ONE)
+@like(np.fft.fft)
+def fft(a, n=None, axis=-1, norm=None):
+    """The transform along an axis.
+
+    Args:
+      a: an array; real numbers are made complex.
+      n: how many elements are transformed: others are left out, missing ones are zeros.
+      axis: along which axis.
+      norm: which direction is divided by n: "backward", the default, "forward"; "ortho" divides
+        both by its root.
+
+    Raises:
+      ValueError: if n is not positive, or there is no such axis or norm.
+    """
+    return _one("jnp.fft.fft", FftType.FFT, a, n, axis, norm)
+
+
+@operation(static_argnames=_ONE)
+@like(np.fft.ifft)
+def ifft(a, n=None, axis=-1, norm=None):
+    """The inverse of `fft`."""
+    return _one("jnp.fft.ifft", FftType.IFFT, a, n, axis, norm)
+
+
+@operation(static_argnames=_ONE)
+@like(np.fft.rfft)
+def rfft(a, n=None, axis=-1, norm=None):
+    """The first half of the transform of real numbers, which determines the other. See `fft`."""
+    return _one("jnp.fft.rfft", FftType.RFFT, a, n, axis, norm)
+
+
+@operation(static_argnames=_ONE)
+@like(np.fft.irfft)
+def irfft(a, n=None, axis=-1, norm=None):
+    """The inverse of `rfft`: n real numbers, by default `2 (m - 1)` of m complex ones."""
+    return _one("jnp.fft.irfft", FftType.IRFFT, a, n, axis, norm)
+
+
+_OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _opposite(norm: Any) -> str:
+    if norm not in _OPPOSITE:
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    return _OPPOSITE[norm]
+
+
+def _checked(a: Any, axis: Any, name: str) -> Any:
+    """The operand; IndexError if it has no such axis."""
+    (a,), (aval,) = operands(name, (a,))
+    if not isinstance(axis, list | tuple) and not -aval.ndim <= axis < aval.ndim:
+        raise IndexError(f"{name}: axis {axis} is out of bounds for array of shape {aval.shape}")
+    return asarray(a)
+
+
+@operation(static_argnames=_ONE)
+@like(np.fft.hfft)
+def hfft(a, n=None, axis=-1, norm=None):
+    """The transform, real numbers, of what is its own conjugate when reversed: its first half."""
+    a = _checked(a, axis, "jnp.fft.hfft")
+    a = elementwise.conj(a) if is_complex(a) else a
+    return _one("jnp.fft.hfft", FftType.IRFFT, a, n, axis, _opposite(norm))
+
+
+@operation(static_argnames=_ONE)
+@like(np.fft.ihfft)
+def ihfft(a, n=None, axis=-1, norm=None):
+    """The inverse of `hfft`."""
+    a = _checked(a, axis, "jnp.fft.ihfft")
+    return elementwise.conj(_one("jnp.fft.ihfft", FftType.RFFT, a, n, axis, _opposite(norm)))
+
+
+# ---- along several axes --------------------------------------------------------------------------
+
+
+def _static(sizes: Any) -> Any:
+    """A parameter as one that can be a key."""
+    return tuple(sizes) if isinstance(sizes, list | np.ndarray) else sizes
+
+
+@operation(static_argnames=("kind", "two", *_SEVERAL))
+def _along_axes(a, *, kind, two, s, axes, norm):
+    name = "jnp.fft." + kind.name.lower() + ("2" if two else "n")
+    return (_two if two else _transformed)(name, kind, a, s, axes, norm)
+
+
+def _several(a: Any, kind: FftType, two: bool, s: Any, axes: Any, norm: Any) -> Any:
+    return _along_axes(a, kind=kind, two=two, s=_static(s), axes=_static(axes), norm=norm)
+
+
+@like(np.fft.fft2)
+def fft2(a, s=None, axes=(-2, -1), norm=None):
+    """The transform along two axes. See `fftn`."""
+    return _several(a, FftType.FFT, True, s, axes, norm)
+
+
+@like(np.fft.ifft2)
+def ifft2(a, s=None, axes=(-2, -1), norm=None):
+    """The inverse of `fft2`."""
+    return _several(a, FftType.IFFT, True, s, axes, norm)
+
+
+@like(np.fft.rfft2)
+def rfft2(a, s=None, axes=(-2, -1), norm=None):
+    """The transform of real numbers along two axes, half of it. See `rfftn`."""
+    return _several(a, FftType.RFFT, True, s, axes, norm)
+
+
+@like(np.fft.irfft2)
+def irfft2(a, s=None, axes=(-2, -1), norm=None):
+    """The inverse of `rfft2`."""
+    return _several(a, FftType.IRFFT, True, s, axes, norm)
+
+
+@like(np.fft.fftn)
+def fftn(a, s=None, axes=None, norm=None):
+    """The transform along several axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: how many elements are transformed along each axis.
+      axes: the axes: by default all, or the last ones if `s` is given.
+      norm: see `fft`.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, sizes are not positive, or there are
+        not as many of them as axes.
+    """
+    return _several(a, FftType.FFT, False, s, axes, norm)
+
+
+@like(np.fft.ifftn)
+def ifftn(a, s=None, axes=None, norm=None):
+    """The inverse of `fftn`."""
+    return _several(a, FftType.IFFT, False, s, axes, norm)
+
+
+@like(np.fft.rfftn)
+def rfftn(a, s=None, axes=None, norm=None):
+    """The transform of real numbers along several axes, half of it along the last one."""
+    return _several(a, FftType.RFFT, False, s, axes, norm)
+
+
+@like(np.fft.irfftn)
+def irfftn(a, s=None, axes=None, norm=None):
+    """The inverse of `rfftn`."""
+    return _several(a, FftType.IRFFT, False, s, axes, norm)
+
+
+# ---- frequencies ---------------------------------------------------------------------------------
+
+
+def _frequencies(name: str, places: Any, n: Any, d: Any, dtype: Any, device: Any) -> Any:
+    if isinstance(n, list | tuple):
+        raise ValueError(f"The n argument of {name} only takes an int. Got n = {list(n)}.")
+    if isinstance(d, list | tuple):
+        raise ValueError(f"The d argument of {name} only takes a single value. Got d = {list(d)}.")
+    (d,), (aval,) = operands(name, (d,))
+    if dtype is None:
+        dtype = check_user_dtype_supported(float, name)
+        if issubdtype(aval.dtype, np.inexact) and not aval.weak_type:
+            dtype = aval.dtype
+    else:
+        dtype = check_user_dtype_supported(dtype, name)
+    if isinstance(d, int | float):
+        with np.errstate(all="ignore"):
+            values = np.asarray(places(n), dtype) / np.asarray(d * n, dtype)
+        return asarray(values.astype(dtype), device=device)
+    spacing = convert(elementwise.mul(d, aval.dtype.type(n)), dtype, False)
+    whole = asarray(np.asarray(places(n), dtype), device=device)
+    if aval.ndim:
+        return elementwise.div(whole, spacing)
+    return elementwise.div(whole, creating.full(typeof(whole).shape, spacing, dtype))
+
+
+@like(np.fft.fftfreq)
+def fftfreq(n, d=1.0, *, dtype=None, device=None):
+    """The frequencies of the elements of a transform: cycles per unit of the spacing.
+
+    Args:
+      n: how many elements are transformed.
+      d: the spacing of samples.
+      dtype: of the result.
+      device: a Device or Sharding to put it on.
+
+    Raises:
+      ValueError: if n or d is a list.
+    """
+
+    def places(n: Any) -> Any:
+        half = (n - 1) // 2 + 1
+        return np.concatenate([np.arange(0, half), np.arange(-(n // 2), 0)])
+
+    return _frequencies("jnp.fft.fftfreq", places, n, d, dtype, device)
+
+
+@like(np.fft.rfftfreq)
+def rfftfreq(n, d=1.0, *, dtype=None, device=None):
+    """The frequencies of the elements of `rfft`. See `fftfreq`."""
+    return _frequencies(
+        *("jnp.fft.rfftfreq", lambda n: np.arange(0, n // 2 + 1), n, d, dtype, device)
+    )
+
+
+def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:
+    (x,), (aval,) = operands(name, (x,))
+    if axes is None:
+        axes = tuple(range(aval.ndim))
+    elif isinstance(axes, int | np.integer):
+        axes = (int(axes),)
+    shifts = [aval.shape[axis] // 2 if sign > 0 else -(aval.shape[axis] // 2) for axis in axes]
+    return roll(x, tuple(shifts), tuple(axes))
+
+
+@like(np.fft.fftshift)
+def fftshift(x, axes=None):
+    """x rolled so that the element of frequency zero comes to the middle, along axes."""
+    return _rolled("jnp.fft.fftshift", x, axes, 1)
+
+
+@like(np.fft.ifftshift)
+def ifftshift(x, axes=None):
+    """The inverse of `fftshift`."""
+    return _rolled("jnp.fft.ifftshift", x, axes, -1)

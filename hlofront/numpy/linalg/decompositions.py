@@ -1,0 +1,187 @@
+"""Decompositions of matrices: Cholesky, QR, eigenvalues, singular values."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.linalg.matrices import inexact
+from hlofront.numpy.sorting import argsort
+from hlofront.numpy.taking import take_along_axis
+from hlofront.primitives import elementwise, factoring, spectral
+from hlofront.primitives.converting import convert
+from hlofront.primitives.matrices import adjoint, along_rows, swap
+from hlofront.runtime.operation import operation
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues, ascending, and eigenvectors as columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EigResult(NamedTuple):
+    """Complex eigenvalues, and eigenvectors as columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns, and the upper triangle."""
+
+    Q: Any
+    R: Any
+
+
+class SVDResult(NamedTuple):
+    """Singular vectors as columns, singular values, singular vectors as rows."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+@operation(static_argnames=("upper", "symmetrize_input"))
+@like(np.linalg.cholesky)
+def cholesky(a, *, upper=False, symmetrize_input=True):
+    """The triangular factor of Hermitian positive definite matrices.
+
+    Args:
+      a: of shape (..., n, n).
+      upper: whether to return the upper triangular factor, `L^H`.
+      symmetrize_input: whether `a` is replaced by `(a + a^H) / 2` first.
+
+    Returns:
+      L with `a = L L^H`; NaN where a matrix is not positive definite.
+    """
+    (a,) = inexact("jnp.linalg.cholesky", a)
+    factor = factoring.cholesky(a, symmetrize_input=symmetrize_input)
+    return adjoint(factor) if upper else factor
+
+
+@operation(static_argnames=("mode",))
+@like(np.linalg.qr)
+def qr(a, mode="reduced"):
+    """Orthonormal columns Q and upper triangular R with `a = Q R`.
+
+    Args:
+      a: of shape (..., m, n).
+      mode: "reduced" for min(m, n) columns of Q, "complete" for all, "r" for R alone, "raw" for
+        the reflectors and their scales, as LAPACK gives them but transposed.
+
+    Raises:
+      ValueError: if the mode is another.
+    """
+    (a,) = inexact("jnp.linalg.qr", a)
+    if mode == "raw":
+        reflectors, taus = factoring.geqrf(a)
+        return QRResult(swap(reflectors), taus)
+    if mode not in ("reduced", "r", "full", "complete"):
+        raise ValueError(
+            f"Unsupported QR decomposition mode '{mode}': wanted reduced, complete, r or raw"
+        )
+    q, r = factoring.qr(a, pivoting=False, full_matrices=mode == "complete")
+    return r if mode == "r" else QRResult(q, r)
+
+
+@operation
+@like(np.linalg.eig)
+def eig(a):
+    """Complex eigenvalues and eigenvectors of general matrices, in no order.
+
+    Raises:
+      ValueError: if they are not square.
+    """
+    (a,) = inexact("jnp.linalg.eig", a)
+    values, vectors = spectral.eig(a, compute_left_eigenvectors=False)
+    return EigResult(values, vectors)
+
+
+@operation
+@like(np.linalg.eigvals)
+def eigvals(a):
+    """Complex eigenvalues of general matrices, in no order.
+
+    Raises:
+      ValueError: if they are not square.
+    """
+    (a,) = inexact("jnp.linalg.eigvals", a)
+    return spectral.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
+
+
+@operation(static_argnames=("UPLO", "symmetrize_input"))
+@like(np.linalg.eigh)
+def eigh(a, UPLO=None, symmetrize_input=True):
+    """Real eigenvalues, ascending, and eigenvectors of Hermitian matrices.
+
+    Args:
+      a: of shape (..., n, n).
+      UPLO: which triangle is read, "L" (as None) or "U", where `a` is not symmetrized.
+      symmetrize_input: whether `a` is replaced by `(a + a^H) / 2` first.
+
+    Raises:
+      ValueError: if UPLO is neither.
+    """
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
+    (a,) = inexact("jnp.linalg.eigh", a)
+    vectors, values = spectral.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
+    return EighResult(values, vectors)
+
+
+@operation(static_argnames=("UPLO", "symmetrize_input"))
+@like(np.linalg.eigvalsh)
+def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
+    """Real eigenvalues of Hermitian matrices, ascending. See `eigh`."""
+    return eigh(a, UPLO, symmetrize_input).eigenvalues
+
+
+@operation(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
+@like(np.linalg.svd)
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None):
+    """Singular values, descending, and vectors: `a = U diag(S) Vh`.
+
+    Args:
+      a: of shape (..., m, n).
+      full_matrices: whether U and Vh are square; else they have min(m, n) columns and rows.
+      compute_uv: whether to return vectors.
+      hermitian: whether `a` is Hermitian; then they are found from its eigenvalues.
+      subset_by_index: (start, end) of the values wanted, where a device can find only some.
+
+    Returns:
+      SVDResult(U, S, Vh), or S alone.
+    """
+    (a,) = inexact("jnp.linalg.svd", a)
+    if hermitian:
+        return _hermitian_svd(a, compute_uv)
+    results = spectral.svd(
+        a,
+        full_matrices=full_matrices,
+        compute_uv=compute_uv,
+        subset_by_index=subset_by_index,
+    )
+    return SVDResult(*results) if compute_uv else results
+
+
+def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
+    vectors, values = spectral.eigh(a)
+    sizes = elementwise.abs(values)
+    order = argsort(sizes, axis=-1, descending=True)
+    sizes = take_along_axis(sizes, order, axis=-1)
+    if not compute_uv:
+        return sizes
+    signs = take_along_axis(elementwise.sign(values), order, axis=-1)
+    left = take_along_axis(vectors, order[..., None, :], axis=-1)
+    aval = typeof(left)
+    right = elementwise.mul(left, along_rows(convert(signs, aval.dtype, False), aval.shape))
+    return SVDResult(left, sizes, adjoint(right))
+
+
+@operation
+@like(getattr(np.linalg, "svdvals", np.linalg.svd))
+def svdvals(x, /):
+    """Singular values, descending."""
+    return svd(x, compute_uv=False, hermitian=False)

@@ -1,0 +1,206 @@
+"""Determinants, and their logarithms."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.matrix_solve import solve_factored
+from hlofront.numpy.like import like
+from hlofront.numpy.linalg.matrices import inexact, square_matrices
+from hlofront.primitives import comparing, creating, elementwise
+from hlofront.primitives.converting import convert
+from hlofront.primitives.factoring import geqrf, lu
+from hlofront.primitives.matrices import (
+    along_rows,
+    diagonal,
+    identity_like,
+    is_complex,
+    real_part,
+    spread,
+    take_rows,
+    upper_triangle,
+)
+from hlofront.primitives.reducing import reduce_prod, reduce_sum
+from hlofront.primitives.slicing import index_in_dim
+from hlofront.primitives.solving import triangular_solve
+from hlofront.runtime.operation import operation
+
+_int32 = np.dtype(np.int32)
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of a determinant, a number of modulus 1 or 0; the logarithm of its modulus."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def _parity(pivots: Any, dtype: Any) -> Any:
+    """-1 where rows were exchanged an odd number of times, else 1."""
+    aval = typeof(pivots)
+    places = creating.broadcasted_iota(_int32, aval.shape, aval.ndim - 1)
+    moved = convert(comparing.ne(pivots, places), _int32, False)
+    odd = elementwise.bitwise_and(reduce_sum(moved, (aval.ndim - 1,)), np.int32(1))
+    sign = elementwise.sub(np.int32(1), elementwise.mul(np.int32(2), odd))
+    return convert(sign, dtype, False)
+
+
+# ---- det -----------------------------------------------------------------------------------------
+
+
+def _small(a: Any, size: int) -> Any:
+    """The determinant of matrices of at most three rows, by Leibniz's formula."""
+    ndim = typeof(a).ndim
+
+    def entry(i: int, j: int) -> Any:
+        row = index_in_dim(a, i, ndim - 2, keepdims=False)
+        return index_in_dim(row, j, ndim - 2, keepdims=False)
+
+    if size == 1:
+        return entry(0, 0)
+
+    def minor(rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+        (i, j), (k, n) = rows, columns
+        ahead = elementwise.mul(entry(i, k), entry(j, n))
+        return elementwise.sub(ahead, elementwise.mul(entry(i, n), entry(j, k)))
+
+    if size == 2:
+        return minor((0, 1), (0, 1))
+    terms = [
+        elementwise.mul(entry(0, j), minor((1, 2), columns))
+        for j, columns in enumerate(((1, 2), (2, 0), (0, 1)))
+    ]
+    return elementwise.add(elementwise.add(terms[0], terms[1]), terms[2])
+
+
+@custom_jvp
+def _by_factors(a):
+    factors, pivots, _ = lu(a)
+    ends = diagonal(factors)
+    total = reduce_prod(ends, (typeof(ends).ndim - 1,))
+    return elementwise.mul(total, _parity(pivots, typeof(a).dtype))
+
+
+@_by_factors.defjvp
+def _by_factors_jvp(primals, tangents):
+    # The tangent is the trace of adj(a) a'. Of a = P^T L U it is that of adj(U) L^-1 P a', times
+    # the sign of P.
+    (a,), (change,) = primals, tangents
+    factors, pivots, permutation = lu(a)
+    dtype = typeof(a).dtype
+    sign = _parity(pivots, dtype)
+    ends = diagonal(factors)
+    axis = typeof(ends).ndim - 1
+    result = elementwise.mul(reduce_prod(ends, (axis,)), sign)
+    moved = take_rows(change, permutation)
+    moved = triangular_solve(factors, moved, left_side=True, lower=True, unit_diagonal=True)
+    # adj(U) = det(U) U^-1 where the diagonal of U has no zero. It is linear in each element there:
+    # where one is zero, its value is the mean of those at 1 and -1; where several are, it is zero.
+    zero = comparing.eq(ends, creating.full_like(ends, 0))
+    count = reduce_sum(convert(zero, _int32, False), (axis,))
+    upper = upper_triangle(factors)
+
+    def at(value: int) -> Any:
+        raised = elementwise.mul(convert(zero, dtype, False), creating.full_like(ends, value))
+        ones = spread(identity_like(upper), typeof(upper).shape)
+        filled = elementwise.add(
+            upper, elementwise.mul(ones, along_rows(raised, typeof(upper).shape))
+        )
+        scale = reduce_prod(elementwise.add(ends, raised), (axis,))
+        solved = diagonal(triangular_solve(filled, moved, left_side=True))
+        return elementwise.mul(scale, reduce_sum(solved, (axis,)))
+
+    total = elementwise.mul(elementwise.add(at(1), at(-1)), dtype.type(0.5))
+    some = comparing.gt(count, creating.full_like(count, 1))
+    total = comparing.select_n(some, total, creating.full_like(total, 0))
+    return result, elementwise.mul(sign, total)
+
+
+@operation
+@like(np.linalg.det)
+def det(a):
+    """The determinants of square matrices.
+
+    Raises:
+      ValueError: if they are not square.
+    """
+    a = square_matrices("det()", a)
+    aval = typeof(a)
+    size = aval.shape[-1]
+    if not size:
+        return creating.full(aval.shape[:-2], 1, aval.dtype)
+    return _small(a, size) if size <= 3 else _by_factors(a)
+
+
+# ---- slogdet -------------------------------------------------------------------------------------
+
+
+def _of_diagonal(ends: Any, sign: Any) -> tuple[Any, Any]:
+    """(sign, logarithm) of a product of numbers, times a sign."""
+    axis = typeof(ends).ndim - 1
+    sizes = elementwise.abs(ends)
+    is_zero = comparing.eq(sizes, creating.full_like(sizes, 0))
+    safe = comparing.select_n(is_zero, ends, creating.full_like(ends, 1))
+    directions = elementwise.sign(safe)
+    none = comparing.select_n(is_zero, directions, creating.full_like(directions, 0))
+    total = elementwise.mul(sign, reduce_prod(none, (axis,)))
+    return total, reduce_sum(elementwise.log(sizes), (axis,))
+
+
+@custom_jvp
+def _slogdet_by_lu(a):
+    factors, pivots, _ = lu(a)
+    return _of_diagonal(diagonal(factors), _parity(pivots, typeof(a).dtype))
+
+
+@_slogdet_by_lu.defjvp
+def _slogdet_jvp(primals, tangents):
+    (a,), (change,) = primals, tangents
+    factors, pivots, permutation = lu(a)
+    sign, size = _of_diagonal(diagonal(factors), _parity(pivots, typeof(a).dtype))
+    solved = diagonal(solve_factored(factors, permutation, change))
+    total = reduce_sum(solved, (typeof(solved).ndim - 1,))
+    if not is_complex(a):
+        return (sign, size), (creating.full_like(sign, 0), total)
+    along = real_part(total)
+    turned = elementwise.sub(total, convert(along, typeof(total).dtype, False))
+    return (sign, size), (elementwise.mul(turned, sign), along)
+
+
+def _slogdet_by_qr(a):
+    reflected, taus = geqrf(a)
+    axis = typeof(taus).ndim - 1
+    # A reflection I - tau v v^H has determinant -tau / conj(tau); without tau it is none.
+    none = comparing.eq(taus, creating.full_like(taus, 0))
+    if is_complex(a):
+        safe = comparing.select_n(none, taus, creating.full_like(taus, 1))
+        each = elementwise.neg(elementwise.div(safe, elementwise.conj(safe)))
+    else:
+        each = creating.full_like(taus, -1)
+    each = comparing.select_n(none, each, creating.full_like(each, 1))
+    return _of_diagonal(diagonal(reflected), reduce_prod(each, (axis,)))
+
+
+@operation(static_argnames=("method",))
+@like(np.linalg.slogdet)
+def slogdet(a, *, method=None):
+    """The sign of the determinant and the logarithm of its modulus: it cannot overflow.
+
+    Args:
+      a: of shape (..., n, n).
+      method: "lu", the default; or "qr", which cannot be differentiated.
+
+    Raises:
+      ValueError: if matrices are not square, or the method is another.
+    """
+    (a,) = inexact("jnp.linalg.slogdet", a)
+    shape = typeof(a).shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"Argument to slogdet() must have shape [..., n, n], got {shape}")
+    if method is None or method == "lu":
+        return SlogdetResult(*_slogdet_by_lu(a))
+    if method == "qr":
+        return SlogdetResult(*_slogdet_by_qr(a))
+    raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' and 'qr'.")

@@ -1,0 +1,36 @@
+"""What functions of matrices ask of their arguments."""
+
+from typing import Any
+
+from hlofront.core.aval import typeof
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.promotion import operands, promote_dtypes_inexact
+
+
+def inexact(name: str, *args: Any) -> list[Any]:
+    """The arguments as arrays of their common floating or complex dtype.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+    """
+    values, _ = operands(name, args)
+    return [asarray(x) for x in promote_dtypes_inexact(*values)]
+
+
+def matrices(name: str, x: Any) -> Any:
+    """The argument as matrices of floating or complex numbers; ValueError if it has no two axes."""
+    (x,) = inexact(name, x)
+    if typeof(x).ndim < 2:
+        raise ValueError(
+            f"{name} wants matrices, of shape (..., m, n), and got shape {typeof(x).shape}"
+        )
+    return x
+
+
+def square_matrices(name: str, x: Any) -> Any:
+    """As `matrices`; ValueError also if they are not square."""
+    (x,) = inexact(name, x)
+    shape = typeof(x).shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"Argument to {name} must have shape [..., n, n], got {shape}")
+    return x

@@ -1,0 +1,238 @@
+"""Norms of vectors and matrices; rank and condition, which are told by singular values."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.like import like
+from hlofront.numpy.linalg.decompositions import svd
+from hlofront.numpy.linalg.matrices import inexact
+from hlofront.numpy.linalg.systems import inv
+from hlofront.numpy.promotion import host_scalar, operands
+from hlofront.primitives import comparing, creating, elementwise, reducing
+from hlofront.primitives.converting import convert
+from hlofront.primitives.matrices import is_complex, real_part
+from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, squeeze, transpose
+from hlofront.primitives.slicing import index_in_dim
+from hlofront.runtime.operation import operation
+
+_int32 = np.dtype(np.int32)
+
+
+def _folded(fold: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    x = fold(x, axes)
+    return expand_dims(x, sorted(axes)) if keepdims else x
+
+
+def _sum(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+    return _folded(reducing.reduce_sum, x, axes, keepdims)
+
+
+def _least(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+    if any(not typeof(x).shape[axis] for axis in axes):
+        raise ValueError(f"zero-size array to reduction operation min, of shape {typeof(x).shape}")
+    return _folded(reducing.reduce_min, x, axes, keepdims)
+
+
+def _greatest(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+    """The greatest of these numbers and of 0."""
+    if any(not typeof(x).shape[axis] for axis in axes):
+        aval = typeof(x)
+        shape = [size for i, size in enumerate(aval.shape) if i not in axes]
+        x = creating.full(tuple(shape), 0, aval.dtype)
+        return expand_dims(x, sorted(axes)) if keepdims else x
+    return _folded(reducing.reduce_max, x, axes, keepdims)
+
+
+def _squares(x: Any) -> Any:
+    if is_complex(x):
+        return real_part(elementwise.mul(x, elementwise.conj(x)))
+    return elementwise.mul(x, x)
+
+
+def _vector_norm(x: Any, axes: tuple[int, ...], keepdims: bool, order: Any) -> Any:
+    if isinstance(order, str):
+        raise ValueError(f"Invalid order '{order}' for vector norm.")
+    if order is None or order == 2:
+        return elementwise.sqrt(_sum(_squares(x), axes, keepdims))
+    if order == 0:
+        nonzero = comparing.ne(x, creating.full_like(x, 0))
+        dtype = np.dtype(finfo(typeof(x).dtype).dtype)
+        return _sum(convert(nonzero, dtype, False), axes, keepdims)
+    sizes = elementwise.abs(x)
+    if order == np.inf:
+        return _greatest(sizes, axes, keepdims)
+    if order == -np.inf:
+        return _least(sizes, axes, keepdims)
+    if order == 1:
+        return _sum(sizes, axes, keepdims)
+    scalar = typeof(sizes).dtype.type
+    total = _sum(elementwise.pow(sizes, scalar(order)), axes, keepdims)
+    return elementwise.pow(total, scalar(1 / order))
+
+
+def _matrix_norm(x: Any, rows: int, columns: int, keepdims: bool, order: Any) -> Any:
+    if order is None or order in ("f", "fro"):
+        return elementwise.sqrt(_sum(_squares(x), (rows, columns), keepdims))
+    if order in (1, -1, np.inf, -np.inf):
+        summed, other = (rows, columns) if order in (1, -1) else (columns, rows)
+        sums = _sum(elementwise.abs(x), (summed,), True)
+        fold = _greatest if order > 0 else _least
+        result = fold(sums, (other,), True)
+        return result if keepdims else squeeze(result, (rows, columns))
+    if order not in (2, -2, "nuc"):
+        raise ValueError(f"Invalid order '{order}' for matrix norm.")
+    ndim = typeof(x).ndim
+    batch = [i for i in range(ndim) if i not in (rows, columns)]
+    values = svd(transpose(x, (*batch, rows, columns)), compute_uv=False)
+    fold = _sum if order == "nuc" else _greatest if order == 2 else _least
+    result = fold(values, (ndim - 2,))
+    return expand_dims(result, sorted((rows, columns))) if keepdims else result
+
+
+@operation(static_argnames=("ord", "axis", "keepdims"))
+@like(np.linalg.norm)
+def norm(x, ord=None, axis=None, keepdims=False):
+    """The norm of vectors along one axis, or of matrices along two.
+
+    Args:
+      x: an array.
+      ord: None for the root of the sum of squares; for vectors a number; for matrices 1, -1, 2,
+        -2, inf, -inf, "fro" or "nuc".
+      axis: one axis or a pair of them; by default all, of one or two.
+      keepdims: whether axes stay, with size 1.
+
+    Raises:
+      ValueError: if the order is unknown, or there are too many axes.
+    """
+    (x,) = inexact("jnp.linalg.norm", x)
+    x = convert(x, typeof(x).dtype, False)
+    ndim = typeof(x).ndim
+    if axis is None:
+        axes = tuple(range(ndim))
+        if ord is None:
+            return elementwise.sqrt(_sum(_squares(x), axes, keepdims))
+    else:
+        given = axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple([canonical_axis(i, ndim) for i in given])
+    if len(axes) == 1:
+        return _vector_norm(x, axes, keepdims, ord)
+    if len(axes) == 2:
+        if axes[0] == axes[1]:
+            raise TypeError(f"norm wants two different axes, got axis={axis}")
+        return _matrix_norm(x, *axes, keepdims, ord)
+    raise ValueError(
+        f"Improper number of axes for norm: {axis=}. Pass one axis for vectors, two for matrices."
+    )
+
+
+@operation(static_argnames=("keepdims", "ord"))
+@like(getattr(np.linalg, "matrix_norm", np.linalg.norm))
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """The norm of each matrix. See `norm`."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+@operation(static_argnames=("axis", "keepdims", "ord"))
+@like(getattr(np.linalg, "vector_norm", np.linalg.norm))
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """The norm along axes, all of them by default, taken as one vector. See `norm`."""
+    (x,) = inexact("jnp.linalg.vector_norm", x)
+    x = convert(x, typeof(x).dtype, False)
+    ndim = typeof(x).ndim
+    if axis is None:
+        axes = tuple(range(ndim))
+    else:
+        given = axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple([canonical_axis(i, ndim) for i in given])
+    return _vector_norm(x, axes, keepdims, ord)
+
+
+@operation(static_argnames=("p",))
+@like(np.linalg.cond)
+def cond(x, p=None):
+    """The condition number: the norm of matrices times that of their inverses.
+
+    Args:
+      x: of shape (..., n, n); of shape (..., m, n) where p is None, 2 or -2.
+      p: the order of the norm; None is 2. See `norm`.
+
+    Raises:
+      ValueError: if there are no two axes, or an inverse is needed of what is not square.
+    """
+    (x,) = inexact("jnp.linalg.cond", x)
+    aval = typeof(x)
+    if aval.ndim < 2:
+        raise ValueError(f"Argument to cond must be at least 2-dimensional; got shape {aval.shape}")
+    if not all(aval.shape[-2:]):
+        raise ValueError(f"cond is not defined for empty matrices: shape {aval.shape}")
+    last = aval.ndim - 2
+    if p in (None, 2, -2):
+        values = svd(x, compute_uv=False)
+        count = typeof(values).shape[last]
+        first = index_in_dim(values, 0, last, keepdims=False)
+        least = index_in_dim(values, count - 1, last, keepdims=False)
+        result = elementwise.div(least, first) if p == -2 else elementwise.div(first, least)
+    else:
+        if aval.shape[-1] != aval.shape[-2]:
+            raise ValueError(f"Argument to cond must have shape [..., n, n], got {aval.shape}")
+        result = elementwise.mul(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
+    # Singular matrices have no inverse: they are as ill-conditioned as can be.
+    unknown = comparing.ne(result, result)
+    given = comparing.ne(x, x)
+    given = reducing.reduce_or(given, (last, last + 1))
+    overflown = elementwise.bitwise_and(unknown, elementwise.bitwise_not(given))
+    return comparing.select_n(overflown, result, creating.full_like(result, np.inf))
+
+
+@operation(static_argnames=("hermitian",))
+def _matrix_rank(M, least, *, hermitian):
+    (M,) = inexact("jnp.linalg.matrix_rank", M)
+    aval = typeof(M)
+    if aval.ndim < 2:
+        some = comparing.ne(M, creating.full_like(M, 0))
+        return convert(reducing.reduce_or(some, tuple(range(aval.ndim))), _int32, False)
+    values = svd(M, hermitian=hermitian, compute_uv=False)
+    result = typeof(values)
+    count, last = result.shape[-1], result.ndim - 1
+    if not count:
+        return creating.full(result.shape[:-1], 0, _int32)
+    dtype = result.dtype
+    if least is None:
+        share = dtype.type(max(aval.shape[-2:]) * float(finfo(dtype).eps))
+        least = elementwise.mul(reducing.reduce_max(values, (last,)), share)
+    else:
+        least = _numbers(least, dtype, result.shape[:-1])
+    least = broadcast_in_dim(least, result.shape, range(last))
+    counts = convert(comparing.gt(values, least), _int32, False)
+    return reducing.reduce_sum(counts, (last,))
+
+
+def _numbers(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+    (x,), (aval,) = operands("jnp.linalg.matrix_rank", (x,))
+    x = convert(host_scalar(x, dtype) if isinstance(x, int | float) else x, dtype, False)
+    return broadcast_in_dim(x, shape, range(len(shape) - aval.ndim, len(shape)))
+
+
+@like(np.linalg.matrix_rank)
+def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
+    """How many singular values of matrices are not zero, but for rounding.
+
+    Args:
+      M: of shape (..., m, n); of fewer axes, whether any element is not zero.
+      rtol: singular values up to this count as zeros, as in JAX an absolute number: by default
+        max(m, n) units in the last place of the greatest one.
+      hermitian: whether matrices are Hermitian.
+      tol: the former name of rtol.
+
+    Raises:
+      ValueError: if both names are given.
+    """
+    if tol is not None:
+        if rtol is not None:
+            raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
+        rtol = tol
+    return _matrix_rank(M, rtol, hermitian=hermitian)

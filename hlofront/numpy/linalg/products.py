@@ -1,0 +1,180 @@
+"""Products of vectors and matrices, as the array API names them; powers, chains of products."""
+
+import itertools
+import operator
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.numpy import contraction, matrices
+from hlofront.numpy.einsum import einsum
+from hlofront.numpy.like import like
+from hlofront.numpy.linalg.systems import inv
+from hlofront.numpy.promotion import check_arraylike, operands
+from hlofront.primitives.contracting import Precision
+from hlofront.primitives.matrices import identity, spread, swap
+from hlofront.runtime.operation import operation
+
+# What NumPy has since 2.0.
+_newer: Any = np.linalg
+
+
+@operation(static_argnames=("precision", "preferred_element_type"))
+@like(getattr(_newer, "matmul", np.matmul))
+def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
+    """Product of matrices, as `hlofront.numpy.matmul`."""
+    return contraction.matmul(
+        x1, x2, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+@like(getattr(_newer, "tensordot", np.tensordot))
+def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
+    """Sums of products over several axes, as `hlofront.numpy.tensordot`."""
+    return contraction.tensordot(
+        *(x1, x2, axes),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
+
+
+@operation(static_argnames=("axis", "precision", "preferred_element_type"))
+@like(getattr(_newer, "vecdot", np.vdot))
+def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
+    """Sums of products along an axis, those of x1 conjugated, as `hlofront.numpy.vecdot`."""
+    return contraction.vecdot(
+        x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+@operation
+@like(getattr(_newer, "outer", np.outer))
+def outer(x1, x2, /):
+    """Products of each element of one vector with each of another. ValueError for others."""
+    (x1, x2), (lhs, rhs) = operands("jnp.linalg.outer", (x1, x2))
+    if lhs.ndim != 1 or rhs.ndim != 1:
+        raise ValueError(
+            f"Input arrays must be one-dimensional, but they have shapes {lhs.shape}, {rhs.shape}"
+        )
+    return contraction.outer(x1, x2)
+
+
+@operation(static_argnames=("axis",))
+@like(getattr(_newer, "cross", np.cross))
+def cross(x1, x2, /, *, axis=-1):
+    """Vector product along an axis of size 3. ValueError if it has another size."""
+    (x1, x2), (lhs, rhs) = operands("jnp.linalg.cross", (x1, x2))
+    if lhs.shape[axis] != 3 or rhs.shape[axis] != 3:
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, but they have sizes "
+            f"{lhs.shape[axis]} and {rhs.shape[axis]} along axis {axis}"
+        )
+    return contraction.cross(x1, x2, axis=axis)
+
+
+@operation
+@like(getattr(_newer, "matrix_transpose", np.transpose))
+def matrix_transpose(x, /):
+    """Each matrix transposed. ValueError if there are no two axes."""
+    (x,), (aval,) = operands("jnp.linalg.matrix_transpose", (x,))
+    if aval.ndim < 2:
+        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got {aval}")
+    return swap(x)
+
+
+@operation(static_argnames=("offset",))
+@like(getattr(_newer, "diagonal", np.diagonal))
+def diagonal(x, /, *, offset=0):
+    """The elements of each matrix on a diagonal: `i + offset == j`."""
+    (x,), _ = operands("jnp.linalg.diagonal", (x,))
+    return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
+
+
+@operation(static_argnames=("offset", "dtype"))
+@like(getattr(_newer, "trace", np.trace))
+def trace(x, /, *, offset=0, dtype=None):
+    """The sum of the elements of each matrix on a diagonal."""
+    (x,), _ = operands("jnp.linalg.trace", (x,))
+    return contraction.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
+
+
+@operation(static_argnames=("n",))
+@like(np.linalg.matrix_power)
+def matrix_power(a, n):
+    """Square matrices times themselves, by repeated squaring; for negative n, their inverses.
+
+    Raises:
+      TypeError: if n is no integer.
+      ValueError: if matrices are not square.
+    """
+    (a,), (aval,) = operands("jnp.linalg.matrix_power", (a,))
+    if aval.ndim < 2:
+        raise TypeError(
+            f"{aval.ndim}-dimensional array given. Array must be at least two-dimensional"
+        )
+    if aval.shape[-1] != aval.shape[-2]:
+        raise TypeError("Last 2 dimensions of the array must be square")
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"exponent must be an integer, got {n}") from None
+    if n == 0:
+        return spread(identity(aval.dtype, aval.shape[-2:]), aval.shape)
+    if n < 0:
+        a, n = inv(a), -n
+    result: Any = None
+    while True:
+        if n & 1:
+            result = a if result is None else _product(result, a)
+        n >>= 1
+        if not n:
+            return result
+        a = _product(a, a)
+
+
+def _product(x: Any, y: Any) -> Any:
+    return contraction.matmul(x, y, precision=Precision.HIGHEST)
+
+
+@like(np.linalg.multi_dot)
+def multi_dot(arrays, *, precision=None):
+    """The product of two or more matrices, in the order that needs the fewest multiplications.
+
+    Args:
+      arrays: matrices; the first and the last may be vectors.
+      precision: see `lax.Precision`.
+
+    Raises:
+      ValueError: if there are fewer than two, or ranks or sizes do not fit.
+    """
+    arrays = list(arrays)
+    check_arraylike("jnp.linalg.multi_dot", *arrays)
+    count = len(arrays)
+    if count < 2:
+        raise ValueError(f"multi_dot requires at least two arrays; got len(arrays)={count}")
+    ranks = [typeof(x).ndim for x in arrays]
+    if not (1 <= ranks[0] <= 2 and 1 <= ranks[-1] <= 2):
+        raise ValueError(
+            "multi_dot: input arrays must all be two-dimensional, except for the first and last "
+            f"array which may be 1 or 2 dimensional. Got ranks {ranks}"
+        )
+    if any(rank != 2 for rank in ranks[1:-1]):
+        raise ValueError(
+            "multi_dot: input arrays must all be two-dimensional, except for the first and last "
+            f"array which may be 1 or 2 dimensional. Got ranks {ranks}"
+        )
+    shapes = [typeof(x).shape for x in arrays]
+    if any(x[-1] != y[0] for x, y in itertools.pairwise(shapes)):
+        raise ValueError(
+            f"multi_dot: last dimension of each array must match first dimension of "
+            f"following array. Got array shapes {shapes}"
+        )
+    # Places are numbers: the one between matrix i and the next is i.
+    terms: list[Any] = []
+    for i, (x, rank) in enumerate(zip(arrays, ranks, strict=True)):
+        places = [i, i + 1] if rank == 2 else ([i + 1] if i == 0 else [i])
+        terms += [x, places]
+    result = ([0] if ranks[0] == 2 else []) + ([count] if ranks[-1] == 2 else [])
+    return einsum(*terms, result, optimize="optimal", precision=precision)

@@ -1,0 +1,333 @@
+"""Linear systems: solve, inverses, least squares."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.matrix_solve import solve_general
+from hlofront.numpy.like import like
+from hlofront.numpy.linalg.matrices import inexact, square_matrices
+from hlofront.numpy.promotion import host_scalar, operands
+from hlofront.numpy.shape import moveaxis
+from hlofront.primitives import comparing, creating, elementwise, spectral
+from hlofront.primitives.converting import convert
+from hlofront.primitives.matrices import (
+    adjoint,
+    along_columns,
+    along_rows,
+    conjugate,
+    identity,
+    in_columns,
+    product,
+    real_dtype,
+    real_part,
+    spread,
+)
+from hlofront.primitives.reducing import reduce_max, reduce_sum
+from hlofront.primitives.shaping import (
+    broadcast_in_dim,
+    reshape,
+    squeeze,
+    transpose,
+)
+from hlofront.primitives.slicing import slice_in_dim
+from hlofront.runtime.operation import operation
+
+
+def in_one_batch(name: str, a: Any, b: Any) -> tuple[Any, Any]:
+    """Matrices whose leading axes are broadcast to each other; ValueError if they do not fit."""
+    lhs, rhs = typeof(a).shape, typeof(b).shape
+    try:
+        batch = np.broadcast_shapes(lhs[:-2], rhs[:-2])
+    except ValueError:
+        raise ValueError(
+            f"{name}: the batch axes of shapes {lhs} and {rhs} do not broadcast"
+        ) from None
+    return spread(a, (*batch, *lhs[-2:])), spread(b, (*batch, *rhs[-2:]))
+
+
+def solve_matrices(a: Any, b: Any) -> Any:
+    """x with `a x = b`; leading axes broadcast. A single `a` is factored once."""
+    lhs, rhs = typeof(a), typeof(b)
+    if lhs.ndim == 2 and rhs.ndim > 2:
+        # All right sides are columns of one.
+        last = rhs.ndim - 2
+        order = (last, *range(last), last + 1)
+        moved = transpose(b, order)
+        shape = typeof(moved).shape
+        x = solve_general(a, reshape(moved, (shape[0], math.prod(shape[1:]))))
+        return moveaxis(reshape(x, shape), 0, last)
+    return solve_general(*in_one_batch("solve", a, b))
+
+
+@operation
+@like(np.linalg.solve)
+def solve(a, b):
+    """x with `a x = b`.
+
+    Args:
+      a: of shape (..., n, n).
+      b: of shape (..., n, k); or (n,), a vector.
+
+    Returns:
+      x, of the shape of b with the leading axes of both; not finite where `a` is singular.
+
+    Raises:
+      ValueError: if sizes do not fit.
+    """
+    a, b = inexact("jnp.linalg.solve", a, b)
+    lhs, rhs = typeof(a).shape, typeof(b).shape
+    if len(lhs) < 2 or lhs[-1] != lhs[-2]:
+        raise ValueError(
+            f"The arguments to solve must have shapes a=[..., m, m] and b=[..., m, k] or b=[m]; "
+            f"got a={lhs} and b={rhs}"
+        )
+    if not rhs or rhs[-2 if len(rhs) > 1 else 0] != lhs[-1]:
+        raise ValueError(
+            f"The arguments to solve must have shapes a=[..., m, m] and b=[..., m, k] or b=[m]; "
+            f"got a={lhs} and b={rhs}"
+        )
+    if len(rhs) > 1:
+        return solve_matrices(a, b)
+    column = in_columns(b)
+    x = solve_matrices(a, spread(column, (*lhs[:-2], *typeof(column).shape)))
+    return squeeze(x, (len(lhs) - 1,))
+
+
+@operation
+@like(np.linalg.inv)
+def inv(a):
+    """The inverse; not finite where a matrix is singular. ValueError if it is not square."""
+    a = square_matrices("inv", a)
+    aval = typeof(a)
+    return solve_general(a, identity(aval.dtype, aval.shape))
+
+
+def _singular_values_floor(aval: Any) -> float:
+    """Below this share of the greatest one, singular values count as zeros."""
+    return 10.0 * max(aval.shape[-2:]) * float(finfo(aval.dtype).eps)
+
+
+@like(np.linalg.pinv)
+def pinv(a, rtol=None, hermitian=False, *, rcond=None):
+    """The Moore-Penrose inverse, from singular values.
+
+    Args:
+      a: of shape (..., m, n).
+      rtol: singular values up to this share of the greatest one count as zeros: of shape (...),
+        by default ten times max(m, n) units in the last place.
+      hermitian: whether `a` is Hermitian.
+      rcond: the former name of rtol.
+
+    Raises:
+      ValueError: if both names are given.
+    """
+    if rcond is not None:
+        if rtol is not None:
+            raise ValueError("pinv: only one of rtol and rcond may be specified.")
+        rtol = rcond
+    return _pinv(a, rtol, hermitian=hermitian)
+
+
+@operation(static_argnames=("hermitian",))
+def _pinv(a, rtol, *, hermitian):
+    (a,) = inexact("jnp.linalg.pinv", a)
+    aval = typeof(a)
+    if aval.ndim < 2:
+        raise ValueError(f"pinv wants matrices, of shape (..., m, n), got shape {aval.shape}")
+    real = real_dtype(aval.dtype)
+    if rtol is None:
+        rtol = np.asarray(_singular_values_floor(aval), real)
+    else:
+        (rtol,), _ = operands("pinv", (rtol,))
+        rtol = convert(_as_array(rtol), real, False)
+    return _pseudo_inverse(a, rtol, hermitian)
+
+
+def _as_array(x: Any) -> Any:
+    return host_scalar(x, np.dtype(np.float32)) if isinstance(x, int | float) else x
+
+
+def _pseudo_inverse_of(a, rtol, hermitian):
+    aval = typeof(a)
+    *batch, m, n = aval.shape
+    if not m or not n:
+        return creating.full((*batch, n, m), 0, aval.dtype)
+    if hermitian:
+        from_eigh = spectral.eigh(a)
+        vectors, values = from_eigh
+        sizes = elementwise.abs(values)
+        greatest = reduce_max(sizes, (len(batch),))
+        left, right, s = vectors, adjoint(vectors), values
+    else:
+        left, s, right = spectral.svd(a, full_matrices=False)
+        sizes = s
+        greatest = reduce_max(s, (len(batch),))
+    shape = typeof(sizes).shape
+    rtol = broadcast_in_dim(rtol, tuple(batch), range(len(batch) - typeof(rtol).ndim, len(batch)))
+    cutoff = broadcast_in_dim(elementwise.mul(rtol, greatest), shape, range(len(batch)))
+    counts = comparing.gt(sizes, cutoff)
+    inverse = elementwise.div(creating.full_like(s, 1), s)
+    inverse = comparing.select_n(counts, creating.full_like(s, 0), inverse)
+    scaled = adjoint(right)
+    weights = along_rows(convert(inverse, aval.dtype, False), typeof(scaled).shape)
+    return product(elementwise.mul(scaled, weights), adjoint(left))
+
+
+_pseudo_inverse = custom_jvp(_pseudo_inverse_of, nondiff_argnums=(2,))
+
+
+@_pseudo_inverse.defjvp
+def _pseudo_inverse_jvp(hermitian, primals, tangents):
+    # Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+    # problems whose variables separate" (1973), equation 4.12.
+    a, rtol = primals
+    change, _ = tangents
+    p = _pseudo_inverse(a, rtol, hermitian)
+    p_adjoint, change_adjoint = adjoint(p), adjoint(change)
+    total = elementwise.neg(product(product(p, change), p))
+    # What is outside the range of a, and what it maps to zero.
+    share = product(product(p, p_adjoint), change_adjoint)
+    total = elementwise.add(total, elementwise.sub(share, product(product(share, a), p)))
+    share = product(change_adjoint, product(p_adjoint, p))
+    total = elementwise.add(total, elementwise.sub(share, product(p, product(a, share))))
+    return p, total
+
+
+@like(np.linalg.lstsq)
+def lstsq(a, b, rcond=None, *, numpy_resid=False):
+    """The x for which `a x - b` is shortest; of several, the shortest x.
+
+    Args:
+      a: of shape (m, n).
+      b: of shape (m,) or (m, k).
+      rcond: singular values below this share of the greatest one count as zeros: by default
+        max(m, n) units in the last place.
+      numpy_resid: whether residuals are an empty array where `a` has not rank n or m <= n, as
+        NumPy's are; this cannot be traced.
+
+    Returns:
+      (x, sums of squared residuals, rank, singular values).
+
+    Raises:
+      TypeError: if `a` is no matrix, or b neither vector nor matrix.
+      ValueError: if sizes do not fit.
+    """
+    if not numpy_resid:
+        return _lstsq(a, b, rcond)
+    x, residuals, rank, s = _lstsq(a, b, rcond)
+    m, n = typeof(a).shape
+    if int(rank) < n or m <= n:
+        residuals = creating.full((0,), 0, typeof(residuals).dtype)
+    return x, residuals, rank, s
+
+
+@operation
+def _lstsq(a, b, rcond):
+    a, b = inexact("jnp.linalg.lstsq", a, b)
+    lhs, rhs = typeof(a), typeof(b)
+    if lhs.ndim != 2:
+        raise TypeError(f"{lhs.ndim}-dimensional array given. Array must be two-dimensional")
+    if lhs.shape[:1] != rhs.shape[:1]:
+        raise ValueError(
+            f"Leading dimensions of input arrays must match: got {lhs.shape} and {rhs.shape}"
+        )
+    if rhs.ndim > 2:
+        raise TypeError(
+            f"{rhs.ndim}-dimensional array given. Array must be one- or two-dimensional"
+        )
+    m, n = lhs.shape
+    dtype, real = lhs.dtype, real_dtype(lhs.dtype)
+    matrix = b if rhs.ndim == 2 else in_columns(b)
+    columns = typeof(matrix).shape[1]
+    precision = float(finfo(dtype).eps)
+    if not m or not n:
+        s = creating.full((0,), 0, real)
+        x = creating.full((n, columns), 0, dtype)
+        squares = real_part(elementwise.mul(matrix, conjugate(matrix)))
+        residuals = reduce_sum(squares, (0,))
+        rank = creating.full((), 0, np.dtype(np.int32))
+    else:
+        if rcond is None:
+            share = np.asarray(precision * max(m, n), real)[()]
+        else:
+            share = convert(_as_array(rcond), real, False)
+            low = np.asarray(precision, real)[()]
+            share = comparing.select_n(comparing.lt(share, real.type(0)), share, low)
+        u, s, vh = spectral.svd(a, full_matrices=False)
+        first = squeeze(slice_in_dim(s, 0, 1), (0,))
+        least = broadcast_in_dim(elementwise.mul(share, first), typeof(s).shape, ())
+        zeros = creating.full_like(s, 0)
+        counts = elementwise.bitwise_and(comparing.gt(s, zeros), comparing.ge(s, least))
+        rank = reduce_sum(convert(counts, np.dtype(np.int32), False), (0,))
+        safe = comparing.select_n(counts, creating.full_like(s, 1), s)
+        inverse = comparing.select_n(counts, zeros, elementwise.div(creating.full_like(s, 1), safe))
+        seen = product(adjoint(u), matrix)
+        weights = along_columns(convert(inverse, dtype, False), typeof(seen).shape)
+        x = product(adjoint(vh), elementwise.mul(weights, seen))
+        rest = elementwise.sub(matrix, product(a, x))
+        squares = real_part(elementwise.mul(rest, conjugate(rest)))
+        residuals = reduce_sum(squares, (0,))
+    if rhs.ndim == 1:
+        x = reshape(x, (n,))
+    return x, residuals, rank, s
+
+
+@operation(static_argnames=("ind",))
+@like(np.linalg.tensorinv)
+def tensorinv(a, ind=2):
+    """The inverse of an array as a linear map from its last axes to the first `ind` ones.
+
+    Raises:
+      ValueError: if `ind` is not positive, or the products of sizes differ.
+    """
+    (a,) = inexact("tensorinv", a)
+    if ind <= 0:
+        raise ValueError(f"ind must be a positive integer; got ind={ind}")
+    shape = typeof(a).shape
+    rows, columns = shape[:ind], shape[ind:]
+    if math.prod(rows) != math.prod(columns):
+        raise ValueError(
+            f"product of dimensions {ind} and on must be equal to that of those before; got "
+            f"shape {shape}"
+        )
+    flat = reshape(a, (math.prod(rows), math.prod(columns)))
+    return reshape(inv(flat), (*columns, *rows))
+
+
+@operation(static_argnames=("axes",))
+def _tensorsolve(a, b, *, axes):
+    a, b = inexact("tensorsolve", a, b)
+    lhs, rhs = typeof(a).shape, typeof(b).shape
+    if axes is not None:
+        moved = [canonical_axis(axis, len(lhs)) for axis in axes]
+        a = transpose(a, (*(i for i in range(len(lhs)) if i not in moved), *moved))
+        lhs = typeof(a).shape
+    wanted = lhs[len(rhs) :]
+    if math.prod(wanted) != math.prod(rhs):
+        raise ValueError(
+            "Input arrays must have prod(a.shape[:b.ndim]) == prod(a.shape[b.ndim:]): got "
+            f"shapes {lhs} and {rhs}"
+        )
+    flat = reshape(a, (math.prod(rhs), math.prod(wanted)))
+    return reshape(solve(flat, reshape(b, (math.prod(rhs),))), wanted)
+
+
+@like(np.linalg.tensorsolve)
+def tensorsolve(a, b, axes=None):
+    """x with `tensordot(a, x, x.ndim) = b`.
+
+    Args:
+      a: an array; its first axes are those of b, and the others are those of x.
+      b: an array.
+      axes: axes of `a` that are moved to the end first.
+
+    Raises:
+      ValueError: if sizes do not fit.
+    """
+    return _tensorsolve(a, b, axes=None if axes is None else tuple(axes))

@@ -1,0 +1,80 @@
+"""What the Array API standard asks a namespace about itself: devices, dtypes, capabilities."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import default_dtype, python_scalar_dtype
+from hlofront.bridge import state
+from hlofront.pjrt.devices import devices
+
+# Versions of the standard, of which this is the only one that is offered.
+ARRAY_API_VERSION = "2024.12"
+
+_KINDS: dict[str, tuple[str, ...]] = {
+    "bool": ("bool",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+    "real floating": ("float32", "float64"),
+    "complex floating": ("complex64", "complex128"),
+}
+_KINDS["integral"] = (*_KINDS["signed integer"], *_KINDS["unsigned integer"])
+_KINDS["numeric"] = (*_KINDS["integral"], *_KINDS["real floating"], *_KINDS["complex floating"])
+_WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
+
+
+class ArrayNamespaceInfo:
+    """What `jnp.__array_namespace_info__()` returns: the Array API's questions, answered."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """What functions can do.
+
+        Boolean masks and results whose shape depends on values are not to be had under `jit`.
+        """
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
+
+    def default_device(self) -> None:
+        """None: arrays are where the options and their operands say."""
+        return None
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
+        """The dtypes of Python's numbers, of which x64 decides how wide they are.
+
+        Args:
+          device: it makes no difference.
+        """
+        return {
+            "real floating": default_dtype("f"),
+            "complex floating": default_dtype("c"),
+            "integral": python_scalar_dtype(int),
+            "indexing": python_scalar_dtype(int),
+        }
+
+    def devices(self) -> list[Any]:
+        """The devices of the default platform, after None, which stands for no choice."""
+        return [None, *devices()]
+
+    def dtypes(
+        self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, np.dtype]:
+        """The standard's dtypes by their names; those of 64 bits only where x64 is on.
+
+        Args:
+          device: it makes no difference.
+          kind: a kind of dtypes, as "integral", or a tuple of them.
+
+        Raises:
+          KeyError: for a kind that the standard does not have.
+        """
+        if kind is None:
+            kind = ("bool", "numeric")
+        names = [
+            name for each in ([kind] if isinstance(kind, str) else kind) for name in _KINDS[each]
+        ]
+        wide = state.enable_x64.value
+        return {name: np.dtype(name) for name in names if wide or name not in _WIDE}
+
+
+def array_namespace_info() -> ArrayNamespaceInfo:
+    """What the Array API standard asks of this namespace."""
+    return ArrayNamespaceInfo()

@@ -1,0 +1,321 @@
+"""Polynomials by linear algebra: of given zeros, their zeros, and those that fit points."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import (
+    finfo,
+    python_scalar_dtype,
+    to_complex_dtype,
+    to_inexact_dtype,
+)
+from hlofront.core.aval import typeof
+from hlofront.higher_order.scan import scan
+from hlofront.numpy.like import like
+from hlofront.numpy.matrices import eye, vander
+from hlofront.numpy.polynomial import UNROLL
+from hlofront.numpy.promotion import (
+    check_arraylike,
+    choose,
+    host_scalar,
+    operands,
+    promote_dtypes_inexact,
+    with_shape,
+)
+from hlofront.numpy.reductions import is_complex
+from hlofront.numpy.selecting import host_value
+from hlofront.numpy.shape import atleast_1d
+from hlofront.numpy.ufuncs import divide, multiply
+from hlofront.primitives import comparing, creating, elementwise, reducing
+from hlofront.primitives.contracting import Precision, dot_general
+from hlofront.primitives.converting import convert
+from hlofront.primitives.dynamic_slicing import dynamic_slice
+from hlofront.primitives.shaping import expand_dims, squeeze, transpose
+from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
+from hlofront.primitives.sorting import sort_key_val
+from hlofront.primitives.spectral import eig, svd
+from hlofront.runtime.operation import operation
+
+__all__ = ["poly", "polyfit", "roots"]
+
+
+def _zero(dtype: Any) -> Any:
+    return host_scalar(0, dtype)
+
+
+def _rows(x: Any) -> Any:
+    """A vector as a matrix of one row: it meets each row."""
+    return expand_dims(x, (typeof(x).ndim - 1,))
+
+
+def _columns(x: Any) -> Any:
+    """A vector as a matrix of one column: it meets each column."""
+    return expand_dims(x, (typeof(x).ndim,))
+
+
+def _swap(x: Any) -> Any:
+    return transpose(x, (1, 0))
+
+
+def _adjoint(x: Any) -> Any:
+    return elementwise.conj(_swap(x)) if is_complex(typeof(x).dtype) else _swap(x)
+
+
+def _product(x: Any, y: Any) -> Any:
+    """The product of two matrices, with all digits of the dtype."""
+    return dot_general(x, y, (((1,), (0,)), ((), ())), precision=Precision.HIGHEST)
+
+
+# ---- zeros -------------------------------------------------------------------------------------
+
+
+def _wide(x: Any) -> Any:
+    """Numbers in a dtype that LAPACK knows: halves as float32. It is not weak."""
+    dtype = typeof(x).dtype
+    return convert(x, np.dtype(np.float32) if dtype.itemsize < 4 else dtype, False)
+
+
+@operation
+@like(np.poly)
+def poly(seq_of_zeros):
+    """The polynomial with these zeros, whose first coefficient is 1.
+
+    Args:
+      seq_of_zeros: zeros, along one axis; or a square matrix, which stands for its eigenvalues.
+
+    Returns:
+      One coefficient more than zeros: complex for a matrix, integers as floats. The scalar 1 if
+      there are no zeros.
+
+    Raises:
+      ValueError: for other shapes.
+    """
+    check_arraylike("poly", seq_of_zeros)
+    (zeros,) = promote_dtypes_inexact(*operands("poly", (seq_of_zeros,))[0])
+    aval = typeof(zeros)
+    if aval.ndim == 2 and aval.size and aval.shape[0] == aval.shape[1]:
+        (zeros,) = eig(
+            _wide(zeros), compute_left_eigenvectors=False, compute_right_eigenvectors=False
+        )
+    elif aval.ndim > 1:
+        raise ValueError(
+            f"poly: input must be 1d or non-empty square 2d array, got shape {aval.shape}."
+        )
+    aval = typeof(zeros)
+    one = host_scalar(1, aval.dtype)
+    if not aval.size:
+        return creating.full((), one)
+    if not aval.ndim:
+        zeros = expand_dims(zeros, (0,))
+
+    def step(coefficients: Any, zero: Any) -> tuple[Any, None]:
+        """The product with `x - zero`: what is shifted away at the end is zero still."""
+        shifted = concatenate(
+            [creating.full((1,), _zero(aval.dtype)), slice_in_dim(coefficients, 0, aval.size)], 0
+        )
+        return elementwise.sub(coefficients, multiply(zero, shifted)), None
+
+    first = concatenate(
+        [creating.full((1,), one), creating.full((aval.size,), _zero(aval.dtype))], 0
+    )
+    return scan(step, first, convert(zeros, aval.dtype, False), unroll=UNROLL)[0]
+
+
+def _zeros_of(p: Any) -> Any:
+    """Zeros of a polynomial whose first coefficient is not 0, as eigenvalues of its companion."""
+    size = typeof(p).shape[0]
+    lower = elementwise.neg(slice_in_dim(p, 1, size))
+    leading = with_shape(index_in_dim(p, 0, 0, keepdims=False), (), (size - 1,))
+    companion = concatenate(
+        [_rows(elementwise.div(lower, leading)), eye(size - 2, size - 1, dtype=typeof(p).dtype)], 0
+    )
+    (zeros,) = eig(companion, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+    return zeros
+
+
+@operation(static_argnames=("leading",))
+def _roots(p, *, leading):
+    """Zeros, where the first `leading` coefficients are 0; None if that is not known."""
+    p = _wide(promote_dtypes_inexact(p)[0])
+    size = typeof(p).shape[0]
+    kept = size - 1 - (leading or 0)
+    if kept < 1:
+        return creating.full((0,), 0, to_complex_dtype(typeof(p).dtype))
+    if leading is not None:
+        return _zeros_of(slice_in_dim(p, leading, size))
+    zero = _zero(typeof(p).dtype)
+    index = python_scalar_dtype(int)
+    nonzero = comparing.ne(p, zero)
+    any_nonzero = reducing.reduce_or(nonzero, (0,))
+    last = host_scalar(size, index)
+    before = choose("roots", any_nonzero, reducing.argmax(nonzero, 0, index), last)
+    # The leading zeros go to the end, where each gives a zero of the polynomial that is no other's.
+    moved = dynamic_slice(pad(p, zero, [(0, size, 0)]), (before,), (size,))
+    moved = choose("roots", any_nonzero, moved, host_scalar(1, typeof(p).dtype))
+    zeros = _zeros_of(moved)
+    dtype = typeof(zeros).dtype
+    _, zeros = sort_key_val(comparing.eq(zeros, _zero(dtype)), zeros, 0)
+    place = creating.iota(index, size - 1)
+    real = comparing.lt(
+        place, with_shape(elementwise.sub(host_scalar(size - 1, index), before), (), (size - 1,))
+    )
+    return choose("roots", real, zeros, host_scalar(complex(math.nan, math.nan), dtype))
+
+
+@like(np.roots)
+def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+    """The zeros of a polynomial, complex.
+
+    Args:
+      p: coefficients, along one axis.
+      strip_zeros: whether to leave out the zeros at the front of `p`. Their number must be known
+        then, so that `p` may not be traced. Without, each of them gives a NaN at the end.
+
+    Returns:
+      As many numbers as the degree: one less than coefficients.
+
+    Raises:
+      ValueError: if `p` has several axes.
+      ConcretizationTypeError: if zeros are to be left out, and `p` is traced.
+    """
+    check_arraylike("roots", p)
+    (p,), (aval,) = operands("roots", (p,))
+    if aval.ndim > 1:
+        raise ValueError(f"roots: input must be a rank-1 array, got shape {aval.shape}.")
+    p = atleast_1d(p)
+    if not strip_zeros or typeof(p).shape[0] < 2:
+        return _roots(p, leading=None)
+    values = host_value(
+        p,
+        "How many of the first coefficients that jnp.roots is given are zero must be known while "
+        "tracing: pass strip_zeros=False, which gives NaN for each of them.",
+    )
+    (kept,) = np.nonzero(values)
+    return _roots(p, leading=int(kept[0]) if kept.size else values.size)
+
+
+# ---- fits --------------------------------------------------------------------------------------
+
+
+def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """The columns x with the least |a x - b|, of those the shortest ones.
+
+    Returns:
+      x, the squares of what is left over, the rank, the singular values, and the rows of vh.
+    """
+    u, s, vh = svd(a, full_matrices=False)
+    dtype = typeof(s).dtype
+    greatest = index_in_dim(s, 0, 0, keepdims=False)
+    least = elementwise.mul(host_scalar(rcond, dtype), greatest)
+    used = elementwise.bitwise_and(
+        comparing.gt(s, host_scalar(0, dtype)),
+        comparing.ge(s, with_shape(least, (), typeof(s).shape)),
+    )
+    rank = reducing.reduce_sum(convert(used, python_scalar_dtype(int), False), (0,))
+    one, zero = host_scalar(1, dtype), _zero(dtype)
+    inverse = choose("polyfit", used, elementwise.div(one, choose("polyfit", used, s, one)), zero)
+    x = _product(_adjoint(vh), multiply(_columns(inverse), _product(_adjoint(u), b)))
+    rest = elementwise.sub(b, _product(a, x))
+    squares = elementwise.square(elementwise.abs(rest))
+    return x, reducing.reduce_sum(squares, (0,)), rank, s, vh
+
+
+def _inverse_of_gram(a: Any, s: Any, vh: Any) -> Any:
+    """The inverse of `a^T a`, where `a` has these singular values and rows of vh."""
+    if is_complex(typeof(a).dtype):
+        u, s, vh = svd(_product(_swap(a), a), full_matrices=False)
+        return _product(divide(_adjoint(vh), _rows(s)), _adjoint(u))
+    scaled = divide(vh, _columns(s))
+    return _product(_swap(scaled), scaled)
+
+
+@operation(static_argnames=("deg", "rcond", "full", "cov"))
+@like(np.polyfit)
+def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
+    """The polynomial nearest to points, by least squares.
+
+    Args:
+      x: where the points are: of shape (n,).
+      y: their values, of shape (n,), or (n, k) for k polynomials.
+      deg: the degree.
+      rcond: which singular values count as zero, relative to the greatest one; by default n times
+        the precision of the dtype of `x`.
+      full: whether to return how the solution came about.
+      w: what each point weighs, of shape (n,).
+      cov: whether to return the covariance of the coefficients: "unscaled" if weights are
+        inverses of known deviations, else scaled by what is left over.
+
+    Returns:
+      Coefficients of shape (deg + 1,) or (deg + 1, k). If `full`, with them the sums of squares
+      that are left over, the rank, the singular values, and rcond; else if `cov`, the covariances
+      of shape (deg + 1, deg + 1) or (deg + 1, deg + 1, k).
+
+    Raises:
+      ValueError: if the degree is negative, or there are too few points for a covariance.
+      TypeError: for shapes that do not fit.
+    """
+    given = (x, y) if w is None else (x, y, w)
+    check_arraylike("polyfit", *given)
+    values, avals = operands("polyfit", given)
+    count = int(deg) + 1
+    if count < 1:
+        raise ValueError(f"polyfit: expected deg >= 0, got {deg}")
+    if avals[0].ndim != 1:
+        raise TypeError(f"polyfit: expected 1D vector for x, got shape {avals[0].shape}")
+    number = avals[0].shape[0]
+    if not number:
+        raise TypeError("polyfit: expected non-empty vector for x")
+    if avals[1].ndim not in (1, 2):
+        raise TypeError(f"polyfit: expected 1D or 2D array for y, got shape {avals[1].shape}")
+    if avals[1].shape[0] != number:
+        raise TypeError(
+            f"polyfit: expected x and y to have same length, got {number} and {avals[1].shape[0]}"
+        )
+    if w is not None and avals[2].ndim != 1:
+        raise TypeError(f"polyfit: expected a 1-d array for weights, got shape {avals[2].shape}")
+    if w is not None and avals[2].shape[0] != number:
+        raise TypeError(
+            f"polyfit: expected w and y to have the same length, got {avals[2].shape[0]} weights "
+            f"for {number} points"
+        )
+    if cov and not full and cov != "unscaled" and number <= count:
+        raise ValueError(
+            f"polyfit: the number of data points must exceed order to scale the covariance matrix: "
+            f"got {number} points for {count} coefficients. Give cov='unscaled'."
+        )
+    if rcond is None:
+        rcond = number * float(finfo(to_inexact_dtype(avals[0].dtype)).eps)
+    values = promote_dtypes_inexact(*values)
+    dtype = typeof(values[0]).dtype
+    x, y, *weights = map(_wide, values)
+    a = vander(x, count)
+    b = y if avals[1].ndim == 2 else _columns(y)
+    for weight in weights:
+        a, b = (multiply(_columns(weight), matrix) for matrix in (a, b))
+    # Columns of one length, which are less different in size.
+    scale = elementwise.sqrt(reducing.reduce_sum(elementwise.mul(a, a), (0,)))
+    a = divide(a, _rows(scale))
+    limit = rcond if rcond >= 0 else float(finfo(typeof(a).dtype).eps)
+    c, left_over, rank, s, vh = _least_squares(a, b, limit)
+    c = divide(c, _columns(scale))
+
+    def finished(result: Any, dtype: Any = dtype) -> Any:
+        return convert(result, dtype, False)
+
+    coefficients = finished(c if avals[1].ndim == 2 else squeeze(c, (1,)))
+    if full:
+        real = to_inexact_dtype(np.zeros((), dtype).real.dtype)
+        return coefficients, finished(left_over, real), rank, finished(s, real), rcond
+    if not cov:
+        return coefficients
+    scales = multiply(_columns(scale), _rows(scale))
+    covariance = elementwise.div(_inverse_of_gram(a, s, vh), scales)
+    if cov == "unscaled":
+        factor = host_scalar(1, typeof(left_over).dtype)
+    else:
+        factor = elementwise.div(left_over, host_scalar(number - count, typeof(left_over).dtype))
+    if avals[1].ndim == 2:
+        covariance = _columns(covariance)
+    return coefficients, finished(multiply(covariance, factor))

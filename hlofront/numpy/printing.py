@@ -1,0 +1,64 @@
+"""Arrays as text, and the options that NumPy and we print arrays by."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.numpy.like import like
+
+
+@like(np.array_repr)
+def array_repr(
+    arr: Any,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """The text of an array with its class and dtype, as NumPy writes it.
+
+    `repr(arr)` is another text: it begins with `Array(`, and says whether the dtype is weak.
+
+    Args:
+      arr: an array; under a transformation there is none to print, see `debug.print`.
+      max_line_width: where lines are broken; by default as `set_printoptions` says.
+      precision: how many decimals floats have at most; by default as `set_printoptions` says.
+      suppress_small: whether numbers close to zero are written as zeros.
+    """
+    return np.array_repr(arr, max_line_width, precision, suppress_small)
+
+
+@like(np.array_str)
+def array_str(
+    a: Any,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """The text of the elements of an array, as NumPy writes it; the arguments are array_repr's."""
+    return np.array_str(a, max_line_width, precision, suppress_small)
+
+
+@like(np.get_printoptions)
+def get_printoptions() -> dict[str, Any]:
+    """The options by which arrays are printed: NumPy's, which are ours as well."""
+    return dict(np.get_printoptions())
+
+
+@like(np.set_printoptions)
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
+    """Set options by which arrays are printed: NumPy's own, for its arrays and for ours.
+
+    Raises:
+      TypeError: for an option that NumPy does not have.
+    """
+    np.set_printoptions(*args, **kwargs)
+
+
+@like(np.printoptions)
+def printoptions(*args: Any, **kwargs: Any) -> Any:
+    """A context manager in which arrays are printed by these options.
+
+    Raises:
+      TypeError: as it is entered, for an option that NumPy does not have.
+    """
+    return np.printoptions(*args, **kwargs)

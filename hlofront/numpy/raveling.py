@@ -1,0 +1,71 @@
+"""Pytrees of arrays as one vector, and back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import lattice_result
+from hlofront.core.aval import typeof
+from hlofront.numpy.promotion import operands
+from hlofront.primitives import creating
+from hlofront.primitives.converting import convert
+from hlofront.primitives.elementwise import real
+from hlofront.primitives.shaping import reshape
+from hlofront.primitives.slicing import concatenate, split
+
+
+@boundary
+def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """All elements of a pytree of arrays as one vector.
+
+    Args:
+      pytree: a pytree of arrays and scalars.
+
+    Returns:
+      (vector, unravel): the elements in the order of the leaves, in their common dtype; and the
+      function that makes a tree of such a vector, with leaves of the former shapes and dtypes.
+
+    Raises:
+      TypeError: if a leaf is neither array nor scalar.
+    """
+    leaves, structure = tree.tree_flatten(pytree)
+    if not leaves:
+        empty = creating.full((0,), 0, np.dtype(np.float32))
+        return empty, lambda flat: tree.tree_unflatten(structure, [])
+    values, avals = operands("ravel_pytree", tuple(leaves))
+    dtype, weak = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))
+    weak = weak and not any(aval.dtype == np.bool_ for aval in avals)
+    parts = [
+        reshape(convert(x, dtype, weak), (aval.size,))
+        for x, aval in zip(values, avals, strict=True)
+    ]
+    sizes = tuple([aval.size for aval in avals])
+    same = all((aval.dtype, aval.weak_type) == (dtype, weak) for aval in avals)
+
+    def unravel(flat: Any) -> Any:
+        """The tree of the elements of a vector; ValueError if it has not as many."""
+        given = typeof(flat)
+        if given.shape != (sum(sizes),):
+            raise ValueError(
+                f"unravel wants a vector of {sum(sizes)} elements, got shape {given.shape}"
+            )
+        if not same and given.dtype != dtype:
+            raise TypeError(
+                f"unravel function given array of dtype {given.dtype}, but expected dtype {dtype}: "
+                "leaves of several dtypes are made of their common one"
+            )
+        found = []
+        for part, aval in zip(split(flat, sizes), avals, strict=True):
+            part = reshape(part, aval.shape)
+            found.append(part if same else _as(part, aval))
+        return tree.tree_unflatten(structure, found)
+
+    return (parts[0] if len(parts) == 1 else concatenate(parts, 0)), unravel
+
+
+def _as(part: Any, aval: Any) -> Any:
+    is_complex = typeof(part).dtype.kind == "c"
+    return convert(real(part) if is_complex and aval.dtype.kind != "c" else part, aval.dtype, False)

@@ -1,0 +1,63 @@
+"""Arrays in files: save, savez, load."""
+
+import os
+from typing import IO, Any
+
+import numpy as np
+
+from hlofront.base.elements import bfloat16
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.like import like
+
+_BFLOAT16 = np.dtype(bfloat16)
+# NumPy's files have no name for bfloat16, and say that its elements are two bytes of no meaning.
+_TWO_BYTES = np.dtype("V2")
+
+
+@like(np.save)
+def save(file: IO[bytes] | str | os.PathLike[Any], arr: Any, allow_pickle: bool = True) -> None:
+    """Write an array to a file in NumPy's format, `.npy`.
+
+    Args:
+      file: an open file, or the path of one, to which `.npy` is added where it lacks it.
+      arr: an array, or what NumPy makes one of.
+      allow_pickle: whether arrays of Python's objects may be written.
+    """
+    np.save(file, arr, allow_pickle=allow_pickle)
+
+
+@like(np.savez)
+def savez(
+    file: IO[bytes] | str | os.PathLike[Any], *args: Any, allow_pickle: bool = True, **kwds: Any
+) -> None:
+    """Write several arrays to a file in NumPy's format, `.npz`.
+
+    Args:
+      file: an open file, or the path of one, to which `.npz` is added where it lacks it.
+      args: arrays; they are called `arr_0`, `arr_1` and so on.
+      allow_pickle: whether arrays of Python's objects may be written.
+      kwds: arrays by the names they shall have.
+    """
+    np.savez(file, *args, allow_pickle=allow_pickle, **kwds)
+
+
+@like(np.load)
+def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
+    """Read the array of a file in NumPy's format.
+
+    Args:
+      file: an open file, or the path of one.
+      args, kwargs: as those of `numpy.load`.
+
+    Returns:
+      An array on the default device; elements of two bytes that the file has no dtype for are
+      read as bfloat16, as which `save` writes them. What is no array of numbers is as NumPy
+      returns it: an array of strings or objects, and of an `.npz` file the mapping of its names
+      to NumPy's arrays.
+    """
+    loaded = np.load(file, *args, **kwargs)
+    if not isinstance(loaded, np.ndarray):
+        return loaded
+    if loaded.dtype == _TWO_BYTES:
+        loaded = loaded.view(_BFLOAT16)
+    return asarray(loaded) if loaded.dtype == _BFLOAT16 or loaded.dtype.kind in "biufc" else loaded

@@ -1,0 +1,123 @@
+"""Reductions of segments: of the elements that have one number, wherever they are."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import errors
+from hlofront.base.boundary import boundary
+from hlofront.core.aval import typeof
+from hlofront.core.trace import Tracer
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.promotion import operands
+from hlofront.primitives import creating
+from hlofront.primitives.gathering import GatherScatterMode
+from hlofront.primitives.reducing import greatest_value, least_value
+
+
+def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
+    if num_segments is None:
+        if isinstance(segment_ids, Tracer):
+            raise errors.ConcretizationTypeError(
+                segment_ids,
+                f"It arose in the {name}() argument `num_segments`: give it, as the shape of the "
+                "result depends on it.",
+            )
+        ids = np.asarray(segment_ids)
+        if not ids.size:
+            raise ValueError(f"{name}: num_segments must be given where there are no segment_ids")
+        num_segments = int(ids.max()) + 1
+    elif isinstance(num_segments, Tracer):
+        raise errors.ConcretizationTypeError(
+            num_segments,
+            f"It arose in the {name}() argument `num_segments`: the shape depends on it.",
+        )
+    count = operator.index(num_segments)
+    if count < 0:
+        raise ValueError(f"num_segments must be non-negative, got {count}")
+    return count
+
+
+def _segments(
+    name: str,
+    update: str,
+    start: Callable[[Any], Any],
+    data: Any,
+    segment_ids: Any,
+    num_segments: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Any,
+    out_sharding: Any,
+) -> Any:
+    (data, ids), _ = operands(name, (data, segment_ids))
+    data = asarray(data)
+    count = _count(name, ids, num_segments)
+    aval = typeof(data)
+    shape = (count, *aval.shape[typeof(ids).ndim :])
+    mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
+    totals = asarray(creating.full(shape, start(aval.dtype), aval.dtype, sharding=out_sharding))
+    return getattr(totals.at[ids], update)(
+        data,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        mode=mode,
+        wrap_negative_indices=False,
+    )
+
+
+_ABOUT = """Args:
+      data: an array, whose first axes are those of `segment_ids`.
+      segment_ids: integers: to which segment each element belongs. Elements of segments that are
+        not there, such as negative ones, are left out.
+      num_segments: how many segments there are: by default one more than the greatest number,
+        which must not be traced then.
+      indices_are_sorted: a promise that segment_ids ascend. It is not checked.
+      unique_indices: a promise that no number comes twice. It is not checked.
+      bucket_size: accepted as JAX does: sums of any size are made at once.
+      mode: what happens to numbers out of bounds. See `lax.GatherScatterMode`.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      An array of shape (num_segments, ...), of the dtype of data.
+
+    Raises:
+      ValueError: if num_segments is negative, or shapes do not fit.
+      TypeError: if segment_ids are not integers."""
+
+
+def _reduction(name: str, update: str, start: Callable[[Any], Any], what: str) -> Any:
+    def function(
+        data,
+        segment_ids,
+        num_segments=None,
+        indices_are_sorted=False,
+        unique_indices=False,
+        bucket_size=None,
+        mode=None,
+        out_sharding=None,
+    ):
+        return _segments(
+            *(name, update, start, data, segment_ids, num_segments, indices_are_sorted),
+            *(unique_indices, mode, out_sharding),
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{what} of the elements of each segment.\n\n    {_ABOUT}\n    "
+    return boundary(function)
+
+
+def _least(dtype: Any) -> Any:
+    return -np.inf if dtype.kind == "c" else least_value(dtype)[()]
+
+
+def _greatest(dtype: Any) -> Any:
+    return np.inf if dtype.kind == "c" else greatest_value(dtype)[()]
+
+
+segment_sum = _reduction("segment_sum", "add", lambda dtype: 0, "The sum, 0 of none,")
+segment_prod = _reduction("segment_prod", "multiply", lambda dtype: 1, "The product, 1 of none,")
+segment_max = _reduction("segment_max", "max", _least, "The greatest, or the least number of none,")
+segment_min = _reduction("segment_min", "min", _greatest, "The least, or the greatest of none,")

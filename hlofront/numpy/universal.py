@@ -1,0 +1,390 @@
+"""The ufuncs: add, multiply, maximum, ... with the reductions that a device has for them."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import (
+    issubdtype,
+    lattice_result,
+    python_scalar_dtype,
+    to_inexact_dtype,
+)
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy import bitwise, cumulative, logic, reductions, ufuncs
+from hlofront.numpy.naming import named
+from hlofront.numpy.promotion import as_operand, choose, host_scalar, operands
+from hlofront.numpy.reductions import ALL, ANY, MAX, MIN, PROD, SUM, Fold, fold_axes, reduced_axes
+from hlofront.numpy.ufunc import (
+    _accumulate_by_steps,
+    as_dtype,
+    axis_back,
+    pieces,
+    rows_to_update,
+    ufunc,
+    wanted_dtype,
+)
+from hlofront.numpy.updating import At
+from hlofront.primitives import comparing, creating, elementwise, reducing, shaping
+from hlofront.primitives import cumulative as running
+from hlofront.primitives.converting import convert, stop_gradient
+from hlofront.primitives.shaping import ascending
+from hlofront.runtime.operation import operation
+
+_bool, _byte = np.dtype(np.bool_), np.dtype(np.uint8)
+
+_AND = Fold("bitwise_and", reducing.reduce_and, elementwise.bitwise_and, lambda dtype: -1)
+_OR = Fold("bitwise_or", reducing.reduce_or, elementwise.bitwise_or, lambda dtype: 0)
+_XOR = Fold("bitwise_xor", reducing.reduce_xor, elementwise.bitwise_xor, lambda dtype: 0)
+
+# ---- reduce ------------------------------------------------------------------------------------
+
+
+def _sum(a, *, axis, dtype, keepdims, initial, where):
+    return reductions.sum(a, axis, dtype, None, keepdims, initial, where)
+
+
+def _prod(a, *, axis, dtype, keepdims, initial, where):
+    return reductions.prod(a, axis, dtype, None, keepdims, initial, where)
+
+
+def _extreme(a, *, axis, dtype, keepdims, initial, where, function):
+    if dtype is not None:
+        a = _converted(a, dtype)
+    return function(a, axis, None, keepdims, initial, where)
+
+
+@operation(static_argnames=("dtype",))
+def _converted(a, dtype):
+    return as_dtype(as_operand(a), wanted_dtype(dtype, "reduce"))
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims", "fold"))
+@named("reduce")
+def _fold_truth(a, axis, dtype, keepdims, initial, where, fold):
+    (a,), (aval,) = operands(f"{fold.name}.reduce", (a,))
+    result = wanted_dtype(dtype, f"{fold.name}.reduce")
+    folded = fold_axes(
+        fold, logic.truth(a), reduced_axes(axis, aval.ndim), keepdims, initial, where
+    )
+    return convert(folded, _bool if result is None else result, False)
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims", "fold"))
+@named("reduce")
+def _fold_bits(a, axis, dtype, keepdims, initial, where, fold):
+    name = f"{fold.name}.reduce"
+    (a,), (aval,) = operands(name, (a,))
+    if not ufuncs.is_integer(aval):
+        raise ValueError(f"{name}: integer argument required; got dtype={aval.dtype}")
+    a = as_dtype(a, wanted_dtype(dtype, name) or aval.dtype)
+    return fold_axes(fold, a, reduced_axes(axis, aval.ndim), keepdims, initial, where)
+
+
+@operation(static_argnames=("axis", "dtype", "keepdims", "base"))
+@named("reduce")
+def _fold_logarithms(a, axis, dtype, keepdims, initial, where, base):
+    """The logarithm of the sum of powers, of which the greatest is taken out beforehand."""
+    name, power, logarithm, combine = _LOGARITHMS[base]
+    (a,), (aval,) = operands(name, (a,))
+    axes = reduced_axes(axis, aval.ndim)
+    a = as_dtype(a, to_inexact_dtype(wanted_dtype(dtype, name) or aval.dtype))
+    own = typeof(a).dtype
+    sizes = elementwise.real(a) if ufuncs.is_complex(typeof(a)) else a
+    least = host_scalar(-math.inf, typeof(sizes).dtype)
+    if where is not None:
+        reductions.check_mask(name, where)
+        sizes = choose(name, where, sizes, least)
+    greatest = stop_gradient(reducing.reduce_max(sizes, axes))
+    greatest = comparing.select(
+        elementwise.is_finite(greatest), greatest, creating.full_like(greatest, 0)
+    )
+    kept = shaping.expand_dims(greatest, axes)
+    scaled = elementwise.sub(a, convert(kept, own, False))
+    total = fold_axes(SUM, power(scaled), axes, False, None, where)
+    result = elementwise.add(logarithm(total), convert(greatest, own, False))
+    if initial is not None:
+        result = combine(as_dtype(as_operand(initial), own), result)
+    return shaping.expand_dims(result, axes) if keepdims else result
+
+
+def _reduce_bits(a, *, axis, dtype, keepdims, initial, where, fold):
+    return _fold_bits(a, axis, dtype, keepdims, initial, where, fold)
+
+
+def _reduce_truth(a, *, axis, dtype, keepdims, initial, where, fold):
+    return _fold_truth(a, axis, dtype, keepdims, initial, where, fold)
+
+
+def _reduce_logarithms(a, *, axis, dtype, keepdims, initial, where, base):
+    return _fold_logarithms(a, axis, dtype, keepdims, initial, where, base)
+
+
+_LOGARITHMS: dict[str, tuple[str, Any, Any, Any]] = {
+    "e": (
+        "logaddexp.reduce",
+        elementwise.exp,
+        elementwise.log,
+        lambda x, y: ufuncs.logaddexp(x, y),
+    ),
+    "2": (
+        "logaddexp2.reduce",
+        elementwise.exp2,
+        lambda x: ufuncs.log2(x),
+        lambda x, y: ufuncs.logaddexp2(x, y),
+    ),
+}
+
+# ---- accumulate --------------------------------------------------------------------------------
+
+
+def _cumsum(a, *, axis, dtype):
+    return cumulative.cumsum(a, axis, dtype)
+
+
+def _cumprod(a, *, axis, dtype):
+    return cumulative.cumprod(a, axis, dtype)
+
+
+@operation(static_argnames=("axis", "dtype", "how"))
+@named("accumulate")
+def _run(a, axis, dtype, how):
+    a = as_operand(a)
+    axis = canonical_axis(axis, typeof(a).ndim)
+    return _RUNS[how](as_dtype(a, wanted_dtype(dtype, "accumulate") or typeof(a).dtype), axis)
+
+
+def _accumulate(a, *, axis, dtype, how, where, function):
+    """As a primitive of the device where there is one for the dtype, else step by step.
+
+    Args:
+      how: of `_RUNS`.
+      where: whether it does, of the dtype of `a` and the one asked for.
+    """
+    native = type(axis) is int and where(typeof(as_operand(a)).dtype, dtype)
+    if native:
+        return _run(a, axis, dtype, how)
+    return _accumulate_by_steps(a, axis, dtype, function())
+
+
+def _of_bytes(fold: Callable[..., Any]) -> Callable[..., Any]:
+    """A running fold that booleans go through as bytes."""
+
+    def run(a, axis):
+        if typeof(a).dtype != _bool:
+            return fold(a, axis)
+        return comparing.ne(fold(convert(a, _byte, False), axis), _byte.type(0))
+
+    return run
+
+
+def _of_truth(fold: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, axis: _of_bytes(fold)(logic.truth(a), axis)
+
+
+def _running_parity(a, axis):
+    counts = running.cumsum(convert(logic.truth(a), python_scalar_dtype(int), False), axis)
+    return comparing.ne(
+        elementwise.bitwise_and(counts, host_scalar(1, typeof(counts).dtype)),
+        host_scalar(0, typeof(counts).dtype),
+    )
+
+
+def _in_halves(combine: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, axis: running.associative_scan(combine, a, axis=axis)
+
+
+_RUNS: dict[str, Callable[[Any, int], Any]] = {
+    "maximum": _of_bytes(running.cummax),
+    "minimum": _of_bytes(running.cummin),
+    "logical_and": _of_truth(running.cummin),
+    "logical_or": _of_truth(running.cummax),
+    "logical_xor": _running_parity,
+    "bitwise_and": _in_halves(elementwise.bitwise_and),
+    "bitwise_or": _in_halves(elementwise.bitwise_or),
+    "bitwise_xor": _in_halves(elementwise.bitwise_xor),
+    "logaddexp": running.cumlogsumexp,
+}
+
+
+def _always(dtype: Any, asked: Any) -> bool:
+    return True
+
+
+def _unasked(dtype: Any, asked: Any) -> bool:
+    return asked is None
+
+
+def _of_floats(dtype: Any, asked: Any) -> bool:
+    return issubdtype(dtype if asked is None else wanted_dtype(asked, "accumulate"), np.inexact)
+
+
+def _of_integers(dtype: Any, asked: Any) -> bool:
+    dtype = np.dtype(dtype if asked is None else wanted_dtype(asked, "accumulate"))
+    return dtype == _bool or issubdtype(dtype, np.integer)
+
+
+# ---- reduceat, at ------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("axis", "dtype", "fold"))
+@named("reduceat")
+def _fold_pieces(a, indices, axis, dtype, fold):
+    a, indices = as_operand(a), as_operand(indices)
+    weak = typeof(a).weak_type and dtype is None
+    result = wanted_dtype(dtype, "reduceat") or typeof(a).dtype
+    a, first, inside = pieces(as_dtype(a, result), indices, axis)
+    if result == _bool:
+        fold = {SUM: ANY, MAX: ANY, PROD: ALL, MIN: ALL}.get(fold, fold)
+    count, size = typeof(inside).shape
+    shape = (count, size, *typeof(first).shape[1:])
+    inside = shaping.broadcast_in_dim(inside, shape, (0, 1))
+    a = shaping.broadcast_in_dim(a, shape, ascending(len(shape))[1:])
+    neutral = creating.full(shape, host_scalar(fold.identity(result), result))
+    rest = fold.reduce(comparing.select(inside, a, neutral), (1,))
+    return convert(axis_back(fold.combine(first, rest), axis), result, weak)
+
+
+def _reduceat(a, indices, *, axis, dtype, fold):
+    return _fold_pieces(a, indices, axis, dtype, fold)
+
+
+def _update(a, indices, b=None, *, method, name):
+    if b is None:
+        raise TypeError(f"{name}.at() is missing its third argument: what to {method} with")
+    return getattr(At(a)[indices], method)(b)
+
+
+def _update_extreme(a, indices, b=None, *, method, name):
+    if b is None:
+        raise TypeError(f"{name}.at() is missing its third argument: what to compare with")
+    leading, rows, b = rows_to_update(a, indices, b)
+    return _update_rows(a, rows, b, leading, method)
+
+
+@operation(static_argnames=("leading", "method"))
+@named("at")
+def _update_rows(a, rows, b, leading, method):
+    (a, b), (aval, other) = operands("at", (a, b))
+    dtype, _ = _lattice(aval, other)
+    shape, row = aval.shape, aval.shape[leading:]
+    count = math.prod(shape[:leading])
+    a = as_dtype(shaping.reshape(a, (count, *row)), dtype)
+    beyond = typeof(b).shape[len(typeof(rows).shape) :]
+    b = shaping.reshape(
+        as_dtype(b, dtype), (*typeof(rows).shape, *(1,) * (len(row) - len(beyond)), *beyond)
+    )
+    return shaping.reshape(getattr(At(a)[rows], method)(b, mode="drop"), shape)
+
+
+def _lattice(*avals: Any) -> tuple[Any, bool]:
+    return lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))
+
+
+# ---- all of them -------------------------------------------------------------------------------
+
+
+def _ufunc(operation_: Any, nin: int, identity: Any, **methods: Any) -> ufunc:
+    return ufunc(operation_, nin, 1, identity=identity, call=operation_, **methods)
+
+
+def _running(how: str, where: Callable[[Any, Any], bool]) -> Any:
+    return partial(_accumulate, how=how, where=where, function=lambda: globals()[how])
+
+
+def _updating(name: str, method: str) -> Any:
+    return partial(_update, method=method, name=name)
+
+
+add = _ufunc(
+    ufuncs.add,
+    2,
+    0,
+    reduce=_sum,
+    accumulate=_cumsum,
+    reduceat=partial(_reduceat, fold=SUM),
+    at=_updating("add", "add"),
+)
+subtract = _ufunc(ufuncs.subtract, 2, None, at=_updating("subtract", "subtract"))
+multiply = _ufunc(
+    ufuncs.multiply,
+    2,
+    1,
+    reduce=_prod,
+    accumulate=_cumprod,
+    reduceat=partial(_reduceat, fold=PROD),
+    at=_updating("multiply", "multiply"),
+)
+maximum = _ufunc(
+    ufuncs.maximum,
+    2,
+    None,
+    reduce=partial(_extreme, function=reductions.max),
+    accumulate=_running("maximum", _always),
+    reduceat=partial(_reduceat, fold=MAX),
+    at=partial(_update_extreme, method="max", name="maximum"),
+)
+minimum = _ufunc(
+    ufuncs.minimum,
+    2,
+    None,
+    reduce=partial(_extreme, function=reductions.min),
+    accumulate=_running("minimum", _always),
+    reduceat=partial(_reduceat, fold=MIN),
+    at=partial(_update_extreme, method="min", name="minimum"),
+)
+negative = _ufunc(ufuncs.negative, 1, None)
+logical_and = _ufunc(
+    logic.logical_and,
+    2,
+    True,
+    reduce=partial(_reduce_truth, fold=ALL),
+    accumulate=_running("logical_and", _unasked),
+)
+logical_or = _ufunc(
+    logic.logical_or,
+    2,
+    False,
+    reduce=partial(_reduce_truth, fold=ANY),
+    accumulate=_running("logical_or", _unasked),
+)
+logical_xor = _ufunc(
+    logic.logical_xor,
+    2,
+    False,
+    reduce=partial(_reduce_truth, fold=_XOR._replace(name="logical_xor")),
+    accumulate=_running("logical_xor", _unasked),
+)
+bitwise_and = _ufunc(
+    bitwise.bitwise_and,
+    2,
+    -1,
+    reduce=partial(_reduce_bits, fold=_AND),
+    accumulate=_running("bitwise_and", _of_integers),
+)
+bitwise_or = _ufunc(
+    bitwise.bitwise_or,
+    2,
+    0,
+    reduce=partial(_reduce_bits, fold=_OR),
+    accumulate=_running("bitwise_or", _of_integers),
+)
+bitwise_xor = _ufunc(
+    bitwise.bitwise_xor,
+    2,
+    0,
+    reduce=partial(_reduce_bits, fold=_XOR),
+    accumulate=_running("bitwise_xor", _of_integers),
+)
+logaddexp = _ufunc(
+    ufuncs.logaddexp,
+    2,
+    -math.inf,
+    reduce=partial(_reduce_logarithms, base="e"),
+    accumulate=_running("logaddexp", _of_floats),
+)
+logaddexp2 = _ufunc(ufuncs.logaddexp2, 2, -math.inf, reduce=partial(_reduce_logarithms, base="2"))

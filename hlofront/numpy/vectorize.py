@@ -1,0 +1,268 @@
+"""Functions of few axes made functions of many: vectorize, apply_along_axis, apply_over_axes."""
+
+import functools
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import (
+    as_operand,
+    check_arraylike,
+    check_broadcast,
+    check_rank_promotion,
+)
+from hlofront.primitives import shaping
+from hlofront.transforms.vmap import vmap
+
+# A core of axes, "(n, m)", and a list of them; the grammar is NumPy's, of generalized ufuncs.
+_NAME = r"\w+"
+_CORE = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
+_CORES = rf"{_CORE}(?:,{_CORE})*"
+_SIGNATURE = rf"{_CORES}->{_CORES}"
+
+Cores = list[tuple[str, ...]]
+
+
+def _parsed(signature: str) -> tuple[Cores, Cores]:
+    """The names of the core axes of each argument and of each result: "(n,m),(m)->(n)"."""
+    text = re.sub(r"\s+", "", signature)
+    if not re.fullmatch(_SIGNATURE, text):
+        raise ValueError(
+            f"not a valid gufunc signature: {signature!r}. Wanted one such as '(n,m),(m)->(n)'"
+        )
+    given, wanted = (
+        [tuple(re.findall(_NAME, core)) for core in re.findall(_CORE, side)]
+        for side in text.split("->")
+    )
+    return given, wanted
+
+
+@like(np.vectorize)
+def vectorize(
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: Collection[int | str] = frozenset(),
+    signature: str | None = None,
+) -> Callable[..., Any]:
+    """A function of arrays that broadcast, made of one of scalars, or of few axes.
+
+    It is vmap over each of the axes that are broadcast, so the function is called once; it must
+    be one that can be traced, and may return a tree of arrays where there is no signature.
+
+    Args:
+      pyfunc: the function.
+      excluded: positions and names of arguments that are handed on as they are. Arguments that
+        are None are so, too.
+      signature: the core axes that the function works on, as "(n,m),(m)->(n)"; by default it
+        takes scalars. With it, arguments by name are handed on as they are.
+
+    Returns:
+      A function of arrays with any axes before the core ones.
+
+    Raises:
+      TypeError: if `excluded` has other things than integers and strings.
+      ValueError: if it has negative numbers.
+    """
+    if any(not isinstance(each, int | str) for each in excluded):
+        raise TypeError(
+            "jax.numpy.vectorize can only exclude integer or string arguments, but "
+            f"excluded={excluded!r}"
+        )
+    if any(isinstance(each, int) and each < 0 for each in excluded):
+        raise ValueError(f"excluded={excluded!r} contains negative numbers")
+    left_out = frozenset(excluded)
+
+    @functools.wraps(pyfunc)
+    @boundary
+    def vectorized(*args, **kwargs):
+        where = f"on vectorized function with excluded={excluded!r} and signature={signature!r}"
+        mapped: dict[int | str, Any] = {}
+        named = kwargs if signature is None else {}
+        for key, value in [*enumerate(args), *named.items()]:
+            if key not in left_out and value is not None:
+                mapped[key] = asarray(as_operand(value))
+        keys = list(mapped)
+
+        def call(*values):
+            found = dict(zip(keys, values, strict=True))
+            positional = [found.get(i, value) for i, value in enumerate(args)]
+            return pyfunc(*positional, **{k: found.get(k, v) for k, v in kwargs.items()})
+
+        if signature is None:
+            return _broadcast(call, list(mapped.values()), [()] * len(keys))
+        cores, results = _parsed(signature)
+        if len(keys) != len(cores):
+            raise TypeError(
+                f"wrong number of positional arguments: expected {len(cores)}, got {len(keys)} "
+                f"{where}"
+            )
+        sizes: dict[str, int] = {}
+        for value, core in zip(mapped.values(), cores, strict=True):
+            _bind(typeof(value).shape, core, sizes, where)
+        checked = _checked(call, results, sizes, where)
+        return _broadcast(checked, list(mapped.values()), cores)
+
+    return vectorized
+
+
+def _bind(shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
+    """Note the sizes of the core axes of an argument, and check those that are known."""
+    if len(shape) < len(core):
+        raise ValueError(
+            f"input with shape {shape} does not have enough dimensions for all core dimensions "
+            f"{core} {where}"
+        )
+    _meet(shape[len(shape) - len(core) :], core, sizes, where)
+
+
+def _meet(shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
+    for size, name in zip(shape, core, strict=True):
+        if sizes.setdefault(name, size) != size:
+            raise ValueError(
+                f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]} {where}"
+            )
+
+
+def _checked(
+    call: Callable[..., Any], results: Cores, sizes: dict[str, int], where: str
+) -> Callable[..., Any]:
+    """The function, its results checked against the signature."""
+
+    def checked(*values):
+        result = call(*values)
+        if len(results) == 1 and not isinstance(result, tuple):
+            returned = (result,)
+        elif isinstance(result, tuple):
+            returned = result
+        else:
+            raise TypeError(
+                f"output must be a tuple when multiple outputs are expected, got: {result!r} "
+                f"{where}"
+            )
+        if len(returned) != len(results):
+            raise TypeError(
+                f"wrong number of output arguments: expected {len(results)}, got {len(returned)} "
+                f"{where}"
+            )
+        bound = dict(sizes)
+        arrays = [asarray(each) for each in returned]
+        for array, core in zip(arrays, results, strict=True):
+            shape = typeof(array).shape
+            if len(shape) != len(core):
+                raise ValueError(
+                    f"output shape {shape} does not match core dimensions {core} {where}"
+                )
+            _meet(shape, core, bound, where)
+        return tuple(arrays) if isinstance(result, tuple) else arrays[0]
+
+    return checked
+
+
+def _broadcast(call: Callable[..., Any], values: list[Any], cores: Cores) -> Any:
+    """`call` of the arguments, mapped over their axes before the core ones as they broadcast."""
+    shapes = [typeof(value).shape for value in values]
+    outer = [shape[: len(shape) - len(core)] for shape, core in zip(shapes, cores, strict=True)]
+    shape = check_broadcast("vectorize", outer) if outer else ()
+    if outer:
+        check_rank_promotion("vectorize", outer)
+    rank = len(shape)
+    # Axes of size 1 are left out, and where no argument has more, the result is given one.
+    squeezed = [
+        shaping.squeeze(value, [i for i, size in enumerate(own) if size == 1])
+        if 1 in own
+        else value
+        for value, own in zip(values, outer, strict=True)
+    ]
+    new = []
+    for axis in reversed(range(rank)):
+        mapped = [
+            0 if (at := axis - rank + len(own)) >= 0 and own[at] != 1 else None for own in outer
+        ]
+        if all(each is None for each in mapped):
+            new.append(axis)
+        else:
+            call = vmap(call, in_axes=tuple(mapped))
+    result = call(*squeezed)
+    if not new:
+        return result
+    return tree.tree_map(lambda x: shaping.expand_dims(x, sorted(new)), result)
+
+
+@like(np.apply_along_axis)
+@boundary
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """A function of vectors, applied to each vector along an axis.
+
+    Args:
+      func1d: a function of a vector, and of `args` and `kwargs`, that can be traced; it may
+        return an array of any shape, or a tree of them.
+      axis: the axis.
+      arr: an array.
+      args, kwargs: handed on.
+
+    Returns:
+      An array in which the axes of what the function returns take the place of the axis.
+
+    Raises:
+      TypeError: if `arr` is no array, or `axis` no integer.
+      ValueError: if there is no such axis.
+    """
+    check_arraylike("apply_along_axis", arr)
+    arr = asarray(arr)
+    ndim = arr.ndim
+    axis = canonical_axis(axis, ndim)
+
+    def call(vector):
+        return func1d(vector, *args, **kwargs)
+
+    # Axes after it are mapped from the last, and come to stand after what the function returns.
+    for _ in range(ndim - axis - 1):
+        call = vmap(call, in_axes=-1, out_axes=-1)
+    for _ in range(axis):
+        call = vmap(call, in_axes=0, out_axes=0)
+    return call(arr)
+
+
+@like(np.apply_over_axes)
+@boundary
+def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Sequence[int]) -> Any:
+    """A function applied over one axis after the other: `func(func(a, axes[0]), axes[1])`.
+
+    Args:
+      func: a function of an array and an axis. What it returns has as many axes as the array, or
+        lacks that one.
+      a: an array.
+      axes: the axes.
+
+    Returns:
+      An array with as many axes as `a`.
+
+    Raises:
+      TypeError: if `a` is no array, or `axes` no sequence of integers.
+      ValueError: if there is no such axis, or the function returns another number of axes.
+    """
+    check_arraylike("apply_over_axes", a)
+    a = asarray(a)
+    ndim = a.ndim
+    for axis in axes:
+        axis = canonical_axis(axis, ndim)
+        result = func(a, axis)
+        if result.ndim == ndim - 1:
+            result = shaping.expand_dims(result, (axis,))
+        elif result.ndim != ndim:
+            raise ValueError(
+                "function is not returning an array of the correct shape: given one of shape "
+                f"{a.shape} it returned one of shape {result.shape}"
+            )
+        a = result
+    return asarray(a)

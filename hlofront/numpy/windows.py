@@ -1,0 +1,133 @@
+"""Windows: weights that fade a sequence out towards both of its ends."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import python_scalar_dtype
+from hlofront.base.errors import ConcretizationTypeError
+from hlofront.core.dimensions import canonical_shape
+from hlofront.core.trace import Tracer
+from hlofront.numpy.floats import i0
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import check_arraylike, host_scalar
+from hlofront.numpy.ufuncs import divide, multiply
+from hlofront.primitives import creating, elementwise
+from hlofront.runtime.operation import operation
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
+
+
+def _count(name: str, M: Any) -> int:
+    """How many points a window is to have, a number that must be known."""
+    if isinstance(M, Tracer):
+        raise ConcretizationTypeError(
+            M,
+            f"It is the argument M of jnp.{name}: the size of the result depends on it. Give a "
+            "Python integer, or name the argument in static_argnums of jit.",
+        )
+    (count,) = canonical_shape((int(M),))
+    return count
+
+
+def _scalar(value: float) -> Any:
+    return host_scalar(value, python_scalar_dtype(float))
+
+
+def _ones(count: int) -> Any:
+    return creating.full((count,), 1, python_scalar_dtype(float))
+
+
+def _places(count: int) -> Any:
+    return creating.iota(python_scalar_dtype(float), count)
+
+
+def _cosines(count: int, *weights: float) -> Any:
+    """Sum of the cosines that go through 0, 1, 2 ... whole turns, each with its weight."""
+    result, places = _scalar(weights[0]), _places(count)
+    for turns, weight in enumerate(weights[1:], 1):
+        angle = elementwise.mul(_scalar(2 * math.pi * turns), places)
+        wave = elementwise.cos(elementwise.div(angle, _scalar(count - 1)))
+        result = elementwise.add(result, elementwise.mul(_scalar(weight), wave))
+    return result
+
+
+@operation(static_argnames=("count", "weights"))
+def _cosine_window(count, weights):
+    return _ones(count) if count <= 1 else _cosines(count, *weights)
+
+
+@operation(static_argnames=("count",))
+def _bartlett(count):
+    if count <= 1:
+        return _ones(count)
+    # How far each place is from the middle, in half steps so that it is exact.
+    twice = elementwise.mul(_scalar(2), _places(count))
+    distance = elementwise.abs(elementwise.sub(twice, _scalar(count - 1)))
+    return elementwise.sub(_scalar(1), elementwise.div(distance, _scalar(count - 1)))
+
+
+@operation(static_argnames=("count",))
+def _kaiser(beta, *, count):
+    check_arraylike("kaiser", beta)
+    if count <= 1:
+        return _ones(count)
+    half = _scalar((count - 1) / 2)
+    place = elementwise.div(elementwise.sub(_places(count), half), half)
+    height = elementwise.sqrt(elementwise.sub(_scalar(1), elementwise.square(place)))
+    return divide(i0(multiply(beta, height)), i0(beta))
+
+
+@like(np.bartlett)
+def bartlett(M: int) -> Any:
+    """A triangle that is zero at both ends and 1 in the middle.
+
+    Args:
+      M: how many points; a window of one point is 1.
+
+    Returns:
+      An array of shape (M,), in the default floating-point dtype.
+
+    Raises:
+      TypeError: if M is negative or no number.
+      ConcretizationTypeError: if M is a traced value.
+    """
+    return _bartlett(_count("bartlett", M))
+
+
+@like(np.blackman)
+def blackman(M: int) -> Any:
+    """A window of two cosines, zero at both ends; its argument is that of `bartlett`."""
+    return _cosine_window(_count("blackman", M), (0.42, -0.5, 0.08))
+
+
+@like(np.hamming)
+def hamming(M: int) -> Any:
+    """A cosine that is 0.08 at both ends; its argument is that of `bartlett`."""
+    return _cosine_window(_count("hamming", M), (0.54, -0.46))
+
+
+@like(np.hanning)
+def hanning(M: int) -> Any:
+    """A cosine that is zero at both ends; its argument is that of `bartlett`."""
+    return _cosine_window(_count("hanning", M), (0.5, -0.5))
+
+
+@like(np.kaiser)
+def kaiser(M: int, beta: Any) -> Any:
+    """A window of Bessel functions, narrower the greater `beta` is.
+
+    Args:
+      M: how many points; a window of one point is 1.
+      beta: its shape: 0 for ones, 14 for a narrow bell. May be traced.
+
+    Returns:
+      An array of shape (M,).
+
+    Raises:
+      TypeError: if M is negative or no number.
+      ValueError: if beta is complex.
+      ConcretizationTypeError: if M is a traced value.
+    """
+    return _kaiser(beta, count=_count("kaiser", M))

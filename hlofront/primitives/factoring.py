@@ -1,0 +1,530 @@
+"""Factorizations in finitely many steps: cholesky, lu, qr; products of reflections."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.marks import Zero
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+from hlofront.primitives.batching import batch_size, move_axis, to_front
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import scalar_like, scalar_of
+from hlofront.primitives.derivatives import no_derivative, unknown_derivative
+from hlofront.primitives.elementwise import add, div, mul, sub
+from hlofront.primitives.families import FLOAT, check_dtype
+from hlofront.primitives.matrices import (
+    INEXACT,
+    adjoint,
+    check_square,
+    identity_like,
+    is_complex,
+    lower_triangle,
+    on_matrices,
+    product,
+    real_part,
+    spread,
+    swap,
+    take_rows,
+    upper_triangle,
+)
+from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
+from hlofront.primitives.solving import triangular_solve
+
+_int32 = np.dtype(np.int32)
+
+
+def symmetrize(name: str, x: Any) -> Any:
+    """(x + x^H) / 2; TypeError unless each matrix is square."""
+    aval = typeof(x)
+    if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
+        raise TypeError(f"{name} wants square matrices, of shape (..., n, n): got {aval.shape}")
+    total = add(x, adjoint(x))
+    return div(total, scalar_like(total, 2))
+
+
+# ---- Cholesky ------------------------------------------------------------------------------------
+
+cholesky_p = Primitive("cholesky")
+
+
+@boundary
+def cholesky(x, *, symmetrize_input=True):
+    """Lower triangular L with `L L^H = x`, of Hermitian positive definite matrices.
+
+    Args:
+      x: of shape (..., n, n).
+      symmetrize_input: whether x is replaced by `(x + x^H) / 2` first; else only elements on and
+        below the diagonal are read.
+
+    Returns:
+      L, of the shape and dtype of x; NaN where a matrix is not positive definite.
+
+    Raises:
+      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      ValueError: if a matrix is not square.
+    """
+    if symmetrize_input:
+        x = symmetrize("cholesky", x)
+    return lower_triangle(process(cholesky_p, (x,), {}))
+
+
+def _square(name):
+    def rule(shape, dtype, **_):
+        check_square(name, shape)
+        return [(shape, dtype)]
+
+    return rule
+
+
+on_matrices(cholesky_p, INEXACT, (2,), _square("cholesky"))
+
+
+@rules.jvp(cholesky_p)
+def _(primals, tangents):
+    # Murray, "Differentiation of the Cholesky decomposition" (2016), section 2.
+    (x,), (tangent,) = primals, tangents
+    factor = lower_triangle(process(cholesky_p, (x,), {}))
+    inner = triangular_solve(
+        factor, tangent, left_side=False, transpose_a=True, conjugate_a=True, lower=True
+    )
+    inner = triangular_solve(factor, inner, left_side=True, lower=True)
+    # Its lower triangle, with half of the diagonal.
+    ones = identity_like(inner)
+    halves = spread(add(ones, scalar_like(ones, 1)), typeof(inner).shape)
+    return factor, product(factor, div(lower_triangle(inner), halves))
+
+
+cholesky_update_p = Primitive("cholesky_update")
+
+
+@boundary
+def cholesky_update(r_matrix, w_vector):
+    """The factor of a Cholesky decomposition after a change of rank one.
+
+    Args:
+      r_matrix: upper triangular R, of shape (..., n, n), with `a = R^T R`.
+      w_vector: w, of shape (..., n).
+
+    Returns:
+      The upper triangular factor of `a + w w^T`.
+
+    Raises:
+      TypeError: if dtypes differ or are not floating.
+      ValueError: if the matrix is not square or the vector not as long as it.
+    """
+    return process(cholesky_update_p, (r_matrix, w_vector), {})
+
+
+def _update_shapes(matrix, vector, dtype):
+    if matrix[0] != matrix[1] or matrix[1] != vector[0]:
+        raise ValueError(
+            "Rank-1 update to Cholesky decomposition takes a square matrix and a vector of the "
+            f"same size as input. Got shapes {matrix} and {vector} instead"
+        )
+    return [(matrix, dtype)]
+
+
+on_matrices(cholesky_update_p, FLOAT, (2, 1), _update_shapes)
+unknown_derivative(cholesky_update_p, "factor the changed matrix by cholesky, which has one")
+
+symmetric_product_p = Primitive("symmetric_product")
+
+
+@boundary
+def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_output=False):
+    """`alpha a a^T + beta c`, a symmetric matrix.
+
+    Args:
+      a_matrix: a, of shape (..., n, k).
+      c_matrix: c, symmetric, of shape (..., n, n).
+      alpha: a number.
+      beta: a number.
+      symmetrize_output: whether the upper triangle is copied from the lower one.
+
+    Raises:
+      TypeError: if dtypes differ or are not floating.
+      ValueError: if sizes do not fit.
+    """
+    params = {"alpha": alpha, "beta": beta}
+    result = process(symmetric_product_p, (a_matrix, c_matrix), params)
+    if symmetrize_output:
+        result = add(lower_triangle(result), swap(lower_triangle(result, -1)))
+    return result
+
+
+def _symmetric_product_shapes(a, c, dtype, **_):
+    if c[0] != c[1] or c[0] != a[0]:
+        raise ValueError(
+            "symmetric_product expects a rectangular matrix of shape (m, n) and a square matrix "
+            f"of shape (m, m). Got shapes {a} and {c}."
+        )
+    return [(c, dtype)]
+
+
+on_matrices(symmetric_product_p, FLOAT, (2, 2), _symmetric_product_shapes)
+unknown_derivative(symmetric_product_p, "write alpha * a @ a.mT + beta * c, which has one")
+
+# ---- LU ------------------------------------------------------------------------------------------
+
+lu_p = Primitive("lu", multiple_results=True)
+lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation")
+
+
+@boundary
+def lu(x):
+    """Factor matrices with rows exchanged: `x[permutation] = L U`.
+
+    Args:
+      x: of shape (..., m, n).
+
+    Returns:
+      [lu, pivots, permutation]: U on and above the diagonal and L below it, whose diagonal is
+      ones; the row that each of the first min(m, n) rows was exchanged with, one after the other;
+      and the order of rows that this makes. The latter two are int32.
+
+    Raises:
+      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+    """
+    return process(lu_p, (x,), {})
+
+
+def _lu_shapes(shape, dtype):
+    m, n = shape
+    return [(shape, dtype), ((min(m, n),), _int32), ((m,), _int32)]
+
+
+on_matrices(lu_p, INEXACT, (2,), _lu_shapes)
+
+
+@rules.jvp(lu_p)
+def _(primals, tangents):
+    (x,), (tangent,) = primals, tangents
+    results = factors, pivots, permutation = process(lu_p, (x,), {})
+    m, n = typeof(x).shape[-2:]
+    # L^-1 x' U^-1 has L's change below the diagonal, U's on and above it.
+    left, right = _square_factor(factors, -1, m, n), _square_factor(factors, -2, n, m)
+    inner = take_rows(tangent, permutation)
+    inner = triangular_solve(left, inner, left_side=True, lower=True, unit_diagonal=True)
+    inner = triangular_solve(right, inner, left_side=False, lower=False)
+    lower = _with_unit_diagonal(left)
+    change = add(
+        product(lower, lower_triangle(inner, -1)),
+        product(upper_triangle(inner), upper_triangle(right)),
+    )
+    return results, [change, Zero.of(pivots), Zero.of(permutation)]
+
+
+def _square_factor(factors: Any, short: int, size: int, other: int) -> Any:
+    """A factor made square along one axis: what it lacks is zeros, with ones on the diagonal."""
+    aval = typeof(factors)
+    axis = aval.ndim + short
+    if size <= other:
+        return slice_in_dim(factors, 0, size, axis=axis) if size < other else factors
+    rows = [(0, 0, 0)] * aval.ndim
+    rows[axis] = (0, size - other, 0)
+    padded = pad(factors, scalar_of(0, aval.dtype), rows)
+    diagonal = np.zeros(size, aval.dtype)
+    diagonal[other:] = 1
+    return add(padded, spread(np.diag(diagonal), typeof(padded).shape))
+
+
+def _with_unit_diagonal(x: Any) -> Any:
+    below = lower_triangle(x, -1)
+    return add(below, spread(identity_like(below), typeof(below).shape))
+
+
+@boundary
+def lu_pivots_to_permutation(pivots, permutation_size):
+    """The order of rows that successive exchanges make.
+
+    Args:
+      pivots: int32, of shape (..., k): row i was exchanged with row pivots[i], in order of i.
+      permutation_size: how many rows there are, at least k.
+
+    Returns:
+      int32, of shape (..., permutation_size).
+
+    Raises:
+      TypeError: if the pivots are not int32.
+      ValueError: if there are more pivots than rows.
+    """
+    params = {"permutation_size": int(permutation_size)}
+    return process(lu_pivots_to_permutation_p, (pivots,), params)
+
+
+@infer(lu_pivots_to_permutation_p)
+def _(pivots, *, permutation_size):
+    name = "lu_pivots_to_permutation"
+    check_dtype(name, pivots.dtype, (np.int32,), 0)
+    if not pivots.ndim:
+        raise TypeError(f"Input 0 to {name} must have rank at least 1, but got shape=()")
+    if permutation_size < pivots.shape[-1]:
+        raise ValueError(
+            f"Output permutation size {permutation_size} has to exceed the trailing dimension of "
+            f"the pivots. Got pivots size {pivots.shape[-1]}"
+        )
+    return ShapedArray((*pivots.shape[:-1], permutation_size), _int32)
+
+
+@rules.batch(lu_pivots_to_permutation_p)
+def _(values, axes, *, permutation_size):
+    from_front = process(
+        lu_pivots_to_permutation_p,
+        (move_axis(values[0], axes[0], 0),),
+        {"permutation_size": permutation_size},
+    )
+    return from_front, 0
+
+
+no_derivative(lu_pivots_to_permutation_p)
+
+# ---- QR ------------------------------------------------------------------------------------------
+
+qr_p = Primitive("qr", multiple_results=True)
+geqrf_p = Primitive("geqrf", multiple_results=True)
+geqp3_p = Primitive("geqp3", multiple_results=True)
+householder_product_p = Primitive("householder_product")
+ormqr_p = Primitive("ormqr")
+
+
+@boundary
+def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
+    """Factor matrices: `x = Q R`, where Q has orthonormal columns and R is upper triangular.
+
+    Args:
+      x: of shape (..., m, n).
+      pivoting: whether columns are exchanged so that the diagonal of R descends in absolute value.
+      full_matrices: whether Q is square; else it has min(m, n) columns, and R as many rows.
+      use_magma: accepted as JAX does, for AMD GPUs.
+
+    Returns:
+      (Q, R); with pivoting (Q, R, columns), where `x[:, columns] = Q R` and columns is int32.
+
+    Raises:
+      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+    """
+    params = {
+        "pivoting": bool(pivoting),
+        "full_matrices": bool(full_matrices),
+        "use_magma": use_magma,
+    }
+    return tuple(process(qr_p, (x,), params))
+
+
+def _qr_shapes(shape, dtype, *, pivoting, full_matrices, **_):
+    m, n = shape
+    k = m if full_matrices else min(m, n)
+    pair = [((m, k), dtype), ((k, n), dtype)]
+    return [*pair, ((n,), _int32)] if pivoting else pair
+
+
+on_matrices(qr_p, INEXACT, (2,), _qr_shapes)
+
+
+@rules.jvp(qr_p)
+def _(primals, tangents, *, pivoting, full_matrices, use_magma):
+    # With M = Q^H x' R^-1 and Q' = Q W: W is skew-Hermitian and R' R^-1 = M - W upper triangular,
+    # which the part of M below the diagonal determines.
+    (x,), (tangent,) = primals, tangents
+    params = {"pivoting": pivoting, "full_matrices": full_matrices, "use_magma": use_magma}
+    results = process(qr_p, (x,), params)
+    q, r = results[:2]
+    m, n = typeof(x).shape[-2:]
+    k = min(m, n)
+    if pivoting:
+        tangent = swap(take_rows(swap(tangent), results[2]))
+    ndim = typeof(x).ndim
+    square, change = r, tangent
+    if n > k:
+        square, change = (slice_in_dim(y, 0, k, axis=ndim - 1) for y in (r, tangent))
+    if full_matrices and m > k:
+        square = slice_in_dim(square, 0, k, axis=ndim - 2)
+    quotient = triangular_solve(square, change)
+    inner = product(adjoint(q), quotient)
+    if full_matrices and m > k:
+        rotation = _complement(inner, k, m)
+        results_tangents = [
+            product(q, rotation),
+            sub(product(adjoint(q), tangent), product(rotation, r)),
+        ]
+    else:
+        rotation = _skew(inner)
+        q_change = add(product(q, sub(rotation, inner)), quotient)
+        if n > k:
+            r_change = sub(product(adjoint(q), tangent), product(rotation, r))
+        else:
+            r_change = product(sub(inner, rotation), r)
+        results_tangents = [q_change, r_change]
+    if pivoting:
+        results_tangents.append(Zero.of(results[2]))
+    return results, results_tangents
+
+
+def _skew(inner: Any) -> Any:
+    """The skew-Hermitian matrix with this part below the diagonal."""
+    below = lower_triangle(inner, -1)
+    rotation = sub(below, adjoint(below))
+    if is_complex(inner):
+        # The diagonal of R stays real: what is imaginary in the change turns columns of Q.
+        ones = identity_like(inner)
+        imaginary = sub(inner, _as_dtype_of(real_part(inner), inner))
+        rotation = add(rotation, mul(spread(ones, typeof(inner).shape), imaginary))
+    return rotation
+
+
+def _as_dtype_of(x: Any, like: Any) -> Any:
+    return convert(x, typeof(like).dtype, False)
+
+
+def _complement(inner: Any, k: int, m: int) -> Any:
+    """As `_skew`, of the first k columns of a square matrix; the last block is zeros."""
+    aval = typeof(inner)
+    ndim = aval.ndim
+    upper = slice_in_dim(inner, 0, k, axis=ndim - 2)
+    lower = slice_in_dim(inner, k, m, axis=ndim - 2)
+    columns = concatenate([_skew(upper), lower], ndim - 2)
+    rows = [(0, 0, 0)] * ndim
+    rows[-1] = (0, m - k, 0)
+    zero = scalar_of(0, aval.dtype)
+    edge = [(0, 0, 0)] * ndim
+    edge[-2], edge[-1] = (0, m - k, 0), (k, 0, 0)
+    return sub(pad(columns, zero, rows), pad(adjoint(lower), zero, edge))
+
+
+@boundary
+def geqrf(a):
+    """The QR factorization as reflections: R on and above the diagonal, reflectors below it.
+
+    Args:
+      a: of shape (..., m, n).
+
+    Returns:
+      (matrices of the shape of a, scales of the min(m, n) reflectors).
+    """
+    return tuple(process(geqrf_p, (a,), {}))
+
+
+@boundary
+def geqp3(a, jpvt):
+    """As `geqrf`, with columns exchanged so that the diagonal of R descends.
+
+    Args:
+      a: of shape (..., m, n).
+      jpvt: int32 of shape (..., n): columns whose number here is not 0 are moved to the front.
+
+    Returns:
+      (matrices, the columns in their order from 1 on, scales of reflectors).
+    """
+    return tuple(process(geqp3_p, (a, jpvt), {}))
+
+
+def _reflections(shape, dtype):
+    return [(shape, dtype), ((min(shape),), dtype)]
+
+
+on_matrices(geqrf_p, INEXACT, (2,), _reflections)
+
+
+@infer(geqp3_p)
+def _(a, jpvt):
+    check_dtype("geqp3", a.dtype, INEXACT, 0)
+    if a.ndim < 2 or jpvt.shape != (*a.shape[:-2], a.shape[-1]) or jpvt.dtype != _int32:
+        raise TypeError(
+            f"geqp3 wants matrices (..., m, n) and int32 columns (..., n): got {a.str_short()} "
+            f"and {jpvt.str_short()}"
+        )
+    scales = ShapedArray((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
+    return [a.strip_weak_type(), jpvt.strip_weak_type(), scales]
+
+
+@rules.batch(geqp3_p)
+def _(values, axes):
+    size = batch_size(values, axes)
+    values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
+    return process(geqp3_p, tuple(values), {}), [0, 0, 0]
+
+
+@boundary
+def householder_product(a, taus):
+    """The product of reflections, as a matrix of orthonormal columns.
+
+    Args:
+      a: of shape (..., m, n) with m >= n: below the diagonal the reflectors, one in each column.
+      taus: of shape (..., k), their scales; k <= n.
+
+    Returns:
+      The first n columns of `H_1 H_2 ... H_k`, where `H_i = I - taus[i] v_i v_i^H`, and v_i is
+      zeros, a one at place i, and column i of `a` below the diagonal.
+
+    Raises:
+      TypeError: if dtypes differ or are not floating or complex, or batch axes differ.
+      ValueError: if sizes do not fit.
+    """
+    return process(householder_product_p, (a, taus), {})
+
+
+def _householder_shapes(a, taus, dtype):
+    m, n = a
+    if m < n:
+        raise ValueError(
+            "The first argument to householder_product must have at least as many rows as "
+            f"columns, got shape {a}"
+        )
+    if taus[0] > n:
+        raise ValueError(
+            "The second argument to householder_product must not have more rows than the minimum "
+            f"of the first argument's rows and columns: got {taus[0]} for shape {a}"
+        )
+    return [(a, dtype)]
+
+
+on_matrices(householder_product_p, INEXACT, (2, 1), _householder_shapes)
+
+
+@boundary
+def ormqr(a, taus, c, *, left=True, transpose=False):
+    """Multiply by the product Q of reflections, without making it.
+
+    Args:
+      a: of shape (..., m, k): below the diagonal the reflectors. See `householder_product`.
+      taus: of shape (..., k), their scales.
+      c: of shape (..., m, n) if `left`, else (..., n, m).
+      left: whether Q stands left of c.
+      transpose: whether Q^H is meant instead of Q.
+
+    Returns:
+      `Q c` or `c Q`, of the shape of c.
+
+    Raises:
+      TypeError: if dtypes differ or are not floating or complex, or batch axes differ.
+      ValueError: if sizes do not fit.
+    """
+    params = {"left": bool(left), "transpose": bool(transpose)}
+    return process(ormqr_p, (a, taus, c), params)
+
+
+def _ormqr_shapes(a, taus, c, dtype, *, left, **_):
+    m, k = a
+    rows = c[0 if left else 1]
+    if rows != m:
+        raise ValueError(
+            f"ormqr with left={left} expects c to have the same number of "
+            f"{'rows' if left else 'columns'} as the Householder matrix a has rows. Got a shape "
+            f"{a} and c shape {c}."
+        )
+    if m < k or taus[0] > k:
+        raise ValueError(
+            f"ormqr expects at most as many reflectors as rows and as columns: got a of shape {a} "
+            f"and {taus[0]} scales"
+        )
+    return [(c, dtype)]
+
+
+on_matrices(ormqr_p, INEXACT, (2, 1, 2), _ormqr_shapes)
+for _primitive in (geqrf_p, geqp3_p, householder_product_p, ormqr_p):
+    unknown_derivative(_primitive, "qr, which gives matrices, has one")

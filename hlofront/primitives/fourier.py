@@ -1,0 +1,140 @@
+"""The discrete Fourier transform."""
+
+import enum
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import issubdtype
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer
+from hlofront.core.trace import process
+from hlofront.primitives.batching import move_axis
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.derivatives import linear
+from hlofront.primitives.elementwise import conj, mul, real
+from hlofront.primitives.families import complex_of, real_of
+from hlofront.primitives.shaping import broadcast_in_dim
+from hlofront.primitives.slicing import pad
+
+fft_p = Primitive("fft")
+
+
+class FftType(enum.IntEnum):
+    """Which transform: forwards or backwards, of complex numbers or from or to real ones."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+_NAMES = {"fft": FftType.FFT, "ifft": FftType.IFFT, "rfft": FftType.RFFT, "irfft": FftType.IRFFT}
+
+
+@boundary
+def fft(x: Any, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Any:
+    """The discrete Fourier transform along the last axes.
+
+    Args:
+      x: of floats or complex numbers; of floats for RFFT.
+      fft_type: an FftType, or its name: FFT and IFFT from complex to complex, the latter divided
+        by the number of elements; RFFT from real numbers to the first half of their spectrum;
+        IRFFT back.
+      fft_lengths: the sizes of the last axes, those of the real numbers for RFFT and IRFFT.
+
+    Returns:
+      Complex numbers, or real ones for IRFFT.
+
+    Raises:
+      ValueError: if the type is unknown, sizes do not fit, or dtypes are not those it takes.
+    """
+    if isinstance(fft_type, str):
+        kind = _NAMES.get(fft_type.lower())
+        if kind is None:
+            raise ValueError(f"Unknown FFT type '{fft_type}': wanted one of {sorted(_NAMES)}")
+    else:
+        kind = FftType(fft_type)
+    lengths = tuple(map(operator.index, fft_lengths))
+    dtype = typeof(x).dtype
+    is_complex = issubdtype(dtype, np.complexfloating)
+    if kind is FftType.RFFT:
+        if is_complex:
+            raise ValueError(f"only real valued inputs supported for rfft: got dtype {dtype}")
+        if not issubdtype(dtype, np.floating):
+            x = convert(x, np.dtype(np.float32), False)
+    elif not is_complex:
+        x = convert(x, np.dtype(complex_of(dtype) if dtype == np.float64 else np.complex64), False)
+    if not lengths:
+        return x
+    return process(fft_p, (x,), {"fft_type": kind, "fft_lengths": lengths})
+
+
+@infer(fft_p)
+def _(x, *, fft_type, fft_lengths):
+    count = len(fft_lengths)
+    if count > x.ndim:
+        raise ValueError(
+            f"FFT input shape {x.shape} must have at least {count} input dimensions for "
+            f"fft_lengths {fft_lengths}."
+        )
+    batch, own = x.shape[: x.ndim - count], x.shape[x.ndim - count :]
+    wanted = fft_lengths
+    halved = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
+    if fft_type == FftType.IRFFT:
+        # A length of zero has no spectrum.
+        wanted = (*fft_lengths[:-1], halved[-1] if fft_lengths[-1] else 0)
+    if own != tuple(wanted):
+        raise ValueError(
+            f"{FftType(fft_type).name} input shape {x.shape} minor dimensions must be equal to "
+            f"{tuple(wanted)} for fft_lengths {fft_lengths}."
+        )
+    if fft_type == FftType.RFFT:
+        shape = halved if fft_lengths[-1] else fft_lengths
+        if x.dtype not in (np.float32, np.float64):
+            raise ValueError(f"RFFT requires float32 or float64 input, got {x.dtype.name}.")
+        return ShapedArray((*batch, *shape), np.dtype(complex_of(x.dtype)))
+    if not issubdtype(x.dtype, np.complexfloating):
+        raise ValueError(f"{FftType(fft_type).name} requires complex input, got {x.dtype.name}.")
+    if fft_type == FftType.IRFFT:
+        return ShapedArray((*batch, *fft_lengths), np.dtype(real_of(x.dtype)))
+    return ShapedArray((*batch, *fft_lengths), x.dtype)
+
+
+def _transpose(cotangent, x, *, fft_type, fft_lengths):
+    params = {"fft_type": FftType.FFT, "fft_lengths": fft_lengths}
+    if fft_type in (FftType.FFT, FftType.IFFT):
+        # The matrix of the transform is symmetric.
+        return [process(fft_p, (cotangent,), {**params, "fft_type": fft_type})]
+    aval = typeof(cotangent)
+    if fft_type == FftType.RFFT:
+        # The other half of the spectrum is not there: it has no cotangent.
+        rows = [(0, 0, 0)] * aval.ndim
+        rows[-1] = (0, fft_lengths[-1] - aval.shape[-1], 0)
+        whole = pad(cotangent, scalar_of(0, aval.dtype), rows)
+        return [real(process(fft_p, (whole,), params))]
+    # What stands for itself and its mirror image counts twice.
+    spectrum = process(fft_p, (cotangent,), {**params, "fft_type": FftType.RFFT})
+    half = typeof(spectrum)
+    length = fft_lengths[-1]
+    counts = np.full(half.shape[-1], 2 / math.prod(fft_lengths), half.dtype)
+    alone = [0, length // 2] if length % 2 == 0 else [0]
+    counts[alone] = 1 / math.prod(fft_lengths)
+    weights = broadcast_in_dim(counts, half.shape, (half.ndim - 1,))
+    return [conj(mul(spectrum, weights))]
+
+
+linear(fft_p, _transpose)
+
+
+@rules.batch(fft_p)
+def _(values, axes, *, fft_type, fft_lengths):
+    x = move_axis(values[0], axes[0], 0)
+    return process(fft_p, (x,), {"fft_type": fft_type, "fft_lengths": fft_lengths}), 0

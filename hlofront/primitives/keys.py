@@ -1,0 +1,349 @@
+"""Random keys: their dtype, the generators behind it, and the operations on keys."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import ExtendedDType, prng_key
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import batch, infer
+from hlofront.core.trace import process
+from hlofront.primitives.batching import move_axis
+from hlofront.primitives.derivatives import no_derivative
+from hlofront.primitives.shaping import broadcast, broadcast_in_dim
+
+_uint32 = np.dtype(np.uint32)
+_UNSIGNED = {bits: np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)}
+
+# ---- generators and dtypes ---------------------------------------------------------------------
+
+
+class Generator:
+    """A generator of random bits: how its keys are made, split, and turned into bits.
+
+    A key is an array of uint32 of shape `key_shape`. The functions take one key each.
+    """
+
+    __slots__ = ("fold_in", "key_shape", "name", "random_bits", "seed", "split", "tag")
+
+    key_shape: tuple[int, ...]
+    # (seed: an integer scalar) -> key
+    seed: Callable[[Any], Any]
+    # (key, shape) -> keys, of shape (*shape, *key_shape)
+    split: Callable[[Any, tuple[int, ...]], Any]
+    # (key, bit width, shape) -> unsigned integers of this width
+    random_bits: Callable[[Any, int, tuple[int, ...]], Any]
+    # (key, data: a scalar of uint32) -> key
+    fold_in: Callable[[Any, Any], Any]
+    name: str
+    # What stands in the name of the dtype.
+    tag: str
+
+    def __init__(
+        self,
+        key_shape: Sequence[int],
+        seed: Callable[..., Any],
+        split: Callable[..., Any],
+        random_bits: Callable[..., Any],
+        fold_in: Callable[..., Any],
+        name: str = "<unnamed>",
+        tag: str = "?",
+    ):
+        self.key_shape = tuple(key_shape)
+        self.seed = seed
+        self.split = split
+        self.random_bits = random_bits
+        self.fold_in = fold_in
+        self.name = name
+        self.tag = tag
+
+    def _fields(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in Generator.__slots__])
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Generator and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __str__(self) -> str:
+        return self.tag
+
+    def __repr__(self) -> str:
+        return f"Generator(name={self.name!r}, tag={self.tag!r}, key_shape={self.key_shape})"
+
+    def __reduce__(self) -> Any:
+        # Those that have a name are found by it, where the keys are unpickled.
+        if REGISTERED.get(self.name) is self:
+            return generator_named, (self.name,)
+        return Generator, (
+            *(self.key_shape, self.seed, self.split, self.random_bits, self.fold_in),
+            *(self.name, self.tag),
+        )
+
+
+# Filled by `hlofront.random`.
+REGISTERED: dict[str, Generator] = {}
+
+
+def register(generator: Generator) -> Generator:
+    """Make a generator known by its name.
+
+    Raises ValueError if another is known by it.
+    """
+    if REGISTERED.setdefault(generator.name, generator) is not generator:
+        raise ValueError(f"there is a generator named {generator.name!r} already")
+    return generator
+
+
+def generator_named(name: str) -> Generator:
+    """The generator of this name; ValueError if there is none."""
+    found = REGISTERED.get(name)
+    if found is None:
+        raise ValueError(
+            f'unrecognized PRNG implementation "{name}". Did you mean one of: '
+            f"{', '.join(REGISTERED)}?"
+        )
+    return found
+
+
+class KeyDType(ExtendedDType):
+    """The dtype of random keys of one generator; it prints as key<fry>."""
+
+    __slots__ = ("generator", "name")
+
+    type = prng_key
+
+    def __init__(self, generator: Generator):
+        self.generator = generator
+        self.name = f"key<{generator.tag}>"
+
+    @property
+    def _impl(self) -> Generator:
+        """What jax calls the generator."""
+        return self.generator
+
+    def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
+        return (*shape, *self.generator.key_shape), _uint32
+
+    def wrap(self, data: Any) -> Any:
+        return random_wrap(data, self.generator)
+
+    def __eq__(self, other: Any) -> bool:
+        return self is other or (type(other) is KeyDType and self.generator == other.generator)
+
+    def __hash__(self) -> int:
+        return hash((KeyDType, self.generator.name, self.generator.tag))
+
+    def __reduce__(self) -> Any:
+        return key_dtype_of, (self.generator,)
+
+
+_dtypes: dict[int, KeyDType] = {}
+
+
+def key_dtype_of(generator: Generator) -> KeyDType:
+    """The dtype of a generator's keys, always the same object."""
+    found = _dtypes.get(id(generator))
+    if found is None:
+        # The dtype keeps its generator, so that the id is not given to another.
+        found = _dtypes[id(generator)] = KeyDType(generator)
+    return found
+
+
+def is_key(aval: Any) -> bool:
+    """Whether an aval is that of random keys."""
+    return type(getattr(aval, "dtype", None)) is KeyDType
+
+
+def _generator_of(name: str, aval: Any) -> Generator:
+    if not is_key(aval):
+        raise TypeError(f"{name} takes random keys, got {aval.str_short()}")
+    return aval.dtype.generator
+
+
+# ---- the operations ----------------------------------------------------------------------------
+
+random_seed_p = Primitive("random_seed")
+random_split_p = Primitive("random_split")
+random_fold_in_p = Primitive("random_fold_in")
+random_bits_p = Primitive("random_bits")
+random_wrap_p = Primitive("random_wrap")
+random_unwrap_p = Primitive("random_unwrap")
+random_clone_p = Primitive("random_clone")
+no_derivative(
+    *(random_seed_p, random_split_p, random_fold_in_p, random_bits_p, random_wrap_p),
+    *(random_unwrap_p, random_clone_p),
+)
+
+
+def random_seed(seeds: Any, generator: Generator) -> Any:
+    """Keys from integers, one from each."""
+    return process(random_seed_p, (seeds,), {"impl": generator})
+
+
+@infer(random_seed_p)
+def _(seeds, *, impl):
+    if not (issubdtype(seeds.dtype, np.integer) or seeds.dtype == np.bool_):
+        raise TypeError(f"PRNG key seed must be an integer; got {seeds.str_short()}")
+    return ShapedArray(seeds.shape, key_dtype_of(impl))
+
+
+def random_split(keys: Any, shape: tuple[int, ...]) -> Any:
+    """New keys from each key, in axes of this shape after those of the keys."""
+    return process(random_split_p, (keys,), {"shape": shape})
+
+
+@infer(random_split_p)
+def _(keys, *, shape):
+    _generator_of("random_split", keys)
+    return keys.update(shape=(*keys.shape, *shape))
+
+
+def random_fold_in(keys: Any, data: Any) -> Any:
+    """Keys that depend on keys and on integers of uint32, which are broadcast to each other."""
+    return process(random_fold_in_p, (keys, data), {})
+
+
+@infer(random_fold_in_p)
+def _(keys, data):
+    _generator_of("random_fold_in", keys)
+    if data.dtype != _uint32:
+        raise TypeError(f"random_fold_in takes data of uint32, got {data.str_short()}")
+    return keys.update(shape=broadcast_sizes("random_fold_in", keys.shape, data.shape))
+
+
+def broadcast_sizes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of what these are broadcast to; scalars fit any. TypeError if they do not fit."""
+    ranks = {len(shape) for shape in shapes if shape}
+    sizes = [set(column) - {1} for column in zip(*[shape for shape in shapes if shape])]
+    if len(ranks) > 1 or any(len(column) > 1 for column in sizes):
+        raise TypeError(f"{name} got shapes that do not fit each other: {shapes}")
+    return tuple([column.pop() if column else 1 for column in sizes])
+
+
+def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    """Unsigned integers of random bits from each key, in axes after those of the keys."""
+    return process(random_bits_p, (keys,), {"bit_width": bit_width, "shape": shape})
+
+
+@infer(random_bits_p)
+def _(keys, *, bit_width, shape):
+    _generator_of("random_bits", keys)
+    dtype = _UNSIGNED.get(bit_width)
+    if dtype is None:
+        raise TypeError(f"requires 8-, 16-, 32- or 64-bit field width, got {bit_width}")
+    return ShapedArray((*keys.shape, *shape), dtype)
+
+
+def random_wrap(data: Any, generator: Generator) -> Any:
+    """The keys that are stored as these integers."""
+    return process(random_wrap_p, (data,), {"impl": generator})
+
+
+@infer(random_wrap_p)
+def _(data, *, impl):
+    check_key_data(data, impl)
+    return ShapedArray(data.shape[: data.ndim - len(impl.key_shape)], key_dtype_of(impl))
+
+
+def check_key_data(data: Any, generator: Generator) -> None:
+    """Check that an array may be the data of keys.
+
+    Raises:
+      TypeError: unless it is one, of uint32, that has the axes of a key last.
+    """
+    problem = None
+    rank = len(generator.key_shape)
+    if not all(hasattr(data, name) for name in ("ndim", "shape", "dtype")):
+        problem = f"expected key_data to have ndim, shape, and dtype attributes. Got {data}"
+    elif data.ndim < 1:
+        problem = f"expected key_data.ndim >= 1; got ndim={data.ndim}"
+    elif tuple(data.shape[len(data.shape) - rank :]) != generator.key_shape:
+        problem = (
+            f"expected key_data.shape to end with {generator.key_shape}; got shape={data.shape} "
+            f"for {generator.name}"
+        )
+    elif data.dtype != _uint32:
+        problem = f"expected key_data.dtype = uint32; got dtype={data.dtype}"
+    if problem is not None:
+        raise TypeError(f"JAX encountered invalid PRNG key data: {problem}")
+
+
+def random_unwrap(keys: Any) -> Any:
+    """The integers that keys are stored as."""
+    return process(random_unwrap_p, (keys,), {})
+
+
+@infer(random_unwrap_p)
+def _(keys):
+    generator = _generator_of("random_unwrap", keys)
+    return ShapedArray((*keys.shape, *generator.key_shape), _uint32)
+
+
+def random_clone(keys: Any) -> Any:
+    """The same keys, which may be used once more."""
+    return process(random_clone_p, (keys,), {})
+
+
+@infer(random_clone_p)
+def _(keys):
+    _generator_of("random_clone", keys)
+    return keys
+
+
+def _batch_in_place(primitive: Primitive) -> None:
+    """Register a batch rule: the axes of the keys stay, so the batch axis stays where it is."""
+
+    def rule(values, axes, **params):
+        return process(primitive, tuple(values), params), axes[0]
+
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
+    batch(primitive)(rule)
+
+
+for _primitive in (
+    *(random_seed_p, random_split_p, random_bits_p),
+    *(random_unwrap_p, random_clone_p),
+):
+    _batch_in_place(_primitive)
+
+
+@batch(random_wrap_p)
+def _(values, axes, *, impl):
+    return random_wrap(move_axis(values[0], axes[0], 0), impl), 0
+
+
+@batch(random_fold_in_p)
+def _(values, axes):
+    shapes = [typeof(x).shape for x in values]
+    places = {(shape, axis) for shape, axis in zip(shapes, axes, strict=True) if axis is not None}
+    alone = all(axis is not None or not shape for shape, axis in zip(shapes, axes, strict=True))
+    if len(places) == 1 and alone:
+        ((_, axis),) = places
+        return random_fold_in(*values), axis
+    # The batch axis goes first, and axes of size one after it where there are fewer.
+    rank = max(len(shape) - (axis is not None) for shape, axis in zip(shapes, axes, strict=True))
+    aligned = []
+    for x, axis in zip(values, axes, strict=True):
+        if axis is not None:
+            x = move_axis(x, axis, 0)
+        shape = typeof(x).shape
+        first, rest = (shape[:1], shape[1:]) if axis is not None else ((1,), shape)
+        full = (*first, *(1,) * (rank - len(rest)), *rest)
+        if full != shape:
+            kept = [*([] if axis is None else [0]), *range(len(full) - len(rest), len(full))]
+            x = broadcast_in_dim(x, full, kept)
+        aligned.append(x)
+    return random_fold_in(*aligned), 0
+
+
+def broadcast_keys(keys: Any, axis: int | None, size: int) -> Any:
+    """Keys with the batch axis first, which are repeated where they have none."""
+    if axis is not None:
+        return move_axis(keys, axis, 0)
+    return broadcast(keys, (size,))
+

@@ -1,0 +1,232 @@
+"""What operations on matrices share: infer and batch rules, triangles, diagonals, products."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import process
+from hlofront.primitives.batching import batch_size, to_front
+from hlofront.primitives.comparing import eq, ge, le, select_n
+from hlofront.primitives.contracting import Precision, dot_general
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import broadcasted_iota, full_like
+from hlofront.primitives.elementwise import add, conj, real
+from hlofront.primitives.families import (
+    COMPLEX,
+    FLOAT,
+    Kinds,
+    check_dtype,
+    check_same_dtypes,
+    real_of,
+)
+from hlofront.primitives.gathering import GatherDimensionNumbers, gather
+from hlofront.primitives.reducing import reduce_sum
+from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, squeeze, transpose
+
+INEXACT = FLOAT + COMPLEX
+_int32 = np.dtype(np.int32)
+
+# The shapes of operands without their batch axes -> shape and dtype of each result without them.
+CoreRule = Callable[..., Sequence[tuple[tuple[int, ...], Any]]]
+
+
+# ---- rules -------------------------------------------------------------------------------------
+
+
+def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: CoreRule) -> None:
+    """Register the infer and batch rules of an operation on matrices and vectors in batches.
+
+    Args:
+      primitive: its operands have leading axes, the same for all, and act along the others.
+      kinds: the dtypes that it accepts; all operands have one dtype.
+      ranks: how many axes of each operand are no batch axes.
+      rule: `rule(*shapes, dtype, **params)` gives the shapes and dtypes of the results, of one
+        element of the batch.
+    """
+    name = primitive.name
+
+    def infer(*avals: ShapedArray, **params: Any) -> Any:
+        for place, (aval, rank) in enumerate(zip(avals, ranks, strict=True)):
+            check_dtype(name, aval.dtype, kinds, place)
+            if aval.ndim < rank:
+                raise TypeError(
+                    f"Input {place} to {name} must have rank at least {rank}, but got "
+                    f"shape={aval.shape}"
+                )
+        if len(avals) > 1:
+            check_same_dtypes(name, avals)
+        batches = [aval.shape[: aval.ndim - rank] for aval, rank in zip(avals, ranks, strict=True)]
+        if any(batch != batches[0] for batch in batches):
+            shapes = ", ".join(str(aval.shape) for aval in avals)
+            raise TypeError(
+                f"All inputs to {name} must have the same batch dimensions: the axes before the "
+                f"last {', '.join(map(str, ranks))} of shapes {shapes}. hlofront.vmap maps those "
+                "of one operand alone."
+            )
+        cores = [aval.shape[aval.ndim - rank :] for aval, rank in zip(avals, ranks, strict=True)]
+        found = rule(*cores, avals[0].dtype, **params)
+        weak = all(aval.weak_type for aval in avals)
+        results = [ShapedArray((*batches[0], *shape), dtype, weak) for shape, dtype in found]
+        return results if primitive.multiple_results else results[0]
+
+    def batch(values: Sequence[Any], axes: Sequence[int | None], /, **params: Any) -> Any:
+        size = batch_size(values, axes)
+        values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
+        results = process(primitive, tuple(values), params)
+        return results, [0] * len(results) if primitive.multiple_results else 0
+
+    infer.__name__ = infer.__qualname__ = f"{name}_infer"
+    rules.infer(primitive)(infer)
+    if primitive not in rules.batch:
+        batch.__name__ = batch.__qualname__ = f"{name}_batch"
+        rules.batch(primitive)(batch)
+
+
+def check_square(name: str, shape: tuple[int, ...]) -> int:
+    """The number of rows of a square matrix; ValueError if it is not square."""
+    if shape[-1] != shape[-2]:
+        raise ValueError(f"The input to {name} must be a square matrix. Got shape {shape}.")
+    return shape[-1]
+
+
+# ---- transposes and products -------------------------------------------------------------------
+
+
+def is_complex(x: Any) -> bool:
+    return issubdtype(typeof(x).dtype, np.complexfloating)
+
+
+def real_part(x: Any) -> Any:
+    return real(x) if is_complex(x) else x
+
+
+def conjugate(x: Any) -> Any:
+    return conj(x) if is_complex(x) else x
+
+
+def swap(x: Any) -> Any:
+    """Each matrix transposed."""
+    ndim = typeof(x).ndim
+    return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def adjoint(x: Any) -> Any:
+    """Each matrix transposed and conjugated."""
+    return conjugate(swap(x))
+
+
+def product(x: Any, y: Any) -> Any:
+    """The products of matrices in one batch, with all digits of the dtype."""
+    ndim = typeof(x).ndim
+    batch = tuple(range(ndim - 2))
+    numbers = (((ndim - 1,), (ndim - 2,)), (batch, batch))
+    return dot_general(x, y, numbers, precision=Precision.HIGHEST)
+
+
+def in_rows(x: Any) -> Any:
+    """A vector as a matrix of one row: it meets each row."""
+    return expand_dims(x, (typeof(x).ndim - 1,))
+
+
+def in_columns(x: Any) -> Any:
+    """A vector as a matrix of one column: it meets each column."""
+    return expand_dims(x, (typeof(x).ndim,))
+
+
+def along_rows(x: Any, shape: tuple[int, ...]) -> Any:
+    """Matrices of this shape, each row of them a vector."""
+    ndim = len(shape)
+    return broadcast_in_dim(x, shape, (*range(ndim - 2), ndim - 1))
+
+
+def along_columns(x: Any, shape: tuple[int, ...]) -> Any:
+    """Matrices of this shape, each column of them a vector."""
+    return broadcast_in_dim(x, shape, range(len(shape) - 1))
+
+
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """Matrices broadcast to a shape: axes of size one, and those that are missing in front."""
+    own = typeof(x).shape
+    if own == shape:
+        return x
+    skipped = len(shape) - len(own)
+    kept = [i for i, size in enumerate(own) if size == shape[skipped + i]]
+    dropped = [i for i in range(len(own)) if i not in kept]
+    if dropped:
+        x = squeeze(x, dropped)
+    return broadcast_in_dim(x, shape, [skipped + i for i in kept])
+
+
+# ---- triangles and diagonals -------------------------------------------------------------------
+
+
+def _places(shape: tuple[int, ...], offset: int) -> tuple[Any, Any]:
+    """The row of each element, moved by the offset, and its column."""
+    ndim = len(shape)
+    rows = broadcasted_iota(_int32, shape, ndim - 2)
+    if offset:
+        rows = add(rows, np.int32(offset))
+    return rows, broadcasted_iota(_int32, shape, ndim - 1)
+
+
+def lower_triangle(x: Any, offset: int = 0) -> Any:
+    """Matrices with zeros above the diagonal of this offset."""
+    below = ge(*_places(typeof(x).shape, offset))
+    return select_n(below, full_like(x, 0), x)
+
+
+def upper_triangle(x: Any, offset: int = 0) -> Any:
+    """Matrices with zeros below the diagonal of this offset."""
+    above = le(*_places(typeof(x).shape, offset))
+    return select_n(above, full_like(x, 0), x)
+
+
+def identity(dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Matrices with ones on the diagonal, and zeros elsewhere."""
+    return convert(eq(*_places(shape, 0)), dtype, False)
+
+
+def identity_like(x: Any) -> Any:
+    """One matrix of the dtype and size of those of x: an identity."""
+    aval = typeof(x)
+    return identity(aval.dtype, aval.shape[-2:])
+
+
+def diagonal(x: Any) -> Any:
+    """The main diagonal of each matrix."""
+    aval = typeof(x)
+    on = eq(*_places(aval.shape, 0))
+    # The longer axis is summed over, so that one element is left for each place of the diagonal.
+    axis = aval.ndim - (1 if aval.shape[-1] >= aval.shape[-2] else 2)
+    return reduce_sum(select_n(on, full_like(x, 0), x), (axis,))
+
+
+def real_dtype(dtype: Any) -> Any:
+    """The dtype of the parts of an element."""
+    return np.dtype(real_of(dtype)) if issubdtype(dtype, np.complexfloating) else dtype
+
+
+# ---- rows --------------------------------------------------------------------------------------
+
+
+def take_rows(x: Any, indices: Any) -> Any:
+    """The rows of each matrix that its vector of indices names; all are in bounds."""
+    aval = typeof(x)
+    if not aval.size:
+        return x
+    batch = tuple(range(aval.ndim - 2))
+    row = aval.ndim - 2
+    numbers = GatherDimensionNumbers(
+        offset_dims=(aval.ndim - 1,),
+        collapsed_slice_dims=(row,),
+        start_index_map=(row,),
+        operand_batching_dims=batch,
+        start_indices_batching_dims=batch,
+    )
+    sizes = (*[1] * (aval.ndim - 1), aval.shape[-1])
+    return gather(x, in_columns(indices), numbers, sizes)

@@ -1,0 +1,245 @@
+"""Linear systems that are solved directly: triangular ones and tridiagonal ones."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.marks import Zero
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import process
+from hlofront.primitives.batching import batch_size, move_axis, to_front
+from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.derivatives import (
+    add_tangents,
+    aval_of_operand,
+    instantiate,
+    is_linear,
+)
+from hlofront.primitives.elementwise import add, mul, neg
+from hlofront.primitives.matrices import (
+    INEXACT,
+    along_columns,
+    conjugate,
+    lower_triangle,
+    on_matrices,
+    product,
+    swap,
+    upper_triangle,
+)
+from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
+from hlofront.primitives.slicing import pad, with_entry
+
+# ---- triangular ----------------------------------------------------------------------------------
+
+triangular_solve_p = Primitive("triangular_solve")
+
+
+@boundary
+def triangular_solve(
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """Solve `a x = b`, or `x a = b`, where each matrix `a` is triangular.
+
+    Args:
+      a: of shape (..., m, m). Elements of the other triangle are not read.
+      b: of shape (..., m, n) if `left_side`, else (..., n, m); or with one axis less: a vector.
+      left_side: whether `a` stands left of x.
+      lower: whether the elements above the diagonal are zeros, rather than those below it.
+      transpose_a: whether `a` is to be transposed.
+      conjugate_a: whether `a` is to be conjugated.
+      unit_diagonal: whether the diagonal is taken to be ones, and not read.
+
+    Returns:
+      x, of the shape and dtype of `b`. Where a diagonal has a zero, it is not finite.
+
+    Raises:
+      TypeError: if dtypes differ or are not floating or complex, or batch axes differ.
+      ValueError: if sizes do not fit.
+    """
+    conjugate_a = conjugate_a and np.issubdtype(typeof(a).dtype, np.complexfloating)
+    is_vector = typeof(b).ndim == typeof(a).ndim - 1
+    if is_vector:
+        ndim = typeof(b).ndim
+        shape = typeof(b).shape
+        columns = (*shape, 1) if left_side else (*shape[:-1], 1, shape[-1])
+        axes = range(ndim) if left_side else (*range(ndim - 1), ndim)
+        b = broadcast_in_dim(b, columns, axes)
+    result = process(
+        triangular_solve_p,
+        (a, b),
+        {
+            "left_side": bool(left_side),
+            "lower": bool(lower),
+            "transpose_a": bool(transpose_a),
+            "conjugate_a": bool(conjugate_a),
+            "unit_diagonal": bool(unit_diagonal),
+        },
+    )
+    if is_vector:
+        ndim = typeof(result).ndim
+        result = squeeze(result, (ndim - 1 if left_side else ndim - 2,))
+    return result
+
+
+def _triangular_shapes(a, b, dtype, *, left_side, **_):
+    if a[0] != a[1]:
+        raise ValueError(
+            f"The first input to triangular_solve must be a square matrix. Got shape {a}."
+        )
+    if b[0 if left_side else 1] != a[0]:
+        raise ValueError(
+            f"Incompatible shapes for arguments to triangular_solve: {a} and {b}. With "
+            f"left_side={left_side}, the {'rows' if left_side else 'columns'} of the second are "
+            "as many as those of the first."
+        )
+    return [(b, dtype)]
+
+
+@rules.jvp(triangular_solve_p)
+def _(primals, tangents, **params):
+    a, b = primals
+    a_tangent, b_tangent = tangents
+    x = process(triangular_solve_p, (a, b), params)
+    # a' x + a x' = b'
+    right: Any = b_tangent
+    if type(a_tangent) is not Zero:
+        change = neg(_read(a_tangent, params))
+        share = product(change, x) if params["left_side"] else product(x, change)
+        right = add_tangents(right, share)
+    return x, process(triangular_solve_p, (a, right), params)
+
+
+def _read(a: Any, params: dict[str, Any]) -> Any:
+    """What of `a` is read, transposed and conjugated as the parameters say."""
+    offset = int(params["unit_diagonal"])
+    a = lower_triangle(a, -offset) if params["lower"] else upper_triangle(a, offset)
+    if params["transpose_a"]:
+        a = swap(a)
+    return conjugate(a) if params["conjugate_a"] else a
+
+
+@rules.transpose(triangular_solve_p)
+def _(cotangent, a, b, **params):
+    assert not is_linear(a) and is_linear(b)
+    params["transpose_a"] = not params["transpose_a"]
+    return [None, process(triangular_solve_p, (a, cotangent), params)]
+
+
+@rules.batch(triangular_solve_p)
+def _(values, axes, *, left_side, **params):
+    a, b = values
+    a_axis, b_axis = axes
+    if a_axis is None:
+        # One matrix, many right sides: they are columns (or rows) of one larger right side.
+        along = typeof(b).ndim - (2 if left_side else 3)
+        b = move_axis(b, b_axis, along)
+        shape = typeof(b).shape
+        merged = (*shape[:along], shape[along] * shape[along + 1], *shape[along + 2 :])
+        x = process(triangular_solve_p, (a, reshape(b, merged)), {"left_side": left_side, **params})
+        return reshape(x, shape), along
+    size = batch_size(values, axes)
+    a, b = (to_front(x, axis, size) for x, axis in zip(values, axes, strict=True))
+    return process(triangular_solve_p, (a, b), {"left_side": left_side, **params}), 0
+
+
+on_matrices(triangular_solve_p, INEXACT, (2, 2), _triangular_shapes)
+
+
+# ---- tridiagonal ---------------------------------------------------------------------------------
+
+tridiagonal_solve_p = Primitive("tridiagonal_solve")
+
+
+@boundary
+def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
+    """Solve `a x = b`, where each matrix `a` has three diagonals.
+
+    Args:
+      dl: of shape (..., m), the diagonal below the main one: `dl[i] = a[i, i - 1]`; the first
+        element is not read.
+      d: of shape (..., m), the main diagonal.
+      du: of shape (..., m), the diagonal above: `du[i] = a[i, i + 1]`; the last element is not
+        read.
+      b: of shape (..., m, n).
+      perturb_singular: whether pivots near zero are moved off it, so that the result is finite.
+
+    Returns:
+      x, of the shape and dtype of `b`; NaN where the matrix is singular.
+
+    Raises:
+      TypeError: if dtypes differ or are not floating or complex, or batch axes differ.
+      ValueError: if sizes do not fit.
+    """
+    params = {"perturb_singular": bool(perturb_singular)}
+    return process(tridiagonal_solve_p, (dl, d, du, b), params)
+
+
+def _tridiagonal_shapes(dl, d, du, b, dtype, **_):
+    if not dl == d == du:
+        raise TypeError(
+            f"tridiagonal_solve requires that all diagonal arguments have the same shape, got "
+            f"{dl}, {d} and {du}."
+        )
+    if b[0] != d[0]:
+        raise TypeError(
+            "tridiagonal_solve requires that the leading dimension of b equals the size of the "
+            f"diagonals, got {b} and {d}."
+        )
+    return [(b, dtype)]
+
+
+on_matrices(tridiagonal_solve_p, INEXACT, (1, 1, 1, 2), _tridiagonal_shapes)
+
+
+@rules.jvp(tridiagonal_solve_p)
+def _(primals, tangents, *, perturb_singular):
+    *diagonals, b = primals
+    *diagonal_tangents, b_tangent = tangents
+    params = {"perturb_singular": perturb_singular}
+    x = process(tridiagonal_solve_p, (*diagonals, b), params)
+    right: Any = b_tangent
+    if not all(type(tangent) is Zero for tangent in diagonal_tangents):
+        change = _tridiagonal_product(*map(instantiate, diagonal_tangents), x)
+        right = neg(change) if type(right) is Zero else add_tangents(right, neg(change))
+    return x, process(tridiagonal_solve_p, (*diagonals, right), params)
+
+
+def _tridiagonal_product(dl: Any, d: Any, du: Any, x: Any) -> Any:
+    shape = typeof(x).shape
+    axis = len(shape) - 2
+
+    def scaled(diagonal: Any, x: Any) -> Any:
+        return mul(along_columns(diagonal, shape), x)
+
+    total = scaled(d, x)
+    if not shape[axis]:
+        return total
+    total = add(total, scaled(dl, _shifted(x, axis, 1)))
+    return add(total, scaled(du, _shifted(x, axis, -1)))
+
+
+def _shifted(x: Any, axis: int, by: int) -> Any:
+    """x moved along an axis by one place, with a zero where nothing comes in."""
+    aval = typeof(x)
+    row = (by, -by, 0)
+    return pad(x, scalar_of(0, aval.dtype), with_entry(((0, 0, 0),) * aval.ndim, axis, row))
+
+
+@rules.transpose(tridiagonal_solve_p)
+def _(cotangent, dl, d, du, b, *, perturb_singular):
+    assert is_linear(b) and not any(map(is_linear, (dl, d, du)))
+    axis = aval_of_operand(d).ndim - 1
+    # Below the diagonal of the transpose is what was above it, one row further down.
+    params = {"perturb_singular": perturb_singular}
+    below, above = _shifted(du, axis, 1), _shifted(dl, axis, -1)
+    return [None, None, None, process(tridiagonal_solve_p, (below, d, above, cotangent), params)]

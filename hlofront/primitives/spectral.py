@@ -1,0 +1,499 @@
+"""Factorizations that find eigenvalues or singular values, and the forms on the way to them."""
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import issubdtype
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import process
+from hlofront.primitives.comparing import eq
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import full_like
+from hlofront.primitives.derivatives import unknown_derivative
+from hlofront.primitives.elementwise import (
+    add,
+    complex,
+    conj,
+    div,
+    imag,
+    integer_pow,
+    mul,
+    neg,
+    sub,
+)
+from hlofront.primitives.factoring import lu, symmetrize
+from hlofront.primitives.families import complex_of
+from hlofront.primitives.matrices import (
+    INEXACT,
+    adjoint,
+    along_columns,
+    along_rows,
+    check_square,
+    diagonal,
+    identity_like,
+    is_complex,
+    on_matrices,
+    product,
+    real_dtype,
+    real_part,
+    spread,
+    take_rows,
+)
+from hlofront.primitives.reducing import reduce_sum
+from hlofront.primitives.solving import triangular_solve
+
+# ---- Hermitian matrices --------------------------------------------------------------------------
+
+
+class EighImplementation(enum.Enum):
+    """How eigenvalues of Hermitian matrices are found: which devices can do which differs."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+eigh_p = Primitive("eigh", multiple_results=True)
+
+
+@boundary
+def eigh(
+    x: Any,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: Any = None,
+    implementation: Any = None,
+) -> tuple[Any, Any]:
+    """Eigenvectors and eigenvalues of Hermitian matrices.
+
+    Args:
+      x: of shape (..., n, n).
+      lower: whether the lower triangle is read, or the upper one, where x is not symmetrized.
+      symmetrize_input: whether x is replaced by `(x + x^H) / 2` first.
+      sort_eigenvalues: whether eigenvalues must ascend; LAPACK's always do.
+      subset_by_index: (start, end) for those of the sorted eigenvalues that are wanted, where a
+        device can find only some; CPUs find all.
+      implementation: see EighImplementation.
+
+    Returns:
+      (v, w): eigenvectors as columns, and real eigenvalues, ascending; NaN where LAPACK fails.
+
+    Raises:
+      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      ValueError: if a matrix is not square.
+    """
+    if symmetrize_input:
+        x = symmetrize("eigh", x)
+    if implementation is not None:
+        implementation = EighImplementation(implementation)
+    params = {
+        "lower": bool(lower),
+        "sort_eigenvalues": bool(sort_eigenvalues),
+        "subset_by_index": subset_by_index,
+        "algorithm": implementation,
+    }
+    vectors, values = process(eigh_p, (x,), params)
+    return vectors, values
+
+
+def _eigh_shapes(shape, dtype, *, subset_by_index, **_):
+    n = check_square("eigh", shape)
+    count = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
+    return [((n, count), dtype), ((count,), real_dtype(dtype))]
+
+
+on_matrices(eigh_p, INEXACT, (2,), _eigh_shapes)
+
+
+@rules.jvp(eigh_p)
+def _(primals, tangents, **params):
+    if params["subset_by_index"] not in (None, (0, typeof(primals[0]).shape[-1])):
+        raise NotImplementedError(  # the class that JAX raises
+            "Derivatives of eigh with subset_by_index need all eigenvectors: leave it away, and "
+            "slice the results"
+        )
+    (x,), (tangent,) = primals, tangents
+    vectors, values = process(eigh_p, (x,), params)
+    aval = typeof(vectors)
+    # How the change of the matrix looks to the eigenvectors: its diagonal moves the values, and
+    # the rest turns vectors into each other, the more the closer their values are.
+    seen = product(product(adjoint(vectors), tangent), vectors)
+    own = convert(values, aval.dtype, False)
+    ones = spread(identity_like(vectors), aval.shape)
+    apart = sub(along_rows(own, aval.shape), along_columns(own, aval.shape))
+    turn = sub(integer_pow(add(ones, apart), -1), ones)
+    changes = [product(vectors, mul(turn, seen)), real_part(diagonal(seen))]
+    return [vectors, values], changes
+
+
+# ---- general matrices ----------------------------------------------------------------------------
+
+
+class EigImplementation(enum.Enum):
+    """Which library finds eigenvalues of general matrices, where a device has several."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+eig_p = Primitive("eig", multiple_results=True)
+
+
+@boundary
+def eig(
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: Any = None,
+    use_magma: bool | None = None,
+) -> list[Any]:
+    """Eigenvalues and eigenvectors of general matrices.
+
+    Args:
+      x: of shape (..., n, n).
+      compute_left_eigenvectors: whether to return those with `u^H x = w u^H`.
+      compute_right_eigenvectors: whether to return those with `x v = w v`.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivative holds
+        where eigenvalues differ, and for results that do not depend on the phase of a vector,
+        which is arbitrary.
+      implementation: see EigImplementation.
+      use_magma: accepted as JAX does: True stands for the implementation MAGMA.
+
+    Returns:
+      [w, left, right]: complex eigenvalues, and those eigenvectors that are wanted, as columns of
+      length one. NaN where LAPACK fails.
+
+    Raises:
+      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      ValueError: if a matrix is not square.
+    """
+    if use_magma is not None and implementation is None:
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.CUSOLVER
+    params = {
+        "compute_left_eigenvectors": bool(compute_left_eigenvectors),
+        "compute_right_eigenvectors": bool(compute_right_eigenvectors),
+        "enable_eigvec_derivs": bool(enable_eigvec_derivs),
+        "implementation": implementation,
+    }
+    return process(eig_p, (x,), params)
+
+
+def _eig_shapes(shape, dtype, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
+    n = check_square("eig", shape)
+    if not issubdtype(dtype, np.complexfloating):
+        # There are no complex numbers of 16 bits: the lowering refuses these.
+        dtype = np.dtype(complex_of(dtype)) if dtype.itemsize >= 4 else np.dtype(np.complex64)
+    count = compute_left_eigenvectors + compute_right_eigenvectors
+    return [((n,), dtype), *[((n, n), dtype)] * count]
+
+
+on_matrices(eig_p, INEXACT, (2,), _eig_shapes)
+
+
+@rules.jvp(eig_p)
+def _(primals, tangents, **params):
+    (x,), (tangent,) = primals, tangents
+    left, right = params["compute_left_eigenvectors"], params["compute_right_eigenvectors"]
+    if (left or right) and not params["enable_eigvec_derivs"]:
+        raise NotImplementedError(  # the class that JAX raises
+            "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the "
+            "input that cannot be checked: see the argument enable_eigvec_derivs of "
+            "lax.linalg.eig. Those of eigenvalues alone (hlofront.numpy.linalg.eigvals) are "
+            "there."
+        )
+    results = process(eig_p, (x,), params)
+    # Eigenvalues do not depend on the phases of vectors: they may be differentiated again.
+    both = {
+        **params,
+        "compute_left_eigenvectors": False,
+        "compute_right_eigenvectors": True,
+        "enable_eigvec_derivs": True,
+    }
+    values, vectors = (results[0], results[-1]) if right else process(eig_p, (x,), both)
+    aval = typeof(vectors)
+    change = product(convert(tangent, aval.dtype, False), vectors)
+    seen = _solve(vectors, change)
+    changes = [diagonal(seen)]
+    if left or right:
+        ones = spread(identity_like(vectors), aval.shape)
+        apart = sub(along_rows(values, aval.shape), along_columns(values, aval.shape))
+        turn = mul(sub(integer_pow(add(ones, apart), -1), ones), seen)
+    if left:
+        # They are the columns of V^-H, of length one. Where V' = V T, its change is -V^-H T^H.
+        own = results[1]
+        lengths = along_rows(conj(_diagonal_of_product(own, vectors)), aval.shape)
+        moved = mul(product(div(own, lengths), adjoint(turn)), lengths)
+        changes.append(_same_length(own, neg(moved)))
+    if right:
+        changes.append(_same_length(vectors, product(vectors, turn)))
+    return results, changes
+
+
+def _same_length(vectors: Any, change: Any) -> Any:
+    """The change of columns of length one, without what would make them longer."""
+    aval = typeof(vectors)
+    longer = convert(real_part(_diagonal_of_product(vectors, change)), aval.dtype, False)
+    return sub(change, mul(vectors, along_rows(longer, aval.shape)))
+
+
+def _diagonal_of_product(x: Any, y: Any) -> Any:
+    """The diagonal of x^H y."""
+    return reduce_sum(mul(conj(x), y), (typeof(x).ndim - 2,))
+
+
+def _solve(a: Any, b: Any) -> Any:
+    """a^-1 b."""
+    factors, _, permutation = lu(a)
+    b = take_rows(b, permutation)
+    b = triangular_solve(factors, b, left_side=True, lower=True, unit_diagonal=True)
+    return triangular_solve(factors, b, left_side=True)
+
+
+# ---- singular values -----------------------------------------------------------------------------
+
+
+class SvdAlgorithm(enum.Enum):
+    """How singular values are found: DEFAULT is the fastest that the device has."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+svd_p = Primitive("svd", multiple_results=True)
+
+
+@boundary
+def svd(
+    x: Any,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: Any = None,
+    algorithm: Any = None,
+) -> Any:
+    """Singular values and vectors: `x = u diag(s) vh`.
+
+    Args:
+      x: of shape (..., m, n).
+      full_matrices: whether u and vh are square; else they have min(m, n) columns and rows.
+      compute_uv: whether to return vectors.
+      subset_by_index: (start, end) for those of the singular values that are wanted, where a
+        device can find only some; CPUs find all.
+      algorithm: see SvdAlgorithm.
+
+    Returns:
+      (u, s, vh), or s alone: real and descending. NaN where LAPACK fails.
+
+    Raises:
+      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+    """
+    params = {
+        "full_matrices": bool(full_matrices),
+        "compute_uv": bool(compute_uv),
+        "subset_by_index": subset_by_index,
+        "algorithm": None if algorithm is None else SvdAlgorithm(algorithm),
+    }
+    results = process(svd_p, (x,), params)
+    if not compute_uv:
+        return results[0]
+    values, left, right = results
+    return left, values, right
+
+
+def _svd_shapes(shape, dtype, *, full_matrices, compute_uv, subset_by_index, **_):
+    m, n = shape
+    k = min(m, n)
+    if subset_by_index is not None:
+        if full_matrices and subset_by_index != (0, k):
+            raise ValueError("full_matrices and subset_by_index cannot both be set")
+        k = min(k, subset_by_index[1] - subset_by_index[0])
+    values = ((k,), real_dtype(dtype))
+    if not compute_uv:
+        return [values]
+    return [
+        values,
+        ((m, m if full_matrices else k), dtype),
+        ((n if full_matrices else k, n), dtype),
+    ]
+
+
+on_matrices(svd_p, INEXACT, (2,), _svd_shapes)
+
+
+@rules.jvp(svd_p)
+def _(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    (x,), (tangent,) = primals, tangents
+    m, n = typeof(x).shape[-2:]
+    if subset_by_index not in (None, (0, min(m, n))):
+        raise NotImplementedError(  # the class that JAX raises
+            "Derivatives of svd with subset_by_index need all singular vectors: leave it away, "
+            "and slice the results"
+        )
+    if compute_uv and full_matrices and m != n:
+        raise NotImplementedError(  # the class that JAX raises
+            "Singular value decomposition JVP not implemented for full matrices: use "
+            "full_matrices=False"
+        )
+    params = {"full_matrices": False, "subset_by_index": None, "algorithm": algorithm}
+    values, left, right = process(svd_p, (x,), {**params, "compute_uv": True})
+    vectors = adjoint(right)
+    # How the change looks to the singular vectors: its diagonal moves the values, the rest turns
+    # vectors into each other. Townsend, "Differentiating the singular value decomposition" (2016).
+    across = product(tangent, vectors)
+    seen = product(adjoint(left), across)
+    value_changes = real_part(diagonal(seen))
+    if not compute_uv:
+        return [values], [value_changes]
+    aval = typeof(seen)
+    own = convert(values, aval.dtype, False)
+    rows, columns = along_rows(own, aval.shape), along_columns(own, aval.shape)
+    # Between vectors of equal values this is not finite: there is no derivative.
+    ones = spread(identity_like(seen), aval.shape)
+    turn = integer_pow(add(mul(add(rows, columns), sub(rows, columns)), ones), -1)
+    turn = sub(turn, ones)
+    by_left, by_right = mul(seen, rows), mul(columns, seen)
+    left_turn = mul(turn, add(by_left, adjoint(by_left)))
+    right_turn = mul(turn, add(by_right, adjoint(by_right)))
+    if is_complex(seen):
+        # Only the difference of the two phases is seen: here the left vectors take it.
+        phase = imag(diagonal(seen))
+        phase = mul(complex(full_like(phase, 0), phase), _inverse_or_zero(own))
+        left_turn = add(left_turn, mul(ones, along_rows(phase, aval.shape)))
+    left_change, right_change = product(left, left_turn), product(vectors, right_turn)
+    if m > n:
+        left_change = add(left_change, _outside(left, across, own))
+    if n > m:
+        down = product(adjoint(tangent), left)
+        right_change = add(right_change, _outside(vectors, down, own))
+    return [values, left, right], [value_changes, left_change, adjoint(right_change)]
+
+
+def _inverse_or_zero(x: Any) -> Any:
+    zeros = convert(eq(x, full_like(x, 0)), typeof(x).dtype, False)
+    return sub(integer_pow(add(x, zeros), -1), zeros)
+
+
+def _outside(vectors: Any, change: Any, values: Any) -> Any:
+    """What of a change is no combination of the vectors, divided by their values."""
+    rest = sub(change, product(vectors, product(adjoint(vectors), change)))
+    return div(rest, along_rows(values, typeof(rest).shape))
+
+
+# ---- Schur form ----------------------------------------------------------------------------------
+
+schur_p = Primitive("schur", multiple_results=True)
+
+
+@boundary
+def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable=None):
+    """Schur's decomposition `x = z t z^H`, z unitary.
+
+    Args:
+      x: of shape (..., n, n).
+      compute_schur_vectors: whether z is wanted.
+      sort_eig_vals: must be False: eigenvalues cannot be ordered.
+      select_callable: must be None.
+
+    Returns:
+      [t, z], or [t]: t is upper triangular, of real matrices but for blocks of two rows, which
+      hold complex eigenvalues. NaN where LAPACK fails.
+
+    Raises:
+      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      ValueError: if a matrix is not square.
+      NotImplementedError: if eigenvalues are to be ordered.
+    """
+    params = {
+        "compute_schur_vectors": bool(compute_schur_vectors),
+        "sort_eig_vals": bool(sort_eig_vals),
+        "select_callable": select_callable,
+    }
+    return process(schur_p, (x,), params)
+
+
+def _schur_shapes(shape, dtype, *, compute_schur_vectors, **_):
+    check_square("schur", shape)
+    return [(shape, dtype)] * (1 + compute_schur_vectors)
+
+
+on_matrices(schur_p, INEXACT, (2,), _schur_shapes)
+unknown_derivative(schur_p, "eigh, svd and eigvals have derivatives")
+
+# ---- forms with few diagonals --------------------------------------------------------------------
+
+hessenberg_p = Primitive("hessenberg", multiple_results=True)
+tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
+
+
+@boundary
+def hessenberg(a):
+    """Reduce matrices to Hessenberg form: zeros below the diagonal under the main one.
+
+    Args:
+      a: of shape (..., n, n).
+
+    Returns:
+      [a, taus]: the form, with the reflectors of the transformation where it has zeros, and their
+      n - 1 scales: as `householder_product` takes them. NaN where LAPACK fails.
+
+    Raises:
+      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      ValueError: if a matrix is not square, or has no elements.
+    """
+    return process(hessenberg_p, (a,), {})
+
+
+def _hessenberg_shapes(shape, dtype):
+    if shape[0] != shape[1] or not shape[0]:
+        raise ValueError(
+            f"Argument to Hessenberg reduction must have shape [..., n, n], got shape {shape}"
+        )
+    return [(shape, dtype), ((shape[0] - 1,), dtype)]
+
+
+on_matrices(hessenberg_p, INEXACT, (2,), _hessenberg_shapes)
+
+
+@boundary
+def tridiagonal(a, *, lower=True):
+    """Reduce Hermitian matrices to real matrices with three diagonals.
+
+    Args:
+      a: of shape (..., n, n).
+      lower: which triangle is read, and holds the reflectors.
+
+    Returns:
+      [a, d, e, taus]: the reflectors; the main diagonal; the one beside it; scales of reflectors.
+      NaN where LAPACK fails.
+
+    Raises:
+      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      ValueError: if a matrix is not square, or has no elements.
+    """
+    return process(tridiagonal_p, (a,), {"lower": bool(lower)})
+
+
+def _tridiagonal_shapes(shape, dtype, **_):
+    n = check_square("tridiagonal", shape)
+    if not n:
+        raise ValueError(f"tridiagonal wants matrices with elements, got shape {shape}")
+    real = real_dtype(dtype)
+    return [(shape, dtype), ((n,), real), ((n - 1,), real), ((n - 1,), dtype)]
+
+
+on_matrices(tridiagonal_p, INEXACT, (2,), _tridiagonal_shapes)
+for _primitive in (hessenberg_p, tridiagonal_p):
+    unknown_derivative(_primitive, "eigh and eigvals, which go by this form, have derivatives")

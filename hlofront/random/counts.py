@@ -1,0 +1,334 @@
+"""Numbers of events: the Poisson, binomial and multinomial distributions."""
+
+import math
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.base.config import debug_key_reuse
+from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
+from hlofront.core.aval import is_value, typeof
+from hlofront.core.dimensions import canonical_shape
+from hlofront.higher_order.scan import scan
+from hlofront.higher_order.while_loop import while_loop
+from hlofront.numpy import logic, selecting
+from hlofront.numpy.promotion import promote_dtypes_inexact
+from hlofront.numpy.rounding import clip
+from hlofront.numpy.shape import moveaxis
+from hlofront.primitives.comparing import select
+from hlofront.primitives.converting import convert_element_type
+from hlofront.primitives.creating import full, full_like
+from hlofront.primitives.cumulative import cumsum
+from hlofront.primitives.elementwise import abs, ceil, clamp, floor, log, log1p, neg, sqrt
+from hlofront.primitives.keys import random_clone, random_split
+from hlofront.primitives.reducing import reduce_or
+from hlofront.primitives.special import lgamma
+from hlofront.random.arguments import checked_key, checked_shape, floating, parts, spread
+from hlofront.random.continuous import _uniform
+from hlofront.runtime.operation import operation
+
+
+def _again(key):
+    """The key, for the other one of two ways of which each element takes one."""
+    return random_clone(key) if debug_key_reuse.value else key
+
+
+def _any(x):
+    return reduce_or(x, range(typeof(x).ndim))
+
+
+# ---- Poisson -------------------------------------------------------------------------------------
+
+
+@boundary
+def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
+    """Numbers from the Poisson distribution.
+
+    Small means by multiplying uniform numbers, as Knuth did; others by the transformed rejection of
+    Hoermann, "The transformed rejection method for generating Poisson random variables" (1993).
+
+    Args:
+      key: a random key of the generator threefry2x32.
+      lam: the mean, which broadcasts to the shape. Where it is negative or NaN the result is -1.
+      shape: of the result; by default that of `lam`.
+      dtype: of integers; by default int32, with x64 int64.
+      out_sharding: None.
+
+    Raises:
+      NotImplementedError: for keys of other generators.
+      ValueError: if the dtype is another, `lam` does not fit the shape, or there are several keys.
+      TypeError: if `key` is no key.
+    """
+    key = checked_key("poisson", key, out_sharding)
+    dtype = check_user_dtype_supported(int if dtype is None else dtype, "poisson")
+    generator = key.dtype.generator
+    if generator.name != "threefry2x32":
+        raise NotImplementedError(  # the class that JAX raises
+            "`poisson` is only implemented for the threefry2x32 RNG, not "
+            f"{generator.name}: its loops need a generator whose bits do not depend on what else "
+            "is drawn"
+        )
+    if not issubdtype(dtype, np.integer):
+        raise ValueError(f"poisson: the dtype must be one of integers, got {dtype}")
+    shape = checked_shape("poisson", shape, lam)
+    return _in_float32(key, lam, shape, dtype)
+
+
+@operation(static_argnames=("shape", "dtype"))
+def _in_float32(key, lam, shape, dtype):
+    lam = convert_element_type(spread(lam, shape), np.float32)
+    return _poisson(key, lam, shape=shape, dtype=dtype)
+
+
+@operation(static_argnames=("shape", "dtype"), nested=True)
+def _poisson(key, lam, shape, dtype):
+    is_small = (lam != lam) | (lam < 10)
+    small = select(is_small, lam, full_like(lam, 0.0))
+    large = select(is_small, full_like(lam, 1e5), lam)
+    counts = select(
+        is_small,
+        _poisson_knuth(key, small, shape=shape, dtype=dtype),
+        _poisson_rejection(_again(key), large, shape=shape, dtype=dtype),
+    )
+    return select(lam == 0, full_like(counts, 0), counts)
+
+
+def _goes_on(undecided, step, dtype, most):
+    return _any(undecided) & (convert_element_type(step, dtype) < dtype.type(most))
+
+
+@operation(static_argnames=("shape", "dtype"), nested=True)
+def _poisson_knuth(key, lam, shape, dtype):
+    most = int(iinfo(dtype).max)
+
+    def go_on(state):
+        return _goes_on(state[3] > -lam, state[0], dtype, most)
+
+    def multiply(state):
+        step, count, key, log_product = state
+        key, subkey = parts(key)
+        count = select(log_product > -lam, count + 1, count)
+        u = _uniform(subkey, shape, np.dtype(np.float32), 0.0, 1.0)
+        return step + 1, count, key, log_product + log(u)
+
+    start = (0, full_like(lam, 0, dtype, shape), key, full_like(lam, 0, np.float32, shape))
+    return while_loop(go_on, multiply, start)[1] - 1
+
+
+@operation(static_argnames=("shape", "dtype"), nested=True)
+def _poisson_rejection(key, lam, shape, dtype):
+    most = int(iinfo(dtype).max)
+    log_lam = log(lam)
+    b = 0.931 + 2.53 * sqrt(lam)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    at_once = 0.9277 - 3.6224 / (b - 2)
+
+    def go_on(state):
+        return _goes_on(~state[2], state[0], dtype, most)
+
+    def propose(state):
+        step, count, accepted, key = state
+        key, u_key, v_key = parts(key, 3)
+        u = _uniform(u_key, shape, typeof(lam).dtype, 0.0, 1.0) - 0.5
+        v = _uniform(v_key, shape, typeof(lam).dtype, 0.0, 1.0)
+        near = 0.5 - abs(u)
+        k = floor((2 * a / near + b) * u + lam + 0.43)
+        height = log(v * inverse_alpha / (a / (near * near) + b))
+        bound = -lam + k * log_lam - lgamma(k + 1)
+        surely = (near >= 0.07) & (v <= at_once)
+        never = (k < 0) | ((near < 0.013) & (v > near))
+        accept = surely | (~never & (height <= bound))
+        return step + 1, select(accept, k, count), accepted | accept, key
+
+    start = (0, full_like(lam, -1.0), full_like(lam, False, np.bool_), key)
+    return convert_element_type(while_loop(go_on, propose, start)[1], dtype)
+
+
+# ---- binomial ------------------------------------------------------------------------------------
+
+
+@boundary
+def binomial(key, n, p, shape=None, dtype=None):
+    """Numbers of successes among n trials.
+
+    Where few are expected by counting trials up to each; else by the rejection of Hoermann, "The
+    generation of binomial random variates" (1993).
+
+    Args:
+      key: a random key.
+      n: the number of trials, which broadcasts to the shape.
+      p: the probability of success, which broadcasts likewise. Where the parameters are none of a
+        distribution the result is NaN.
+      shape: of the result; by default that of `n` and `p` together.
+      dtype: of floats; by default float32, with x64 float64.
+
+    Raises:
+      ValueError: if the dtype is another, the parameters do not fit the shape, or there are several
+        keys.
+      TypeError: if `key` is no key.
+    """
+    key = checked_key("binomial", key)
+    dtype = floating("binomial", dtype)
+    return _binomial(key, n, p, checked_shape("binomial", shape, n, p), dtype)
+
+
+@operation(static_argnames=("shape", "dtype"))
+def _binomial(key, n, p, shape, dtype):
+    n, p = promote_dtypes_inexact(n, p)
+    n, p = spread(n, shape), spread(p, shape)
+    # The rarer outcome is counted.
+    is_rare = p < 0.5
+    q = select(is_rare, p, 1.0 - p)
+    bad_n = (n != n) | (n < 0.0)
+    endless = logic.isinf(n)
+    bad_q = (q != q) | (q < 0.0)
+    q = select(bad_q, full_like(q, 0.01), q)
+    few = bad_n | (n * q <= 10.0)
+    whole = floor(n)
+    counts = select(
+        few,
+        _by_counting(key, select(few, whole, full_like(n, 0.0)), q, shape, dtype),
+        _by_rejection(
+            _again(key),
+            select(few, full_like(n, 1e4), whole),
+            select(few, full_like(q, 0.5), q),
+            shape,
+            dtype,
+        ),
+    )
+    invalid = bad_q | bad_n
+    counts = select(invalid, full_like(counts, np.nan), counts)
+    counts = select(endless & ~invalid, full_like(counts, np.inf), counts)
+    is_counted = is_rare | bad_n | (q != q) | endless | (p != p)
+    return select(is_counted, counts, convert_element_type(whole, dtype) - counts)
+
+
+def _by_counting(key, n, p, shape, dtype):
+    """Trials up to each success are geometric: how many successes until there are more than n."""
+    most = float(finfo(dtype).max)
+    log_failure = log1p(neg(p))
+
+    def go_on(state):
+        return _goes_on(state[2] <= n, state[0], dtype, most)
+
+    def to_next(state):
+        step, count, trials, key = state
+        subkey, key = parts(key)
+        count = select(trials <= n, count + 1, count)
+        u = _uniform(subkey, shape, typeof(p).dtype, 0.0, 1.0)
+        return step + 1, count, trials + ceil(log(u) / log_failure), key
+
+    start = (0, full_like(p, 0.0), full_like(p, 0.0), key)
+    return convert_element_type(while_loop(go_on, to_next, start)[1] - 1, dtype)
+
+
+def _by_rejection(key, n, p, shape, dtype):
+    most = float(finfo(dtype).max)
+    deviation = sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    c = n * p + 0.5
+    at_once = 0.92 - 4.2 / b
+    odds = p / (1 - p)
+    alpha = (2.83 + 5.1 / b) * deviation
+    mode = floor((n + 1) * p)
+
+    def go_on(state):
+        return _goes_on(~state[2], state[0], dtype, most)
+
+    def propose(state):
+        step, count, accepted, key = state
+        key, u_key, v_key = parts(key, 3)
+        u = _uniform(u_key, shape, typeof(p).dtype, 0.0, 1.0)
+        v = _uniform(v_key, shape, typeof(p).dtype, 0.0, 1.0)
+        u = u - 0.5
+        near = 0.5 - abs(u)
+        surely = (near >= 0.07) & (v <= at_once)
+        k = floor((2 * a / near + b) * u + c)
+        never = (k < 0) | (k > n)
+        height = log(v * alpha / (a / (near * near) + b))
+        bound = (
+            (mode + 0.5) * log((mode + 1) / (odds * (n - mode + 1)))
+            + (n + 1) * log((n - mode + 1) / (n - k + 1))
+            + (k + 0.5) * log(odds * (n - k + 1) / (k + 1))
+            + _log_factorial_tail(mode)
+            + _log_factorial_tail(n - mode)
+            - _log_factorial_tail(k)
+            - _log_factorial_tail(n - k)
+        )
+        accept = surely | (~never & (height <= bound))
+        return step + 1, select(accept, k, count), accepted | accept, key
+
+    start = (0, full_like(p, -1.0), full_like(p, False, np.bool_), key)
+    return convert_element_type(while_loop(go_on, propose, start)[1], dtype)
+
+
+# What Stirling's formula leaves out of the logarithms of the factorials of 0 to 9.
+_TAILS = [
+    math.lgamma(k + 1)
+    - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
+    for k in range(10)
+]
+
+
+def _log_factorial_tail(k):
+    """log(k!) less Stirling's formula for it: from a table, or by its asymptotic series."""
+    table = full((10,), 0, typeof(k).dtype) + np.array(_TAILS, typeof(k).dtype)
+    limited = clamp(np.array(0, typeof(k).dtype)[()], k, np.array(9, typeof(k).dtype)[()])
+    square = (limited + 1) * (limited + 1)
+    series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (limited + 1)
+    place = convert_element_type(floor(limited), np.int32)
+    return select(k <= 9, table.at[place].get(mode="promise_in_bounds"), series)
+
+
+# ---- multinomial ---------------------------------------------------------------------------------
+
+
+@boundary
+def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
+    """Numbers of outcomes of each kind among n trials.
+
+    Args:
+      key: a random key.
+      n: the number of trials, which broadcasts to the shape without its last axis.
+      p: the weights of the kinds of outcomes along the last axis, which broadcasts to the shape.
+      shape: of the result, with the axis of the kinds last; by default that of `p`.
+      dtype: of the result; by default float32, with x64 float64.
+      unroll: as of `lax.scan`, over the kinds.
+
+    Raises:
+      TypeError: if `n` or `p` is no array, or `key` is no key.
+      ValueError: if they do not fit the shape, or there are several keys.
+    """
+    key = checked_key("multinomial", key)
+    for place, x in enumerate((n, p)):
+        if not is_value(x):
+            raise TypeError(
+                "multinomial requires ndarray or scalar arguments, got "
+                f"{type(x)} at position {place}."
+            )
+    dtype = check_user_dtype_supported(float if dtype is None else dtype, "multinomial")
+    shape = typeof(p).shape if shape is None else canonical_shape(shape)
+    if not shape:
+        raise ValueError("multinomial: p needs an axis, along which the outcomes are")
+    return _multinomial(key, n, p, shape, dtype, unroll)
+
+
+@operation(static_argnames=("shape", "dtype", "unroll"))
+def _multinomial(key, n, p, shape, dtype, unroll):
+    n, p = promote_dtypes_inexact(n, p)
+    n = spread(n, shape[:-1])
+    weights = moveaxis(spread(p, shape), -1, 0)
+    # Of the trials that are left, as many have this outcome as its share of what is left.
+    left = cumsum(weights, axis=0, reverse=True)
+    shares = weights / selecting.where(left == 0, 1, left)
+
+    def draw(left, share_and_key):
+        share, key = share_and_key
+        count = binomial(key, left, clip(share, 0, 1), dtype=typeof(left).dtype)
+        return left - count, count
+
+    keys = random_split(key, (shape[-1],))
+    _, counts = scan(draw, n, (shares, keys), unroll=unroll)
+    return convert_element_type(moveaxis(counts, 0, -1), dtype)

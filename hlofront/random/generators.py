@@ -1,0 +1,64 @@
+"""Generators of the user's own."""
+
+from hlofront.base.boundary import boundary
+from hlofront.primitives.keys import Generator
+from hlofront.random.keys import PRNGSpec, generator_of, seed_array
+from hlofront.random.keys import random_seed as _random_seed
+
+
+@boundary
+def define_prng_impl(
+    *, key_shape, seed, split, random_bits, fold_in, name="<unnamed>", tag="?"
+):
+    """Define a generator of random bits, for the argument `impl` of `jax.random.key`.
+
+    Each function takes one key, an array of uint32 of shape `key_shape`, and is batched where there
+    are several.
+
+    Args:
+      key_shape: the shape of a key.
+      seed: (an integer scalar) -> a key.
+      split: (key, shape) -> an array of keys, of shape (*shape, *key_shape).
+      random_bits: (key, width, shape) -> an array of unsigned integers of this many bits.
+      fold_in: (key, a scalar of uint32) -> a key.
+      name: of the generator, for messages.
+      tag: what stands in the name of the dtype of its keys: key<tag>.
+
+    Returns:
+      Something hashable that stands for the generator.
+    """
+    return PRNGSpec(Generator(key_shape, seed, split, random_bits, fold_in, name, tag))
+
+
+@boundary
+def seed_with_impl(impl, seed):
+    """Keys of a generator from integers.
+
+    Args:
+      impl: the generator: one of this module, what `define_prng_impl` gives, or a name.
+      seed: an integer, or an array of integers.
+
+    Returns:
+      An array of keys of the shape of `seed`.
+
+    Raises:
+      TypeError: if the seed is no integer.
+    """
+    return random_seed(seed, impl)
+
+
+@boundary
+def random_seed(seeds, impl):
+    """Keys of a generator from integers.
+
+    Args:
+      seeds: an integer, or an array of integers.
+      impl: the generator: one of this module, what `define_prng_impl` gives, or a name.
+
+    Returns:
+      An array of keys of the shape of `seeds`.
+
+    Raises:
+      TypeError: if the seeds are no integers.
+    """
+    return _random_seed(seed_array(seeds), generator_of(impl))

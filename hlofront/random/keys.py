@@ -1,0 +1,426 @@
+"""Making, splitting and reading random keys."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import source
+from hlofront.base.boundary import boundary
+from hlofront.base.config import default_prng_impl, enable_custom_prng, legacy_prng_key
+from hlofront.base.dtypes import issubdtype
+from hlofront.bridge import state
+from hlofront.bridge.client import ArrayImpl
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import canonical_shape
+from hlofront.core.trace import Tracer
+from hlofront.numpy import creation
+from hlofront.primitives import keys as primitives
+from hlofront.primitives.converting import convert_element_type
+from hlofront.primitives.keys import Generator, KeyDType, check_key_data, key_dtype_of
+from hlofront.random import rbg, threefry
+from hlofront.runtime.key_array import KeyArray
+from hlofront.runtime.operation import operation
+
+_x64 = state.enable_x64
+
+for _generator in (threefry.threefry, rbg.rbg, rbg.unsafe_rbg):
+    primitives.register(_generator)
+
+
+class PRNGSpec:
+    """Names a generator of random keys: what `key_impl` gives for those without a name of jax's."""
+
+    __slots__ = ("_impl",)
+
+    def __init__(self, impl: Generator):
+        self._impl = impl
+
+    def __repr__(self) -> str:
+        return f"PRNGSpec({self._impl.name!r})"
+
+    def __str__(self) -> str:
+        return str(self._impl)
+
+    def __hash__(self) -> int:
+        return hash(self._impl)
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is PRNGSpec and self._impl == other._impl
+
+
+def default_generator() -> Generator:
+    """The generator that the option jax_default_prng_impl names."""
+    return primitives.generator_named(default_prng_impl.value)
+
+
+def generator_of(impl: Any) -> Generator:
+    """The generator that `impl` stands for.
+
+    Raises:
+      ValueError: if there is none of this name.
+      TypeError: if it is no name, dtype of keys, PRNGSpec or generator.
+    """
+    if impl is None:
+        return default_generator()
+    if isinstance(impl, str):
+        return primitives.generator_named(impl)
+    if isinstance(impl, PRNGSpec):
+        return impl._impl
+    if isinstance(impl, KeyDType):
+        return impl.generator
+    if isinstance(impl, Generator):
+        return impl
+    raise TypeError(
+        f"unrecognized type {type(impl)} for specifying PRNG implementation. Wanted a name such as "
+        "'threefry2x32', what key_impl gives, or the dtype of keys."
+    )
+
+
+# ---- keys of one kind and the other --------------------------------------------------------------
+
+_LEGACY = (
+    "Legacy uint32 key array passed as key to jax.random function. Please create keys using "
+    "jax.random.key(). If use of a raw key array was intended, set jax_legacy_prng_key='allow'."
+)
+
+
+def is_typed(x: Any) -> bool:
+    """Whether x is an array of keys, rather than of the integers that they are stored as."""
+    return type(x) is KeyArray or type(getattr(x, "dtype", None)) is KeyDType
+
+
+def typed_key(x: Any) -> tuple[Any, bool]:
+    """x as an array of keys; and whether it was one of integers, as PRNGKey makes.
+
+    Raises:
+      TypeError: if it is neither.
+      ValueError: if it is one of integers, and jax_legacy_prng_key="error".
+    """
+    if is_typed(x):
+        return x, False
+    if not hasattr(x, "dtype") and not isinstance(x, int | float | complex | str):
+        raise TypeError(f"unexpected PRNG key type {type(x)}")
+    mode = legacy_prng_key.value
+    if mode == "error":
+        raise ValueError(_LEGACY)
+    if mode == "warn":
+        warnings.warn(_LEGACY, UserWarning, stacklevel=source.frames_to_user())
+    if enable_custom_prng.value:
+        warnings.warn(
+            "Raw arrays as random keys to jax.random functions are deprecated. Assuming valid "
+            f"{default_prng_impl.value} key for now.",
+            FutureWarning,
+            stacklevel=source.frames_to_user(),
+        )
+    return wrap(x, default_generator()), True
+
+
+def wrap(data: Any, generator: Generator) -> Any:
+    """The keys that are stored as these integers. TypeError if they cannot be."""
+    check_key_data(data, generator)
+    if type(data) is ArrayImpl:
+        rank = data.ndim - len(generator.key_shape)
+        return KeyArray(ShapedArray(data.shape[:rank], key_dtype_of(generator)), data)
+    return primitives.random_wrap(data, generator)
+
+
+def unwrap(keys: Any) -> Any:
+    """The integers that keys are stored as."""
+    return keys._base_array if type(keys) is KeyArray else primitives.random_unwrap(keys)
+
+
+def single_key(name: str, key: Any) -> tuple[Any, bool]:
+    """What a function of this name takes as its key, as `typed_key` gives it.
+
+    Raises:
+      ValueError: if there are several keys.
+    """
+    if type(key) is KeyArray and not key.aval.shape:
+        return key, False
+    typed, wrapped = typed_key(key)
+    if typed.shape:
+        shape = key.shape
+        raise ValueError(
+            f"{name} accepts a single key, but was given a key array of shape {shape} != (). Use "
+            "jax.vmap for batching."
+        )
+    return typed, wrapped
+
+
+def of_both_kinds(typed: Any, wrapped: bool) -> Any:
+    """Keys of the kind that the user has."""
+    return unwrap(typed) if wrapped and not enable_custom_prng.value else typed
+
+
+# ---- making --------------------------------------------------------------------------------------
+
+
+def _seeded(name: str, seed: Any, generator: Generator) -> Any:
+    if is_typed(seed):
+        raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
+    seed = seed_array(seed)
+    shape = typeof(seed).shape
+    if shape:
+        raise TypeError(
+            f"{name} accepts a scalar seed, but was given an array of shape {shape} != (). Use "
+            "jax.vmap for batching"
+        )
+    return random_seed(seed, generator)
+
+
+def seed_array(seed: Any) -> Any:
+    """A seed as an array of integers; Python's of any size up to 64 bits."""
+    if type(seed) is int:
+        # It wraps around where arrays have 32 bits. OverflowError where 64 do not hold it.
+        return _python_seed(seed)
+    if isinstance(seed, ArrayImpl | Tracer | np.bool_ | bool):
+        return seed
+    return creation.asarray(seed)
+
+
+def _python_seed(seed: int) -> Any:
+    wide = np.int64(seed)
+    return wide if _x64.value else wide.astype(np.int32)
+
+
+def random_seed(seeds: Any, generator: Generator) -> Any:
+    """Keys of integers, an array of the shape of theirs.
+
+    Raises:
+      TypeError: if they are no integers.
+    """
+    aval = typeof(seeds)
+    if not issubdtype(aval.dtype, np.integer) and aval.dtype != np.bool_:
+        raise TypeError(f"PRNG key seed must be an integer; got {aval.str_short()}")
+    if isinstance(seeds, Tracer):
+        return primitives.random_seed(seeds, generator)
+    return _random_seed(seeds, generator)
+
+
+@operation(static_argnames=("generator",))
+def _random_seed(seeds, generator):
+    return primitives.random_seed(seeds, generator)
+
+
+def _impl_or_dtype(name: str, impl: Any, dtype: Any) -> Generator:
+    if dtype is None:
+        return generator_of(impl)
+    if impl is not None:
+        raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to {name}")
+    if not isinstance(dtype, KeyDType):
+        raise TypeError(
+            f"unrecognized type {type(dtype)} for specifying PRNG implementation: dtype is that of "
+            "keys"
+        )
+    return dtype.generator
+
+
+@boundary
+def key(seed, *, impl=None, dtype=None):
+    """A random key from a seed, as a scalar array of keys.
+
+    Args:
+      seed: an integer, or a scalar array of integers.
+      impl: the generator: its name, what `key_impl` gives, or the dtype of its keys. By default
+        the one that the option jax_default_prng_impl names, which is "threefry2x32".
+      dtype: the dtype of the key, instead of `impl`.
+
+    Returns:
+      An array of shape () and dtype key<fry>, or that of another generator.
+
+    Raises:
+      TypeError: if the seed is no integer, or no scalar.
+      OverflowError: if it does not fit in 64 bits.
+      ValueError: if there is no such generator, or both `impl` and `dtype` are given.
+    """
+    return _seeded("key", seed, _impl_or_dtype("jax.random.key", impl, dtype))
+
+
+@boundary
+def PRNGKey(seed, *, impl=None):
+    """A random key from a seed, as the array of integers that it is stored as.
+
+    Args:
+      seed: an integer, or a scalar array of integers.
+      impl: as of `key`.
+
+    Returns:
+      An array of uint32, of shape (2,) for threefry2x32 and (4,) for rbg; with the option
+      jax_enable_custom_prng, what `key` returns.
+
+    Raises:
+      TypeError: if the seed is no integer, or no scalar.
+      OverflowError: if it does not fit in 64 bits.
+      ValueError: if there is no such generator.
+    """
+    return of_both_kinds(_seeded("PRNGKey", seed, generator_of(impl)), True)
+
+
+@boundary
+def key_dtype(impl_spec=None):
+    """The dtype of the keys of a generator, by default of the one in use.
+
+    Args:
+      impl_spec: as `impl` of `key`.
+
+    Raises:
+      TypeError, ValueError: as `key`.
+    """
+    return key_dtype_of(generator_of(impl_spec))
+
+
+@boundary
+def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
+    """The keys that are stored as these integers: the inverse of `key_data`.
+
+    Args:
+      key_bits_array: an array of uint32 whose last axes are those of a key.
+      impl: as of `key`.
+      dtype: likewise.
+
+    Returns:
+      An array of keys, without the last axes.
+
+    Raises:
+      TypeError: if the array is not of uint32, or has not these axes.
+      ValueError: as `key`.
+    """
+    generator = _impl_or_dtype("jax.random.wrap_key_data", impl, dtype)
+    return wrap(key_bits_array, generator)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+@boundary
+def key_data(keys):
+    """The integers that keys are stored as.
+
+    Args:
+      keys: an array of keys, or of such integers.
+
+    Returns:
+      An array of uint32 with the axes of a key after those of the keys.
+
+    Raises:
+      TypeError: if `keys` is neither.
+    """
+    return unwrap(typed_key(keys)[0])
+
+
+@boundary
+def key_impl(keys):
+    """The generator of keys: its name, or a PRNGSpec where it was made by define_prng_impl.
+
+    Args:
+      keys: an array of keys, or of the integers that they are stored as.
+
+    Raises:
+      TypeError: if `keys` is neither.
+    """
+    generator = typed_key(keys)[0].dtype.generator
+    if primitives.REGISTERED.get(generator.name) is generator:
+        return generator.name
+    return PRNGSpec(generator)
+
+
+@boundary
+def clone(key):
+    """The same key, which jax_debug_key_reuse allows to be used once more.
+
+    Args:
+      key: an array of keys, or of the integers that they are stored as. Anything else is returned
+        as it is.
+
+    Returns:
+      An array like `key`.
+    """
+    if is_typed(key):
+        return primitives.random_clone(key)
+    return creation.asarray(key)
+
+
+# ---- new keys from a key -------------------------------------------------------------------------
+
+
+@boundary
+def split(key, num=2):
+    """New keys from a key, which is not to be used otherwise then.
+
+    Args:
+      key: a key.
+      num: how many, or the shape of the array of keys.
+
+    Returns:
+      An array of keys of shape (num,) or `num`; of integers, with the axes of a key last, if `key`
+      is one of integers.
+
+    Raises:
+      ValueError: if there are several keys.
+      TypeError: if `key` is no key, or `num` neither a number nor a shape.
+    """
+    typed, wrapped = single_key("split", key)
+    shape = canonical_shape(num if isinstance(num, tuple) else (num,))
+    if any(size < 0 for size in shape):
+        raise ValueError(f"split: the number of keys must not be negative, got {num}")
+    if isinstance(typed, Tracer):
+        return of_both_kinds(primitives.random_split(typed, shape), wrapped)
+    return of_both_kinds(_split(typed, shape), wrapped)
+
+
+@operation(static_argnames=("shape",))
+def _split(key, shape):
+    return primitives.random_split(key, shape)
+
+
+@boundary
+def fold_in(key, data):
+    """The key that depends on a key and on an integer.
+
+    Args:
+      key: a key.
+      data: an integer from 0 to 2**32 - 1, or a scalar array, of which the lowest 32 bits count.
+
+    Returns:
+      A key of the kind of `key`.
+
+    Raises:
+      ValueError: if there are several keys.
+      TypeError: if `key` is no key, or `data` is no scalar.
+      OverflowError: if it is an integer that 32 bits do not hold.
+    """
+    typed, wrapped = single_key("fold_in", key)
+    shape = typeof(data).shape
+    if shape:
+        raise TypeError(
+            f"fold_in accepts a scalar, but was given an array of shape {shape} != (). Use "
+            "jax.vmap for batching."
+        )
+    data = _folded(data)
+    if isinstance(typed, Tracer) or isinstance(data, Tracer):
+        return of_both_kinds(primitives.random_fold_in(typed, data), wrapped)
+    return of_both_kinds(_fold_in(typed, data), wrapped)
+
+
+def _folded(data: Any) -> Any:
+    if type(data) is int:
+        if not 0 <= data <= 0xFFFF_FFFF:
+            raise OverflowError(
+                f"Python integer {data} out of bounds for uint32: fold_in takes 0 to 2**32 - 1"
+            )
+        return np.uint32(data)
+    if isinstance(data, bool | float):
+        return np.uint32(data)
+    if isinstance(data, np.generic | np.ndarray):
+        return data.astype(np.uint32)
+    if typeof(data).dtype == np.uint32:
+        return data
+    return convert_element_type(data, np.uint32)
+
+
+@operation
+def _fold_in(key, data):
+    return primitives.random_fold_in(key, data)
+
+

@@ -1,0 +1,179 @@
+"""Permutations, and choices among given elements."""
+
+import math
+import operator
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import default_dtype, issubdtype
+from hlofront.core.aval import is_value, typeof
+from hlofront.numpy import creation, cumulative, ranges
+from hlofront.numpy.taking import take
+from hlofront.numpy.sorting import searchsorted
+from hlofront.primitives.elementwise import add, log, mul, sub
+from hlofront.primitives.keys import is_key, random_bits
+from hlofront.primitives.shaping import reshape, squeeze
+from hlofront.primitives.slicing import slice_in_dim
+from hlofront.primitives.sorting import sort_key_val, top_k
+from hlofront.random.arguments import checked_key, parts
+from hlofront.random.continuous import _gumbel, _uniform, canonical, checked_mode
+from hlofront.random.discrete import randint
+from hlofront.runtime.operation import operation
+
+
+def _checked_array(name, x):
+    if not is_value(x) and not hasattr(x, "__jax_array__"):
+        raise TypeError(
+            f"{name} requires ndarray or scalar arguments, got {type(x)} at position 0."
+        )
+    return x if is_value(x) else creation.asarray(x)
+
+
+def _checked_axis(name, axis, rank):
+    if not -rank <= axis < rank:
+        raise ValueError(f"{name}: axis {axis} is out of bounds for array of dimension {rank}")
+    return axis % rank
+
+
+# ---- permutations --------------------------------------------------------------------------------
+
+
+@boundary
+def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
+    """The elements along an axis in random order.
+
+    Args:
+      key: a random key.
+      x: an array; or an integer, for the integers from 0 to below it.
+      axis: along which elements are exchanged.
+      independent: whether each row along the axis gets an order of its own.
+      out_sharding: None.
+
+    Returns:
+      An array like `x`.
+
+    Raises:
+      TypeError: if `x` is a scalar and no integer, or no array, or `key` is no key.
+      ValueError: if there is no such axis, or there are several keys.
+    """
+    key = checked_key("permutation", key, out_sharding)
+    x = _checked_array("permutation", x)
+    aval = typeof(x)
+    axis = _checked_axis("permutation", axis, aval.ndim or 1)
+    if not aval.ndim:
+        if not issubdtype(aval.dtype, np.integer):
+            raise TypeError("x must be an integer or at least 1-dimensional")
+        return _shuffle(key, ranges.arange(operator.index(x)), 0)
+    # Keys cannot be sorted along.
+    if (independent or aval.ndim == 1) and not is_key(aval):
+        return _shuffle(key, x, axis)
+    if independent:
+        raise TypeError("permutation: random keys cannot be exchanged independently")
+    order = _shuffle(key, ranges.arange(aval.shape[axis]), 0)
+    return take(x, order, axis, unique_indices=True)
+
+
+# With sort keys of 32 bits this many rounds make ties so rare that orders are uniform.
+_EXPONENT = 3
+
+
+@operation(static_argnames=("axis",), nested=True)
+def _shuffle(key, x, axis):
+    size = max(1, typeof(x).size)
+    rounds = int(np.ceil(_EXPONENT * np.log(size) / np.log(np.iinfo(np.uint32).max)))
+    for _ in range(rounds):
+        key, subkey = parts(key)
+        _, x = sort_key_val(random_bits(subkey, 32, typeof(x).shape), x, axis)
+    return x
+
+
+# ---- choices -------------------------------------------------------------------------------------
+
+
+@boundary
+def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
+    """Random elements of an array along an axis.
+
+    Args:
+      key: a random key.
+      a: an array; or an integer, for the integers from 0 to below it.
+      shape: of the sample: its axes stand in the place of `axis`.
+      replace: whether an element may come up again.
+      p: the probabilities of the elements, an array of one axis; by default all the same.
+      axis: along which elements are chosen.
+      mode: "low" or "high"; see `gumbel`, which is used with `p` and without replacement.
+
+    Raises:
+      TypeError: if `a` or `p` is no array, or `key` is no key.
+      ValueError: if there are no elements to choose from, too few of them without replacement, or
+        another number of probabilities, or there are several keys.
+    """
+    key = checked_key("choice", key)
+    a = _checked_array("choice", a)
+    shape = canonical(shape, "choice")
+    aval = typeof(a)
+    if aval.ndim:
+        axis = _checked_axis("choice", axis, aval.ndim)
+        population = aval.shape[axis]
+    else:
+        population = int(a)
+        a = None
+    count = math.prod(shape)
+    if population < 1 and count:
+        raise ValueError("a must be greater than 0 unless no samples are taken")
+    if not replace and count > population:
+        raise ValueError(
+            f"Cannot take a larger sample (size {count}) than population (size {population}) when "
+            "'replace=False'"
+        )
+    if p is not None:
+        p = _checked_array("choice", p)
+        if typeof(p).shape != (population,):
+            raise ValueError(
+                "p must be None or a 1D vector with the same size as a.shape[axis]. p has shape "
+                f"{typeof(p).shape} and a.shape[axis] is {population}."
+            )
+    if p is None and not replace:
+        found = permutation(key, population if a is None else a, axis)
+        found = _first(found, count, 0 if a is None else axis)
+        return _shaped(found, aval, shape, axis, a is None)
+    if p is None:
+        places = randint(key, shape, 0, population)
+    elif replace:
+        places = _weighted(key, p, shape)
+    else:
+        places = _weighted_once(key, p, count, checked_mode(mode))
+    if a is None:
+        return _shaped(places, aval, shape, axis, True)
+    found = take(a, places, axis)
+    return _shaped(found, aval, shape, axis, False)
+
+
+def _first(x, count, axis):
+    return x if typeof(x).shape[axis] == count else slice_in_dim(x, 0, count, axis=axis)
+
+
+def _shaped(found, aval, shape, axis, of_integer):
+    if not of_integer:
+        shape = (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :])
+    return found if typeof(found).shape == shape else reshape(found, shape)
+
+
+@operation(static_argnames=("shape",))
+def _weighted(key, p, shape):
+    total = cumulative.cumsum(p)
+    last = squeeze(slice_in_dim(total, typeof(total).size - 1, typeof(total).size), (0,))
+    dtype = typeof(total).dtype
+    heights = mul(last, sub(dtype.type(1), _uniform(key, shape, dtype, 0.0, 1.0)))
+    return searchsorted(total, heights).astype(default_dtype("i"))
+
+
+@operation(static_argnames=("count", "mode"))
+def _weighted_once(key, p, count, mode):
+    aval = typeof(p)
+    noise = _gumbel(key, aval.shape, aval.dtype, mode)
+    _, places = top_k(add(noise, log(p)), count)
+    return places.astype(default_dtype("i"))
+
+

@@ -1,0 +1,176 @@
+"""Threefry: the generator that gives the same bits on every device.
+
+Threefry-2x32 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011), encrypts pairs
+of 32-bit words with a key of two such words. Random bits are what becomes of counters.
+
+With the option jax_threefry_partitionable (the default) each element is the encryption of its own
+position, so that devices can make their parts of an array independently. Without, positions are
+split in two halves that are encrypted together: the bits of jax before 0.5.
+"""
+
+import math
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.base.config import threefry_partitionable
+from hlofront.core.aval import typeof
+from hlofront.primitives.converting import convert_element_type
+from hlofront.primitives.creating import broadcasted_iota, full, iota
+from hlofront.primitives.elementwise import (
+    add,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    mul,
+    shift_left,
+    shift_right_logical,
+)
+from hlofront.primitives.keys import Generator
+from hlofront.primitives.random_bits import threefry2x32
+from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
+from hlofront.primitives.slicing import concatenate, slice_in_dim, stack
+from hlofront.runtime.operation import operation
+
+_uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
+_MOST_COUNTED = 2**32 - 1
+
+
+def words_of(key):
+    """The two words of a key, as scalars."""
+    return [squeeze(slice_in_dim(key, i, i + 1), (0,)) for i in range(2)]
+
+
+def seed(value):
+    """The key of an integer: its upper 32 bits, and its lower ones."""
+    dtype = typeof(value).dtype
+    if dtype.itemsize == 8:
+        upper = shift_right_logical(value, dtype.type(32))
+        upper = convert_element_type(upper, _uint32)
+        lower = convert_element_type(bitwise_and(value, dtype.type(0xFFFF_FFFF)), _uint32)
+    else:
+        upper = full((), 0, _uint32)
+        lower = convert_element_type(value, _uint32)
+    return stack([upper, lower])
+
+
+def positions(shape):
+    """The position of each element of an array of this shape: its upper 32 bits, its lower ones."""
+    size = math.prod(shape)
+    if size <= _MOST_COUNTED:
+        lower = full(shape, 0, _uint32)
+        stride = 1
+        for axis in reversed(range(len(shape))):
+            along = broadcasted_iota(_uint32, shape, axis)
+            lower = add(lower, along if stride == 1 else mul(along, np.uint32(stride)))
+            stride *= shape[axis]
+        return full(shape, 0, _uint32), lower
+    # Columns of 2**16 and less keep every product within 32 bits.
+    count = iota(_uint32, shape[-1])
+    raise ValueError(
+        f"random bits of shape {shape} are {size:,} elements: at most {_MOST_COUNTED:,} of them "
+        f"have positions of 32 bits, {count}"
+    )
+
+
+def split(key, shape):
+    """Keys of this shape, from one key."""
+    if threefry_partitionable.value:
+        bits = threefry2x32(words_of(key), positions(shape))
+        return stack(bits, axis=len(shape))
+    count = math.prod(shape)
+    return reshape(encrypt(key, iota(_uint32, 2 * count)), (*shape, 2))
+
+
+def fold_in(key, data):
+    """The key that depends on a key and on 32 bits more."""
+    return encrypt(key, seed(data))
+
+
+def encrypt(key, counts):
+    """The encryption of an array: of the first half of its elements paired with the second."""
+    aval = typeof(counts)
+    flat = reshape(counts, (aval.size,))
+    if aval.size % 2:
+        flat = concatenate([flat, full((1,), 0, _uint32)], 0)
+    half = (aval.size + 1) // 2
+    pairs = slice_in_dim(flat, 0, half), slice_in_dim(flat, half, 2 * half)
+    bits = concatenate(threefry2x32(words_of(key), pairs), 0)
+    return reshape(slice_in_dim(bits, 0, aval.size), aval.shape)
+
+
+def random_bits(key, bit_width, shape):
+    """Unsigned integers of this width and shape."""
+    if threefry_partitionable.value:
+        return _bits_of_positions(key, bit_width, shape)
+    return _bits_of_halves(key, bit_width, shape)
+
+
+def _bits_of_positions(key, bit_width, shape):
+    upper, lower = threefry2x32(words_of(key), positions(shape))
+    if bit_width == 64:
+        return _joined(upper, lower)
+    mixed = bitwise_xor(upper, lower)
+    return convert_element_type(mixed, np.dtype(f"uint{bit_width}"))
+
+
+def _joined(upper, lower):
+    upper = convert_element_type(upper, _uint64)
+    lower = convert_element_type(lower, _uint64)
+    return bitwise_or(shift_left(upper, np.uint64(32)), lower)
+
+
+def _bits_of_halves(key, bit_width, shape):
+    size = math.prod(shape)
+    words = -(-bit_width * size // 32)
+    if words > _MOST_COUNTED:
+        raise ValueError(
+            f"random bits of shape {shape} are {words:,} words, and without "
+            f"jax_threefry_partitionable there are at most {_MOST_COUNTED:,} from one key"
+        )
+    bits = encrypt(key, iota(_uint32, words))
+    if bit_width == 64:
+        bits = _joined(slice_in_dim(bits, 0, size), slice_in_dim(bits, size, 2 * size))
+    elif bit_width < 32:
+        # Each word is several elements, its lowest bits first.
+        parts = 32 // bit_width
+        shifts = mul(broadcasted_iota(_uint32, (words, parts), 1), np.uint32(bit_width))
+        spread = broadcast_in_dim(bits, (words, parts), (0,))
+        bits = convert_element_type(
+            shift_right_logical(spread, shifts), np.dtype(f"uint{bit_width}")
+        )
+        bits = slice_in_dim(reshape(bits, (words * parts,)), 0, size)
+    return reshape(bits, shape)
+
+
+@boundary
+def threefry_2x32(keypair, count):
+    """Encrypt an array of uint32 with a key of two words of uint32, by Threefry-2x32.
+
+    Args:
+      keypair: two scalars of uint32, or an array of two.
+      count: an array of uint32, of any shape. Its elements in order are split in two halves, and
+        what stands at one place in both is encrypted together.
+
+    Returns:
+      An array of uint32 of the shape of `count`.
+
+    Raises:
+      TypeError: if the arrays are not of uint32.
+    """
+    key1, key2 = keypair
+    if not all(typeof(x).dtype == _uint32 for x in (key1, key2, count)):
+        raise TypeError(
+            "threefry_2x32 requires uint32 arguments, got "
+            f"{[str(typeof(x).dtype) for x in (key1, key2, count)]}"
+        )
+    return _threefry_2x32(key1, key2, count)
+
+
+def _threefry_2x32(key1, key2, count):
+    return encrypt(stack([key1, key2]), count)
+
+
+_threefry_2x32 = operation(_threefry_2x32, nested=True)
+
+threefry = Generator((2,), seed, split, random_bits, fold_in, name="threefry2x32", tag="fry")

@@ -1,0 +1,197 @@
+"""hlofront.scipy.fft: discrete cosine transforms."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.linalg.matrices import inexact
+from hlofront.primitives import elementwise
+from hlofront.primitives.converting import convert
+from hlofront.primitives.fourier import FftType
+from hlofront.primitives.fourier import fft as transform
+from hlofront.primitives.shaping import broadcast_in_dim, rev, transpose
+from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
+from hlofront.runtime.operation import operation
+
+_STATIC = ("type", "n", "axis", "norm")
+
+
+def _check(name: str, type: Any, norm: Any) -> None:
+    if type != 2:
+        raise NotImplementedError("Only DCT type 2 is implemented.")  # the class that JAX raises
+    if norm not in (None, "backward", "ortho"):
+        raise ValueError(f"jax.scipy.fft.{name}: norm={norm!r} is not implemented")
+
+
+def _operand(name: str, x: Any) -> Any:
+    (x,) = inexact(name, x)
+    dtype = typeof(x).dtype
+    # Transforms are there from 32 bits on.
+    return convert(x, np.dtype(np.float32), False) if dtype.itemsize < 4 else x
+
+
+def _resized(x: Any, axis: int, n: Any) -> Any:
+    """x with n elements along an axis: its first ones, or with zeros after them."""
+    aval = typeof(x)
+    own = aval.shape[axis]
+    size = own if n is None else operator.index(n)
+    if size < 1 <= own:
+        raise TypeError(f"n must be positive, got {size}")
+    if size <= own:
+        return slice_in_dim(x, 0, size, axis=axis)
+    rows = [(0, 0, 0)] * aval.ndim
+    rows[axis] = (0, size - own, 0)
+    return pad(x, aval.dtype.type(0), rows)
+
+
+def _in_parts(function: Any, x: Any, *args: Any) -> Any:
+    """A real linear function of complex numbers, of their two parts."""
+    if not np.issubdtype(typeof(x).dtype, np.complexfloating):
+        return function(x, *args)
+    return elementwise.complex(
+        function(elementwise.real(x), *args), function(elementwise.imag(x), *args)
+    )
+
+
+def _along(values: np.ndarray, x: Any, axis: int) -> Any:
+    """Numbers for the elements along an axis of x, in the shape of x."""
+    aval = typeof(x)
+    return broadcast_in_dim(values.astype(aval.dtype), aval.shape, (axis,))
+
+
+def _weights(size: int, ortho: bool) -> np.ndarray:
+    """By what the plain sums of products with cosines are multiplied."""
+    scale = np.full(size, math.sqrt(2 / size) if ortho else 2.0)
+    if ortho:
+        scale[0] = math.sqrt(1 / size)
+    return scale
+
+
+def _cosines(x: Any, axis: int, ortho: bool) -> Any:
+    # Makhoul, "A fast cosine transform in one and two dimensions" (1980): elements at even places,
+    # then those at odd places from the end, are transformed at once.
+    size = typeof(x).shape[axis]
+    even = slice_in_dim(x, 0, size, 2, axis)
+    odd = rev(slice_in_dim(x, 1, size, 2, axis), (axis,)) if size > 1 else None
+    ordered = even if odd is None else concatenate([even, odd], axis)
+    spectrum = _last(ordered, axis, FftType.FFT)
+    turn = np.exp(-0.5j * np.pi * np.arange(size) / size)
+    turned = elementwise.real(elementwise.mul(spectrum, _along(turn, spectrum, axis)))
+    return elementwise.mul(turned, _along(_weights(size, ortho), turned, axis))
+
+
+def _from_cosines(x: Any, axis: int, ortho: bool) -> Any:
+    size = typeof(x).shape[axis]
+    plain = elementwise.mul(x, _along(1 / _weights(size, ortho), x, axis))
+    # Of the element k and the one k places from the end (of none for k = 0) comes the spectrum.
+    mirrored = rev(plain, (axis,))
+    aval = typeof(mirrored)
+    rows = [(0, 0, 0)] * aval.ndim
+    rows[axis] = (1, -1, 0)
+    mirrored = pad(mirrored, aval.dtype.type(0), rows)
+    spectrum = elementwise.complex(plain, elementwise.neg(mirrored))
+    turn = np.exp(0.5j * np.pi * np.arange(size) / size)
+    spectrum = elementwise.mul(spectrum, _along(turn, spectrum, axis))
+    ordered = elementwise.real(_last(spectrum, axis, FftType.IFFT))
+    half = (size + 1) // 2
+    even = slice_in_dim(ordered, 0, half, axis=axis)
+    odd = rev(slice_in_dim(ordered, half, size, axis=axis), (axis,))
+    # Each is spread out, and they are added.
+    zero = aval.dtype.type(0)
+    rows[axis] = (0, size - (2 * half - 1), 1)
+    total = pad(even, zero, rows)
+    if size == 1:
+        return total
+    rows[axis] = (1, size - 2 * (size - half), 1)
+    return elementwise.add(total, pad(odd, zero, rows))
+
+
+def _last(x: Any, axis: int, kind: FftType) -> Any:
+    """The transform along one axis."""
+    from_end = typeof(x).ndim - 1
+    order = [i for i in range(from_end + 1) if i != axis] + [axis]
+    if axis == from_end:
+        return transform(x, kind, typeof(x).shape[-1:])
+    moved = transpose(x, order)
+    moved = transform(moved, kind, typeof(moved).shape[-1:])
+    return transpose(moved, np.argsort(order).tolist())
+
+
+def _one(name: str, function: Any, x: Any, type: Any, n: Any, axis: Any, norm: Any) -> Any:
+    _check(name, type, norm)
+    x = _operand(f"jax.scipy.fft.{name}", x)
+    axis = canonical_axis(axis, typeof(x).ndim)
+    x = _resized(x, axis, n)
+    return _in_parts(function, x, axis, norm == "ortho") if typeof(x).size else x
+
+
+@operation(static_argnames=_STATIC)
+def dct(x, type=2, n=None, axis=-1, norm=None):
+    """The discrete cosine transform of type 2 along an axis.
+
+    Element k is twice the sum of `x[j] cos(pi k (2 j + 1) / (2 n))`.
+
+    Args:
+      x: an array.
+      type: must be 2.
+      n: how many elements are transformed: others are left out, missing ones are zeros.
+      axis: along which axis.
+      norm: None or "backward" for these sums; "ortho" for an orthogonal transform.
+
+    Raises:
+      NotImplementedError: for other types.
+      ValueError: for other norms, or if there is no such axis.
+    """
+    return _one("dct", _cosines, x, type, n, axis, norm)
+
+
+@operation(static_argnames=_STATIC)
+def idct(x, type=2, n=None, axis=-1, norm=None):
+    """The inverse of `dct`."""
+    return _one("idct", _from_cosines, x, type, n, axis, norm)
+
+
+@operation(static_argnames=("name", "type", "s", "axes", "norm"))
+def _along_axes(x, *, name, type, s, axes, norm):
+    _check(name, type, norm)
+    x = _operand(f"jax.scipy.fft.{name}", x)
+    ndim = typeof(x).ndim
+    if axes is None:
+        axes = range(ndim) if s is None else range(ndim - len(s), ndim)
+    places = [canonical_axis(axis, ndim) for axis in axes]
+    if s is not None:
+        # More sizes than axes are those of the first axes.
+        targets = places if len(s) == len(places) else range(len(s))
+        for axis, size in zip(targets, s, strict=True):
+            x = _resized(x, axis, size)
+    function = _cosines if name == "dctn" else _from_cosines
+    for axis in places:
+        if typeof(x).size:
+            x = _in_parts(function, x, axis, norm == "ortho")
+    return x
+
+
+def _hashable(sizes: Any) -> Any:
+    return None if sizes is None else tuple(map(operator.index, sizes))
+
+
+def dctn(x, type=2, s=None, axes=None, norm=None):
+    """The discrete cosine transform of type 2 along several axes, all by default. See `dct`.
+
+    Args:
+      x: an array.
+      type: must be 2.
+      s: how many elements are transformed along each axis.
+      axes: the axes: by default all, or the last ones if `s` is given.
+      norm: see `dct`.
+    """
+    return _along_axes(x, name="dctn", type=type, s=_hashable(s), axes=_hashable(axes), norm=norm)
+
+
+def idctn(x, type=2, s=None, axes=None, norm=None):
+    """The inverse of `dctn`."""
+    return _along_axes(x, name="idctn", type=type, s=_hashable(s), axes=_hashable(axes), norm=norm)

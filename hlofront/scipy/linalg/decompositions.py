@@ -1,0 +1,518 @@
+"""Decompositions of matrices by SciPy's names and conventions."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.higher_order.polar import qdwh
+from hlofront.higher_order.while_loop import fori_loop
+from hlofront.numpy.linalg.matrices import inexact, matrices
+from hlofront.numpy.promotion import operands, promote_dtypes_complex
+from hlofront.primitives import comparing, creating, elementwise, factoring, spectral
+from hlofront.primitives.converting import convert
+from hlofront.primitives.dynamic_slicing import dynamic_slice, dynamic_update_slice
+from hlofront.primitives.matrices import (
+    adjoint,
+    along_columns,
+    along_rows,
+    conjugate,
+    identity,
+    identity_like,
+    lower_triangle,
+    product,
+    real_dtype,
+    real_part,
+    spread,
+    upper_triangle,
+)
+from hlofront.primitives.shaping import reshape
+from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
+from hlofront.runtime.operation import operation
+from hlofront.scipy.linalg.systems import factor
+
+_int32 = np.dtype(np.int32)
+
+
+@operation(static_argnames=("lower",))
+def _cholesky(a, *, lower):
+    a = matrices("jax.scipy.linalg.cholesky", a)
+    found = factor(a, lower)
+    return found if lower else adjoint(found)
+
+
+def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
+    """The triangular factor of Hermitian positive definite matrices: U with `a = U^H U`.
+
+    Args:
+      a: of shape (..., n, n).
+      lower: whether to read the lower triangle, and to return L with `a = L L^H`.
+      overwrite_a: no array is overwritten.
+      check_finite: nothing is checked.
+    """
+    return _cholesky(a, lower=bool(lower))
+
+
+@operation(static_argnames=("full_matrices", "compute_uv", "by_qr"))
+def _svd(a, *, full_matrices, compute_uv, by_qr):
+    (a,) = inexact("jax.scipy.linalg.svd", a)
+    algorithm = spectral.SvdAlgorithm.QR if by_qr else None
+    return spectral.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm)
+
+
+def svd(
+    a,
+    full_matrices=True,
+    compute_uv=True,
+    overwrite_a=False,
+    check_finite=True,
+    lapack_driver="gesdd",
+):
+    """Singular values and vectors: (U, s, Vh), or s alone. See `hlofront.numpy.linalg.svd`.
+
+    Args:
+      a: of shape (..., m, n).
+      full_matrices: whether U and Vh are square.
+      compute_uv: whether to return them.
+      overwrite_a: no array is overwritten.
+      check_finite: nothing is checked.
+      lapack_driver: "gesdd", or "gesvd" for the slower algorithm.
+    """
+    return _svd(
+        a,
+        full_matrices=bool(full_matrices),
+        compute_uv=bool(compute_uv),
+        by_qr=lapack_driver == "gesvd",
+    )
+
+
+@operation(static_argnames=("lower", "eigvals_only"))
+def _eigh(a, *, lower, eigvals_only):
+    (a,) = inexact("jax.scipy.linalg.eigh", a)
+    vectors, values = spectral.eigh(a, lower=lower)
+    return values if eigvals_only else (values, vectors)
+
+
+def eigh(
+    a,
+    b=None,
+    lower=True,
+    eigvals_only=False,
+    overwrite_a=False,
+    overwrite_b=False,
+    turbo=True,
+    eigvals=None,
+    type=1,
+    check_finite=True,
+):
+    """Real eigenvalues, ascending, and eigenvectors of Hermitian matrices.
+
+    Args:
+      a: of shape (..., n, n).
+      b: must be None.
+      lower: accepted as SciPy does; `(a + a^H) / 2` is decomposed.
+      eigvals_only: whether to return eigenvalues alone.
+      overwrite_a: no array is overwritten.
+      overwrite_b: no array is overwritten.
+      turbo: not used.
+      eigvals: must be None.
+      type: must be 1.
+      check_finite: nothing is checked.
+
+    Raises:
+      NotImplementedError: for generalized problems, and where only some are wanted.
+    """
+    for name, value, wanted in (("b", b, None), ("type", type, 1), ("eigvals", eigvals, None)):
+        if value is not wanted and value != wanted:
+            raise NotImplementedError(  # the class that JAX raises
+                f"Only the {name}={wanted} case of eigh is implemented: got {value}"
+            )
+    return _eigh(a, lower=bool(lower), eigvals_only=bool(eigvals_only))
+
+
+@operation(static_argnames=("output",))
+def schur(a, output="real"):
+    """Schur's decomposition `a = Z T Z^H`.
+
+    Args:
+      a: of shape (..., n, n).
+      output: "real", where T of real matrices has blocks of two rows, or "complex", where it is
+        triangular.
+
+    Returns:
+      [T, Z].
+
+    Raises:
+      ValueError: if the output is another, or a matrix is not square.
+    """
+    if output not in ("real", "complex"):
+        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got {output=}.")
+    (a,) = inexact("jax.scipy.linalg.schur", a)
+    if output == "complex":
+        (a,) = promote_dtypes_complex(a)
+    return spectral.schur(a)
+
+
+@operation(static_argnames=("permute_l",))
+def _lu(a, *, permute_l):
+    a = matrices("jax.scipy.linalg.lu", a)
+    aval = typeof(a)
+    m, n = aval.shape[-2:]
+    k = min(m, n)
+    batch = aval.ndim - 2
+    factors, _, order = factoring.lu(a)
+    square = (*aval.shape[:-1], m)
+    # Row i of a is row j of the factors where order[j] = i.
+    rows = creating.broadcasted_iota(_int32, square, batch)
+    permutation = convert(
+        comparing.eq(along_rows(order, square), rows), real_dtype(aval.dtype), False
+    )
+    lower = slice_in_dim(lower_triangle(factors, -1), 0, k, axis=batch + 1)
+    ones = identity(aval.dtype, typeof(lower).shape[-2:])
+    lower = elementwise.add(lower, spread(ones, typeof(lower).shape))
+    upper = upper_triangle(slice_in_dim(factors, 0, k, axis=batch))
+    if permute_l:
+        return product(convert(permutation, aval.dtype, False), lower), upper
+    return permutation, lower, upper
+
+
+def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
+    """Factor matrices: `a = P L U`.
+
+    Args:
+      a: of shape (..., m, n).
+      permute_l: whether to return (P L, U).
+      overwrite_a: no array is overwritten.
+      check_finite: nothing is checked.
+
+    Returns:
+      (P, L, U).
+    """
+    return _lu(a, permute_l=bool(permute_l))
+
+
+# ---- QR ------------------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("mode", "pivoting"))
+def _qr(a, *, mode, pivoting):
+    if mode not in ("full", "r", "economic"):
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+    (a,) = inexact("jax.scipy.linalg.qr", a)
+    results = factoring.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
+    return tuple(results[1:]) if mode == "r" else tuple(results)
+
+
+def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
+    """Orthonormal columns Q and upper triangular R with `a = Q R`.
+
+    Args:
+      a: of shape (..., m, n).
+      overwrite_a: no array is overwritten.
+      lwork: not used.
+      mode: "full" for a square Q, "economic" for min(m, n) columns, "r" for R alone.
+      pivoting: whether columns are exchanged, so that the diagonal of R descends.
+      check_finite: nothing is checked.
+
+    Returns:
+      (Q, R), or (R,); with pivoting the order of columns comes last.
+
+    Raises:
+      ValueError: if the mode is another.
+    """
+    return _qr(a, mode=mode, pivoting=bool(pivoting))
+
+
+@operation(static_argnames=("mode", "pivoting", "conjugate"))
+def _qr_multiply(a, c, *, mode, pivoting, conjugate):
+    if mode not in ("right", "left"):
+        raise ValueError(f"mode must be 'right' or 'left', got {mode!r}")
+    a, c = inexact("jax.scipy.linalg.qr_multiply", a, c)
+    q, r, *columns = factoring.qr(a, pivoting=pivoting, full_matrices=False)
+    if conjugate:
+        q = conjugated(q)
+    is_vector = typeof(c).ndim == 1
+    size = typeof(c).size
+    left, shape = mode == "left", typeof(q).shape
+    if is_vector:
+        c = reshape(c, (size, 1) if left else (1, size))
+    given = typeof(c).shape
+    if (given[-2] != shape[-1]) if left else (given[-1] != shape[-2]):
+        raise ValueError(
+            f"Array shapes are not compatible for {'Q @ c' if left else 'c @ Q'} operation: Q has "
+            f"shape {shape} and c {given}."
+        )
+    result = product(q, c) if left else product(c, q)
+    if is_vector:
+        result = reshape(result, (typeof(result).size,))
+    return (result, r, *columns)
+
+
+conjugated = conjugate
+
+
+def qr_multiply(
+    a, c, mode="right", pivoting=False, conjugate=False, overwrite_a=False, overwrite_c=False
+):
+    """The factor Q of `a = Q R`, of min(m, n) columns, times something; and R.
+
+    Args:
+      a: of shape (m, n).
+      c: a matrix or vector.
+      mode: "right" for `c Q`, "left" for `Q c`.
+      pivoting: whether columns of `a` are exchanged.
+      conjugate: whether Q is conjugated.
+      overwrite_a: no array is overwritten.
+      overwrite_c: no array is overwritten.
+
+    Returns:
+      (product, R); with pivoting also the order of columns.
+
+    Raises:
+      ValueError: if the mode is another, or sizes do not fit.
+    """
+    return _qr_multiply(a, c, mode=mode, pivoting=bool(pivoting), conjugate=bool(conjugate))
+
+
+# ---- polar, Hessenberg, Schur forms --------------------------------------------------------------
+
+
+@operation(static_argnames=("side", "method", "eps", "max_iterations"))
+def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
+    """A matrix as a unitary one times a Hermitian positive semidefinite one.
+
+    Args:
+      a: of shape (m, n).
+      side: "right" for `a = u p`, "left" for `a = p u`.
+      method: "qdwh", an iteration; or "svd".
+      eps: the precision of the iteration.
+      max_iterations: its greatest number of steps.
+
+    Returns:
+      (u, p).
+
+    Raises:
+      ValueError: if the side or the method is another.
+      NotImplementedError: if by "qdwh" p would be the larger one of two factors.
+    """
+    (a,) = inexact("jax.scipy.linalg.polar", a)
+    m, n = typeof(a).shape
+    if side not in ("right", "left"):
+        raise ValueError("The argument `side` must be either 'right' or 'left'.")
+    if method == "qdwh":
+        if (m < n) if side == "right" else (m >= n):
+            raise NotImplementedError(  # the class that JAX raises
+                f"polar: method='qdwh' is there for side='right' where m >= n and for side='left' "
+                f"where m < n; got shape {(m, n)} with side={side!r}. Use method='svd'."
+            )
+        given = a if side == "right" else adjoint(a)
+        unitary, positive, *_ = qdwh(given, max_iterations=max_iterations, eps=eps)
+        return (unitary if side == "right" else adjoint(unitary)), positive
+    if method != "svd":
+        raise ValueError(f"Unknown polar decomposition method {method}.")
+    left, values, right = spectral.svd(a, full_matrices=False)
+    values = convert(values, typeof(a).dtype, False)
+    if side == "right":
+        scaled = elementwise.mul(right, along_columns(values, typeof(right).shape))
+        positive = product(adjoint(right), scaled)
+    else:
+        scaled = elementwise.mul(left, along_rows(values, typeof(left).shape))
+        positive = product(scaled, adjoint(left))
+    return product(left, right), positive
+
+
+@operation(static_argnames=("calc_q",))
+def _hessenberg(a, *, calc_q):
+    (a,) = inexact("jax.scipy.linalg.hessenberg", a)
+    aval = typeof(a)
+    if aval.ndim >= 2 and not aval.size and aval.shape[-1] == aval.shape[-2]:
+        return (a, a) if calc_q else a
+    reduced, taus = spectral.hessenberg(a)
+    form = upper_triangle(reduced, -1)
+    if not calc_q:
+        return form
+    last = aval.ndim - 1
+    n = aval.shape[-1]
+    inner = slice_in_dim(slice_in_dim(reduced, 1, n, axis=last - 1), 0, n - 1, axis=last)
+    rotation = factoring.householder_product(inner, taus)
+    rows = [(0, 0, 0)] * (last - 1) + [(1, 0, 0)] * 2
+    corner = np.zeros((n, n), aval.dtype)
+    corner[0, 0] = 1
+    rotation = pad(rotation, aval.dtype.type(0), rows)
+    return form, elementwise.add(rotation, spread(corner, typeof(rotation).shape))
+
+
+def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
+    """The Hessenberg form H of matrices: `a = Q H Q^H`, with zeros below the first subdiagonal.
+
+    Args:
+      a: of shape (..., n, n).
+      calc_q: whether to return (H, Q).
+      overwrite_a: no array is overwritten.
+      check_finite: nothing is checked.
+
+    Raises:
+      ValueError: if a matrix is not square.
+    """
+    return _hessenberg(a, calc_q=bool(calc_q))
+
+
+@operation
+def _rsf2csf(T, Z):
+    (T, Z), avals = operands("jax.scipy.linalg.rsf2csf", (T, Z))
+    for name, aval in zip("TZ", avals, strict=True):
+        if aval.ndim != 2 or aval.shape[0] != aval.shape[1]:
+            raise ValueError(f"Input '{name}' must be square: got shape {aval.shape}")
+    if avals[0].shape != avals[1].shape:
+        raise ValueError(
+            f"Input array shapes must match: Z: {avals[1].shape} vs. T: {avals[0].shape}"
+        )
+    T, Z = promote_dtypes_complex(T, Z)
+    n = avals[0].shape[0]
+    if n < 2:
+        return T, Z
+    precision = float(finfo(typeof(T).dtype).eps)
+    columns = creating.broadcasted_iota(_int32, (2, n), 1)
+
+    def step(count: Any, state: Any) -> Any:
+        T, Z = state
+        m = elementwise.sub(np.int32(n - 1), count)
+        before = elementwise.sub(m, np.int32(1))
+        block = dynamic_slice(T, (before, before), (2, 2))
+        a, c, d = (
+            index_in_dim(index_in_dim(block, i, 0, False), j, 0, False)
+            for i, j in ((0, 0), (1, 0), (1, 1))
+        )
+        sizes = elementwise.add(elementwise.abs(a), elementwise.abs(d))
+        least = elementwise.mul(sizes, typeof(sizes).dtype.type(precision))
+        needed = comparing.gt(elementwise.abs(c), least)
+        # A rotation that makes the first eigenvector of the block the first unit vector.
+        values = spectral.eig(
+            block, compute_left_eigenvectors=False, compute_right_eigenvectors=False
+        )[0]
+        first = elementwise.sub(index_in_dim(values, 0, 0, False), d)
+        square = elementwise.add(_square(first), _square(c))
+        length = convert(elementwise.sqrt(square), typeof(T).dtype, False)
+        cosine, sine = elementwise.div(first, length), elementwise.div(c, length)
+        turn = concatenate(
+            [
+                _row(elementwise.conj(cosine), sine),
+                _row(elementwise.neg(sine), cosine),
+            ],
+            0,
+        )
+        turn = comparing.select_n(needed, identity_like(turn), turn)
+        rows = dynamic_slice(T, (before, np.int32(0)), (2, n))
+        turned = product(turn, rows)
+        turned = comparing.select_n(comparing.ge(columns, before), rows, turned)
+        T = dynamic_update_slice(T, turned, (before, np.int32(0)))
+        T = _turned_columns(T, turn, before)
+        Z = _turned_columns(Z, turn, before)
+        zero = creating.full((1, 1), 0, typeof(T).dtype)
+        return dynamic_update_slice(T, zero, (m, before)), Z
+
+    def _turned_columns(x: Any, turn: Any, before: Any) -> Any:
+        part = dynamic_slice(x, (np.int32(0), before), (n, 2))
+        return dynamic_update_slice(x, product(part, adjoint(turn)), (np.int32(0), before))
+
+    return fori_loop(0, n - 1, step, (T, Z))
+
+
+def _square(x: Any) -> Any:
+    size = elementwise.abs(x)
+    return elementwise.mul(size, size)
+
+
+def _row(x: Any, y: Any) -> Any:
+    return reshape(concatenate([reshape(x, (1,)), reshape(y, (1,))], 0), (1, 2))
+
+
+def rsf2csf(T, Z, check_finite=True):
+    """The complex Schur form from the real one: T without blocks of two rows.
+
+    Args:
+      T: of shape (n, n), as `schur` gives it.
+      Z: the same.
+      check_finite: nothing is checked.
+
+    Raises:
+      ValueError: if shapes are not those of one square matrix.
+    """
+    return _rsf2csf(T, Z)
+
+
+# ---- three diagonals -----------------------------------------------------------------------------
+
+
+@operation(static_argnames=("eigvals_only", "first", "last"))
+def _eigh_tridiagonal(d, e, *, eigvals_only, first, last):
+    (d, e), (diagonal, beside) = operands("jax.scipy.linalg.eigh_tridiagonal", (d, e))
+    if diagonal.dtype != beside.dtype:
+        raise TypeError(
+            "diagonal and off-diagonal values must have same dtype, got "
+            f"{diagonal.dtype} and {beside.dtype}"
+        )
+    if diagonal.dtype not in (np.float32, np.float64, np.complex64, np.complex128):
+        raise TypeError(
+            "Only float32 and float64 inputs are supported as inputs to "
+            f"jax.scipy.linalg.eigh_tridiagonal, got {diagonal.dtype} and {beside.dtype}"
+        )
+    n = diagonal.shape[-1]
+    if diagonal.ndim != 1 or beside.shape != (n - 1,):
+        raise TypeError(
+            f"eigh_tridiagonal wants vectors of n and n - 1 elements, got shapes {diagonal.shape} "
+            f"and {beside.shape}"
+        )
+    dtype = diagonal.dtype
+    zero = dtype.type(0)
+    rows = along_columns(convert(real_part(d), dtype, False), (n, n))
+    ones = identity(dtype, (n, n))
+    below = along_columns(pad(e, zero, [(1, 0, 0)]), (n, n))
+    places = creating.broadcasted_iota(_int32, (n, n), 0)
+    columns = creating.broadcasted_iota(_int32, (n, n), 1)
+    under = comparing.eq(elementwise.sub(places, np.int32(1)), columns)
+    matrix = elementwise.add(
+        elementwise.mul(rows, ones),
+        comparing.select_n(under, creating.full_like(below, 0), below),
+    )
+    vectors, values = spectral.eigh(matrix, symmetrize_input=False)
+    values = slice_in_dim(values, first, last)
+    return values if eigvals_only else (values, slice_in_dim(vectors, first, last, axis=1))
+
+
+def eigh_tridiagonal(
+    d, e, *, eigvals_only=False, select="a", select_range=None, tol=None, key=None
+):
+    """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix with three diagonals.
+
+    Args:
+      d: its diagonal, of shape (n,).
+      e: the diagonal below it, of shape (n - 1,).
+      eigvals_only: whether to return eigenvalues alone.
+      select: "a" for all; "i" for those from place select_range[0] to select_range[1], included.
+      select_range: see `select`.
+      tol: not used: values are exact but for rounding.
+      key: not used.
+
+    Returns:
+      Eigenvalues, or (eigenvalues, eigenvectors as columns).
+
+    Raises:
+      TypeError: if dtypes are not float32, float64 or complex, or sizes do not fit.
+      ValueError: if `select` is another.
+      NotImplementedError: if `select` is "v".
+    """
+    first, last = 0, typeof(d).shape[-1]
+    if select == "i":
+        if select_range[0] > select_range[1]:
+            raise ValueError("for select='i', select_range must be of ascending order.")
+        first, last = int(select_range[0]), min(int(select_range[1]) + 1, last)
+    elif select == "v":
+        raise NotImplementedError(  # the class that JAX raises
+            "eigh_tridiagonal(..., select='v') is not implemented: how many values there are in "
+            "an interval is not known when the program is written down"
+        )
+    elif select != "a":
+        raise ValueError("'select must have a value in {'a', 'i', 'v'}.")
+    return _eigh_tridiagonal(d, e, eigvals_only=bool(eigvals_only), first=first, last=last)

@@ -1,0 +1,309 @@
+"""Functions of matrices: the exponential, the square root, and any others."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.higher_order.cond import cond
+from hlofront.higher_order.scan import scan
+from hlofront.higher_order.while_loop import fori_loop
+from hlofront.numpy.linalg.matrices import inexact
+from hlofront.numpy.linalg.norms import norm
+from hlofront.numpy.linalg.systems import solve_matrices
+from hlofront.numpy.promotion import promote_dtypes_complex
+from hlofront.primitives import comparing, creating, elementwise, reducing, spectral
+from hlofront.primitives.converting import convert
+from hlofront.primitives.matrices import (
+    adjoint,
+    along_columns,
+    along_rows,
+    diagonal,
+    identity_like,
+    product,
+    real_dtype,
+    spread,
+    upper_triangle,
+)
+from hlofront.primitives.shaping import broadcast_in_dim, reshape
+from hlofront.primitives.solving import triangular_solve
+from hlofront.runtime.operation import operation
+from hlofront.transforms.grad import jvp
+from hlofront.transforms.vmap import vmap
+
+_int32 = np.dtype(np.int32)
+
+# ---- the exponential -----------------------------------------------------------------------------
+
+# Higham, "The scaling and squaring method for the matrix exponential revisited" (2005): up to which
+# norm the diagonal Pade approximant of which degree has the precision of the dtype.
+_PADE = {
+    np.dtype(np.float32): (3.925724783138660, 7),
+    np.dtype(np.float64): (5.371920351148152, 13),
+}
+
+
+def _pade(a: Any, degree: int) -> tuple[Any, Any]:
+    """The odd and the even part of the numerator; the denominator is their difference."""
+    factorial = math.factorial
+    scale = factorial(2 * degree) // factorial(degree)
+    numbers = [
+        factorial(2 * degree - k) // (factorial(degree - k) * factorial(k)) / scale
+        for k in range(degree + 1)
+    ]
+    ones = spread(identity_like(a), typeof(a).shape)
+    square = product(a, a)
+    scalar = typeof(a).dtype.type
+
+    def of_square(chosen: list[float]) -> Any:
+        """A polynomial of the square, by Horner's rule."""
+        *lower, last = chosen
+        total = elementwise.mul(square, scalar(last))
+        for number in lower[:0:-1]:
+            total = elementwise.add(total, elementwise.mul(ones, scalar(number)))
+            total = product(square, total)
+        return elementwise.add(total, elementwise.mul(ones, scalar(lower[0])))
+
+    return product(a, of_square(numbers[1::2])), of_square(numbers[0::2])
+
+
+@operation(static_argnames=("upper_triangular", "max_squarings"))
+def _expm(A, *, upper_triangular, max_squarings):
+    (a,) = inexact("jax.scipy.linalg.expm", A)
+    aval = typeof(a)
+    if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
+        raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={aval.shape}.")
+    if not aval.size:
+        return a
+    if aval.shape[-1] == 1:
+        return elementwise.exp(a)
+    largest, degree = _PADE.get(real_dtype(aval.dtype), _PADE[np.dtype(np.float32)])
+    size = norm(a, 1, (-2, -1))
+    dtype = typeof(size).dtype
+    halvings = elementwise.floor(
+        elementwise.div(
+            elementwise.log(elementwise.mul(size, dtype.type(1 / largest))),
+            creating.full_like(size, math.log(2)),
+        )
+    )
+    halvings = elementwise.max(
+        elementwise.add(halvings, creating.full_like(size, 1)), creating.full_like(size, 0)
+    )
+    scale = elementwise.exp2(elementwise.neg(halvings))
+    batch = range(aval.ndim - 2)
+    scale = convert(broadcast_in_dim(scale, aval.shape, batch), aval.dtype, False)
+    odd, even = _pade(elementwise.mul(a, scale), degree)
+    above, below = elementwise.add(even, odd), elementwise.sub(even, odd)
+    if upper_triangular:
+        result = triangular_solve(below, above, left_side=True)
+    else:
+        result = solve_matrices(below, above)
+    most = dtype.type(max_squarings)
+
+    def square(x: Any, step: Any) -> Any:
+        lanes = comparing.lt(creating.full(typeof(halvings).shape, step, dtype), halvings)
+
+        def squared(x: Any) -> Any:
+            chosen = broadcast_in_dim(lanes, typeof(x).shape, batch)
+            zeros = creating.full_like(x, 0)
+            # Where a matrix is done it is not squared: that might overflow, and derivatives be NaN.
+            safe = comparing.select_n(chosen, zeros, x)
+            return comparing.select_n(chosen, x, product(safe, safe))
+
+        some = reducing.reduce_or(lanes, tuple(batch))
+        return cond(some, squared, lambda x: x, x), None
+
+    steps = np.arange(max_squarings, dtype=dtype)
+    result, _ = scan(square, result, steps)
+    beyond = broadcast_in_dim(
+        elementwise.bitwise_not(comparing.le(halvings, creating.full_like(halvings, most))),
+        aval.shape,
+        batch,
+    )
+    return comparing.select_n(beyond, result, creating.full_like(result, np.nan))
+
+
+def expm(A, *, upper_triangular=False, max_squarings=16):
+    """The exponential of matrices, by scaling, a Pade approximant, and squaring.
+
+    Args:
+      A: of shape (..., n, n).
+      upper_triangular: whether matrices are upper triangular.
+      max_squarings: the result is NaN where a norm needs more.
+
+    Raises:
+      ValueError: if they are not square.
+    """
+    return _expm(A, upper_triangular=bool(upper_triangular), max_squarings=int(max_squarings))
+
+
+@boundary
+def expm_frechet(A, E, *, method=None, compute_expm=True):
+    """The exponential of matrices, and its derivative in the direction E.
+
+    Args:
+      A: of shape (..., n, n).
+      E: of the same shape.
+      method: accepted as SciPy does.
+      compute_expm: whether to return the exponential, or the derivative alone.
+
+    Raises:
+      ValueError: if they are not square, or differ in shape.
+    """
+    A, E = inexact("jax.scipy.linalg.expm_frechet", A, E)
+    shape, other = typeof(A).shape, typeof(E).shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"expected A to be a (batched) square matrix, got A.shape={shape}")
+    if shape != other:
+        raise ValueError(
+            f"expected A and E to be the same shape, got A.shape={shape} E.shape={other}"
+        )
+    value, derivative = jvp(expm, (A,), (E,))
+    return (value, derivative) if compute_expm else derivative
+
+
+# ---- by Schur's form -----------------------------------------------------------------------------
+
+
+def _over_batch(function: Callable[[Any], Any], x: Any) -> Any:
+    """A function of one matrix, of each of a batch."""
+    shape = typeof(x).shape
+    if len(shape) == 2:
+        return function(x)
+    count = math.prod(shape[:-2])
+    results = vmap(function)(reshape(x, (count, *shape[-2:])))
+    return reshape(results, shape)
+
+
+def _triangular_root(t: Any) -> Any:
+    """Bjorck and Hammarling, "A Schur method for the square root of a matrix" (1983), by columns.
+
+    Column j of the root r solves `(r + r[j, j]) x = t[:, j]` above the diagonal.
+    """
+    n = typeof(t).shape[0]
+    roots = elementwise.sqrt(diagonal(t))
+    rows = creating.broadcasted_iota(_int32, (n, n), 0)
+    columns = creating.broadcasted_iota(_int32, (n, n), 1)
+    places = creating.broadcasted_iota(_int32, (n,), 0)
+    ones = identity_like(t)
+
+    def chosen(which: Any, x: Any) -> Any:
+        return comparing.select_n(which, creating.full_like(x, 0), x)
+
+    def step(j: Any, root: Any) -> Any:
+        here = comparing.eq(columns, j)
+        above = comparing.lt(places, j)
+        column = chosen(above, reducing.reduce_sum(chosen(here, t), (1,)))
+        own = reducing.reduce_sum(chosen(comparing.eq(places, j), roots), (0,))
+        ends = elementwise.add(roots, creating.full((n,), own, typeof(roots).dtype))
+        none = comparing.eq(ends, creating.full_like(ends, 0))
+        ends = comparing.select_n(none, ends, creating.full_like(ends, 1))
+        inside = chosen(comparing.lt(rows, columns), chosen(comparing.lt(columns, j), root))
+        system = elementwise.add(inside, elementwise.mul(ones, along_columns(ends, (n, n))))
+        solved = triangular_solve(system, column, left_side=True)
+        # Where two roots cancel there is a root only if nothing is left to divide.
+        left = comparing.ne(solved, creating.full_like(solved, 0))
+        lost = elementwise.bitwise_and(elementwise.bitwise_and(none, left), above)
+        solved = comparing.select_n(lost, solved, creating.full_like(solved, np.inf))
+        total = elementwise.add(solved, chosen(comparing.eq(places, j), roots))
+        return comparing.select_n(here, root, along_columns(total, (n, n)))
+
+    return fori_loop(0, n, step, creating.full_like(t, 0))
+
+
+@operation
+def _sqrtm(A):
+    (a,) = promote_dtypes_complex(*inexact("jax.scipy.linalg.sqrtm", A))
+
+    def root(a: Any) -> Any:
+        t, z = spectral.schur(a)
+        return product(product(z, _triangular_root(t)), adjoint(z))
+
+    return _over_batch(root, a)
+
+
+def sqrtm(A, blocksize=1):
+    """The principal square root of square matrices: complex numbers.
+
+    Args:
+      A: of shape (..., n, n).
+      blocksize: must be 1.
+
+    Raises:
+      NotImplementedError: if the blocksize is another.
+      TypeError: if A has less than two axes.
+      ValueError: if it is not square.
+    """
+    if blocksize > 1:
+        raise NotImplementedError(  # the class that JAX raises
+            "Blocked version is not implemented: leave blocksize at 1"
+        )
+    return _sqrtm(A)
+
+
+def _parlett(t: Any, f: Any) -> tuple[Any, Any]:
+    """Parlett's recurrence, one diagonal after the other (Golub & Van Loan, algorithm 9.1.1).
+
+    Returns the function of t, and the least distance of its eigenvalues.
+    """
+    n = typeof(t).shape[0]
+    ends = diagonal(t)
+    apart = elementwise.sub(along_rows(ends, (n, n)), along_columns(ends, (n, n)))
+    none = comparing.eq(apart, creating.full_like(apart, 0))
+    divisor = comparing.select_n(none, apart, creating.full_like(apart, 1))
+    rows = creating.broadcasted_iota(_int32, (n, n), 0)
+    columns = creating.broadcasted_iota(_int32, (n, n), 1)
+    offset = elementwise.sub(columns, rows)
+
+    def step(p: Any, f: Any) -> Any:
+        change = elementwise.sub(product(t, f), product(f, t))
+        change = elementwise.div(change, divisor)
+        return comparing.select_n(comparing.eq(offset, p), f, change)
+
+    f = fori_loop(1, n, step, f)
+    distance = elementwise.abs(apart)
+    counts = comparing.gt(offset, creating.full_like(offset, 0))
+    counts = elementwise.bitwise_and(counts, elementwise.bitwise_not(none))
+    largest = creating.full_like(distance, float(np.inf))
+    least = reducing.reduce_min(comparing.select_n(counts, largest, distance), (0, 1))
+    return f, least
+
+
+@boundary
+def funm(A, func, disp=True):
+    """A function of a square matrix, by Schur's form and Parlett's recurrence.
+
+    Eigenvalues that are equal or close make it inexact.
+
+    Args:
+      A: of shape (n, n).
+      func: takes a vector of complex numbers, and returns the function of each.
+      disp: whether to return the result alone; else also an estimate of its relative error.
+
+    Raises:
+      ValueError: if A is not square.
+    """
+    (a,) = inexact("jax.scipy.linalg.funm", A)
+    shape = typeof(a).shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"expected square array_like input, got shape {shape}")
+    t, z = spectral.schur(promote_dtypes_complex(a)[0])
+    dtype = typeof(t).dtype
+    values = convert(func(diagonal(t)), dtype, False)
+    start = elementwise.mul(identity_like(t), along_columns(values, shape))
+    f, least = _parlett(t, start)
+    result = product(product(z, f), adjoint(z))
+    if disp:
+        return result
+    real = real_dtype(dtype)
+    precision = real.type(finfo(dtype).eps)
+    one = real.type(1)
+    strict = norm(upper_triangle(t, 1), 1)
+    estimate = elementwise.mul(elementwise.div(precision, elementwise.min(least, one)), strict)
+    estimate = elementwise.min(one, elementwise.max(precision, estimate))
+    finite = reducing.reduce_and(elementwise.is_finite(elementwise.abs(f)), (0, 1))
+    return result, comparing.select_n(finite, creating.full((), np.inf, real), estimate)

@@ -1,0 +1,392 @@
+"""Matrices of a given form: Toeplitz, Hankel, Hilbert, Pascal, companions, and others."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.linalg.matrices import inexact
+from hlofront.numpy.promotion import operands, promote_dtypes
+from hlofront.primitives import creating, elementwise
+from hlofront.primitives.converting import convert
+from hlofront.primitives.gathering import GatherDimensionNumbers, gather
+from hlofront.primitives.matrices import along_columns, along_rows, conjugate
+from hlofront.primitives.shaping import broadcast_in_dim, reshape
+from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
+from hlofront.runtime.operation import operation
+
+
+def _vectors(name: str, *args: Any) -> list[Any]:
+    """The arguments in their common dtype, of at least one axis; leading axes broadcast."""
+    values, _ = operands(name, args)
+    values = [convert(x, typeof(x).dtype, False) for x in promote_dtypes(*values)]
+    values = [x if typeof(x).ndim else reshape(x, (1,)) for x in values]
+    batch = np.broadcast_shapes(*[typeof(x).shape[:-1] for x in values])
+    return [
+        broadcast_in_dim(
+            x, (*batch, typeof(x).shape[-1]), range(len(batch) + 1 - typeof(x).ndim, len(batch) + 1)
+        )
+        for x in values
+    ]
+
+
+def _placed(values: Any, index: np.ndarray) -> Any:
+    """The matrices of those elements of vectors that an index matrix names."""
+    aval = typeof(values)
+    batch = aval.ndim - 1
+    if not index.size:
+        return creating.full((*aval.shape[:-1], *index.shape), 0, aval.dtype)
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(batch)), collapsed_slice_dims=(batch,), start_index_map=(batch,)
+    )
+    indices = np.asarray(index, np.int32)[..., None]
+    return gather(values, indices, numbers, (*aval.shape[:-1], 1))
+
+
+def _with_constants(values: Any, *constants: int) -> Any:
+    """Vectors with numbers before their elements."""
+    aval = typeof(values)
+    heads = [creating.full((*aval.shape[:-1], 1), number, aval.dtype) for number in constants]
+    return concatenate([*heads, values], aval.ndim - 1)
+
+
+# ---- constant along diagonals --------------------------------------------------------------------
+
+
+@operation
+def toeplitz(c, r=None):
+    """Matrices that are constant along each diagonal.
+
+    Args:
+      c: the first column, of shape (..., m).
+      r: the first row, of shape (..., n), whose first element is not used; by default the
+        conjugate of c.
+    """
+    (c,) = _vectors("toeplitz", c)
+    c, r = (c, conjugate(c)) if r is None else _vectors("toeplitz", c, r)
+    m, n = typeof(c).shape[-1], typeof(r).shape[-1]
+    values = concatenate([c, r], typeof(c).ndim - 1)
+    apart = np.arange(n) - np.arange(m)[:, None]
+    return _placed(values, np.where(apart > 0, m + apart, -apart))
+
+
+@operation
+def hankel(c, r=None):
+    """Matrices that are constant along each ascending diagonal.
+
+    Args:
+      c: the first column, of shape (..., m).
+      r: the last row, of shape (..., n), whose first element is not used; by default zeros.
+
+    Raises:
+      ValueError: if c is a scalar.
+    """
+    (c,), (aval,) = operands("hankel", (c,))
+    if not aval.ndim:
+        raise ValueError("hankel: c must be at least 1-dimensional, got a scalar.")
+    (c,) = _vectors("hankel", c)
+    c, r = (c, creating.full_like(c, 0)) if r is None else _vectors("hankel", c, r)
+    m, n = typeof(c).shape[-1], typeof(r).shape[-1]
+    values = concatenate([c, r], typeof(c).ndim - 1)
+    place = np.arange(n) + np.arange(m)[:, None]
+    return _placed(values, np.where(place < m, place, place + 1))
+
+
+@operation
+def circulant(c):
+    """Matrices whose columns are the first one, c, rotated: of shape (..., n, n)."""
+    (_,), (aval,) = operands("circulant", (c,))
+    (c,) = _vectors("circulant", c)
+    n = typeof(c).shape[-1]
+    result = _placed(c, (np.arange(n)[:, None] - np.arange(n)) % max(n, 1))
+    return convert(result, typeof(result).dtype, aval.weak_type)
+
+
+@operation(static_argnames=("n", "mode"))
+def convolution_matrix(a, n, mode="full"):
+    """The matrix that convolves with `a` what it is multiplied with.
+
+    Args:
+      a: of shape (..., m).
+      n: the number of columns.
+      mode: "full", "valid" or "same": which rows. See `hlofront.numpy.convolve`.
+
+    Raises:
+      ValueError: if n is not positive, `a` is empty or the mode is another.
+    """
+    if n <= 0:
+        raise ValueError(f"n must be a positive integer; got {n}.")
+    (a,) = _vectors("convolution_matrix", a)
+    m = typeof(a).shape[-1]
+    if not m:
+        raise ValueError(f"len(a) must be at least 1; got shape {typeof(a).shape}.")
+    least = min(m, n)
+    rows = {
+        "full": (0, m + n - 1),
+        "valid": (least - 1, max(m, n) - least + 1),
+        "same": ((least - 1) // 2, max(m, n)),
+    }.get(mode)
+    if rows is None:
+        raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
+    first, count = rows
+    place = np.arange(first, first + count)[:, None] - np.arange(n)
+    inside = (place >= 0) & (place < m)
+    return _placed(_with_constants(a, 0), np.where(inside, place + 1, 0))
+
+
+# ---- of polynomials and populations --------------------------------------------------------------
+
+
+@operation
+def companion(a):
+    """The matrix whose eigenvalues are the roots of the polynomial with coefficients `a`.
+
+    Args:
+      a: of shape (..., n), n >= 2, from the highest power down.
+
+    Raises:
+      ValueError: if there are fewer than two.
+    """
+    (a,) = inexact("companion", a)
+    (a,) = _vectors("companion", a)
+    n = typeof(a).shape[-1]
+    if n < 2:
+        raise ValueError(
+            "The length of `a` along the last axis must be at least 2; got shape "
+            f"{typeof(a).shape}."
+        )
+    values = _with_constants(_monic(a), 0, 1)
+    index = np.eye(n - 1, k=-1, dtype=int)
+    index[0] = np.arange(3, n + 2)
+    return _placed(values, index)
+
+
+def _monic(a: Any) -> Any:
+    """The negative coefficients of a polynomial divided by its first one."""
+    aval = typeof(a)
+    first = slice_in_dim(a, 0, 1, axis=aval.ndim - 1)
+    first = broadcast_in_dim(first, aval.shape, range(aval.ndim))
+    return elementwise.div(elementwise.neg(a), first)
+
+
+@operation
+def fiedler_companion(a):
+    """A matrix of five diagonals with the same eigenvalues as `companion`.
+
+    Args:
+      a: of shape (..., n), n >= 1, from the highest power down.
+
+    Raises:
+      ValueError: if there are none.
+    """
+    (a,) = inexact("fiedler_companion", a)
+    weak = typeof(a).weak_type
+    (a,) = _vectors("fiedler_companion", a)
+    n = typeof(a).shape[-1] - 1
+    if n < 0:
+        raise ValueError(
+            "fiedler_companion requires the last axis of 'a' to have nonzero length, but got an "
+            f"array of shape {typeof(a).shape}."
+        )
+    if not n:
+        empty = creating.full((*typeof(a).shape[:-1], 0, 0), 0, typeof(a).dtype)
+        return convert(empty, typeof(a).dtype, weak)
+    # Places of zeros and ones, and of the coefficients after them.
+    index = np.zeros((n, n), int)
+    ones, coefficient = 1, 2
+    if n > 1:
+        index[1, 0] = ones
+        for row in range(3, n, 2):
+            index[row, row - 2] = ones
+        for row in range(2, n, 2):
+            index[row, row - 1] = coefficient + row + 1
+            index[row - 2, row] = ones
+        for row in range(0, n - 1, 2):
+            index[row, row + 1] = coefficient + row + 2
+    index[0, 0] = coefficient + 1
+    return _placed(_with_constants(_monic(a), 0, 1), index)
+
+
+@operation
+def fiedler(a):
+    """The distances of numbers from each other: `|a[i] - a[j]|`, of shape (..., n, n)."""
+    (_,), (aval,) = operands("fiedler", (a,))
+    (a,) = _vectors("fiedler", a)
+    n = typeof(a).shape[-1]
+    shape = (*typeof(a).shape, n)
+    result = elementwise.abs(elementwise.sub(along_columns(a, shape), along_rows(a, shape)))
+    return convert(result, typeof(result).dtype, aval.weak_type)
+
+
+@operation
+def leslie(f, s):
+    """The matrix that takes a population of n ages one step further.
+
+    Args:
+      f: how many offspring each age has, of shape (..., n).
+      s: which share of each age but the last survives, of shape (..., n - 1).
+
+    Raises:
+      ValueError: if there are not as many.
+    """
+    f, s = _vectors("leslie", f, s)
+    n = typeof(f).shape[-1]
+    if typeof(s).shape[-1] != n - 1:
+        raise ValueError(
+            "Incorrect lengths for f and s. The length of s along the last axis must be one less "
+            f"than the length of f; got f shape {typeof(f).shape} and s shape {typeof(s).shape}."
+        )
+    values = _with_constants(concatenate([f, s], typeof(f).ndim - 1), 0)
+    index = np.zeros((n, n), int)
+    index[0] = np.arange(1, n + 1)
+    index[np.arange(1, n), np.arange(n - 1)] = np.arange(n + 1, 2 * n)
+    return _placed(values, index)
+
+
+@operation
+def block_diag(*arrs):
+    """Matrices along the diagonal of one, zeros elsewhere; vectors are rows, scalars 1 x 1.
+
+    Raises:
+      ValueError: if one has more than two axes.
+    """
+    values, avals = operands("block_diag", arrs or (np.zeros((1, 0), np.float32),))
+    for place, aval in enumerate(avals):
+        if aval.ndim > 2:
+            raise ValueError(
+                "Arguments to jax.scipy.linalg.block_diag must have at most 2 dimensions, got "
+                f"{aval.str_short()} at argument {place}."
+            )
+    values = [convert(x, typeof(x).dtype, False) for x in promote_dtypes(*values)]
+    blocks = [reshape(x, (1,) * (2 - typeof(x).ndim) + typeof(x).shape) for x in values]
+    width = sum(typeof(x).shape[1] for x in blocks)
+    rows, before = [], 0
+    for block in blocks:
+        own = typeof(block)
+        after = width - before - own.shape[1]
+        rows.append(pad(block, own.dtype.type(0), [(0, 0, 0), (before, after, 0)]))
+        before += own.shape[1]
+    return concatenate(rows, 0)
+
+
+# ---- of a given size -----------------------------------------------------------------------------
+
+
+def _float(name: str) -> Any:
+    return check_user_dtype_supported(float, name)
+
+
+def hilbert(n):
+    """The Hilbert matrix `1 / (i + j + 1)`. TypeError if n is no integer, or negative."""
+    n = operator.index(n)
+    if n < 0:
+        raise TypeError(f"hilbert wants a size that is not negative, got {n}")
+    return asarray((1 / (1 + np.arange(n) + np.arange(n)[:, None])).astype(_float("hilbert")))
+
+
+def invhilbert(n):
+    """The inverse of the Hilbert matrix, by its closed form, rounded once."""
+    n = max(int(n), 0)
+    comb = math.comb
+    rows = [
+        [
+            (-1) ** (i + j)
+            * (i + j + 1)
+            * comb(n + i, n - j - 1)
+            * comb(n + j, n - i - 1)
+            * comb(i + j, i) ** 2
+            for j in range(n)
+        ]
+        for i in range(n)
+    ]
+    exact = np.array([[float(x) for x in row] for row in rows]).reshape(n, n)
+    return asarray(exact.astype(_float("invhilbert")))
+
+
+def _triangle(n: int, signed: bool) -> np.ndarray:
+    sign = -1.0 if signed else 1.0
+    rows = [[sign ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
+    return np.array(rows, float).reshape(n, n)
+
+
+def _kind(kind: Any) -> str:
+    kind = "symmetric" if kind is None else kind
+    if kind not in ("symmetric", "lower", "upper"):
+        raise ValueError(f"Expected kind to be one of: symmetric, lower, upper; got {kind}")
+    return kind
+
+
+def pascal(n, kind=None):
+    """Pascal's triangle as a matrix: "lower", "upper", or their product, "symmetric" (as None).
+
+    Raises:
+      ValueError: if the kind is another.
+    """
+    kind, lower = _kind(kind), _triangle(max(int(n), 0), False)
+    found = {"lower": lower, "upper": lower.T, "symmetric": lower @ lower.T}[kind]
+    return asarray(found.astype(_float("pascal")))
+
+
+def invpascal(n, kind=None):
+    """The inverse of `pascal`."""
+    kind, lower = _kind(kind), _triangle(max(int(n), 0), True)
+    found = {"lower": lower, "upper": lower.T, "symmetric": lower.T @ lower}[kind]
+    return asarray(found.astype(_float("invpascal")))
+
+
+def hadamard(n, dtype=int):
+    """The Hadamard matrix of ones and minus ones, by Sylvester's construction.
+
+    Raises:
+      ValueError: if n is no power of two.
+    """
+    size = int(n)
+    if size < 1 or size & (size - 1):
+        raise ValueError(f"n must be a positive power of 2; got {n}.")
+    dtype = check_user_dtype_supported(dtype, "hadamard")
+    places = np.arange(size)
+    ones = np.array([[(i & j).bit_count() & 1 for j in places.tolist()] for i in places.tolist()])
+    return asarray((1 - 2 * ones).astype(dtype))
+
+
+def helmert(n, full=False):
+    """The orthogonal Helmert matrix, without its first row of equal numbers unless `full`.
+
+    Raises:
+      ValueError: if n is not positive.
+    """
+    size = int(n)
+    if size < 1:
+        raise ValueError(f"n must be a positive integer; got {n}.")
+    found = np.tril(np.ones((size, size)), -1) - np.diag(np.arange(size))
+    found[0] = 1
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    return asarray((found if full else found[1:]).astype(_float("helmert")))
+
+
+def dft(n, scale=None, *, dtype=None):
+    """The matrix of the discrete Fourier transform.
+
+    Args:
+      n: its size.
+      scale: "sqrtn" to divide by the root of n, "n" by n.
+      dtype: a complex one.
+
+    Raises:
+      ValueError: if the scale is another, or the dtype is not complex.
+    """
+    dtype = check_user_dtype_supported(complex if dtype is None else dtype, "dft")
+    if not issubdtype(dtype, np.complexfloating):
+        raise ValueError(f"dtype must be a complex floating-point type; got {dtype}.")
+    if scale not in (None, "sqrtn", "n"):
+        raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
+    size = max(int(n), 0)
+    places = np.arange(size)
+    found = np.exp(-2j * np.pi * (np.outer(places, places) % max(size, 1)) / max(size, 1))
+    if scale is not None:
+        found = found / (math.sqrt(size) if scale == "sqrtn" else size)
+    return asarray(found.astype(dtype))

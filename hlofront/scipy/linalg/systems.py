@@ -1,0 +1,315 @@
+"""Linear systems: by LU and Cholesky factors, triangular ones, Sylvester's equation."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.higher_order.matrix_solve import solve_cholesky, solve_factored, solve_positive
+from hlofront.higher_order.while_loop import fori_loop
+from hlofront.numpy.linalg import determinants
+from hlofront.numpy.linalg import systems as numpy_systems
+from hlofront.numpy.linalg.matrices import inexact, matrices
+from hlofront.numpy.promotion import promote_dtypes_complex
+from hlofront.primitives import comparing, creating, elementwise, factoring, spectral
+from hlofront.primitives.matrices import (
+    adjoint,
+    along_columns,
+    along_rows,
+    diagonal,
+    identity_like,
+    in_columns,
+    is_complex,
+    product,
+    swap,
+)
+from hlofront.primitives.reducing import reduce_min, reduce_sum
+from hlofront.primitives.shaping import broadcast_in_dim, squeeze
+from hlofront.primitives.solving import triangular_solve
+from hlofront.runtime.operation import operation
+
+_int32 = np.dtype(np.int32)
+
+
+def factor(a: Any, lower: bool) -> Any:
+    """The lower Cholesky factor of Hermitian matrices of which one triangle is read."""
+    return factoring.cholesky(a if lower else adjoint(a), symmetrize_input=False)
+
+
+@operation(static_argnames=("lower",))
+def _cho_factor(a, *, lower):
+    a = matrices("jax.scipy.linalg.cho_factor", a)
+    found = factor(a, lower)
+    return found if lower else adjoint(found)
+
+
+def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
+    """The Cholesky factor of a Hermitian positive definite matrix, for `cho_solve`.
+
+    Args:
+      a: of shape (..., n, n).
+      lower: which triangle is read, and returned.
+      overwrite_a: no array is overwritten.
+      check_finite: nothing is checked.
+
+    Returns:
+      (factor, lower).
+    """
+    return _cho_factor(a, lower=bool(lower)), bool(lower)
+
+
+@operation(static_argnames=("lower",))
+def _cho_solve(c, b, *, lower):
+    c, b = inexact("jax.scipy.linalg.cho_solve", c, b)
+    return solve_cholesky(c, b, lower)
+
+
+def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
+    """x with `a x = b`, from the Cholesky factor of a.
+
+    Args:
+      c_and_lower: what `cho_factor` returned.
+      b: of shape (..., n, k) or (..., n).
+      overwrite_b: no array is overwritten.
+      check_finite: nothing is checked.
+    """
+    c, lower = c_and_lower
+    return _cho_solve(c, b, lower=bool(lower))
+
+
+@operation
+def _lu_factor(a):
+    a = matrices("jax.scipy.linalg.lu_factor", a)
+    factors, pivots, _ = factoring.lu(a)
+    return factors, pivots
+
+
+def lu_factor(a, overwrite_a=False, check_finite=True):
+    """The LU factors of matrices, for `lu_solve`.
+
+    Returns:
+      (factors, pivots): U and below its diagonal L; the row that each was exchanged with.
+    """
+    return _lu_factor(a)
+
+
+@operation(static_argnames=("trans",))
+def _lu_solve(factors, pivots, b, *, trans):
+    factors, b = inexact("jax.scipy.linalg.lu_solve", factors, b)
+    aval, right = typeof(factors), typeof(b)
+    n = aval.shape[-1]
+    if trans not in (0, 1, 2):
+        raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
+    is_vector = right.ndim == 1 or right.ndim == aval.ndim - 1
+    if not right.ndim or right.shape[-1 if is_vector else -2] != n:
+        raise ValueError(
+            f"The shapes of the factors and of b do not fit: {aval.shape} and {right.shape}"
+        )
+    permutation = factoring.lu_pivots_to_permutation(pivots, n)
+    column = in_columns(b) if is_vector else b
+    if typeof(column).ndim < aval.ndim:
+        column = numpy_systems.in_one_batch("lu_solve", factors, column)[1]
+    x = solve_factored(factors, permutation, column, trans)
+    return squeeze(x, (typeof(x).ndim - 1,)) if is_vector else x
+
+
+def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
+    """x with `a x = b`, from the LU factors of a.
+
+    Args:
+      lu_and_piv: what `lu_factor` returned.
+      b: of shape (..., n, k) or (n,).
+      trans: 1 for the transpose of a, 2 for its adjoint.
+      overwrite_b: no array is overwritten.
+      check_finite: nothing is checked.
+
+    Raises:
+      ValueError: if `trans` is another number, or sizes do not fit.
+    """
+    factors, pivots = lu_and_piv
+    return _lu_solve(factors, pivots, b, trans=trans)
+
+
+@operation(static_argnames=("trans", "lower", "unit_diagonal"))
+def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
+    if trans not in (0, "N", 1, "T", 2, "C"):
+        raise ValueError(f"Invalid 'trans' value {trans}")
+    a, b = inexact("jax.scipy.linalg.solve_triangular", a, b)
+    return triangular_solve(
+        *(a, b),
+        left_side=True,
+        lower=lower,
+        transpose_a=trans not in (0, "N"),
+        conjugate_a=trans in (2, "C"),
+        unit_diagonal=unit_diagonal,
+    )
+
+
+def solve_triangular(
+    a,
+    b,
+    trans=0,
+    lower=False,
+    unit_diagonal=False,
+    overwrite_b=False,
+    debug=None,
+    check_finite=True,
+):
+    """x with `a x = b`, where `a` is triangular.
+
+    Args:
+      a: of shape (..., n, n).
+      b: of shape (..., n, k) or (..., n).
+      trans: 0 or "N"; 1 or "T" for the transpose of a, 2 or "C" for its adjoint.
+      lower: whether `a` is lower triangular.
+      unit_diagonal: whether its diagonal is taken to be ones.
+      overwrite_b: no array is overwritten.
+      debug: not used.
+      check_finite: nothing is checked.
+
+    Raises:
+      ValueError: if `trans` is another.
+    """
+    return _solve_triangular(
+        a, b, trans=trans, lower=bool(lower), unit_diagonal=bool(unit_diagonal)
+    )
+
+
+@operation(static_argnames=("lower",))
+def _solve_positive(a, b, *, lower):
+    a, b = inexact("jax.scipy.linalg.solve", a, b)
+    is_vector = typeof(b).ndim == 1
+    a, b = numpy_systems.in_one_batch("solve", a, in_columns(b) if is_vector else b)
+    x = solve_positive(a, b, factor(a, lower))
+    return squeeze(x, (typeof(x).ndim - 1,)) if is_vector else x
+
+
+def solve(
+    a,
+    b,
+    lower=False,
+    overwrite_a=False,
+    overwrite_b=False,
+    debug=False,
+    check_finite=True,
+    assume_a="gen",
+):
+    """x with `a x = b`.
+
+    Args:
+      a: of shape (..., n, n).
+      b: of shape (..., n, k) or (n,).
+      lower: which triangle is read, if `a` is positive definite.
+      overwrite_a: no array is overwritten.
+      overwrite_b: no array is overwritten.
+      debug: not used.
+      check_finite: nothing is checked.
+      assume_a: "gen", "sym", "her", or "pos" for Hermitian positive definite matrices, which are
+        solved by Cholesky's decomposition.
+
+    Raises:
+      ValueError: if `assume_a` is another, or sizes do not fit.
+    """
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise ValueError(
+            f"Expected assume_a to be one of ['gen', 'sym', 'her', 'pos']; got {assume_a!r}"
+        )
+    if assume_a != "pos":
+        return numpy_systems.solve(a, b)
+    return _solve_positive(a, b, lower=bool(lower))
+
+
+def det(a, overwrite_a=False, check_finite=True):
+    """The determinants of square matrices. See `hlofront.numpy.linalg.det`."""
+    return determinants.det(a)
+
+
+def inv(a, overwrite_a=False, check_finite=True):
+    """The inverses of square matrices. See `hlofront.numpy.linalg.inv`."""
+    return numpy_systems.inv(a)
+
+
+# ---- Sylvester's equation ------------------------------------------------------------------------
+
+
+def _by_schur(a: Any, b: Any, c: Any, tol: float) -> Any:
+    """Bartels and Stewart, "Solution of the matrix equation AX + XB = C" (1972)."""
+    left, left_vectors = spectral.schur(a)
+    # b = V T V^H with T lower triangular: columns of X depend on those after them.
+    right, right_vectors = spectral.schur(adjoint(b))
+    right = adjoint(right)
+    turned = product(product(adjoint(left_vectors), c), right_vectors)
+    n = typeof(b).shape[-1]
+    aval = typeof(turned)
+    columns = creating.broadcasted_iota(_int32, aval.shape, 1)
+    ends = diagonal(right)
+    places = creating.broadcasted_iota(_int32, (n,), 0)
+
+    def step(count: Any, x: Any) -> Any:
+        j = elementwise.sub(np.int32(n - 1), count)
+        here = comparing.eq(columns, j)
+        rest = elementwise.sub(turned, product(x, right))
+        rest = comparing.select_n(here, creating.full_like(rest, 0), rest)
+        column = reduce_sum(rest, (1,))
+        at = comparing.eq(places, j)
+        end = reduce_sum(comparing.select_n(at, creating.full_like(ends, 0), ends), (0,))
+        ones = identity_like(left)
+        shifted = elementwise.add(
+            left, elementwise.mul(ones, creating.full((*typeof(left).shape,), end))
+        )
+        solved = triangular_solve(shifted, column, left_side=True)
+        return comparing.select_n(here, x, along_columns(solved, aval.shape))
+
+    x = fori_loop(0, n, step, creating.full_like(turned, 0))
+    x = product(product(left_vectors, x), adjoint(right_vectors))
+    sums = elementwise.add(along_columns(diagonal(left), aval.shape), along_rows(ends, aval.shape))
+    return _nan_if_singular(x, sums, tol)
+
+
+def _by_eigenvectors(a: Any, b: Any, c: Any, tol: float) -> Any:
+    left, left_vectors = spectral.eig(a, compute_left_eigenvectors=False)
+    right, right_vectors = spectral.eig(b, compute_left_eigenvectors=False)
+    turned = numpy_systems.solve_matrices(left_vectors, product(c, right_vectors))
+    shape = typeof(turned).shape
+    sums = elementwise.add(along_columns(left, shape), along_rows(right, shape))
+    x = product(left_vectors, elementwise.div(turned, sums))
+    # x right_vectors^-1
+    x = swap(numpy_systems.solve_matrices(swap(right_vectors), swap(x)))
+    return _nan_if_singular(x, sums, tol)
+
+
+def _nan_if_singular(x: Any, sums: Any, tol: float) -> Any:
+    """NaN where an eigenvalue of one matrix is the opposite of one of the other."""
+    if not typeof(x).size:
+        return x
+    least = reduce_min(elementwise.abs(sums), (0, 1))
+    singular = comparing.lt(least, typeof(least).dtype.type(tol))
+    singular = broadcast_in_dim(singular, typeof(x).shape, ())
+    return comparing.select_n(singular, x, creating.full_like(x, np.nan))
+
+
+@operation(static_argnames=("method", "tol"))
+def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
+    """X with `A X + X B = C`.
+
+    Args:
+      A: of shape (m, m).
+      B: of shape (n, n).
+      C: of shape (m, n).
+      method: "schur", or "eigen", which is faster and less exact.
+      tol: where a sum of an eigenvalue of A and one of B is smaller than this, X is NaN.
+
+    Raises:
+      ValueError: if the method is another, or sizes do not fit.
+    """
+    given = inexact("jax.scipy.linalg.solve_sylvester", A, B, C)
+    a, b, c = (typeof(x).shape for x in given)
+    if len(a) != 2 or len(b) != 2 or a[0] != a[1] or b[0] != b[1] or c != (a[0], b[0]):
+        raise ValueError(f"Incompatible shapes for Sylvester equation: A: {a} B: {b} C: {c}")
+    solver = {"schur": _by_schur, "eigen": _by_eigenvectors}.get(method)
+    if solver is None:
+        raise ValueError(
+            f'Unrecognized method {method}. The two valid methods are either "schur" or "eigen".'
+        )
+    x = solver(*promote_dtypes_complex(*given), tol)
+    return x if any(map(is_complex, given)) else elementwise.real(x)

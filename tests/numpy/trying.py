@@ -1,0 +1,312 @@
+"""Runs the catalogue, alike under hlofront and under jax: the namespaces are handed in."""
+
+import copy
+import functools
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tests.numpy import catalogue
+from tests.systematic import trials
+
+# How many calls are compiled as one program.
+AT_ONCE = 40
+
+
+def is_array(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype") and hasattr(leaf, "shape")
+
+
+class Raised:
+    """An error, as plain data: its classes and its message."""
+
+    def __init__(self, error: Exception):
+        self.classes = [class_.__name__ for class_ in type(error).__mro__]
+        self.message = str(error)
+
+    def __repr__(self):
+        return f"{self.classes[0]}: {self.message[:300]}"
+
+    def __str__(self):
+        return f"{self.classes[0]}: {self.message}"
+
+
+def described(result: Any, jax: Any) -> Any:
+    """The structure of a result, and (kind, type, value) of each leaf; or the error."""
+    if isinstance(result, Exception):
+        return Raised(result)
+    leaves, structure = jax.tree_util.tree_flatten(result)
+    text = str(structure).replace("hlofront", "jax")
+    return text, [_leaf(leaf, jax) for leaf in leaves]
+
+
+def _leaf(leaf: Any, jax: Any) -> tuple[Any, ...]:
+    if isinstance(leaf, np.ndarray | np.generic):
+        return ("numpy", f"{leaf.dtype}{list(leaf.shape)}", np.asarray(leaf))
+    if isinstance(leaf, jax.Array):
+        weak = "weak " if leaf.weak_type else ""
+        return ("array", f"{weak}{leaf.dtype}{list(leaf.shape)}", np.asarray(leaf))
+    return ("python", type(leaf).__name__, leaf)
+
+
+class Batch:
+    """Calls of one chapter that are compiled as one program, or run one by one as they are."""
+
+    def __init__(self, calls: list[Any], concrete: bool, x64: bool, jax: Any, jnp: Any):
+        self.calls = calls
+        self.concrete = concrete
+        self.x64 = x64
+        self.jax = jax
+        self.functions = [one.on(jnp) for one in calls]
+        self.program = None if concrete else trials.Together(self.functions, x64, jax)
+
+    def run(self, all_values: list[Any]) -> list[Any]:
+        """For each call its described result, or the exception that it raised."""
+        if self.program is not None:
+            results = self.program(all_values)
+        else:
+            with trials.quiet(), self.jax.enable_x64(self.x64):
+                results = [
+                    attempt(function, values)
+                    for function, values in zip(self.functions, all_values, strict=True)
+                ]
+        return [described(result, self.jax) for result in results]
+
+
+def attempt(function: Any, values: Any) -> Any:
+    try:
+        return function(*values)
+    except Exception as error:
+        return error
+
+
+def batches(chapter: str, jax: Any, jnp: Any) -> list[Batch]:
+    """The calls of a chapter, so many at once; those with 64 bits by themselves."""
+    found = []
+    for concrete in (False, True):
+        for x64 in (False, True):
+            calls = [
+                one
+                for one in catalogue.of_chapter(chapter)
+                if one.concrete is concrete and one.needs_x64() is x64
+            ]
+            found += [
+                Batch(calls[start : start + AT_ONCE], concrete, x64, jax, jnp)
+                for start in range(0, len(calls), AT_ONCE)
+            ]
+    return found
+
+
+def outcomes(chapter: str, jax: Any, jnp: Any) -> dict[str, Any]:
+    """By the name of each call of a chapter what came out."""
+    return {
+        one.name: outcome
+        for batch in batches(chapter, jax, jnp)
+        for one, outcome in zip(
+            batch.calls, batch.run([one.values() for one in batch.calls]), strict=True
+        )
+    }
+
+
+# ---- NumPy --------------------------------------------------------------------------------------
+
+WIDE = {"f": np.float64, "V": np.float64, "c": np.complex128}
+
+
+def wide(x: Any) -> Any:
+    """Arrays of floats and dtypes, in 64 bits."""
+    if isinstance(x, np.ndarray | np.generic):
+        return np.asarray(x).astype(WIDE.get(x.dtype.kind, x.dtype))
+    if isinstance(x, tuple | list) and type(x) in (tuple, list):
+        return type(x)([wide(branch) for branch in x])
+    if isinstance(x, type | np.dtype):
+        return np.dtype(WIDE.get(np.dtype(x).kind, x))
+    return x
+
+
+def by_numpy(one: Any, values: list[np.ndarray]) -> list[Any]:
+    """NumPy's result, as leaves."""
+    reference = one.numpy or getattr(np, one.function)
+    waiting = iter(values)
+    operands, keywords = catalogue.replaced(
+        (one.operands, one.keywords), lambda spec: next(waiting)
+    )
+    # Some of NumPy's functions write to what they are given.
+    operands, keywords = copy.deepcopy((operands, keywords))
+    if not one.narrow:
+        operands = tuple(wide(x) for x in operands)
+        keywords = {key: wide(value) for key, value in keywords.items()}
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+        return flat(reference(*operands, **keywords))
+
+
+def flat(result: Any) -> list[Any]:
+    if isinstance(result, tuple | list):
+        return [leaf for branch in result for leaf in flat(branch)]
+    return [result]
+
+
+# ---- wrong calls --------------------------------------------------------------------------------
+
+# What is given in place of an operand.
+INSTEAD = {
+    "None": None,
+    "a string": "abc",
+    "a list": [1.0, 2.0],
+    "an object": catalogue.AN_OBJECT,
+    "an array of strings": np.array(["a", "b"]),
+    "of another shape": np.ones((5, 7), np.float32),
+    "a complex number": 1j,
+    "a boolean": True,
+    "a float": 2.5,
+    "a mask": np.array([True, False, True]),
+    "unsigned": np.array([1, 2, 3], np.uint8),
+}
+# Many of these are right, and take long where each is compiled by itself.
+COMPUTED = ("of another shape", "a complex number", "a boolean", "a float", "a mask", "unsigned")
+# What is given for a keyword, or a parameter that has a default.
+INSTEAD_BY_NAME = {
+    "axis": (7, -9, "x", 1.5, (0, 0), (0, 7), None),
+    "dtype": ("nonsense", 3, np.float32, "S3"),
+    "out": (np.ones(3),),
+    "mode": ("bounce", 3),
+    "method": ("nonsense",),
+    "side": ("middle",),
+    "order": ("X",),
+    "where": ("x", None),
+    "initial": ("x",),
+    "keepdims": (True,),
+    "size": (-1, "x"),
+}
+
+
+# Where ours may do otherwise with a wrong call: what the call's name and jax's answer begin with or
+# hold, as regular expressions, and why.
+OTHERWISE = (
+    # Errors that come from how jax is made, of classes that tell a user nothing.
+    (r".", "Non-hashable static arguments", "there arguments are hashed before they are looked at"),
+    (r".", "IndexError: only integers, slices", "there axes index an array of places"),
+    (r".", "IndexError: (too many indices|tuple index|list index)", "there it is found too late"),
+    (r".", "(AssertionError|ZeroDivisionError)", "there it is found too late"),
+    (r"(compress|extract)\\(", "TracerBool", "ours: its base class"),
+    (r".", "TracerArrayConversionError", "there what is no array is found too late"),
+    (r"swapaxes of (None|a boolean)", "setting an array element", "there axes index an array"),
+    (r"(array_|.)?split(\\(| of a string)", "invalid literal for int", "ours: no integer"),
+    (r"(array_|.)?split of a mask", "numpy.bool", "ours: indices must ascend"),
+    (r"(array_)?split\(float32\[4\], -1", "Sum of sizes", "ours: as for no parts"),
+    (r"(nan)?(var|std|mean) with axis='x'", "NameError", "ours has named axes for sums and means"),
+    (r"einsum|einsum_path", "Cannot determine|correct number|not contain", "there a path is found"),
+    (r"reshape of", "cannot reshape array of size", "there NumPy reshapes NumPy's arrays"),
+    (r"repeat of", "remapped shapes", "ours: no integers"),
+    (r"pad of", "unsupported shape", "ours looks at the dtype first"),
+    (r"roll of", ".", "ours: no integers"),
+    (r"roll\(float32\[3\], None", "None is not a valid", "ours: no array"),
+    (r"put_along_axis of", "must (have same|be broadcast)", "ours looks at the dtype first"),
+    (r"take_along_axis of a boolean", "integer type", "ours looks at the shape first"),
+    (r"piecewise( of|\()", ".", "there condlist is asked for its length"),
+    (r"piecewise with|fromfunction with", ".", "there keywords are arguments of the function"),
+    (r"average of None", "out of bounds", "there None has no axes"),
+    (r"(arange|reshape|full_like|diag_indices_from|cov|corrcoef|isdtype) (of|with)", ".", "class"),
+    (r"diagonal|trace", "isn't a permutation", "ours: ValueError, as NumPy"),
+    (r"permute_dims|block of None|concatenate\(float32\[\]\)", ".", "ours: no such axis, no array"),
+    (r"histogram", "TypeError|ConcretizationTypeError", "ours says that names of rules are none"),
+    (r"choose\(|ravel_multi_index", "Concretization", "ours knows the constant"),
+    (r"ravel_multi_index of", ".", "ours looks at the shape first"),
+    (r"compress with axis|cross with axis", ".", "there axes may be tuples until used"),
+    (r"(arg)?partition of a complex", "NotImplementedError", "ours sorts complex numbers"),
+    (r"insert", "ValueError", "ours: TypeError where shapes do not broadcast"),
+    # What ours takes, and jax does not.
+    (r"quantile|nanquantile|percentile|nanpercentile", "(mul|sub|floor) does not", "whole q's"),
+    (r"(arg)?partition of a mask", "neg does not accept", "ours sorts booleans"),
+    (r"ix_ of a mask", "NotImplementedError", "masks"),
+    (r"array_equiv", "incompatible shapes", "ours: False, as NumPy"),
+    (r"(nan)?cum(sum|prod) of a boolean", "out of bounds", "scalars are as arrays of one element"),
+    (r"put of", "fewer dimensions", "ours gives scalars back"),
+    (r"tensordot of a boolean", "TypeError", "a boolean is an integer"),
+    (r"insert of a boolean", "integer typed", "a boolean is an integer"),
+    (r"bincount of", ".", "booleans are counted"),
+    # What jax takes by accident.
+    (r"unravel_index", ".", "there indices may be floats, and shapes floats or masks"),
+    (r"isdtype", ".", "None as a dtype is float64"),
+    (r"tile(\(| of a mask)|rot90\(|delete of a boolean|put of a mask", ".", "nonsense"),
+    (r"broadcast_shapes of", ".", "there sizes stay what they are"),
+    (r"size of unsigned", ".", "ours looks at each axis"),
+    (r"full_like of a complex number", ".", "ours refuses to drop imaginary parts"),
+    # Weak types of results of Python scalars.
+    (r"unique.* of a float|insert of a (float|complex)", "weak", "weak types"),
+    (r"(intersect1d|union1d|setdiff1d|setxor1d) of a float", "weak", "weak types"),
+    (r"choose of a list|var\(float32\[3\], dtype=int32\)", ".", "weak types"),
+    (r"logical_(and|or|xor) of", "bool", "weak types"),
+)
+
+
+def expected(name: str, wanted: Any) -> bool:
+    """Whether ours may well do otherwise with a wrong call."""
+    return any(
+        re.match(pattern, name) and re.search(answer, str(wanted))
+        for pattern, answer, _ in OTHERWISE
+    )
+
+
+@functools.cache
+def wrong_calls(chapter: str) -> list[tuple[str, Any]]:
+    """Calls of a chapter that are likely wrong, each with a name: the first one, distorted."""
+    found = [(one.name, one) for one in catalogue.of_chapter(chapter, catalogue.WRONG)]
+    seen = set()
+    for one in catalogue.of_chapter(chapter):
+        if one.function in seen:
+            continue
+        seen.add(one.function)
+        found += [(f"{one.function} {how}", other) for how, other in distorted(one)]
+    return found
+
+
+def distorted(one: Any) -> list[tuple[str, Any]]:
+    found = [("of nothing", changed(one, operands=()))]
+    found.append(("of one more", changed(one, operands=(*one.operands, *[None] * 9))))
+    found.append(("with a keyword", changed(one, keywords={**one.keywords, "nonsense": 1})))
+    for place, _ in enumerate(one.operands):
+        for how, value in INSTEAD.items():
+            if one.concrete and how in COMPUTED:
+                continue
+            operands = (*one.operands[:place], value, *one.operands[place + 1 :])
+            found.append((f"of {how} at {place}", changed(one, operands=operands)))
+    for name, values in INSTEAD_BY_NAME.items():
+        for value in values:
+            keywords = {**one.keywords, name: value}
+            found.append(
+                (f"with {name}={catalogue._shown(value)}", changed(one, keywords=keywords))
+            )
+    return found
+
+
+def changed(one: Any, **fields: Any) -> Any:
+    return catalogue.dataclasses.replace(one, **fields)
+
+
+def outcomes_of_wrong(chapter: str, jax: Any, jnp: Any) -> dict[str, Any]:
+    """By the name of each wrong call: what it raises, or the structure and types of results."""
+    found = {}
+    for name, one in wrong_calls(chapter):
+        values = one.values()
+        with trials.quiet(), jax.enable_x64(False):
+            try:
+                if one.concrete:
+                    result = one.on(jnp)(*values)
+                else:
+                    result = jax.eval_shape(one.on(jnp), *values)
+                leaves, structure = jax.tree_util.tree_flatten(result)
+                text = str(structure).replace("hlofront", "jax")
+                found[name] = (text, [_type_of(leaf) for leaf in leaves])
+            except Exception as error:
+                found[name] = Raised(error)
+    return found
+
+
+def _type_of(leaf: Any) -> str:
+    if not is_array(leaf):
+        return type(leaf).__name__
+    weak = "weak " if getattr(leaf, "weak_type", False) else ""
+    return f"{weak}{leaf.dtype}{list(leaf.shape)}"
