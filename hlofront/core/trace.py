@@ -74,6 +74,10 @@ class Tracer(ArrayOperators):
         """The array behind this tracer where there is one, or None."""
         return None
 
+    def _known_scalar(self) -> Any:
+        """The scalar that this tracer stands for where a program has it as a literal, or None."""
+        return None
+
     def _origin_message(self) -> str:
         """How this value came to be a tracer, for errors; subclasses know more."""
         return ""

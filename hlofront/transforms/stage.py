@@ -36,6 +36,9 @@ class JitTracer(Tracer):
         self.aval = aval
         self._var = var
 
+    def _known_scalar(self) -> Any:
+        return self._var.val if type(self._var) is Literal else None
+
     def _origin_message(self) -> str:
         trace = self._trace
         return explain_origin(trace.debug_info, trace.inputs, trace.equations, self._var)
