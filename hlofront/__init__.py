@@ -75,6 +75,8 @@ from hlofront.runtime.assembling import (
 )
 from hlofront.runtime.forward_backward import fwd_and_bwd as fwd_and_bwd
 from hlofront.runtime.jit import jit as jit
+from hlofront.runtime.recompiling import max_compiles as max_compiles
+from hlofront.runtime.recompiling import no_recompile as no_recompile
 from hlofront.runtime.shards import Shard as Shard
 from hlofront.runtime.transfer import block_until_ready as block_until_ready
 from hlofront.runtime.transfer import copy_to_host_async as copy_to_host_async
