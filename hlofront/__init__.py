@@ -105,9 +105,9 @@ del _array, _collective_batching, _dynamic_slicing_rules, _engine, _rules
 __getattr__, __dir__ = _lazy(
     __name__,
     (
-        *("core", "debug", "dlpack", "dtypes", "errors", "experimental", "lax", "memory", "numpy"),
+        *("core", "debug", "dlpack", "dtypes", "errors", "experimental", "lax", "memory", "monitoring"),
         *("ad_checkpoint", "custom_batching", "custom_derivatives", "interpreters", "test_util"),
-        *("stages", "tree", "tree_util"),
+        *("numpy", "stages", "tree", "tree_util"),
     ),
     {
         "effects_barrier": "hlofront.runtime.host_calls",

@@ -7,16 +7,18 @@ by its value, such as a function of the user's, makes a program that has no dige
 import enum
 import hashlib
 import struct
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from hlofront.base.elements import ExtendedDType
-from hlofront.bridge.state import ArrayImpl
+from hlofront.bridge import state
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rules import lower
+
+ArrayImpl: Any = state.ArrayImpl  # pyright: ignore[reportUnknownMemberType]
 
 # Parameters that lowering does not read: derivative rules and their like.
 _unread: dict[Primitive, frozenset[str]] = {}
@@ -130,54 +132,88 @@ class _Writer:
 
     def value(self, value: Any) -> None:
         """Write a parameter, so that different ones are written differently."""
-        add = self.parts.append
-        kind = type(value)
-        if value is None or kind is bool or kind is int:
-            add(repr(value))
-        elif kind is str:
-            # With its length: strings may have whatever stands between two parts.
-            add(f"'{len(value)}:{value}")
-        elif kind is float:
-            add(repr(value) if value == value else struct.pack("d", value).hex())
-        elif kind is complex:
-            self.value((value.real, value.imag))
-        elif kind is tuple or kind is list:
-            add(f"{kind.__name__} {len(value)}")
-            for member in value:
-                self.value(member)
-        elif kind is dict:
-            add(f"dict {len(value)}")
-            for key in value:
-                self.value(key)
-                self.value(value[key])
+        kind = cast("type[Any]", type(value))
+        write = _WRITERS.get(kind)
+        if write is not None:
+            write(self, value)
         elif isinstance(value, np.dtype | ExtendedDType):
-            add(f"dtype {value}")
+            self.parts.append(f"dtype {value}")
         elif isinstance(value, enum.Enum):
-            add(f"{kind.__module__}.{value}")
+            self.parts.append(f"{kind.__module__}.{value}")
         elif isinstance(value, np.generic | np.ndarray):
-            # An array of objects or strings has no bytes of its own.
-            if value.dtype.kind in "OUS" or value.nbytes > LARGE_CONSTANT_BYTES:
-                raise _NoCanonicalForm(f"an array of {value.nbytes} bytes of {value.dtype}")
-            add(f"{value.dtype}{value.shape} {value.tobytes().hex()}")
-        elif kind is ClosedJaxpr:
-            self.closed(value)
-        elif kind is Jaxpr:
-            if not self._seen(value):
-                self._jaxpr(value)
-        elif kind is ShapedArray:
-            add(_aval_text(value))
-        elif isinstance(value, tuple) and hasattr(kind, "_fields"):
-            add(f"{kind.__module__}.{kind.__qualname__}")
-            for member in value:
-                self.value(member)
-        elif kind is bytes:
-            add(value.hex())
-        elif kind is frozenset and all(type(member) in (int, str) for member in value):
-            self.value(sorted(value, key=repr))
-        elif isinstance(value, type) and value.__module__ in ("builtins", "numpy", "ml_dtypes"):
-            add(f"{value.__module__}.{value.__qualname__}")
+            self._array(value)
+        elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
+            self.parts.append(f"{kind.__module__}.{kind.__qualname__}")
+            self._members(value)
+        elif kind is type and value.__module__ in ("builtins", "numpy", "ml_dtypes"):
+            self.parts.append(f"{value.__module__}.{value.__qualname__}")
         else:
             raise _NoCanonicalForm(f"a parameter of type {kind}")
+
+    def _plain(self, value: Any) -> None:
+        self.parts.append(repr(value))
+
+    def _text(self, value: str) -> None:
+        # With its length: strings may have whatever stands between two parts.
+        self.parts.append(f"'{len(value)}:{value}")
+
+    def _bytes(self, value: bytes) -> None:
+        self.parts.append(f"bytes {value.hex()}")
+
+    def _float(self, value: float) -> None:
+        self.parts.append(repr(value) if value == value else struct.pack("d", value).hex())
+
+    def _complex(self, value: complex) -> None:
+        self.parts.append("complex")
+        self._float(value.real)
+        self._float(value.imag)
+
+    def _array(self, value: Any) -> None:
+        # An array of objects or strings has no bytes of its own.
+        if value.dtype.kind in "OUS" or value.nbytes > LARGE_CONSTANT_BYTES:
+            raise _NoCanonicalForm(f"an array of {value.nbytes} bytes of {value.dtype}")
+        self.parts.append(f"{value.dtype}{value.shape} {value.tobytes().hex()}")
+
+    def _members(self, values: Any) -> None:
+        self.parts.append(f"{type(values).__name__} {len(values)}")
+        for member in values:
+            self.value(member)
+
+    def _dict(self, values: dict[Any, Any]) -> None:
+        self.parts.append(f"dict {len(values)}")
+        for key, value in values.items():
+            self.value(key)
+            self.value(value)
+
+    def _frozenset(self, values: frozenset[Any]) -> None:
+        self.parts.append("frozenset")
+        self._members(sorted(values, key=repr))
+
+    def _open(self, value: Jaxpr) -> None:
+        if not self._seen(value):
+            self._jaxpr(value)
+
+    def _aval(self, value: ShapedArray) -> None:
+        self.parts.append(_aval_text(value))
+
+
+# pyright: reportPrivateUsage=false
+_WRITERS: dict[Any, Any] = {
+    type(None): _Writer._plain,
+    bool: _Writer._plain,
+    int: _Writer._plain,
+    str: _Writer._text,
+    bytes: _Writer._bytes,
+    float: _Writer._float,
+    complex: _Writer._complex,
+    tuple: _Writer._members,
+    list: _Writer._members,
+    dict: _Writer._dict,
+    frozenset: _Writer._frozenset,
+    ClosedJaxpr: _Writer.closed,
+    Jaxpr: _Writer._open,
+    ShapedArray: _Writer._aval,
+}
 
 
 def _aval_text(aval: Any) -> str:

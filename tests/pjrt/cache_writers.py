@@ -160,7 +160,7 @@ def read_only(folder):
     store.put(DIGESTS[0], fields)
     pathlib.Path(folder, DIGESTS[1] + ".xla").write_bytes(b"foreign")
     os.utime(os.path.join(folder, DIGESTS[0] + ".xla"), (0, 0))
-    subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
     reads = [store.get(digest, b"{}") is not None for digest in DIGESTS[:2]]
     puts = [store.put(digest, fields) for digest in DIGESTS]
     return report(store, heard, puts=puts, reads=reads, gc=store.gc()._asdict())
