@@ -8,6 +8,7 @@ import json
 import sys
 import time
 
+import models
 import numpy as np
 
 # Timed rounds of each case; the table shows their median.
@@ -70,6 +71,53 @@ def operators(jnp):
     return prepare
 
 
+def scanned_lstm(jax, jnp, lax):
+    """A new training loss of an LSTM over scan at each call, differentiated, and its arguments."""
+    w = {"in": np.ones((64, 512), np.float32), "state": np.ones((128, 512), np.float32)}
+    xs = np.ones((50, 32, 64), np.float32)
+
+    def prepare():
+        def loss(w, xs):
+            def step(state, x):
+                h, c = state
+                i, f, g, o = jnp.split(x @ w["in"] + h @ w["state"], 4, axis=-1)
+                c = lax.logistic(f + 1) * c + lax.logistic(i) * jnp.tanh(g)
+                h = lax.logistic(o) * jnp.tanh(c)
+                return (h, c), h
+
+            zeros = jnp.zeros((32, 128))
+            return (lax.scan(step, (zeros, zeros), xs)[1] ** 2).mean()
+
+        return jax.jit(jax.value_and_grad(loss))
+
+    return prepare, lambda f: f.trace(w, xs)
+
+
+def small_hessian(jax, jnp):
+    def prepare():
+        def loss(w, x):
+            return jnp.mean(jnp.tanh(jnp.tanh(x @ w) @ w) ** 2)
+
+        return jax.jit(jax.hessian(loss))
+
+    arguments = np.ones((4, 4), np.float32), np.ones((8, 4), np.float32)
+    return prepare, lambda f: f.trace(*arguments)
+
+
+def small_gpt(jax):
+    step, arguments = models.gpt(jax, 12, 64, length=32)
+    return lambda: jax.jit(lambda *args: step(*args)), lambda f: f.trace(*arguments)
+
+
+def softmax(jnp, x):
+    shifted = jnp.exp(x - x.max(-1, keepdims=True))
+    return shifted / shifted.sum(-1, keepdims=True)
+
+
+def three_operations(jnp):
+    return lambda x: jnp.sum(jnp.sin(x) * x)
+
+
 def cases(jax, jnp, lax):
     x = jnp.ones((4, 4), jnp.float32)
     x.block_until_ready()
@@ -87,6 +135,12 @@ def cases(jax, jnp, lax):
         "lower 5,000 equations",
         once(lambda: jax.jit(chain(lax)()).trace(x), lambda traced: traced.lower()),
     )
+    yield "trace value_and_grad of a GPT of 12 layers", once(*small_gpt(jax))
+    yield "trace value_and_grad of an LSTM over scan", once(*scanned_lstm(jax, jnp, lax))
+    yield "trace hessian", once(*small_hessian(jax, jnp))
+    gradient, batched = jax.grad(three_operations(jnp)), jax.vmap(three_operations(jnp))
+    yield "eager grad of three operations", per_call(lambda: gradient(x), 30)
+    yield "eager vmap of three operations", per_call(lambda: batched(x), 100)
     yield "jit call, arrays", per_call(lambda: add(x, x), 5000)
     yield "jit call, NumPy", per_call(lambda: add(n, n), 5000)
     yield "jit call, Python scalar", per_call(lambda: add(x, 2.0), 5000)
@@ -107,6 +161,7 @@ def cases(jax, jnp, lax):
     yield "eager reshape", per_call(lambda: x.reshape(16), 1000)
     yield "eager jnp.where", per_call(lambda: jnp.where(x > 0, x, 0.0), 500)
     yield "eager jnp.concatenate", per_call(lambda: jnp.concatenate([x, x]), 500)
+    yield "eager softmax", per_call(lambda: softmax(jnp, x), 300)
     yield "device_put(NumPy)", per_call(lambda: jax.device_put(n), 1000)
     yield "np.asarray(x + x)", per_call(lambda: np.asarray(add(x, x)), 2000)
 

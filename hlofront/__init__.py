@@ -75,6 +75,8 @@ from hlofront.runtime.assembling import (
 )
 from hlofront.runtime.forward_backward import fwd_and_bwd as fwd_and_bwd
 from hlofront.runtime.jit import jit as jit
+from hlofront.runtime.recompiling import max_compiles as max_compiles
+from hlofront.runtime.recompiling import no_recompile as no_recompile
 from hlofront.runtime.shards import Shard as Shard
 from hlofront.runtime.transfer import block_until_ready as block_until_ready
 from hlofront.runtime.transfer import copy_to_host_async as copy_to_host_async
@@ -103,9 +105,10 @@ del _array, _collective_batching, _dynamic_slicing_rules, _engine, _rules
 __getattr__, __dir__ = _lazy(
     __name__,
     (
-        *("core", "debug", "dlpack", "dtypes", "errors", "experimental", "lax", "memory", "numpy"),
-        *("ad_checkpoint", "custom_batching", "custom_derivatives", "interpreters", "test_util"),
-        *("extend", "flatten_util", "ops", "random", "scipy", "stages", "tree", "tree_util"),
+        *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dlpack"),
+        *("dtypes", "errors", "experimental", "extend", "flatten_util", "interpreters", "lax"),
+        *("memory", "monitoring", "numpy", "ops", "random", "scipy", "stages", "test_util"),
+        *("tree", "tree_util"),
     ),
     {
         "effects_barrier": "hlofront.runtime.host_calls",

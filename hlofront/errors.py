@@ -11,6 +11,7 @@ from hlofront.base.errors import KeyReuseError as KeyReuseError
 from hlofront.base.errors import NoEngineError as NoEngineError
 from hlofront.base.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
 from hlofront.base.errors import NoRuleError as NoRuleError
+from hlofront.base.errors import RecompilationError as RecompilationError
 from hlofront.base.errors import ShardingTypeError as ShardingTypeError
 from hlofront.base.errors import TracerArrayConversionError as TracerArrayConversionError
 from hlofront.base.errors import TracerBoolConversionError as TracerBoolConversionError

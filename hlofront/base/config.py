@@ -122,6 +122,13 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
 
 # Then those that programs do not depend on.
 _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
+    "hlofront_warn_recompiles": (
+        5,
+        "is the number of recompilations at one line of the user's from which it is told; 0 never",
+    ),
+    "hlofront_cache": (True, "keeps small executables in a folder of the user's"),
+    "hlofront_cache_dir": (None, "is that folder; by default one below ~/.cache"),
+    "hlofront_cache_max_size": (1 << 28, "is that folder's size in bytes; -1 is unbounded"),
     "jax2tf_default_native_serialization": (True, "is jax2tf's; no effect here"),
     "jax_array_garbage_collection_guard": (
         *(None, "is what an array freed by a garbage collection does"),

@@ -16,6 +16,7 @@
     |- ShardingTypeError                     shardings in types do not fit each other
     |- TracerLeakError                       a traced array leaked, and leaks are looked for
     |- VerificationError (ValueError)        a lowering rule made an invalid module
+    |- RecompilationError (RuntimeError)     something is compiled that must not be
     |- NoRuleError (NotImplementedError)     a primitive has no rule for a transformation
     `- NoEngineError (RuntimeError)          an operation met no engine to run it
     JaxRuntimeError (RuntimeError)           XLA or a device failed; jaxlib's own class
@@ -172,6 +173,10 @@ class TracerLeakError(HlofrontError):
 
 class VerificationError(HlofrontError, ValueError):
     """A module that breaks MLIR's rules: caught here, since XLA would end the process."""
+
+
+class RecompilationError(HlofrontError, RuntimeError):
+    """Something is compiled inside of `no_recompile` or `max_compiles` that must not be."""
 
 
 class NoRuleError(HlofrontError, NotImplementedError):

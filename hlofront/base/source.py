@@ -121,6 +121,14 @@ def user_frame(traceback: Any) -> Frame | None:
 # ---- as text ---------------------------------------------------------------------------------
 
 
+def calling_frame() -> types.FrameType | None:
+    """The user's innermost frame of this thread, if any."""
+    frame = sys._getframe(1)
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
 def frames_to_user() -> int:
     """The `stacklevel` with which a warning from our caller names the user's line."""
     frame = sys._getframe(1)

@@ -8,6 +8,7 @@ _jax = state.extension
 xla_client = state.xla_client
 
 ArrayImpl = state.ArrayImpl
+JaxRuntimeError = state.JaxRuntimeError
 Client = _jax.Client
 CompileOptions = xla_client.CompileOptions
 Device = _jax.Device
@@ -43,6 +44,11 @@ def compile_and_load(
     """Compile a module for these devices; the module is an `ir.Module` and stays usable."""
     with ir_module.context:
         return client.compile_and_load(ir_module, DeviceList(tuple(devices)), options, callbacks)
+
+
+def deserialize(client: Any, executable: bytes, devices: Any, options: Any) -> Any:
+    """A serialized executable, loaded onto these devices; JaxRuntimeError if XLA refuses it."""
+    return client.deserialize_executable(executable, DeviceList(tuple(devices)), options, [])
 
 
 def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:

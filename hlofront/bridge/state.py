@@ -21,6 +21,8 @@ from jaxlib import _jax as extension
 from jaxlib import xla_client
 from jaxlib.weakref_lru_cache import weakref_lru_cache as weakref_lru_cache
 
+# What tells two builds of one version apart, where a build says it.
+jaxlib_build: str = getattr(jaxlib.version, "_git_hash", "")
 jaxlib_version = tuple(int(part) for part in jaxlib.version.__version__.split(".")[:3])
 if jaxlib_version < (0, 10, 2):
     raise ImportError(
@@ -75,7 +77,9 @@ extension.jax_jit.set_enable_x64_state(enable_x64)
 extension.jax_jit.set_disable_jit_state(disable_jit)
 extension.jax_jit.set_post_hook_state(post_hook)
 
+# A tuple of those that programs depend on; and which they are.
 trace_context = extension.config.trace_context
+trace_context_fields = ("enable_x64", "disable_jit", "process", "thread", "named_axes")
 
 # What copies between host and devices may do, per process and per thread.
 guards = extension.guard_lib

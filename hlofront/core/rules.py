@@ -15,6 +15,13 @@ class RuleTable(dict[Primitive, Callable[..., Any]]):
         self.name = name
         self.home = home
         self.__doc__ = question
+        # Those whose rule is not ours: nothing is known of when it changes.
+        self.foreign: set[Primitive] = set()
+
+    def __setitem__(self, primitive: Primitive, rule: Callable[..., Any]) -> None:
+        if not getattr(rule, "__module__", "").startswith("hlofront."):
+            self.foreign.add(primitive)
+        super().__setitem__(primitive, rule)
 
     def __call__(self, *primitives: Primitive) -> Callable[[Callable[..., Any]], Any]:
         def register(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -88,6 +88,10 @@ class Tracer(ArrayOperators):
         """What this tracer stands for: itself, where nothing is known of its value."""
         return self
 
+    def _known_scalar(self) -> Any:
+        """The scalar that this tracer stands for where a program has it as a literal, or None."""
+        return None
+
     def _origin_message(self) -> str:
         """How this value came to be a tracer, for errors; subclasses know more."""
         return ""

@@ -7,6 +7,7 @@ from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.bridge import state
 from hlofront.core import rules
+from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Literal, Var
 from hlofront.core.primitive import Primitive
@@ -27,6 +28,7 @@ from hlofront.transforms.simplify import dead_code_program, inline_calls
 from hlofront.transforms.vmap import documented
 
 remat_p = Primitive("remat2", multiple_results=True, carries_programs=True)
+not_lowered(remat_p, "policy")
 
 
 def checkpoint(

@@ -12,6 +12,7 @@ from hlofront.base.errors import UnexpectedTracerError
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
+from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.marks import UndefinedPrimal, Zero
@@ -27,6 +28,7 @@ from hlofront.transforms.stage import stage
 from hlofront.transforms.transpose import transpose_program
 
 custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, carries_programs=True)
+not_lowered(custom_jvp_call_p, "jvp_jaxpr_fun")
 
 
 class SymbolicZero:

@@ -7,6 +7,7 @@ from hlofront.base.dtypes import float0
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
+from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.marks import Zero
@@ -27,6 +28,8 @@ from hlofront.transforms.simplify import dead_code_program
 custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, carries_programs=True)
 custom_lin_p = Primitive("custom_lin", multiple_results=True, carries_programs=True)
 remat_opt_p = Primitive("remat_opt", multiple_results=True, carries_programs=True)
+not_lowered(custom_vjp_call_p, "fwd_jaxpr_thunk", "bwd")
+not_lowered(remat_opt_p, "fun_jaxpr")
 
 # ---- the call ------------------------------------------------------------------------------------
 

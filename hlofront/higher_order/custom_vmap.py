@@ -9,6 +9,7 @@ from hlofront.base.boundary import boundary
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
+from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.marks import Zero
@@ -24,6 +25,7 @@ from hlofront.transforms.jvp import jvp_flat, jvp_program
 from hlofront.transforms.simplify import dead_code_program
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True, carries_programs=True)
+not_lowered(custom_vmap_call_p, "rule", "in_tree", "out_tree", "primal")
 
 # What stands behind a rule: (size, which operands are batched, flat operands with the axis first)
 # -> (flat results, which of them are batched).

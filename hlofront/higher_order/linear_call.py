@@ -8,6 +8,7 @@ from hlofront.base.boundary import boundary
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
+from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from hlofront.core.marks import UndefinedPrimal, Zero
@@ -19,6 +20,7 @@ from hlofront.transforms.batch import batch_program
 from hlofront.transforms.flatten import stage_tree
 
 linear_call_p = Primitive("linear_call", multiple_results=True, carries_programs=True)
+not_lowered(linear_call_p, "transpose")
 
 
 @boundary

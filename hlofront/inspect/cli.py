@@ -1,4 +1,4 @@
-"""The command line: `python -m hlofront show FILE:FUNCTION`."""
+"""The command line: `python -m hlofront show FILE:FUNCTION`, and `cache`."""
 
 import argparse
 import sys
@@ -8,6 +8,7 @@ from typing import TextIO
 
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.base.version import __version__
+from hlofront.inspect import cache_cli
 from hlofront.inspect.colour import Painter
 from hlofront.inspect.stages_shown import STAGES, sections
 from hlofront.inspect.target import UsageError, arguments_for, load_function
@@ -50,6 +51,8 @@ def parser() -> argparse.ArgumentParser:
         default="auto",
         help="colours and headings in colour; by default on a terminal only",
     )
+    show.set_defaults(run=_show)
+    cache_cli.add_parser(commands)
     return top
 
 
@@ -58,7 +61,7 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     out = out or sys.stdout
     options = parser().parse_args(argv)
     try:
-        return _show(options, out)
+        return options.run(options, out)
     except UsageError as error:
         print(f"hlofront {options.command}: {error}", file=sys.stderr)
         return 2

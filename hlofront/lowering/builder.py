@@ -9,6 +9,7 @@ import numpy as np
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Operation, context, ir
 from hlofront.core.aval import ShapedArray, token_aval
+from hlofront.core.digest import LARGE_CONSTANT_BYTES
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from hlofront.core.primitive import Primitive
@@ -535,11 +536,6 @@ def compare_type(dtype: Any) -> str:
 
 _UNSIGNED = ("uint2", "uint4")
 _SIGNED = ("int2", "int4")
-
-
-# Constants of more bytes than this are arguments of the module, so that neither its text nor
-# the compiler carries their elements.
-LARGE_CONSTANT_BYTES = 1024
 
 
 # A constant's value, and its aval in the program.

@@ -1,11 +1,9 @@
 """A program as a StableHLO module: its main function, names, kept arguments and donation."""
 
 import re
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from hlofront.base import source
 from hlofront.base.errors import VerificationError
 from hlofront.bridge.mlir import Operation, context, hlo_text, ir, to_xla_computation
 from hlofront.core.aval import AbstractToken, token_aval
@@ -29,6 +27,7 @@ class Module:
         "kept",
         "name",
         "ordered",
+        "unusable",
     )
 
     ir_module: Any
@@ -39,6 +38,8 @@ class Module:
     kept: tuple[int, ...]
     # Those of them whose buffers it may reuse.
     donated: tuple[int, ...]
+    # The types of those that no result can reuse.
+    unusable: list[str]
     # What it calls on the host, in the order of their index. See lowering/callbacks.py.
     callbacks: list[Any]
     # The ordered effects whose tokens are its first arguments and its first results.
@@ -49,13 +50,22 @@ class Module:
     has_barriers: bool
 
     def __init__(
-        self, ir_module, name, const_args, kept, donated, callbacks, ordered, fences, has_barriers
+        self,
+        ir_module,
+        name,
+        const_args,
+        kept,
+        donation,
+        callbacks,
+        ordered,
+        fences,
+        has_barriers,
     ):
         self.ir_module = ir_module
         self.name = name
         self.const_args = const_args
         self.kept = kept
-        self.donated = donated
+        self.donated, self.unusable = donation
         self.callbacks = callbacks
         self.ordered = ordered
         self.fences = fences
@@ -132,14 +142,16 @@ def lower_program(
     outputs = [*builder.tokens_of(ordered), *outputs]
     Operation.create("func.return", (), outputs, loc=types.unknown, ip=builder.ip)
 
-    reused = _set_argument_attributes(function, jaxpr, kept, len(ordered), len(constants), donated)
+    donation = _set_argument_attributes(
+        function, jaxpr, kept, len(ordered), len(constants), donated
+    )
     if result_paths or ordered:
         paths = result_paths or [""] * len(jaxpr.outvars)
         function.attributes["res_attrs"] = _result_attributes(len(ordered), paths)
     _verify(ir_module, module_name)
     placed = wanted.placed() if wanted else None
     return Module(
-        *(ir_module, module_name, constants, kept, reused, state.callbacks, ordered, placed),
+        *(ir_module, module_name, constants, kept, donation, state.callbacks, ordered, placed),
         state.has_barriers,
     )
 
@@ -179,24 +191,26 @@ def _set_argument_attributes(
     tokens: int,
     constants: int,
     donated: Sequence[bool] | None,
-) -> tuple[int, ...]:
+) -> tuple[tuple[int, ...], list[str]]:
     """Mark the arguments of main that are tokens, and those that are donated.
 
     Each donated input is given an output of its shape and dtype to share a buffer with. One that
     fits no output is marked as a donor: XLA may use it for temporaries.
 
     Returns:
-      The positions of the donated inputs.
+      The positions of the donated inputs, and the types of those that fit no output.
     """
     donates = bool(donated) and any(donated)
+    donation: tuple[tuple[int, ...], list[str]] = (), []
     if not donates and not tokens:
-        return ()
+        return donation
     offset = tokens + constants
     attributes: list[Any] = [ir.DictAttr.get({}, context=context)] * (offset + len(kept))
     attributes[:tokens] = [_is_token()] * tokens
-    reused = _alias_donated(attributes, jaxpr, kept, tokens, offset, donated) if donates else ()
+    if donates:
+        donation = _alias_donated(attributes, jaxpr, kept, tokens, offset, donated)
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes, context=context)
-    return reused
+    return donation
 
 
 def _is_token() -> Any:
@@ -210,7 +224,7 @@ def _alias_donated(
     tokens: int,
     offset: int,
     donated: Any,
-) -> tuple[int, ...]:
+) -> tuple[tuple[int, ...], list[str]]:
     free: dict[Any, list[int]] = {}
     for i, aval in enumerate(jaxpr.out_avals):
         if not isinstance(aval, AbstractToken):
@@ -229,13 +243,7 @@ def _alias_donated(
             attribute = {"jax.buffer_donor": types.boolean(True)}
             unusable.append(aval.str_short())
         attributes[offset + position] = ir.DictAttr.get(attribute, context=context)
-    if unusable:
-        warnings.warn(
-            f"Some donated buffers were not usable: {', '.join(unusable)}. No result has the "
-            "shape and dtype of such an argument; donate those alone that a result can replace.",
-            stacklevel=source.frames_to_user(),
-        )
-    return tuple(i for i in kept if donated[i])
+    return tuple(i for i in kept if donated[i]), unusable
 
 
 def _result_attributes(tokens: int, paths: Sequence[str]) -> Any:

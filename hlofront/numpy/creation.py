@@ -12,6 +12,7 @@ from hlofront.base.dtypes import (
     lattice_result,
     python_scalar_dtype,
 )
+from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.bridge.fast_parts import Array, registry
 from hlofront.core.aval import ShapedArray, is_value, typeof
@@ -303,6 +304,9 @@ def _constant(name, shape, value, dtype, device, out_sharding):
     """An array filled with a number of the host, of this canonical dtype."""
     if device is not None or out_sharding is not None:
         check_placement(name, device, out_sharding)
+    if isinstance(dtype, ExtendedDType):
+        result = lax.full(shape, value, dtype)
+        return result if device is None else device_put(result, device)
     if is_eager():
         aval = ShapedArray(shape, dtype)
         if aval.size <= MOST_ON_HOST and min(shape, default=0) >= 0:

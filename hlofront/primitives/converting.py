@@ -82,8 +82,10 @@ def convert(operand: Any, new_dtype: Any, weak_type: bool) -> Any:
 
 
 def _convert(operand: Any, aval: Any, new_dtype: Any, weak_type: bool) -> Any:
-    if not aval.shape and not isinstance(operand, Tracer) and not is_eager():
-        literal = _converted_scalar(operand, new_dtype, weak_type)
+    if not aval.shape and not is_eager():
+        traced = isinstance(operand, Tracer)
+        scalar = operand._known_scalar() if traced else operand  # pyright: ignore[reportPrivateUsage]
+        literal = _converted_scalar(scalar, new_dtype, weak_type)
         if literal is not None:
             return literal
     return process(
@@ -127,7 +129,7 @@ def _(primals, tangents, **params):
     zero = Zero.of(result)
     if type(tangent) is Zero or zero.aval.dtype == float0:
         return result, zero
-    return result, process(convert_element_type_p, (tangent,), params)
+    return result, _convert(tangent, typeof(tangent), params["new_dtype"], params["weak_type"])
 
 
 @transpose(convert_element_type_p)

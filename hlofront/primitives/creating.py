@@ -172,6 +172,8 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     Raises:
       TypeError: if a complex Python number is to be real.
     """
+    if isinstance(dtype, ExtendedDType):
+        return value
     if not weak and type(value) in (int, float) and 0 <= value < 100 and dtype.kind in "iuf":
         return dtype.type(value)
     if issubdtype(dtype, np.complexfloating):

@@ -16,6 +16,7 @@ from hlofront.higher_order import callback_batching
 from hlofront.pjrt import clients
 from hlofront.primitives.callbacks import FlatCallback, io_callback_p, pure_callback_p
 from hlofront.runtime.host_calls import checked_results, describe_failure
+from hlofront.runtime.key_array import array_of, base_of
 from hlofront.runtime.placement import choose_device, put
 
 # Imported for what it does: callbacks get their batch rules.
@@ -195,6 +196,11 @@ def _one_device(name: str, sharding: Any) -> Any:
 # ---- eagerly -------------------------------------------------------------------------------------
 
 
+def _put_operand(x: Any, host: Any) -> Any:
+    aval = _strong(typeof(x))
+    return array_of(aval, lambda stored: put(base_of(x), stored, host, False))
+
+
 def _run_now(
     name: str, callback: FlatCallback, args: Sequence[Any], avals: Sequence[ShapedArray]
 ) -> list[Any]:
@@ -202,7 +208,7 @@ def _run_now(
     device, committed = choose_device(args)
     host = clients.local_devices("cpu")[0]
     try:
-        operands = [put(x, _strong(typeof(x)), host, False) for x in args]
+        operands = [_put_operand(x, host) for x in args]
         results = checked_results(name, callback(*operands), avals)
     except Exception as error:
         # As a program would, so that what catches the one catches the other.

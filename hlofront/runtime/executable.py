@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hlofront.base.config import debug_key_reuse
 from hlofront.base.elements import ExtendedDType
@@ -10,14 +10,11 @@ from hlofront.bridge import fast_parts
 from hlofront.bridge.client import result_handler
 from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.pjrt import compile as pjrt_compile
 from hlofront.primitives.barriers import Token
 from hlofront.runtime import nan_checks
 from hlofront.runtime.key_array import base_of, key_handler
+from hlofront.runtime.on_disk import StoredCall
 from hlofront.runtime.placement import on_device, put
-
-if TYPE_CHECKING:
-    from hlofront.lowering.module import Module
 
 # What jaxlib's C++ call path reads; it must be a tuple with these names.
 FastPath = namedtuple(
@@ -27,7 +24,7 @@ FastPath = namedtuple(
 )
 
 
-def _host_calls() -> Any:
+def host_side() -> Any:
     """What programs need that call back, or have an order: loaded with the first of them."""
     from hlofront.runtime import host_calls
 
@@ -42,9 +39,14 @@ def _key_reuse() -> Any:
 
 
 class Executable:
-    """A program compiled for one device."""
+    """A program compiled for one device, and how to call it.
+
+    `call` says which inputs it takes and what it calls: the module that it was compiled from, or
+    what was stored with it on disk.
+    """
 
     __slots__ = (
+        "call",
         "committed",
         "const_args",
         "device",
@@ -55,7 +57,6 @@ class Executable:
         "kept",
         "kept_avals",
         "loaded",
-        "module",
         "name",
         "out_avals",
         "plain",
@@ -70,47 +71,38 @@ class Executable:
         self,
         program: ClosedJaxpr,
         name: str,
-        module: "Module",
-        client: Any,
+        call: Any,
+        loaded: Any,
         device: Any,
         committed: bool,
-        compiler_options: dict[str, Any] | None = None,
         donates: bool = False,
     ):
         self.name = name
         self.donates = donates
-        options = pjrt_compile.compile_options(
-            [device],
-            compiler_options,
-            keep_barriers=module.fences is not None and module.has_barriers,
-        )
         self.unordered = any(e.on_host and not e.ordered for e in program.effects)
         self.plain = not (
             self.unordered
-            or module.ordered
+            or call.ordered
             or token_aval in program.out_avals
             or token_aval in program.in_avals
         )
-        self.host_calls = _host_calls() if module.callbacks or not self.plain else None
-        callbacks = [self.host_calls.host_function(call) for call in module.callbacks]
-        self.loaded = pjrt_compile.compile_module(
-            client, module.ir_module, [device], options, callbacks
-        )
+        self.host_calls = None if self.plain else host_side()
+        self.loaded = loaded
         self.program = program
-        self.module = module
+        self.call = call
         self.device = device
         self.committed = committed
-        self.kept = module.kept
+        self.kept = call.kept
         in_avals = program.in_avals
-        self.kept_avals = [_stored(in_avals[i]) for i in module.kept]
-        self.takes_keys = any(_holds_keys(in_avals[i]) for i in module.kept)
+        self.kept_avals = [_stored(in_avals[i]) for i in call.kept]
+        self.takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept)
         self.out_avals = program.out_avals
         self.gives_keys = any(map(_holds_keys, self.out_avals))
         self.with_keys = self.takes_keys or self.gives_keys
         sharding = self.sharding = on_device(device)
         self.const_args = [
             put(base_of(value), _stored(aval), device, committed)
-            for value, aval in module.const_args
+            for value, aval in call.const_args
         ]
         self.handlers = [
             self.host_calls.token_handler(device)
@@ -118,6 +110,12 @@ class Executable:
             else _handler(aval, sharding, committed)
             for aval in self.out_avals
         ]
+
+    def hlo_text(self) -> str:
+        """XLA's optimized HLO."""
+        if isinstance(self.call, StoredCall):
+            return self.call.hlo_text()
+        return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Execute on flat arguments: arrays of any device, or values of the host."""
@@ -145,7 +143,7 @@ class Executable:
 
     def _run_with_tokens(self, args: Sequence[Any]) -> list[Any]:
         """Execute in order with other programs of these effects, and let others wait for it."""
-        host_calls, device, ordered = self.host_calls, self.device, self.module.ordered
+        host_calls, device, ordered = self.host_calls, self.device, self.call.ordered
         buffers = [*host_calls.take_tokens(ordered, device), *self.const_args]
         for position, aval in zip(self.kept, self.kept_avals, strict=True):
             x = args[position]

@@ -1,5 +1,6 @@
 """jit: trace a function once per kind of arguments, compile it, and call it through C++."""
 
+import itertools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, update_wrapper
@@ -9,16 +10,19 @@ from hlofront.base import caches, events, source
 from hlofront.base.boundary import boundary
 from hlofront.base.config import no_tracing
 from hlofront.base.events import timed
+from hlofront.base.once import made_once
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import Tracer, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
-from hlofront.runtime import stages
+from hlofront.runtime import recompiling, stages
 from hlofront.runtime.float0_results import without_float0
 from hlofront.runtime.placement import choose_device, put
-from hlofront.runtime.programs import Function, TracedProgram, executable_for
+from hlofront.runtime.programs import Function, TracedProgram, executable_for, timings_of
+from hlofront.runtime.recompiling import Kind
+from hlofront.runtime.reports import cache_report, timings
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import abstract, result_paths, stage_tree
 from hlofront.transforms.make_jaxpr import bad_argument
@@ -32,13 +36,21 @@ cpp_cache = bridge.PjitFunctionCache(capacity=8192)
 
 # What was traced, per function and then per plan of its arguments: jit(f) made twice traces f
 # once. The tables hold no reference to their function, so they go when it goes.
-_tables: "weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, TracedProgram]]]" = (
-    weakref.WeakKeyDictionary()
-)
+_tables: "weakref.WeakKeyDictionary[Any, dict[Any, Table]]" = weakref.WeakKeyDictionary()
 
 
 # Each function keeps this many programs; the oldest goes where its arguments are ever new.
 _MOST_TRACED = 4096
+
+
+class Table(dict[Any, "TracedProgram"]):
+    """The programs of one function, by the kind of arguments; no other table has its number."""
+
+    __slots__ = ("number",)
+    _numbers = itertools.count()
+
+    def __init__(self):
+        self.number = next(self._numbers)
 
 
 @caches.on_clear
@@ -78,9 +90,11 @@ class Jitted(Function):
             plan.donate_argnames,
         )
         try:
-            self.table = _tables.setdefault(fun, {}).setdefault(self.plan_key, {})
+            tables = _tables.setdefault(fun, {})
         except TypeError:  # a callable that cannot be hashed or referred to weakly
-            self.table = {}
+            tables = {}
+        found = tables.get(self.plan_key)
+        self.table = tables.setdefault(self.plan_key, Table()) if found is None else found
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedProgram, Any]:
         """The program for arguments like these, and their flat values."""
@@ -92,22 +106,46 @@ class Jitted(Function):
         except TypeError as error:
             raise bad_argument(self.fun, plan, args, kwargs, leaves) from error
         key = (in_tree, avals, statics, _trace_context())
-        found = self.table.get(key)
+        table = self.table
+        found = table.get(key)
         if found is not None:
+            found.hits += 1
+            return found, leaves
+        if is_eager():
+            if len(table) >= _MOST_TRACED:
+                table.pop(next(iter(table)), None)
+            found = made_once(table, key, lambda: self._noticed(args, kwargs, key))
+            if any(isinstance(const, Tracer) for const in found.program.consts):
+                table.pop(key, None)  # It leaked from another program, and is refused below.
             return found, leaves
         # A program that captured values of an enclosing one is of no use outside of it.
         enclosing: dict[Any, Any] = getattr(current_trace(), "programs_of", {})
-        inner_key = (id(self.table), key)
+        inner_key = (id(table), key)
         if inner_key in enclosing:
             return enclosing[inner_key][0], leaves
         found = self._trace(args, kwargs, in_tree, avals)
         if any(isinstance(const, Tracer) for const in found.program.consts):
-            enclosing[inner_key] = (found, self.table)
+            enclosing[inner_key] = (found, table)
         else:
-            if len(self.table) >= _MOST_TRACED:
-                self.table.pop(next(iter(self.table)), None)
-            self.table[key] = found
+            if len(table) >= _MOST_TRACED:
+                table.pop(next(iter(table)), None)
+            table[key] = found
         return found, leaves
+
+    def _noticed(self, args: Any, kwargs: Any, key: Any) -> TracedProgram:
+        """Trace, for a call from outside of all programs, and say why if it is not the first."""
+        in_tree, avals, statics, context = key
+        if self.traced_for != "jit":
+            return self._trace(args, kwargs, in_tree, avals)
+        plan = self.plan
+        names = plan.names(args, kwargs)
+        kind = Kind(names, plan.signature.positional_names(), in_tree, avals, statics, context)
+        why = recompiling.reason(self.fun, self.table.number, kind)
+        recompiling.noticed(self.name, why)
+        found = self._trace(args, kwargs, in_tree, avals)
+        found.kind, found.why = kind, why
+        recompiling.note(self.fun, self.table.number, kind)
+        return found
 
     def _trace(self, args: Any, kwargs: Any, in_tree: Any, avals: Any) -> TracedProgram:
         plan = self.plan
@@ -126,6 +164,7 @@ class Jitted(Function):
         with timed(events.TRACE, fun_name=self.name) as clock:
             fun = without_float0(plan.with_statics(self.fun, args, kwargs))
             program, out_tree = stage_tree(fun, in_tree, avals, debug_info)
+        timings_of(program).trace += clock.seconds
         events.log_stage("Finished tracing %s for jit in %.6f s", self.name, clock.seconds)
         return TracedProgram(program, in_tree, out_tree, plan.donated(args, kwargs))
 
@@ -149,6 +188,10 @@ class Jitted(Function):
             if isinstance(leaf, Tracer):
                 raise leaked(leaf)
         device, committed = self._device(leaves)
+        if traced.device is not device:
+            if traced.device is not None:
+                recompiling.noticed(self.name, f"sharding: {traced.device} -> {device}")
+            traced.device = device
         executable = executable_for(
             program,
             self.name,
@@ -251,7 +294,7 @@ def jit(
 
     Returns:
       A function with the same arguments and results, and the methods `trace`, `lower`,
-      `eval_shape` and `clear_cache`.
+      `eval_shape`, `clear_cache`, `cache_report` (what was compiled for it and why) and `timings`.
 
     Raises:
       TypeError: if `fun` cannot be called.
@@ -336,6 +379,8 @@ def make_callable(
     function.lower = jitted.lower
     function.eval_shape = jitted.eval_shape
     function.clear_cache = partial(_clear, function, jitted)
+    function.cache_report = partial(cache_report, jitted.name, jitted.table, function)
+    function.timings = partial(timings, jitted.table)
     return function
 
 

@@ -1,17 +1,19 @@
 """Programs on devices: the executable of each, made once."""
 
-import threading
+import time
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hlofront.base import events
+from hlofront.base import events, source
 from hlofront.base.config import options
 from hlofront.base.events import timed
+from hlofront.base.once import made_once
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.higher_order.jit_call import split_captured
-from hlofront.pjrt.compile import mlir_lock
-from hlofront.runtime import nan_checks
-from hlofront.runtime.executable import Executable
+from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
+from hlofront.runtime import nan_checks, on_disk
+from hlofront.runtime.executable import Executable, host_side
 from hlofront.transforms.arguments import ArgumentPlan
 
 if TYPE_CHECKING:
@@ -40,7 +42,10 @@ class Function:
 class TracedProgram:
     """A function written down for one kind of arguments."""
 
-    __slots__ = ("_opened", "donated", "in_tree", "out_tree", "program")
+    __slots__ = (
+        *("_opened", "device", "donated", "hits", "in_tree", "kind", "out_tree", "program"),
+        "why",
+    )
 
     program: ClosedJaxpr
     in_tree: Any
@@ -54,6 +59,13 @@ class TracedProgram:
         self.out_tree = out_tree
         self.donated = donated
         self._opened: tuple[ClosedJaxpr, list[Any]] | None = None
+        # What runtime/recompiling.py knows of it: for what, and why again. And how often it was
+        # found by Python; C++ does not count its calls.
+        self.kind: Any = None
+        self.why: str | None = None
+        self.hits = 0
+        # The one that it ran on last.
+        self.device: Any = None
 
     def opened(self) -> tuple[ClosedJaxpr, list[Any]]:
         """The program with values of enclosing functions as its first inputs, and those values.
@@ -66,7 +78,6 @@ class TracedProgram:
         return found
 
 
-_making = threading.RLock()
 _fences = options["hlofront_fences"]
 
 
@@ -107,6 +118,8 @@ def lowered(
                         result_paths=info.result_paths if info else None,
                         fences=fences,
                     )
+                timings_of(program).lower += clock.seconds
+                _warn_of_donations(found.unusable)
                 events.log_stage("Finished lowering %s in %.6f s", name, clock.seconds)
     return found
 
@@ -128,22 +141,128 @@ def executable_for(
     key = (device, committed, donated, keep_unused, compiler_options, fences)
     found = program.derived.get(key)
     if found is None:
-        with _making:
-            found = program.derived.get(key)
-            if found is None:
-                module = lowered(
-                    program, name, device.platform, donated, keep_unused, fences=fences
-                )
-                with timed(events.COMPILE, fun_name=name) as clock:
-                    found = program.derived[key] = Executable(
-                        program,
-                        name,
-                        module,
-                        device.client,
-                        device,
-                        committed,
-                        dict(compiler_options),
-                        any(donated),
-                    )
-                events.log_stage("Finished compiling %s in %.6f s", name, clock.seconds)
+        compilation = Compilation(
+            program, name, device, donated, keep_unused, compiler_options, fences
+        )
+        found = made_once(program.derived, key, lambda: compilation.executable(committed))
     return found
+
+
+class Compilation:
+    """One program to compile for one device with one set of options."""
+
+    __slots__ = (
+        "_compiler_options",
+        "_device",
+        "_donated",
+        "_fences",
+        "_keep_unused",
+        "_name",
+        "_program",
+    )
+
+    def __init__(
+        self,
+        program: ClosedJaxpr,
+        name: str,
+        device: Any,
+        donated: tuple[bool, ...],
+        keep_unused: bool,
+        compiler_options: Sequence[tuple[str, Any]],
+        fences: bool,
+    ):
+        self._program = program
+        self._name = name
+        self._device = device
+        self._donated = donated
+        self._keep_unused = keep_unused
+        self._compiler_options = compiler_options
+        self._fences = fences
+
+    def executable(self, committed: bool) -> Executable:
+        # Whether its arguments are committed to the device makes no difference to XLA.
+        key = (
+            *("loaded", self._device, self._donated, self._keep_unused),
+            *(self._compiler_options, self._fences),
+        )
+        loaded, call = made_once(self._program.derived, key, self._loaded)
+        donates = any(self._donated)
+        return Executable(self._program, self._name, call, loaded, self._device, committed, donates)
+
+    def _loaded(self) -> tuple[Any, Any]:
+        """The executable as jaxlib has it, from disk or from XLA, and how to call it."""
+        program, timings = self._program, timings_of(self._program)
+        place = self._place()
+        started = time.perf_counter()
+        found = place.load([self._device]) if place is not None else None
+        if found is not None:
+            timings.load += time.perf_counter() - started
+            _warn_of_donations(found[1].unusable)
+            return found
+        module = lowered(
+            *(program, self._name, self._device.platform, self._donated, self._keep_unused),
+            fences=self._fences,
+        )
+        if place is None:
+            place = self._place(module)
+            started = time.perf_counter()
+            found = place.load([self._device]) if place is not None else None
+            if found is not None:
+                found[1].const_args = module.const_args
+                timings.load += time.perf_counter() - started
+                return found
+        with timed(events.COMPILE, fun_name=self._name) as clock:
+            loaded = self._compiled(module)
+        timings.compile += clock.seconds
+        events.log_stage("Finished compiling %s in %.6f s", self._name, clock.seconds)
+        if place is not None:
+            place.keep(program, loaded, module, clock.seconds)
+        return loaded, module
+
+    def _place(self, module: "Module | None" = None) -> on_disk.Place | None:
+        settings = {
+            "donated": "".join(map(str, map(int, self._donated))),
+            "keep_unused": str(self._keep_unused),
+            "fences": str(self._fences),
+        }
+        return on_disk.place_of(
+            *(self._program, self._name, [self._device], self._compiler_options, settings), module
+        )
+
+    def _compiled(self, module: "Module") -> Any:
+        devices = [self._device]
+        settings = compile_options(
+            devices,
+            dict(self._compiler_options),
+            keep_barriers=module.fences is not None and module.has_barriers,
+        )
+        callbacks: list[Any] = []
+        if module.callbacks:
+            host = host_side()
+            callbacks = [host.host_function(call) for call in module.callbacks]
+        return compile_module(self._device.client, module.ir_module, devices, settings, callbacks)
+
+
+class Timings:
+    """Seconds that went into one program: tracing, lowering, compiling, loading from disk."""
+
+    __slots__ = ("compile", "load", "lower", "trace")
+
+    def __init__(self):
+        self.trace = self.lower = self.compile = self.load = 0.0
+
+
+def timings_of(program: ClosedJaxpr) -> Timings:
+    found = program.derived.get(Timings)
+    if found is None:
+        found = program.derived[Timings] = Timings()
+    return found
+
+
+def _warn_of_donations(unusable: Sequence[str]) -> None:
+    if unusable:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(unusable)}. No result has the "
+            "shape and dtype of such an argument; donate those alone that a result can replace.",
+            stacklevel=source.frames_to_user(),
+        )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hlofront.bridge.arrays import pieces
-from hlofront.bridge.client import SingleDeviceSharding
+from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
 from hlofront.runtime.array_printing import array_str
 from hlofront.runtime.deleted import check_not_deleted
 
@@ -52,11 +52,15 @@ class Shard:
         return before
 
     def __repr__(self) -> str:
-        data = None if self._data is None else array_str(self._data)
+        data = None if self._data is None else _text(self._data)
         return (
             f"Shard(device={self._device!r}, index={self.index}, replica_id={self.replica_id}, "
             f"data={data})"
         )
+
+
+def _text(data: Any) -> str:
+    return array_str(data) if type(data) is ArrayImpl else repr(data)
 
 
 def addressable_shards(array: Any) -> list[Shard]:

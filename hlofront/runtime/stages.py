@@ -314,7 +314,7 @@ class Compiled(Stage):
 
     def as_text(self) -> str | None:
         """XLA's optimized HLO."""
-        return "\n\n".join(m.to_string() for m in self._executable.loaded.hlo_modules())
+        return self._executable.hlo_text()
 
     def cost_analysis(self) -> Any:
         """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""

@@ -63,14 +63,17 @@ def _holders(held: Any, ours: list[Any], depth: int = 2) -> list[str]:
             found.append("a closure")
         elif isinstance(holder, Tracer):
             found.append(f"another traced value, {holder}")
-        if len(found) > 2:
-            break
-    return found[:3]
+    return sorted(found, key=_says_little)[:3]
+
+
+def _says_little(holder: str) -> bool:
+    return "'" not in holder
 
 
 def _kept(what: str, container: Any, ours: list[Any], depth: int) -> str:
     """A container, and the first thing that refers to it."""
     if depth <= 1:
         return what
-    above = _holders(container, ours, depth - 1)
-    return f"{what}, which is {above[0]}" if above and above[0].startswith("'") else what
+    # In whatever order the garbage collector knows them: the one with a name says most.
+    named = [above for above in _holders(container, ours, depth - 1) if above.startswith("'")]
+    return f"{what}, which is {named[0]}" if named else what

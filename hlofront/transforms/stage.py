@@ -61,6 +61,9 @@ class JitTracer(Tracer):
         constants = self._trace.constants.values()
         return next((value for var, value in constants if var is self._var), None)
 
+    def _known_scalar(self) -> Any:
+        return self._var.val if type(self._var) is Literal else None
+
     def _origin_message(self) -> str:
         trace = self._trace
         return explain_origin(trace.debug_info, trace.inputs, trace.equations, self._var)

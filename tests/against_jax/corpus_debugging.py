@@ -1,4 +1,4 @@
-"""Checks, NaN debugging and leak checking, through transformations and loops, as the reference's."""
+"""Checks, NaN debugging and leak checking, in programs and derivatives, as the reference has them."""
 
 import importlib
 import re

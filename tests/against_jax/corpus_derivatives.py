@@ -466,8 +466,7 @@ def dtypes(corpus, jax, jnp, lax):
     def weak_types(scale, x):
         return jax.grad(lambda s, x: jnp.sum(s * x) * s, argnums=(0, 1))(scale, x)
 
-    # Equations are not counted: a Python number as tangent is converted by one, where jax folds it.
-    @corpus.program(2.0, modes=("jit", "value"))
+    @corpus.program(2.0, modes=("equations", "jit", "value"))
     def weak_types_of_jvp(x):
         return jax.jvp(lambda x: (x * 2, x.astype(jnp.bfloat16), x + jnp.arange(3)), (x,), (1.0,))
 

@@ -220,7 +220,9 @@ def odd_but_right(corpus, jax, jnp):
         "jvp_of_nothing": lambda: jax.jvp(lambda: jnp.sin(1.0), (), ()),
         "vjp_of_nothing": lambda: jax.vjp(lambda: 1.0)[1](1.0),
         "pull_back_of_a_python_scalar": lambda: jax.vjp(lambda x: x * 2, 3.0)[1](1.0),
-        "vmap_with_a_string_that_is_shared": lambda: jax.vmap(lambda x, s: x * 2, (0, None))(x, "text"),
+        "vmap_with_a_string_that_is_shared": lambda: jax.vmap(lambda x, s: x * 2, (0, None))(
+            x, "text"
+        ),
         "vmap_of_a_list": lambda: jax.vmap(lambda t: t[0] + t[1])([x, x]),
         "vmap_with_a_list_of_axes": lambda: jax.vmap(lambda x, y: x + y, in_axes=[0, None])(x, x),
         "vmap_of_numpy_integers_for_axes": lambda: jax.vmap(lambda x: x, in_axes=np.int64(0))(x),

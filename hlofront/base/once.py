@@ -1,0 +1,49 @@
+"""Making a thing once, though several threads ask for it at the same time."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_lock = threading.Lock()
+_under_way: dict[Any, threading.Event] = {}
+_of_thread = threading.local()
+
+# A thread that is making something never waits. Others wait this long at most, and then make the
+# thing a second time: it may be that what makes it waits for them.
+_PATIENCE_SECONDS = 60.0
+
+
+def made_once(table: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+    """`table[key]`, which the first thread that asks makes while others wait for it.
+
+    Args:
+      table: what keeps the things; read without a lock.
+      make: called without arguments and without a lock. If it raises, the error goes to its
+        caller, and the next thread tries.
+    """
+    found = table.get(key)
+    if found is not None:
+        return found
+    name = (id(table), key)
+    making = getattr(_of_thread, "making", 0)
+    while True:
+        with _lock:
+            found = table.get(key)
+            if found is not None:
+                return found
+            event = _under_way.get(name)
+            ours = event is None
+            if event is None:
+                event = _under_way[name] = threading.Event()
+        if ours or making or not event.wait(_PATIENCE_SECONDS):
+            break
+    _of_thread.making = making + 1
+    try:
+        found = table[key] = make()
+    finally:
+        _of_thread.making = making
+        if ours:
+            with _lock:
+                del _under_way[name]
+            event.set()
+    return found

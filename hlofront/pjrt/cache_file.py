@@ -1,0 +1,128 @@
+"""One entry of the cache on disk, as bytes: named fields, and a checksum over all of them.
+
+    8 bytes      MAGIC
+    u32, u32     format version, number of fields          (integers are little-endian)
+    per field    u16 length of its name, u64 length of its value, its name as UTF-8
+    the values, one after the other in that order
+    32 bytes     SHA-256 of everything before: so in every version to come, too
+
+There is nothing in it that runs when it is read, as a pickle would.
+"""
+
+import hashlib
+import struct
+from collections.abc import Mapping
+
+MAGIC = b"\x89HLOX\r\n\x1a"  # Transfers that change line ends or the eighth bit show at once.
+VERSION = 1
+
+_HEADER = struct.Struct("<8sII")
+_FIELD = struct.Struct("<HQ")
+_CHECKSUM = 32
+_MOST_FIELDS = 64
+_LONGEST_NAME = 255
+HEAD = 1 << 16
+"""So many bytes from the start of a file hold its table of fields, whatever its fields are."""
+
+
+class DamagedEntry(Exception):
+    """Bytes that are not an entry, or not a whole one; `reason` says why, to follow "it"."""
+
+    def __init__(self, reason: str):
+        super().__init__(reason)
+        self.reason = reason
+
+
+class NewerEntry(DamagedEntry):
+    """A whole entry in the format of a newer hlofront: no use here, and not to be set aside."""
+
+
+def pack(fields: Mapping[str, bytes]) -> bytes:
+    """An entry as bytes. Fields that are read often should come first.
+
+    Raises:
+      ValueError: if there are over 64 fields, or a name is longer than 255 bytes.
+    """
+    if len(fields) > _MOST_FIELDS:
+        raise ValueError(f"an entry has at most {_MOST_FIELDS} fields, and was given {len(fields)}")
+    parts = [_HEADER.pack(MAGIC, VERSION, len(fields))]
+    for name, value in fields.items():
+        encoded = name.encode()
+        if len(encoded) > _LONGEST_NAME:
+            raise ValueError(
+                f"a field's name has at most {_LONGEST_NAME} bytes, and {name[:40]!r}... has "
+                f"{len(encoded)}"
+            )
+        parts += (_FIELD.pack(len(encoded), len(value)), encoded)
+    parts += fields.values()
+    checksum = hashlib.sha256()
+    for part in parts:
+        checksum.update(part)
+    return b"".join([*parts, checksum.digest()])
+
+
+def unpack(data: bytes) -> dict[str, bytes]:
+    """The fields of an entry.
+
+    Raises:
+      DamagedEntry: if the bytes are not exactly what `pack` gave; NewerEntry where they are what
+        the `pack` of a newer version gave.
+    """
+    _check_start(data)
+    view = memoryview(data)
+    if hashlib.sha256(view[:-_CHECKSUM]).digest() != view[-_CHECKSUM:]:
+        raise DamagedEntry(f"was cut off or changed: the checksum of its {len(data)} bytes differs")
+    return {name: data[start:stop] for name, (start, stop) in locate(data, len(data)).items()}
+
+
+def locate(head: bytes, size: int) -> dict[str, tuple[int, int]]:
+    """Where each field of an entry starts and stops, without a look at the checksum.
+
+    Args:
+      head: its first bytes: all of them, or at least HEAD.
+      size: how many bytes the whole of it has.
+
+    Raises:
+      DamagedEntry: if no entry of this size starts so.
+    """
+    _check_start(head)
+    _, version, count = _HEADER.unpack_from(head)
+    if version > VERSION:
+        raise NewerEntry(
+            f"has format version {version}, of a newer hlofront; this one reads up to {VERSION}"
+        )
+    if version < 1 or count > _MOST_FIELDS:
+        raise DamagedEntry(f"claims format version {version} and {count} fields")
+    table: list[tuple[str, int]] = []
+    offset = _HEADER.size
+    for _ in range(count):
+        if offset + _FIELD.size > len(head):
+            raise DamagedEntry("was cut off within its table of fields")
+        name_length, value_length = _FIELD.unpack_from(head, offset)
+        offset += _FIELD.size
+        encoded = head[offset : offset + name_length]
+        offset += name_length
+        if name_length > _LONGEST_NAME or len(encoded) < name_length:
+            raise DamagedEntry("was cut off within its table of fields")
+        try:
+            table.append((encoded.decode(), value_length))
+        except UnicodeDecodeError:
+            raise DamagedEntry(f"has a field with the name {encoded!r}") from None
+    places: dict[str, tuple[int, int]] = {}
+    for name, length in table:
+        if name in places:
+            raise DamagedEntry(f"has two fields with the name {name!r}")
+        places[name] = (offset, offset + length)
+        offset += length
+    if offset + _CHECKSUM != size:
+        raise DamagedEntry(f"has {size} bytes where its fields ask for {offset + _CHECKSUM}")
+    return places
+
+
+def _check_start(data: bytes) -> None:
+    if not data:
+        raise DamagedEntry("is empty")
+    if not data.startswith(MAGIC[: len(data)]):
+        raise DamagedEntry("is not an entry of this cache: it starts otherwise")
+    if len(data) < _HEADER.size + _CHECKSUM:
+        raise DamagedEntry(f"was cut off after {len(data)} bytes")

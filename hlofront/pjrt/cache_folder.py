@@ -1,0 +1,279 @@
+"""The cache's folder on disk: whether it can be trusted, and how files in it come and go."""
+
+import contextlib
+import errno
+import os
+import stat
+import threading
+import time
+from typing import NamedTuple
+
+from hlofront.pjrt import cache_file
+from hlofront.pjrt.cache_file import DamagedEntry
+
+ENDING = ".xla"
+TEMPORARY = ".writing-"
+SCANNED = ".scanned"  # How many bytes the entries had when it was written.
+DAMAGED = "damaged"
+_KEPT_DAMAGED = 20
+_WINDOWS = os.name == "nt"
+# Neither follow a link nor wait for the other end of a pipe that lies where an entry should.
+_READ = os.O_RDONLY
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+for _flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
+    _READ |= getattr(os, _flag, 0)
+    _WRITE |= getattr(os, _flag, 0)
+_READ |= getattr(os, "O_NONBLOCK", 0)
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def refusal(folder: str) -> str | None:
+    """Why a folder is not used, as a sentence that says what mends it; None if it is fine.
+
+    Raises:
+      FileNotFoundError: if it is not there.
+    """
+    if "://" in folder:
+        return f"{folder} is an address: executables are kept in folders only, so name a folder"
+    try:
+        status = os.stat(folder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        return f"{folder} cannot be looked at ({error.strerror}): name another folder"
+    if not stat.S_ISDIR(status.st_mode):
+        return f"{folder} is not a folder: remove it with `rm {folder}`, or name another one"
+    if _WINDOWS:
+        return None
+    if status.st_uid not in (os.geteuid(), 0):
+        return (
+            f"{folder} belongs to user {status.st_uid} and this process is user {os.geteuid()}: "
+            "what is kept there runs as native code with your rights, so name a folder of your own"
+        )
+    if status.st_mode & _OTHERS_WRITE:
+        return (
+            f"others can write to {folder} (mode {stat.S_IMODE(status.st_mode):04o}), and what is "
+            f"kept there runs as native code with your rights: run `chmod go-w {folder}`"
+        )
+    return None
+
+
+def create(folder: str) -> None:
+    """Make a folder, and those that it is in, for its owner alone."""
+    missing = []
+    while folder and not os.path.isdir(folder):
+        missing.append(folder)
+        above = os.path.dirname(folder)
+        if above == folder:
+            break
+        folder = above
+    for each in reversed(missing):
+        # Another process may be doing the same.
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(each, 0o700)
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+class Status(NamedTuple):
+    """What is known about an entry's file."""
+
+    inode: int
+    size: int
+    modified: float
+
+
+class Unfit(DamagedEntry):
+    """A DamagedEntry with the inode of its file, so that only that file is set aside."""
+
+    def __init__(self, reason: str, inode: int | None):
+        super().__init__(reason)
+        self.inode = inode
+
+
+def read(path: str) -> tuple[dict[str, bytes], Status]:
+    """All fields of the entry in a file, checked.
+
+    Raises:
+      FileNotFoundError: if there is no file.
+      Unfit: if it is no whole entry, or not one of ours.
+      NewerEntry: if a newer hlofront has written it.
+      OSError: if it cannot be read.
+    """
+    descriptor, status = _open(path)
+    try:
+        data = os.read(descriptor, min(status.size, cache_file.HEAD))
+        if len(data) < status.size:
+            # A large file that is something else is not read to its end.
+            cache_file.locate(data, status.size)
+            parts = [data]
+            rest = status.size - len(data)
+            while rest > 0 and (part := os.read(descriptor, rest)):
+                parts.append(part)
+                rest -= len(part)
+            data = b"".join(parts)
+        return cache_file.unpack(data), status
+    except cache_file.NewerEntry:
+        raise
+    except DamagedEntry as error:
+        raise Unfit(error.reason, status.inode) from None
+    finally:
+        os.close(descriptor)
+
+
+def read_some(path: str, names: tuple[str, ...]) -> dict[str, bytes]:
+    """Those of some fields that the entry in a file has. Its checksum is not looked at.
+
+    Raises: as `read`.
+    """
+    descriptor, status = _open(path)
+    try:
+        head = os.read(descriptor, min(status.size, cache_file.HEAD))
+        places = cache_file.locate(head, status.size)
+        found = {}
+        for name in names:
+            if name in places:
+                start, stop = places[name]
+                if stop > len(head):
+                    os.lseek(descriptor, start, os.SEEK_SET)
+                    found[name] = os.read(descriptor, stop - start)
+                else:
+                    found[name] = head[start:stop]
+        return found
+    except cache_file.NewerEntry:
+        raise
+    except DamagedEntry as error:
+        raise Unfit(error.reason, status.inode) from None
+    finally:
+        os.close(descriptor)
+
+
+def read_start(path: str, length: int) -> tuple[bytes, Status]:
+    """The first bytes of a file of ours, whatever is in it.
+
+    Raises: as `read`.
+    """
+    descriptor, status = _open(path)
+    try:
+        return os.read(descriptor, length), status
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: str) -> tuple[int, Status]:
+    try:
+        descriptor = os.open(path, _READ)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR) or (
+            isinstance(error, PermissionError) and os.path.isdir(path)
+        ):
+            raise Unfit("is not a regular file", None) from None
+        raise
+    status = os.fstat(descriptor)
+    reason = None
+    if not stat.S_ISREG(status.st_mode):
+        reason = "is not a regular file"
+    elif not _WINDOWS and status.st_uid not in (os.geteuid(), 0):
+        reason = f"belongs to another user ({status.st_uid})"
+    elif not _WINDOWS and status.st_mode & _OTHERS_WRITE:
+        reason = f"can be written by others (mode {stat.S_IMODE(status.st_mode):04o})"
+    if reason is not None:
+        os.close(descriptor)
+        raise Unfit(reason, status.st_ino)
+    return descriptor, Status(status.st_ino, status.st_size, status.st_mtime)
+
+
+# ---- writing -----------------------------------------------------------------------------------
+
+
+def write(path: str, data: bytes) -> None:
+    """Put a file in place as a whole: whoever reads finds the old one or the new one.
+
+    Raises:
+      OSError: if it cannot be written; then nothing of it is left.
+    """
+    unique = f"{os.getpid()}-{threading.get_ident()}-{os.urandom(6).hex()}"
+    temporary = os.path.join(os.path.dirname(path), TEMPORARY + unique)
+    descriptor = os.open(temporary, _WRITE, 0o600)
+    try:
+        try:
+            rest = memoryview(data)
+            while rest:
+                written = os.write(descriptor, rest)
+                if not written:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), temporary)
+                rest = rest[written:]
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        remove(temporary)
+        raise
+
+
+def remove(path: str) -> bool:
+    """Remove a file; whether it was there and is gone."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
+def remove_whole(path: str) -> bool:
+    """Remove a file, or a folder with all that is in it; whether nothing is left."""
+    if not os.path.isdir(path) or os.path.islink(path):
+        return remove(path)
+    try:
+        with os.scandir(path) as listing:
+            inside = [each.path for each in listing]
+        for each in inside:
+            remove_whole(each)
+        os.rmdir(path)
+    except OSError:
+        return False
+    return True
+
+
+def set_aside(folder: str, path: str, inode: int | None) -> str | None:
+    """Move a damaged file out of the way, to where a person can look at it.
+
+    Args:
+      inode: the file that was found to be damaged. Another one in its place is left alone.
+
+    Returns:
+      Where it is now; None if it was removed, replaced by another process, or is where it was.
+    """
+    kept = os.path.join(folder, DAMAGED)
+    name = os.path.basename(path).removesuffix(ENDING)
+    there = os.path.join(kept, f"{name}.{time.time_ns():020d}{ENDING}")
+    try:
+        if inode is not None and os.lstat(path).st_ino != inode:
+            return None
+        create(kept)
+        os.rename(path, there)
+    except FileNotFoundError:
+        return None  # Another process was first.
+    except OSError:
+        # No place for it; where it can at least be removed, it is not found damaged again.
+        remove_whole(path)
+        return None
+    prune_damaged(folder)
+    return there
+
+
+def prune_damaged(folder: str, most: int = _KEPT_DAMAGED) -> int:
+    """Remove all but the newest of the damaged files; how many were removed."""
+    kept = os.path.join(folder, DAMAGED)
+    try:
+        names = [name for name in os.listdir(kept) if name.endswith(ENDING)]
+    except OSError:
+        return 0
+    names.sort(key=_when_set_aside)
+    oldest = names[: max(0, len(names) - most)]
+    return sum(remove_whole(os.path.join(kept, name)) for name in oldest)
+
+
+def _when_set_aside(name: str) -> str:
+    return name.removesuffix(ENDING).rpartition(".")[2]

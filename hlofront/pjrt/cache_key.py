@@ -1,0 +1,114 @@
+"""What makes two compilations the same: the key of an executable on disk, field by field.
+
+A key is a mapping of strings, so that a miss can say which field differs. Source paths, line
+numbers, threads and the process's history are in none of its fields.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import platform as machine
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.version import __version__
+from hlofront.bridge import state
+
+Key = dict[str, str]
+
+# The folders that decide what a program is lowered to.
+_DECISIVE = ("base", "bridge", "core", "higher_order", "lowering", "pjrt", "primitives")
+
+
+def compilation_key(
+    program: Mapping[str, str], devices: Sequence[Any], options: Any, overrides: Mapping[str, Any]
+) -> Key:
+    """The key of compiling a program for these devices.
+
+    Args:
+      program: what tells the program from others: its name, its digest, its arguments.
+      devices: those that it is compiled for, in order, of one client.
+      options: the CompileOptions, as they are without what lowering has to say about them.
+      overrides: the user's compiler options, which the key shows by name.
+    """
+    first = devices[0]
+    client = first.client
+    key = {
+        **program,
+        "hlofront": our_version(),
+        "jaxlib": f"{'.'.join(map(str, state.jaxlib_version))} {state.jaxlib_build}",
+        "numpy": np.__version__,
+        "platform": client.platform,
+        "platform version": client.platform_version,
+        "device": first.device_kind,
+        "devices": ",".join(str(device.id) for device in devices),
+        "compiler options": " ".join(f"{k}={v}" for k, v in sorted(overrides.items())),
+        "XLA_FLAGS": os.environ.get("XLA_FLAGS", ""),
+        "options": hashlib.sha256(options.SerializeAsString()).hexdigest(),
+    }
+    if client.platform == "cpu":
+        key["processor"] = processor()
+    elif client.platform == "tpu":
+        key["LIBTPU_INIT_ARGS"] = os.environ.get("LIBTPU_INIT_ARGS", "")
+    return key
+
+
+def encoded(key: Key) -> bytes:
+    """The key as bytes: JSON with its fields in order."""
+    return json.dumps(key, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def key_digest(key: Key) -> str:
+    """The SHA-256 of a key in hexadecimal."""
+    return hashlib.sha256(encoded(key)).hexdigest()
+
+
+def text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@functools.cache
+def our_version() -> str:
+    """hlofront's version, and a digest of the files that decide what programs are lowered to.
+
+    The digest is of their names and sizes, and in a checkout of when they were changed, so that
+    whoever edits them meets no executable of before.
+    """
+    top = pathlib.Path(__file__).parents[1]
+    installed = top.parent.name in ("site-packages", "dist-packages")
+    found = hashlib.sha256()
+    for folder in _DECISIVE:
+        with os.scandir(top / folder) as files:
+            rows = sorted(
+                (f.name, f.stat().st_size, 0 if installed else f.stat().st_mtime_ns)
+                for f in files
+                if f.name.endswith(".py")
+            )
+        found.update(repr((folder, rows)).encode())
+    return f"{__version__} {found.hexdigest()[:16]}"
+
+
+@functools.cache
+def processor() -> str:
+    """This machine's processor: XLA compiles for what it can do."""
+    model, features = "", ""
+    try:
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                name = name.strip()
+                if name in ("model name", "CPU part") and not features:
+                    model = value.strip()
+                elif name in ("flags", "Features"):
+                    features = value
+                    break
+    except OSError:  # other systems than Linux: one build of them runs on few processors
+        pass
+    flags = " ".join(sorted(features.split()))
+    digest = hashlib.sha256(flags.encode()).hexdigest()[:16]
+    return f"{machine.machine()} {sys.platform} {model} {digest}"

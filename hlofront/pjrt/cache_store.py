@@ -1,0 +1,466 @@
+"""Executables on disk: a folder of entries that heals, stays small and never fails its user.
+
+It knows only bytes and the fields of an entry, so that it can be read, listed, verified and emptied
+without a compiler or a device. Two fields have a meaning here: "key", a JSON object of strings, all
+that two compilations must agree on; and "about", a JSON object for people.
+"""
+
+import dataclasses
+import errno
+import json
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from hlofront.base.events import record_event
+from hlofront.pjrt import cache_folder
+from hlofront.pjrt.cache_file import DamagedEntry, NewerEntry, pack
+from hlofront.pjrt.cache_folder import DAMAGED, ENDING, SCANNED, TEMPORARY, Unfit
+
+logger = logging.getLogger(__name__)
+
+_HOUR = 3600.0
+_RETRY_SECONDS = 60.0
+_RESCAN_SECONDS = 600.0
+_EVICT_TO = 0.8
+# Other processes write, too: after this share of the limit is written, look again.
+_RESCAN_SHARE = 0.05
+# Narrow, so that no file of anyone else has such a name and is cleared away.
+_DIGEST = re.compile(r"[0-9a-f]{32,128}")
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+# What this process has said about which folder: once is enough.
+_said: set[tuple[str, str]] = set()
+
+
+def _warn_once(folder: str, about: str, message: str, *args: object) -> None:
+    said = (folder, about) in _said
+    _said.add((folder, about))
+    logger.log(logging.DEBUG if said else logging.WARNING, message, *args)
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """What can be said of an entry without its executable."""
+
+    digest: str
+    path: str
+    size: int
+    last_used: float
+    """In seconds since the epoch, to within an hour."""
+    key: dict[str, str]
+    about: dict[str, Any]
+    problem: str | None = None
+    """What is wrong with it, to follow "it"."""
+    damaged: bool = False
+    """Whether it should not be there; one of a newer hlofront has a problem and is not damaged."""
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return str(self.key.get("name") or self.about.get("name") or "")
+
+    def differing(self, key_fields: Mapping[str, str]) -> list[str]:
+        """The fields of the key that are not as these."""
+        names = self.key.keys() | key_fields.keys()
+        return sorted(name for name in names if self.key.get(name) != key_fields.get(name))
+
+
+class Removed(NamedTuple):
+    """What a clean-up took away."""
+
+    entries: int
+    bytes: int
+    temporaries: int
+    damaged: int
+
+
+class _Found(NamedTuple):
+    digest: str
+    path: str
+    size: int
+    modified: float
+    inode: int | None
+
+
+class Store:
+    """A folder of entries, shared by any number of threads and processes.
+
+    Nothing in it is trusted before it was checked, and no trouble with the disk reaches the caller:
+    a folder that cannot be used is as good as an empty one, and says so once per process.
+
+    Args:
+      folder: where the entries are. It is made on the first write, for its owner alone.
+      max_bytes: the size from which the least recently used entries go; -1 for no limit.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], max_bytes: int = -1):
+        folder = os.fspath(folder)
+        self.folder = folder if "://" in folder else os.path.abspath(folder)
+        self.max_bytes = max_bytes
+        self._trusted = False
+        self._refused: str | None = None
+        self._no_writes_until = 0.0
+        self._scanning = threading.Lock()
+        self._scanned = os.path.join(self.folder, SCANNED)
+        self._scanned_at: float | None = None
+        self._total = 0
+        self._added = 0
+
+    def __repr__(self):
+        limit = "unbounded" if self.max_bytes < 0 else f"up to {self.max_bytes} bytes"
+        return f"<Store {self.folder}, {limit}>"
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the folder is not used, if it is refused; None too where it is not there yet."""
+        self._usable()
+        return self._refused
+
+    # ---- one entry -----------------------------------------------------------------------------
+
+    def get(self, digest: str, key: bytes) -> dict[str, bytes] | None:
+        """The fields of an entry, or None where there is none that is whole and has this key.
+
+        Args:
+          digest: the name of the entry's file, made from its key.
+          key: what its field "key" must be: another one is a miss.
+        """
+        path = self._path(digest)
+        if not self._usable():
+            return None
+        try:
+            fields, status = cache_folder.read(path)
+        except FileNotFoundError:
+            return None
+        except NewerEntry as error:
+            logger.debug("%s %s", path, error.reason)
+            return None
+        except Unfit as error:
+            self._set_aside(path, error)
+            return None
+        except OSError as error:
+            _warn_once(self.folder, "read", "hlofront's cache cannot be read: %s", error)
+            return None
+        if fields.get("key") != key:
+            return None
+        # Once an hour is enough to know what is used. Clocks go back, so either way.
+        if abs(time.time() - status.modified) > _HOUR:
+            try:
+                os.utime(path)
+            except OSError as error:
+                logger.debug("cannot mark %s as used: %s", path, error)
+        return fields
+
+    def put(self, digest: str, fields: Mapping[str, bytes]) -> bool:
+        """Keep an entry, in place of one of the same digest; whether it is there now."""
+        path = self._path(digest)
+        if time.monotonic() < self._no_writes_until:
+            return False
+        data = pack(fields)
+        if 0 <= self.max_bytes < len(data):
+            logger.debug("%s has %d bytes, over the limit of %r", path, len(data), self)
+            return False
+        try:
+            if not self._write(path, data):
+                return False
+        except OSError as error:
+            self._cannot_write(error)
+            return False
+        self._added += len(data)
+        self._make_room(digest)
+        return True
+
+    def set_aside(self, digest: str, reason: str) -> None:
+        """Move an entry that was found to be of no use out of the way; `reason` follows "it"."""
+        path = self._path(digest)
+        if self._usable():
+            self._set_aside(path, Unfit(reason.removeprefix("it "), None))
+
+    def _write(self, path: str, data: bytes) -> bool:
+        for again in (False, True):
+            if not self._usable():
+                if self._refused is not None:
+                    return False
+                cache_folder.create(self.folder)
+                if not self._usable():
+                    return False
+            try:
+                cache_folder.write(path, data)
+                return True
+            except FileNotFoundError:
+                # The folder was removed, or our temporary file, by someone who clears the cache.
+                self._trusted = False
+                if again:
+                    raise
+            except OSError:
+                if again or not os.path.isdir(path):
+                    raise
+                self._set_aside(path, Unfit("is not a regular file", None))
+        return False
+
+    def _cannot_write(self, error: OSError) -> None:
+        if error.errno in _READ_ONLY and os.name == "posix":
+            self._no_writes_until = float("inf")
+            until = "this process will not write to it again"
+        else:
+            self._no_writes_until = time.monotonic() + _RETRY_SECONDS
+            until = "it will be tried again after a minute"
+        _warn_once(
+            self.folder,
+            "write",
+            "hlofront's cache in %s cannot be written (%s): programs are compiled as without it, "
+            "and %s",
+            self.folder,
+            error.strerror or error,
+            until,
+        )
+
+    def _path(self, digest: str) -> str:
+        if _DIGEST.fullmatch(digest) is None:
+            raise ValueError(
+                f"a digest is 32 to 128 hexadecimal digits in lower case, and becomes the name of "
+                f"a file: got {digest!r}"
+            )
+        return os.path.join(self.folder, digest + ENDING)
+
+    def _usable(self) -> bool:
+        if self._trusted:
+            return True
+        if self._refused is not None:
+            return False
+        try:
+            refused = cache_folder.refusal(self.folder)
+        except FileNotFoundError:
+            return False
+        if refused is None:
+            self._trusted = True
+            return True
+        self._refused = refused
+        record_event("/hlofront/cache/refused")
+        _warn_once(self.folder, "refused", "hlofront's cache is not used: %s", refused)
+        return False
+
+    def _set_aside(self, path: str, error: Unfit) -> None:
+        there = cache_folder.set_aside(self.folder, path, error.inode)
+        if there:
+            outcome = f"set aside as {there}"
+        else:
+            outcome = "left there" if os.path.lexists(path) else "removed"
+        record_event("/hlofront/cache/damaged", path=path, reason=error.reason)
+        _warn_once(
+            "",
+            "damaged",
+            "an entry of hlofront's cache is damaged: %s %s. It was %s, and its program is compiled"
+            " anew. Only the first one is told; `python -m hlofront cache verify` finds the rest",
+            path,
+            error.reason,
+            outcome,
+        )
+
+    # ---- size ----------------------------------------------------------------------------------
+
+    def _make_room(self, kept: str) -> None:
+        """After a write: look at the folder now and then, and evict if it is over the limit."""
+        if not self._scanning.acquire(blocking=False):
+            return  # Another thread is at it.
+        try:
+            if self._scanned_at is None and self.max_bytes >= 0:
+                self._learn_total()
+            if self._scanned_at is not None:
+                if self.max_bytes < 0:
+                    return
+                fresh = time.monotonic() - self._scanned_at < _RESCAN_SECONDS
+                if (
+                    fresh
+                    and self._added <= self.max_bytes * _RESCAN_SHARE
+                    and self._total + self._added <= self.max_bytes
+                ):
+                    return
+            self._clean(kept)
+        finally:
+            self._scanning.release()
+
+    def _clean(self, kept: str = "") -> Removed:
+        now = time.time()
+        temporaries = 0
+        found = []
+        for each in self._files(entries=self.max_bytes >= 0):
+            name = os.path.basename(each.path)
+            if not name.startswith(TEMPORARY):
+                found.append(each)
+            elif abs(now - each.modified) > _HOUR:
+                # Its writer was killed.
+                temporaries += cache_folder.remove(each.path)
+        before = total = sum(each.size for each in found)
+        entries = 0
+        if 0 <= self.max_bytes < total:
+            # A time to come says that the clock was put back, so that it was used before the rest.
+            found.sort(key=lambda each: (each.modified <= now + _HOUR, each.modified))
+            for each in found:
+                if total <= self.max_bytes * _EVICT_TO:
+                    break
+                if each.digest == kept:
+                    continue
+                # Gone is gone, whether by this process or by another.
+                entries += cache_folder.remove(each.path)
+                total -= each.size
+            if entries:
+                record_event("/hlofront/cache/evicted", entries=entries)
+        self._scanned_at = time.monotonic()
+        self._total = total
+        self._added = 0
+        if self.max_bytes >= 0:
+            try:
+                cache_folder.write(self._scanned, str(total).encode())
+            except OSError as error:
+                logger.debug("cannot say in %s how large it is: %s", self.folder, error)
+        return Removed(entries, before - total, temporaries, 0)
+
+    def _learn_total(self) -> None:
+        """Believe what another process has found a moment ago: a full cache is slow to look at."""
+        try:
+            text, status = cache_folder.read_start(self._scanned, 20)
+            total = int(text)
+        except (OSError, DamagedEntry, ValueError):
+            return
+        if abs(time.time() - status.modified) < _RESCAN_SECONDS:
+            self._scanned_at = time.monotonic()
+            self._total = total
+
+    def _files(self, entries: bool = True, temporaries: bool = True) -> Iterator[_Found]:
+        """The entries and temporary files, without a look inside."""
+        try:
+            listing = os.scandir(self.folder)
+        except OSError:
+            return
+        with listing:
+            for each in listing:
+                name = each.name
+                digest = name.removesuffix(ENDING)
+                if name.startswith(TEMPORARY):
+                    if not temporaries:
+                        continue
+                elif not entries or digest == name or _DIGEST.fullmatch(digest) is None:
+                    continue
+                try:
+                    status = each.stat(follow_symlinks=False)
+                except OSError:
+                    continue  # Removed meanwhile.
+                # Windows has no inodes here.
+                inode = status.st_ino or None
+                yield _Found(digest, each.path, status.st_size, status.st_mtime, inode)
+
+    def gc(self) -> Removed:
+        """Bring the folder within its limit, and remove what killed processes left over."""
+        if not self._usable():
+            return Removed(0, 0, 0, 0)
+        with self._scanning:
+            removed = self._clean()
+        return removed._replace(damaged=cache_folder.prune_damaged(self.folder))
+
+    def clear(self) -> Removed:
+        """Remove every entry, whole or damaged, and every temporary file; and nothing else."""
+        if not self._usable():
+            return Removed(0, 0, 0, 0)
+        entries = size = temporaries = 0
+        with self._scanning:
+            for each in self._files():
+                gone = cache_folder.remove_whole(each.path)
+                if os.path.basename(each.path).startswith(TEMPORARY):
+                    temporaries += gone
+                elif gone:
+                    entries += 1
+                    size += each.size
+            cache_folder.remove(self._scanned)
+            self._scanned_at = None
+            self._total = self._added = 0
+        damaged = cache_folder.prune_damaged(self.folder, 0)
+        return Removed(entries, size, temporaries, damaged)
+
+    # ---- all entries ---------------------------------------------------------------------------
+
+    def _entries_found(self) -> list[_Found]:
+        return list(self._files(temporaries=False)) if self._usable() else []
+
+    def entries(self) -> Iterator[Entry]:
+        """What is there, in no order. Checksums are not looked at: `verify` does that."""
+        for each in self._entries_found():
+            entry = _summary(each, lambda path: cache_folder.read_some(path, ("key", "about")))
+            if entry is not None:
+                yield entry
+
+    def verify(self) -> Iterator[Entry]:
+        """Read every entry as a whole; each damaged one is set aside when the iterator is there."""
+        for each in self._entries_found():
+            entry = _summary(each, lambda path: cache_folder.read(path)[0])
+            if entry is None:
+                continue
+            if entry.damaged:
+                cache_folder.set_aside(self.folder, entry.path, each.inode)
+                record_event("/hlofront/cache/damaged", path=entry.path, reason=entry.problem or "")
+            yield entry
+
+    def nearest(
+        self, key_fields: Mapping[str, str], name: str | None = None, limit: int = 2000
+    ) -> tuple[Entry, list[str]] | None:
+        """The entry of the same program whose key differs in the fewest fields, and these.
+
+        Args:
+          key_fields: the key that was missed.
+          name: the program's name; by default the key's field "name".
+          limit: how many entries are read, those that were used last.
+        """
+        wanted = key_fields.get("name", "") if name is None else name
+        found = sorted(self._entries_found(), key=lambda each: -each.modified)
+        best: tuple[Entry, list[str]] | None = None
+        for each in found[:limit]:
+            entry = _summary(each, lambda path: cache_folder.read_some(path, ("key", "about")))
+            if entry is None or entry.problem is not None or entry.name != wanted:
+                continue
+            differing = entry.differing(key_fields)
+            if best is None or len(differing) < len(best[1]):
+                best = entry, differing
+            if len(differing) <= 1:
+                break  # No nearer one can miss.
+        return best
+
+    @property
+    def damaged_folder(self) -> str:
+        """Where damaged entries are kept, for a look."""
+        return os.path.join(self.folder, DAMAGED)
+
+
+def _summary(found: _Found, read: Any) -> Entry | None:
+    """An entry for people; None if it is gone."""
+    try:
+        fields = read(found.path)
+        key = _object(fields, "key")
+        if not all(isinstance(value, str) for value in key.values()):
+            raise DamagedEntry("has a field 'key' with values other than strings")
+        about = _object(fields, "about")
+    except FileNotFoundError:
+        return None
+    except NewerEntry as error:
+        return Entry(*found[:4], {}, {}, error.reason)
+    except DamagedEntry as error:
+        return Entry(*found[:4], {}, {}, error.reason, True)
+    except OSError as error:
+        return Entry(*found[:4], {}, {}, f"cannot be read: {error.strerror}")
+    return Entry(*found[:4], key, about)
+
+
+def _object(fields: Mapping[str, bytes], name: str) -> dict[str, Any]:
+    if name not in fields:
+        return {}
+    try:
+        value = json.loads(fields[name])
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise DamagedEntry(f"has a field {name!r} that is no JSON object")
+    return value

@@ -1,0 +1,200 @@
+"""Executables kept on disk: what is looked for there, what is stored, and why one was not found."""
+
+import json
+import time
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.base import events
+from hlofront.base.config import options
+from hlofront.bridge import client as bridge
+from hlofront.core.digest import program_digest
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt import cache_key
+from hlofront.pjrt.cache_places import small_store, whole_store
+from hlofront.pjrt.compile import compile_options
+
+HITS = "/jax/compilation_cache/cache_hits"
+MISSES = "/jax/compilation_cache/cache_misses"
+RETRIEVAL = "/jax/compilation_cache/cache_retrieval_time_sec"
+REQUESTS = "/jax/compilation_cache/compile_requests_use_cache"
+SAVED = "/jax/compilation_cache/compile_time_saved_sec"
+
+# Little programs are stored by default: of up to so many equations and bytes of executable.
+_MOST_EQUATIONS = 200
+_MOST_BYTES = 256 * 1024
+
+_least_seconds = options["jax_persistent_cache_min_compile_time_secs"]
+_least_bytes = options["jax_persistent_cache_min_entry_size_bytes"]
+_explain = options["jax_explain_cache_misses"]
+
+
+class StoredCall:
+    """What calling an executable from disk needs to know, as a module says it of a new one."""
+
+    __slots__ = ("_hlo", "callbacks", "const_args", "has_barriers", "kept", "ordered", "unusable")
+
+    def __init__(
+        self, kept: Sequence[int], has_barriers: bool, unusable: Sequence[str], hlo: bytes
+    ):
+        self.kept = tuple(kept)
+        self.has_barriers = has_barriers
+        self.unusable = list(unusable)
+        self.callbacks: list[Any] = []
+        self.const_args: list[Any] = []
+        self.ordered: tuple[Any, ...] = ()
+        self._hlo = hlo
+
+    def hlo_text(self) -> str:
+        """The optimized HLO as it was when compiled: what XLA loads has less of its metadata."""
+        return zlib.decompress(self._hlo).decode()
+
+
+class Place:
+    """Where one executable is or will be on disk: its key, and the stores that may have it."""
+
+    __slots__ = ("_whole", "_key", "_key_bytes", "_name", "_options", "_small", "digest")
+
+    def __init__(self, key: cache_key.Key, options: Any, small: Any, whole: Any):
+        self._key = key
+        self._key_bytes = cache_key.encoded(key)
+        self.digest = cache_key.key_digest(key)
+        self._name = key["name"]
+        self._options = options
+        self._small = small
+        self._whole = whole
+
+    def load(self, devices: Sequence[Any]) -> tuple[Any, StoredCall] | None:
+        """The executable and how to call it, if it is there and whole."""
+        events.record_event(REQUESTS)
+        started = time.perf_counter()
+        for store in (self._whole, self._small):
+            fields = None if store is None else store.get(self.digest, self._key_bytes)
+            if fields is None:
+                continue
+            try:
+                call = json.loads(fields["call"])
+                found = StoredCall(
+                    call["kept"], call["has_barriers"], call["unusable"], fields["hlo"]
+                )
+                settings = compile_options(
+                    devices, dict(self._options), keep_barriers=found.has_barriers
+                )
+                loaded = bridge.deserialize(
+                    devices[0].client, fields["executable"], devices, settings
+                )
+                saved = json.loads(fields["about"])["compile_seconds"]
+            except (KeyError, ValueError, TypeError, bridge.JaxRuntimeError) as error:
+                store.set_aside(self.digest, f"it cannot be loaded: {error}")
+                continue
+            seconds = time.perf_counter() - started
+            events.record_event(HITS)
+            events.record_event_duration_secs(RETRIEVAL, seconds)
+            events.record_event_duration_secs(SAVED, saved - seconds)
+            events.log_stage("Loaded %s from the cache on disk in %.6f s", self._name, seconds)
+            return loaded, found
+        events.record_event(MISSES)
+        if _explain.value:
+            events.logger.warning("%s", self.why_missed())
+        return None
+
+    def why_missed(self) -> str:
+        """Which fields of the key differ from the nearest entry of a program of this name."""
+        nearest = None
+        for store in (self._whole, self._small):
+            found = None if store is None else store.nearest(self._key)
+            if found is not None and (nearest is None or len(found[1]) < len(nearest[1])):
+                nearest = found
+        if nearest is None:
+            return f"{self._name} is not in the cache on disk: it has no entry of this name"
+        before = nearest[0].key
+        fields = set(nearest[1])
+        # Digests say nothing where what they are of is shown.
+        if "arguments" in fields:
+            fields.discard("program")
+        if fields & {"compiler options", "XLA_FLAGS"}:
+            fields.discard("options")
+        differing = "; ".join(
+            f"{field}: {before.get(field, 'nothing')} -> {self._key.get(field, 'nothing')}"
+            for field in nearest[1]
+            if field in fields
+        )
+        return f"{self._name} is not in the cache on disk: the nearest entry differs in {differing}"
+
+    def keep(self, program: ClosedJaxpr, loaded: Any, module: Any, seconds: float) -> None:
+        """Store what was compiled, where a store takes executables like this one."""
+        whole = self._whole if seconds >= _least_seconds.value else None
+        small = self._small if len(program.jaxpr.eqns) <= _MOST_EQUATIONS else None
+        if whole is None and small is None:
+            return
+        executable = loaded.serialize()
+        size = len(executable)
+        if size < _least_bytes.value:
+            whole = None
+        if size > _MOST_BYTES:
+            small = None
+        store = whole or small
+        if store is None:
+            return
+        hlo = "\n\n".join(part.to_string() for part in loaded.hlo_modules())
+        about = {
+            "name": self._name,
+            "platform": self._key["platform"],
+            "compile_seconds": round(seconds, 6),
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "executable_bytes": size,
+        }
+        call = {
+            "kept": list(module.kept),
+            "has_barriers": module.has_barriers,
+            "unusable": module.unusable,
+        }
+        store.put(
+            self.digest,
+            {
+                "key": self._key_bytes,
+                "about": json.dumps(about).encode(),
+                "call": json.dumps(call).encode(),
+                "executable": executable,
+                "stablehlo": zlib.compress(module.text().encode(), 6),
+                "hlo": zlib.compress(hlo.encode(), 6),
+            },
+        )
+
+
+def place_of(
+    program: ClosedJaxpr,
+    name: str,
+    devices: Sequence[Any],
+    compiler_options: Sequence[tuple[str, Any]],
+    settings: dict[str, str],
+    module: Any = None,
+) -> Place | None:
+    """Where the executable of a program would be; None where it has no place on disk.
+
+    Args:
+      settings: whatever else decides what the program is lowered to.
+      module: the lowered program, if it has to be looked at because the program has no digest.
+    """
+    if program.effects:
+        return None
+    small, whole = small_store(), whole_store()
+    if small is None and whole is None:
+        return None
+    if whole is None and len(program.jaxpr.eqns) > _MOST_EQUATIONS:
+        return None
+    digest = program_digest(program)
+    if digest is None:
+        if module is None or module.callbacks or module.ordered:
+            return None
+        digest = f"module {cache_key.text_digest(module.text())}"
+    overrides = dict(compiler_options)
+    fields = {
+        "name": name,
+        "program": digest,
+        "arguments": ", ".join(aval.str_short() for aval in program.in_avals),
+        **settings,
+    }
+    key = cache_key.compilation_key(fields, devices, compile_options(devices, overrides), overrides)
+    return Place(key, overrides, small, whole)

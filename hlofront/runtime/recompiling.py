@@ -1,0 +1,316 @@
+"""Why a function is compiled again: what differs from the call before, told in one line."""
+
+import contextlib
+import functools
+import sys
+import threading
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from hlofront.base import errors, events, source
+from hlofront.base.config import options
+from hlofront.bridge import state
+
+_told_from = options["hlofront_warn_recompiles"]
+_explain = options["jax_explain_cache_misses"]
+
+# Programs of one function that a new one is compared with; functions and call sites remembered.
+_MOST_COMPARED = 32
+_MOST_CODES = 1024
+_MOST_SITES = 2048
+
+
+class Kind(NamedTuple):
+    """What one traced program was made for: two calls share a program if these are equal."""
+
+    names: tuple[str, ...]
+    positional: tuple[str, ...]
+    in_tree: Any
+    avals: tuple[Any, ...]
+    statics: Any
+    context: Any
+
+
+class Seen:
+    """The programs of the functions that share one piece of code, and which function's each is."""
+
+    __slots__ = ("kinds",)
+
+    def __init__(self):
+        self.kinds: list[tuple[int, Kind]] = []
+
+
+_lock = threading.Lock()
+# By file and code: codes of one text at one line of two files are equal.
+_seen: OrderedDict[tuple[str, types.CodeType], Seen] = OrderedDict()
+# How often each call site compiled something again.
+_sites: OrderedDict[tuple[str, int], int] = OrderedDict()
+_of_thread = threading.local()
+
+
+# ---- what differs --------------------------------------------------------------------------------
+
+
+def differences(before: Kind, now: Kind) -> list[str]:
+    """What of a call differs from an earlier one, in clauses such as "n: f32[3] -> f32[4]"."""
+    found: list[str] = []
+    if before.in_tree != now.in_tree:
+        found += _tree_differences(before, now)
+    else:
+        found += [
+            f"{name}: {_described(old, new)} -> {_described(new, old)}"
+            for name, old, new in zip(now.names, before.avals, now.avals, strict=True)
+            if old is not new and old != new
+        ]
+    found += _static_differences(before, now)
+    if before.context != now.context:
+        found += _context_differences(before.context, now.context)
+    return found
+
+
+def _described(aval: Any, other: Any) -> str:
+    text = aval.str_short(short_dtypes=True)
+    if text == other.str_short(short_dtypes=True) and aval.weak_type != other.weak_type:
+        text += " weakly typed" if aval.weak_type else " strongly typed"
+    return text
+
+
+def _static_differences(before: Kind, now: Kind) -> Iterator[str]:
+    old, new = ({static.where: static for static in kind.statics} for kind in (before, now))
+    for where in {**old, **new}:
+        if old.get(where) != new.get(where):
+            values = [
+                source.shortened(repr(side[where].value)) if where in side else "not given"
+                for side in (old, new)
+            ]
+            name = where
+            if isinstance(where, int):
+                known = where < len(now.positional)
+                name = now.positional[where] if known else f"argument {where}"
+            yield f"static {name}: {values[0]} -> {values[1]}"
+
+
+def _context_differences(before: Any, now: Any) -> Iterator[str]:
+    old, new = map(_options_of, (before, now))
+    for name in {**old, **new}:
+        if old.get(name) != new.get(name):
+            default = options[name].default if name in options else None
+            values = [side.get(name, default) for side in (old, new)]
+            yield f"config: {name} {values[0]!r} -> {values[1]!r}"
+
+
+def _options_of(context: Any) -> dict[str, Any]:
+    """The options that a trace context holds, by name."""
+    found: dict[str, Any] = {}
+    for name, value in zip(state.trace_context_fields, context, strict=True):
+        if name in ("process", "thread"):
+            found.update(value)
+        elif name == "enable_x64":
+            found.setdefault("jax_enable_x64", value)
+        elif name == "disable_jit":
+            found.setdefault("jax_disable_jit", value)
+        else:
+            found.setdefault(name.replace("_", " "), value)
+    return found
+
+
+def _tree_differences(before: Kind, now: Kind) -> list[str]:
+    """How two trees of arguments differ, by the paths of their leaves."""
+    old = dict(zip(before.names, before.avals, strict=False))
+    new = dict(zip(now.names, now.avals, strict=False))
+    gained = [_key_of(name) for name in new if name not in old]
+    lost = [_key_of(name) for name in old if name not in new]
+    found = _members("gained", gained) + _members("lost", lost)
+    if not found:
+        found = [f"tree: {before.in_tree} -> {now.in_tree}"]
+    return found
+
+
+def _key_of(name: str) -> tuple[str, str]:
+    """`state['mask']` as ("state", "key 'mask'"), `pair[1]` as ("pair", "[1]")."""
+    for opening in ("[", "."):
+        where = name.rfind(opening)
+        if where > 0:
+            member = name[where:]
+            if member.startswith(("['", '["')):
+                return name[:where], f"key {member[1:-1]}"
+            return name[:where], member
+    return "", name
+
+
+def _members(verb: str, members: list[tuple[str, str]]) -> list[str]:
+    by_owner: dict[str, list[str]] = {}
+    for owner, member in members:
+        by_owner.setdefault(owner, []).append(member)
+    found: list[str] = []
+    for owner, names in by_owner.items():
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        found.append(f"tree: {owner or 'the call'} {verb} {shown}")
+    return found
+
+
+# ---- noticing ------------------------------------------------------------------------------------
+
+
+def _key_of_code(fun: Any) -> tuple[str, types.CodeType] | None:
+    """What all functions made by one `def` share; None for a callable without code."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    fun = getattr(fun, "__wrapped__", fun)
+    fun = getattr(fun, "__func__", fun)
+    code = getattr(fun, "__code__", None) or getattr(type(fun).__call__, "__code__", None)
+    return (code.co_filename, code) if isinstance(code, types.CodeType) else None
+
+
+def reason(fun: Any, maker: int, kind: Kind) -> str | None:
+    """Why a program of this kind is made although one of the function was made before.
+
+    Args:
+      maker: what tells this jitted function from others of the same code.
+
+    Returns:
+      The reason in words, or None if this is the first.
+    """
+    with _lock:
+        seen = _seen.get(_key_of_code(fun))  # pyright: ignore[reportArgumentType]
+        if seen is None:
+            return None
+        kinds = list(reversed(seen.kinds))
+    own = [before for number, before in kinds if number == maker]
+    new_object = not own
+    compared = [differences(before, kind) for before in own or [before for _, before in kinds]]
+    nearest = min(compared, key=len, default=None)
+    if nearest is None:
+        return None
+    if new_object and not nearest:
+        return "a new function object each call: define it outside the loop"
+    if not nearest:
+        return "its program was forgotten: caches were cleared, or it has too many"
+    text = "; ".join(nearest[:4]) + (f" and {len(nearest) - 4} more" if len(nearest) > 4 else "")
+    return f"{text}, and a new function object" if new_object else text
+
+
+def note(fun: Any, maker: int, kind: Kind) -> None:
+    """Remember that a program of this kind was made."""
+    key = _key_of_code(fun)
+    if key is None:
+        return
+    with _lock:
+        seen = _seen[key] = _seen.pop(key, None) or Seen()
+        while len(_seen) > _MOST_CODES:
+            _seen.popitem(last=False)
+        seen.kinds.append((maker, kind))
+        del seen.kinds[:-_MOST_COMPARED]
+
+
+def noticed(name: str, why: str | None) -> None:
+    """A call from outside makes a program: tell who wants to know, or raise if it must not.
+
+    Args:
+      why: why it is made again, or None if it is the function's first.
+
+    Raises:
+      RecompilationError: inside of `no_recompile` or `max_compiles`, if it is one too many.
+    """
+    frame = source.calling_frame()
+    place = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "an unknown line"
+    line = f"{place}: {name} is compiled again: {why}" if why else f"{place}: {name} is compiled"
+    for guard in getattr(_of_thread, "guards", ()):
+        guard.check(line, why is not None)
+    if why is None:
+        return
+    events.record_event("/hlofront/recompile", fun_name=name)
+    if _explain.value:
+        events.logger.warning("%s", line)
+    every = _told_from.value
+    if every <= 0 or frame is None:
+        return
+    site = (frame.f_code.co_filename, frame.f_lineno)
+    with _lock:
+        count = _sites[site] = _sites.pop(site, 0) + 1
+        while len(_sites) > _MOST_SITES:
+            _sites.popitem(last=False)
+    # The Nth time, and then twice as late each time.
+    if count >= every and count % every == 0 and (count // every).bit_count() == 1:
+        print(
+            f"hlofront: {place}: {name} is compiled again, for the {_ordinal(count)} time here: "
+            f"{why} (HLOFRONT_WARN_RECOMPILES=0 silences this)",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _ordinal(count: int) -> str:
+    ending = "th" if 10 <= count % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(count % 10, "th")
+    return f"{count}{ending}"
+
+
+# ---- guards --------------------------------------------------------------------------------------
+
+
+class _Guard:
+    """What limits compilations inside of a block."""
+
+    __slots__ = ("again_only", "count", "limit", "lines")
+
+    def __init__(self, limit: int, again_only: bool):
+        self.limit = limit
+        self.again_only = again_only
+        self.count = 0
+        self.lines: list[str] = []
+
+    def check(self, line: str, again: bool) -> None:
+        if self.again_only and not again:
+            return
+        self.count += 1
+        self.lines.append(line)
+        if self.count > self.limit:
+            raise errors.RecompilationError(self._message(line))
+
+    def _message(self, line: str) -> str:
+        if self.again_only:
+            return f"nothing may be compiled again here. {line}"
+        before = "".join(f"\n  {earlier}" for earlier in self.lines[:-1][-8:])
+        listed = f" The earlier ones:{before}" if before else ""
+        return f"at most {self.limit} programs may be compiled here. {line}.{listed}"
+
+
+@contextlib.contextmanager
+def _guarded(limit: int, again_only: bool) -> Iterator[None]:
+    guard = _Guard(limit, again_only)
+    before: Sequence[_Guard] = getattr(_of_thread, "guards", ())
+    _of_thread.guards = (*before, guard)
+    try:
+        yield
+    finally:
+        _of_thread.guards = before
+
+
+def no_recompile() -> "contextlib.AbstractContextManager[None] | Callable[..., Any]":
+    """No jitted function may be compiled again: a context manager, and a decorator.
+
+    The first compilation of a function is allowed; another one, for arguments of another kind or
+    because a new function object is made at each call, raises the error before it is traced. It
+    holds for this thread, and for calls from outside of traced functions.
+
+    Raises:
+      RecompilationError: from the call that would compile, with its file and line and what differs.
+    """
+    return _guarded(0, True)
+
+
+def max_compiles(n: int) -> "contextlib.AbstractContextManager[None] | Callable[..., Any]":
+    """At most `n` programs of jitted functions may be compiled: a context manager, and a decorator.
+
+    It counts programs that are traced in this thread, first ones too, and not those of eager
+    operations, nor of functions that are called inside of traced ones.
+
+    Raises:
+      ValueError: if n is negative.
+      RecompilationError: from the call that would compile one too many.
+    """
+    if n < 0:
+        raise ValueError(f"max_compiles takes how many programs may be compiled, got {n}")
+    return _guarded(n, False)
