@@ -1,6 +1,7 @@
 """Activation functions: elementwise, but for the gated one; and categories as unit vectors."""
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.primitives import comparing, creating, elementwise, shaping
-from hlofront.primitives.collectives import axis_index
+from hlofront.core.dimensions import canonical_axis
+from hlofront.primitives import creating, elementwise
+from hlofront.primitives.collectives import axis_index, axis_size
 from hlofront.primitives.converting import convert
+from hlofront.primitives.special import erfc
 from hlofront.runtime.operation import operation
 
 # ---- rectifiers ----------------------------------------------------------------------------------
@@ -160,7 +163,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     if approximate:
         inner = dtype(math.sqrt(2 / math.pi)) * (x + 0.044715 * x**3)
         return x * (0.5 * (1.0 + jnp.tanh(inner)))
-    return 0.5 * x * elementwise.erfc(x * dtype(-math.sqrt(0.5)))
+    return 0.5 * x * erfc(x * dtype(-math.sqrt(0.5)))
 
 
 @operation
@@ -424,14 +427,10 @@ def glu(x: Any, axis: int = -1) -> Any:
 @operation(static_argnames=("num_classes", "dtype", "axis"))
 def _one_hot(x, num_classes, dtype, axis):
     aval = typeof(x)
-    places = range(aval.ndim + 1)
-    axis = shaping.canonical_axis(axis, aval.ndim + 1)
-    kept = [i for i in places if i != axis]
-    shape = tuple([num_classes if i == axis else 1 for i in places])
+    axis = canonical_axis(axis, aval.ndim + 1)
+    shape = tuple([num_classes if i == axis else 1 for i in range(aval.ndim + 1)])
     classes = creating.broadcasted_iota(aval.dtype, shape, axis)
-    return convert(jnp.equal(jnp.expand_dims(x, axis), classes), dtype, False) if kept else (
-        convert(jnp.equal(x, classes), dtype, False)
-    )
+    return convert(jnp.equal(jnp.expand_dims(x, axis), classes), dtype, False)
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Any:
@@ -458,19 +457,14 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
             "The error arose in jax.nn.one_hot argument `num_classes`: the shape of the result "
             "depends on it. Give a Python integer, or name it in static_argnums of jit.",
         )
-    count = num_classes.__index__() if hasattr(num_classes, "__index__") else None
-    if count is None:
-        raise TypeError(
-            f"{type(num_classes).__name__!r} object cannot be interpreted as an integer: "
-            f"num_classes of one_hot is {num_classes!r}"
-        )
+    count = operator.index(num_classes)
     dtype = np.dtype(python_scalar_dtype(float) if dtype is None else jnp.dtype(dtype))
     x = jnp.asarray(x)
     if not isinstance(axis, str):
-        return _one_hot(x, count, dtype, axis.__index__())
-    size = comparing_size(axis)
+        return _one_hot(x, count, dtype, operator.index(axis))
+    size = axis_size(axis)
     if size != count:
         raise ValueError(
             f"Expected num_classes to match the size of axis {axis}, but {count} != {size}"
         )
-    return convert(comparing.eq(*jnp.broadcast_arrays(x, axis_index(axis))), dtype, False)
+    return convert(jnp.equal(x, axis_index(axis)), dtype, False)

@@ -63,7 +63,8 @@ def test_what_the_seeds_print():
             "[0.2918682  0.90834665 0.13555491 0.08107758 0.9746183 ]"
         )
         assert str(random.normal(key, (2,))) == "[-0.67039955  0.02259737]"
-        key, *subkeys = random.split(key, 5)
+        for _ in range(2):  # the guide's author ran this cell twice
+            key, *subkeys = random.split(key, 5)
         assert [str(random.normal(k, (2, 2))) for k in subkeys] == [
             "[[ 1.0308125  -0.07533383]\n [-0.36027843 -1.270425  ]]",
             "[[ 0.34779412 -0.11094793]\n [ 1.0509511   0.52164143]]",
