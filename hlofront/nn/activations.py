@@ -214,6 +214,10 @@ def softplus(x: Any) -> Any:
       An array of the shape of `x`; of integers, floats.
     """
     check_arraylike("softplus", x)
+    aval = typeof(x)
+    if aval.dtype.kind in "iu" and not aval.weak_type:
+        # Integers meet the weak zero as the floats that they become, which are not weak.
+        (x,) = promote_args_inexact("softplus", x)
     return jnp.logaddexp(x, 0.0)
 
 
