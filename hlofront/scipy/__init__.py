@@ -2,4 +2,10 @@
 
 from hlofront.base.lazy import lazy as _lazy
 
-__getattr__, __dir__ = _lazy(__name__, ("fft", "linalg"))
+__getattr__, __dir__ = _lazy(
+    __name__,
+    (
+        *("cluster", "fft", "integrate", "interpolate", "linalg", "ndimage"),
+        *("optimize", "signal", "sparse", "spatial", "special", "stats"),
+    ),
+)

@@ -41,7 +41,7 @@ class Oracle:
             },
         )
 
-    def ask(self, *question, timeout: float = 300.0):
+    def ask(self, *question, timeout: float = 1200.0):
         data = pickle.dumps(question, protocol=5)
         try:
             with self.lock:

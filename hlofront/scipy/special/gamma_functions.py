@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import hlofront.numpy as jnp
-from hlofront.base.dtypes import finfo, issubdtype
+from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike
@@ -21,6 +21,7 @@ from hlofront.scipy.special.arguments import (
     strong,
     strong_floats,
 )
+from hlofront.transforms.grad import jvp
 
 # Of Stirling's series, DLMF 5.11.1: B(2k) / (2k (2k - 1)).
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
@@ -423,13 +424,7 @@ def _zeta_by_summation(x: Any, q: Any) -> Any:
 
 
 def _zeta_by_order(t: Any, result: Any, x: Any, q: Any) -> Any:
-    at_order = custom_derivative(lambda x: _zeta_by_summation(x, q), x)
-    return t * at_order
-
-
-def custom_derivative(function: Any, x: Any) -> Any:
-    """The derivative of an elementwise function at x."""
-    return jvp(function, (x,), (jnp.ones_like(x),))[1]
+    return t * jvp(lambda x: _zeta_by_summation(x, q), (x,), (jnp.ones_like(x),))[1]
 
 
 _zeta.defjvps(_zeta_by_order, lambda t, result, x, q: t * -x * _zeta(x + 1, q))
