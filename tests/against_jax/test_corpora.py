@@ -27,6 +27,7 @@ CORPORA = (
     "corpus_linalg",
     "corpus_scipy_linalg",
     "corpus_fft",
+    "corpus_stats",
     "corpus_transform_errors",
     "corpus_debugging",
 )

@@ -293,8 +293,15 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
 def _binomial(n: Any, k: Any) -> Any:
     valid = (k <= n) & (n >= 0) & (k >= 0)
     n, k = jnp.where(valid, n, 0.0), jnp.where(valid, k, 0.0)
-    logarithm = special.lgamma(n + 1) - special.lgamma(k + 1) - special.lgamma(n + 1 - k)
-    return jnp.where(valid, jnp.exp(logarithm), 0.0)
+    found = jnp.exp(-in_float32(_betaln, n - k + 1, k + 1)) / (n + 1)
+    return jnp.where(valid, found, 0.0)
+
+
+def _log_gamma_ratio(x: Any, step: Any) -> Any:
+    """log(gamma(x + step) / gamma(x)) for x of 10 and more: what is greatest does not cancel."""
+    end = x + step
+    main = (end - 0.5) * jnp.log1p(step / x) + step * (jnp.log(x) - 1)
+    return main + (_stirling(end) - _stirling(x))
 
 
 @custom_jvp
@@ -304,7 +311,11 @@ def _poch(z: Any, m: Any) -> Any:
     both = from_pole & to_pole
     # Among the poles by reflection.
     start, stop = jnp.where(both, 1 - end, z), jnp.where(both, 1 - z, end)
-    size = jnp.exp(special.lgamma(stop) - special.lgamma(start))
+    far = (start >= 10) & (stop >= 10)
+    # What is not reflected has this step to all digits.
+    step = jnp.where(far, m, 1.0)
+    of_far = _log_gamma_ratio(jnp.where(far, start, 10.0), step)
+    size = jnp.exp(jnp.where(far, of_far, special.lgamma(stop) - special.lgamma(start)))
     odd = jnp.fmod(m, 2) != 0
     sign = jnp.where(both, jnp.where(odd, -1, 1), _sign(start) * _sign(stop))
     found = jnp.where(from_pole & ~both, 0, jnp.where(to_pole & ~both, jnp.inf, sign * size))
@@ -339,10 +350,9 @@ def _betaln(a: Any, b: Any) -> Any:
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)
     total = small + large
     near = special.lgamma(small) + (special.lgamma(large) - special.lgamma(total))
-    # log(gamma(large) / gamma(total)), whose greatest terms cancel.
-    far = _stirling(large) - _stirling(total)
-    far = far - (total - 0.5) * jnp.log1p(small / large) - small * (jnp.log(large) - 1)
-    return jnp.where(large < 10, near, special.lgamma(small) + far)
+    far = special.lgamma(small) - _log_gamma_ratio(large, small)
+    found = jnp.where(large < 10, near, far)
+    return jnp.where((small == 0) & (large >= 0), jnp.inf, found)
 
 
 _betaln.defjvps(

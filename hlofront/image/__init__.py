@@ -1,0 +1,5 @@
+"""hlofront.image: images in other sizes."""
+
+from hlofront.image.resizing import ResizeMethod as ResizeMethod
+from hlofront.image.resizing import resize as resize
+from hlofront.image.resizing import scale_and_translate as scale_and_translate

@@ -1,0 +1,5 @@
+"""hlofront.scipy.cluster: clusters of points."""
+
+from hlofront.base.lazy import lazy as _lazy
+
+__getattr__, __dir__ = _lazy(__name__, ("vq",))

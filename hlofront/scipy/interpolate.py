@@ -1,0 +1,188 @@
+"""hlofront.scipy.interpolate: values between the points of grids."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base import tree
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.trace import Tracer
+from hlofront.numpy.promotion import check_arraylike
+from hlofront.numpy.scalars import can_cast
+from hlofront.runtime.operation import operation
+
+
+def _points(xi: Any, ndim: int) -> Any:
+    """Points as one array whose last axis is that of coordinates."""
+    if isinstance(xi, tuple) and len(xi) == 1:
+        xi = xi[0]
+    if isinstance(xi, tuple):
+        return jnp.stack(jnp.broadcast_arrays(*map(jnp.asarray, xi)), axis=-1)
+    xi = jnp.asarray(xi)
+    if typeof(xi).ndim == 1:
+        return xi[:, None] if ndim == 1 else xi
+    return xi
+
+
+@operation(static_argnames=("method", "fills"))
+def _evaluate(grid, values, xi, fill_value, method, fills):
+    shape = typeof(xi).shape
+    xi = jnp.reshape(xi, (-1, shape[-1]))
+    lower, shares, outside = [], [], None
+    for i, points in enumerate(grid):
+        x = xi[:, i]
+        count = typeof(points).shape[0]
+        place = jnp.clip(jnp.searchsorted(points, x) - 1, 0, max(count - 2, 0))
+        if count > 1:
+            below = points[place]
+            share = (x - below) / (points[place + 1] - below)
+        else:
+            share = jnp.zeros_like(x)
+        lower.append(place)
+        shares.append(share)
+        beyond = jnp.logical_or(x < points[0], x > points[-1])
+        outside = beyond if outside is None else jnp.logical_or(outside, beyond)
+    rest = typeof(values).ndim - len(grid)
+    if method == "nearest":
+        nearest = [
+            jnp.where(share <= 0.5, place, place + 1)
+            for place, share in zip(lower, shares, strict=True)
+        ]
+        result = values[tuple(nearest)]
+    else:
+        result = _between(values, lower, shares, rest)
+    if fills:
+        mask = jnp.reshape(outside, (-1, *(1,) * rest))
+        result = jnp.where(mask, fill_value, result)
+    return jnp.reshape(result, (*shape[:-1], *typeof(values).shape[len(grid) :]))
+
+
+def _between(values: Any, lower: list[Any], shares: list[Any], rest: int) -> Any:
+    """The sum over the corners of a cell, each with the size of the part opposite of it."""
+    total: Any = 0.0
+    for corner in itertools.product((0, 1), repeat=len(lower)):
+        weight: Any = None
+        for up, share in zip(corner, shares, strict=True):
+            factor = share if up else 1 - share
+            weight = factor if weight is None else weight * factor
+        places = tuple([place + up for place, up in zip(lower, corner, strict=True)])
+        total = total + values[places] * jnp.reshape(weight, (-1, *(1,) * rest))
+    return total
+
+
+class RegularGridInterpolator:
+    """A function of N numbers that is known at the points of a grid.
+
+        interpolator = RegularGridInterpolator((x, y), values)
+        interpolator(jnp.array([[0.5, 1.5]]))
+
+    Args:
+      points: an array of ascending coordinates for each axis of the grid.
+      values: an array whose first axes are the grid's.
+      method: "linear" or "nearest".
+      bounds_error: must be False, as values are not known while tracing.
+      fill_value: the value outside of the grid; None to go on with the outermost cells.
+
+    Raises:
+      ValueError: if shapes do not fit, coordinates do not ascend, the method is unknown, or the
+        fill value does not fit the values' dtype.
+      TypeError: if `points` are no arrays.
+      NotImplementedError: with `bounds_error`.
+    """
+
+    def __init__(
+        self,
+        points: Sequence[Any],
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = False,
+        fill_value: Any = np.nan,
+    ):
+        self._check_method(method)
+        if bounds_error:
+            raise NotImplementedError(  # the class that JAX raises
+                "`bounds_error` takes no effect under JIT: leave it False, and look for the "
+                "fill value."
+            )
+        check_arraylike("RegularGridInterpolator", *points)
+        check_arraylike("RegularGridInterpolator", values)
+        values = jnp.asarray(values)
+        if not issubdtype(typeof(values).dtype, np.inexact):
+            values = values.astype(float)
+        aval = typeof(values)
+        if len(points) > aval.ndim:
+            raise ValueError(
+                f"there are {len(points)} point arrays, but values has {aval.ndim} dimensions"
+            )
+        for i, one in enumerate(points):
+            shape = typeof(one).shape
+            if len(shape) != 1 or aval.shape[i] != shape[0]:
+                raise ValueError(
+                    f"point array {i} has shape {shape}, and values has {aval.shape[i]} elements "
+                    f"along dimension {i}"
+                )
+            if not isinstance(one, Tracer) and not np.all(np.diff(np.asarray(one)) > 0):
+                raise ValueError(f"the points in dimension {i} must be strictly ascending")
+        if fill_value is not None:
+            check_arraylike("RegularGridInterpolator", fill_value)
+            if not can_cast(typeof(fill_value).dtype, aval.dtype, "same_kind"):
+                raise ValueError(
+                    "fill_value must be either 'None' or of a type compatible with values: got "
+                    f"{typeof(fill_value).dtype} for {aval.dtype}"
+                )
+            fill_value = jnp.asarray(fill_value, aval.dtype)
+        self.method = method
+        self.bounds_error = bounds_error
+        self.fill_value = fill_value
+        self.grid = tuple([jnp.asarray(one) for one in points])
+        self.values = values
+
+    @staticmethod
+    def _check_method(method: str) -> None:
+        if method not in ("linear", "nearest"):
+            raise ValueError(f"method {method!r} is not defined: give 'linear' or 'nearest'")
+
+    def __call__(self, xi: Any, method: str | None = None) -> Any:
+        """The values at points.
+
+        Args:
+          xi: an array whose last axis is that of coordinates, or a tuple of an array for each.
+          method: "linear" or "nearest", by default the interpolator's.
+
+        Returns:
+          An array of the shape of the points without their last axis, and of the values without
+          those of the grid.
+
+        Raises:
+          ValueError: if the points have another number of coordinates, or the method is unknown.
+        """
+        method = self.method if method is None else method
+        self._check_method(method)
+        ndim = len(self.grid)
+        xi = _points(xi, ndim)
+        if typeof(xi).shape[-1] != ndim:
+            raise ValueError(
+                f"the requested sample points xi have dimension {typeof(xi).shape[-1]}, but this "
+                f"RegularGridInterpolator has dimension {ndim}"
+            )
+        fills = self.fill_value is not None
+        return _evaluate(self.grid, self.values, xi, self.fill_value, method, fills)
+
+
+def _taken_apart(interpolator: RegularGridInterpolator) -> tuple[Any, Any]:
+    parts = (interpolator.grid, interpolator.values, interpolator.fill_value)
+    return parts, (interpolator.method, interpolator.bounds_error)
+
+
+def _put_together(settings: Any, parts: Any) -> RegularGridInterpolator:
+    interpolator = object.__new__(RegularGridInterpolator)
+    interpolator.grid, interpolator.values, interpolator.fill_value = parts
+    interpolator.method, interpolator.bounds_error = settings
+    return interpolator
+
+
+tree.register_pytree_node(RegularGridInterpolator, _taken_apart, _put_together)

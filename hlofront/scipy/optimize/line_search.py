@@ -1,0 +1,118 @@
+"""How far to go downhill: a step that meets the strong Wolfe conditions."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.higher_order.while_loop import while_loop
+
+# The constants that Nocedal and Wright recommend for quasi-Newton methods.
+_ENOUGH_DECREASE = 1e-4
+_FLAT_ENOUGH = 0.9
+# New places are at least this share of an interval away from its ends.
+_MARGIN = 0.1
+
+
+class _Point(NamedTuple):
+    """A step, the value there, the slope along the direction, and the gradient."""
+
+    step: Any
+    value: Any
+    slope: Any
+    gradient: Any
+
+
+class _State(NamedTuple):
+    evaluated: Any
+    trial: Any
+    # Whether there is an interval with a good step in it, between `low` and `high`.
+    zooming: Any
+    low: _Point
+    high: _Point
+    done: Any
+
+
+class Step(NamedTuple):
+    """What a line search found: the point, how often it evaluated, and whether it is good."""
+
+    point: _Point
+    evaluated: Any
+    good: Any
+    zooming: Any
+
+
+def _choose(which: Any, one: _Point, other: _Point) -> _Point:
+    return _Point(*[jnp.where(which, a, b) for a, b in zip(one, other, strict=True)])
+
+
+def _between(low: _Point, high: _Point) -> Any:
+    """Where the cubic through two values and slopes is least; the middle if that is no help."""
+    width = high.step - low.step
+    d1 = low.slope + high.slope - 3 * (high.value - low.value) / width
+    square = d1 * d1 - low.slope * high.slope
+    d2 = jnp.sign(width) * jnp.sqrt(jnp.maximum(square, 0))
+    share = 1 - (high.slope + d2 - d1) / (high.slope - low.slope + 2 * d2)
+    # Also where it is NaN, as the value at one end may be.
+    helps = (square >= 0) & (share >= _MARGIN) & (share <= 1 - _MARGIN)
+    return low.step + width * jnp.where(helps, share, 0.5)
+
+
+def line_search(
+    value_and_grad: Callable[[Any], tuple[Any, Any]],
+    x: Any,
+    direction: Any,
+    value: Any,
+    gradient: Any,
+    first: Any,
+    maxiter: int,
+) -> Step:
+    """A step along a direction that meets the strong Wolfe conditions.
+
+    Algorithms 3.5 and 3.6 of Nocedal and Wright, Numerical Optimization (2006), with cubic
+    interpolation (3.59), as one loop that evaluates the function once. Where values cannot be told
+    apart any more, slopes decide: the approximate Wolfe conditions of Hager and Zhang (2005).
+
+    Args:
+      value_and_grad: the function and its gradient.
+      x: where to start.
+      direction: where to go.
+      value: of the function at `x`.
+      gradient: of the function at `x`.
+      first: the step that is tried first.
+      maxiter: how often to evaluate the function.
+    """
+    slope = jnp.dot(direction, gradient)
+    noise = 4 * float(finfo(typeof(value).dtype).eps) * jnp.abs(value)
+    start = _Point(jnp.zeros_like(first), value, slope, gradient)
+
+    def body(state: _State) -> _State:
+        low, high = state.low, state.high
+        found, gradient = value_and_grad(x + state.trial * direction)
+        here = _Point(state.trial, found, jnp.dot(direction, gradient), gradient)
+        # Written so that they hold for NaN.
+        high_up = jnp.logical_not(found <= value + _ENOUGH_DECREASE * here.step * slope)
+        above = jnp.logical_not(found < low.value) & (low.step > 0)
+        flat = jnp.abs(here.slope) <= -_FLAT_ENOUGH * slope
+        alike = (jnp.abs(found - value) <= noise) & flat
+        alike &= here.slope <= (2 * _ENOUGH_DECREASE - 1) * slope
+        too_far = (high_up | above | (state.zooming & jnp.logical_not(found < low.value))) & (
+            jnp.logical_not(alike)
+        )
+        done = alike | (jnp.logical_not(too_far) & flat)
+        turned = jnp.where(state.zooming, here.slope * (high.step - low.step), here.slope) >= 0
+        zooming = state.zooming | too_far | turned
+        high = _choose(too_far, here, _choose(turned, low, high))
+        low = _choose(too_far & jnp.logical_not(done), low, here)
+        trial = jnp.where(zooming, _between(low, high), 2 * here.step)
+        return _State(state.evaluated + 1, trial, zooming, low, high, done)
+
+    def going(state: _State) -> Any:
+        return jnp.logical_not(state.done) & (state.evaluated < maxiter)
+
+    never = jnp.zeros((), bool)
+    state = while_loop(going, body, _State(0, first, never, start, start, never))
+    # Without a step that is good, one that goes down is better than none.
+    down = (state.low.step > 0) & (state.low.value < value)
+    return Step(state.low, state.evaluated, state.done | down, state.zooming)

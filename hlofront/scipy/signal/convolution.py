@@ -1,0 +1,311 @@
+"""Convolutions and correlations, directly or by Fourier transforms."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+import hlofront.numpy.fft as fourier
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axes
+from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
+from hlofront.primitives import elementwise
+from hlofront.primitives.convolving import conv_general_dilated
+from hlofront.primitives.shaping import rev
+from hlofront.runtime.operation import operation
+
+_MODES = ("full", "same", "valid")
+
+
+def _check_mode(mode: Any) -> None:
+    if mode not in _MODES:
+        raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
+
+
+# ---- by Fourier transforms -----------------------------------------------------------------------
+
+
+@operation(static_argnames=("mode", "axes"))
+def _fftconvolve(in1, in2, mode, axes):
+    in1, in2 = promote_args_inexact("fftconvolve", in1, in2)
+    one, other = typeof(in1).shape, typeof(in2).shape
+    if mode == "valid" and not _fits(other, one, axes):
+        in1, in2, one, other = in2, in1, other, one
+    sizes = [one[i] + other[i] - 1 for i in axes]
+    if not axes or 0 in sizes or not all(one) or not all(other):
+        # Nothing to transform: products of what is there, zeros for the rest.
+        shape = list(np.broadcast_shapes(*_left_out(one, other, axes)))
+        for axis, size in zip(axes, sizes, strict=True):
+            shape[axis] = max(size, 0)
+        full = jnp.multiply(in1, in2) if not axes else jnp.zeros(shape, typeof(in1).dtype)
+        return _cut(full, one, other, axes, mode)
+    # Sizes of few small factors are what transforms are quick for.
+    padded = [_smooth(size) for size in sizes]
+    if issubdtype(typeof(in1).dtype, np.complexfloating):
+        product = fourier.fftn(in1, padded, axes) * fourier.fftn(in2, padded, axes)
+        full = fourier.ifftn(product, padded, axes)
+    else:
+        product = fourier.rfftn(in1, padded, axes) * fourier.rfftn(in2, padded, axes)
+        full = fourier.irfftn(product, padded, axes)
+    full = full.astype(typeof(in1).dtype)
+    places = [slice(None)] * len(one)
+    for axis, size in zip(axes, sizes, strict=True):
+        places[axis] = slice(0, size)
+    return _cut(full[tuple(places)], one, other, axes, mode)
+
+
+def _smooth(size: int) -> int:
+    """The least size from this one on that has no prime factor above 5."""
+    while True:
+        rest = size
+        for factor in (2, 3, 5):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return size
+        size += 1
+
+
+def _left_out(
+    one: tuple[int, ...], other: tuple[int, ...], axes: Sequence[int]
+) -> list[tuple[int, ...]]:
+    return [tuple([1 if i in axes else size for i, size in enumerate(x)]) for x in (one, other)]
+
+
+def _fits(small: Sequence[int], large: Sequence[int], axes: Sequence[int]) -> bool:
+    return all(small[i] <= large[i] for i in axes)
+
+
+def _cut(
+    full: Any, one: tuple[int, ...], other: tuple[int, ...], axes: Sequence[int], mode: str
+) -> Any:
+    """The part of a full convolution that a mode asks for."""
+    if mode == "full":
+        return full
+    places = [slice(None)] * typeof(full).ndim
+    for i in axes:
+        size = one[i] if mode == "same" else one[i] - other[i] + 1
+        start = (typeof(full).shape[i] - size) // 2
+        places[i] = slice(start, start + size)
+    return full[tuple(places)]
+
+
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+    """The convolution of two arrays by Fourier transforms.
+
+    Args:
+      in1: an array.
+      in2: an array of as many axes.
+      mode: "full"; "same", the middle of it in the shape of `in1`; or "valid", where both overlap.
+      axes: the axes to convolve, all of them by default; the others must have equal sizes.
+
+    Returns:
+      An array of floats or complex numbers.
+
+    Raises:
+      ValueError: if the ranks differ, sizes along other axes differ, or the mode is another; with
+        "valid", if neither array is as large as the other along every axis.
+    """
+    check_arraylike("fftconvolve", in1, in2)
+    one, other = typeof(in1).shape, typeof(in2).shape
+    if len(one) != len(other):
+        raise ValueError(
+            f"in1 and in2 should have the same dimensionality, got shapes {one} and {other}"
+        )
+    _check_mode(mode)
+    chosen = canonical_axes(range(len(one)) if axes is None else axes, len(one))
+    if any(one[i] != other[i] for i in range(len(one)) if i not in chosen):
+        raise ValueError(
+            f"mapped axes must have same shape; got in1.shape={one} in2.shape={other} {axes=}"
+        )
+    _check_valid(mode, one, other, chosen)
+    return _fftconvolve(in1, in2, mode, tuple(chosen))
+
+
+def _check_valid(mode: str, one: Sequence[int], other: Sequence[int], axes: Sequence[int]) -> None:
+    if mode == "valid" and not _fits(one, other, axes) and not _fits(other, one, axes):
+        raise ValueError(
+            "One input must be smaller than the other in every dimension: got shapes "
+            f"{tuple(one)} and {tuple(other)} with mode='valid'."
+        )
+
+
+# ---- directly ------------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("mode", "precision", "late"))
+def _direct(in1, in2, mode, precision, late=False):
+    in1, in2 = promote_args_inexact("convolve", in1, in2)
+    one, other = typeof(in1).shape, typeof(in2).shape
+    if not math.prod(one) or not math.prod(other):
+        raise ValueError(
+            f"zero-size arrays not supported in convolutions, got shapes {one} and {other}."
+        )
+    axes = tuple(range(len(one)))
+    if not axes:
+        return elementwise.mul(in1, in2)
+    same = one
+    if mode != "same" and not _fits(other, one, axes) and _fits(one, other, axes):
+        # The smaller one is the kernel; a convolution does not mind which is which.
+        in1, in2, one, other = in2, in1, other, one
+    if mode == "valid":
+        padding = [(0, 0)] * len(axes)
+    else:
+        # How much of the full result the mode leaves out, before and after.
+        sizes = same if mode == "same" else [o + k - 1 for o, k in zip(one, other, strict=True)]
+        left = [(k - 1 + late) // 2 if mode == "same" else 0 for k in other]
+        padding = [
+            (k - 1 - cut, k - 1 - (o + k - 1 - size - cut))
+            for o, k, cut, size in zip(one, other, left, sizes, strict=True)
+        ]
+    result = conv_general_dilated(
+        in1[None, None],
+        rev(in2, axes)[None, None],
+        (1,) * len(axes),
+        padding,
+        precision=precision,
+    )
+    return result[0, 0]
+
+
+def _check(name: str, in1: Any, in2: Any, mode: Any) -> None:
+    check_arraylike(name, in1, in2)
+    one, other = typeof(in1).shape, typeof(in2).shape
+    if len(one) != len(other):
+        raise ValueError(
+            f"in1 and in2 must have the same number of dimensions, got shapes {one} and {other}"
+        )
+    _check_mode(mode)
+    _check_valid(mode, one, other, range(len(one)))
+
+
+def convolve(
+    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+) -> Any:
+    """The convolution of two arrays over all of their axes.
+
+    Args:
+      in1: an array.
+      in2: an array of as many axes.
+      mode: "full"; "same", the middle of it in the shape of `in1`; or "valid", where both overlap.
+      method: "direct", which "auto" is as well, or "fft".
+      precision: of the products, as of `lax.conv`.
+
+    Returns:
+      An array of floats or complex numbers.
+
+    Raises:
+      ValueError: if the ranks differ, an array is empty, or the mode or method is another; with
+        "valid", if neither array is as large as the other along every axis.
+    """
+    if method == "fft":
+        return fftconvolve(in1, in2, mode)
+    if method not in ("auto", "direct"):
+        raise ValueError(f"Got {method=}; expected 'auto', 'fft', or 'direct'.")
+    _check("convolve", in1, in2, mode)
+    return _direct(in1, in2, mode, precision)
+
+
+def correlate(
+    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+) -> Any:
+    """The correlation of two arrays over all of their axes: the second is conjugated.
+
+    Args:
+      in1: an array.
+      in2: an array of as many axes.
+      mode: "full"; "same", the middle of it in the shape of `in1`; or "valid", where both overlap.
+      method: "direct", which "auto" is as well, or "fft".
+      precision: of the products, as of `lax.conv`.
+
+    Returns:
+      An array of floats or complex numbers.
+
+    Raises:
+      ValueError: as for `convolve`.
+    """
+    check_arraylike("correlate", in1, in2)
+    in2 = _backwards(in2)
+    return convolve(in1, in2, mode, method, precision)
+
+
+@operation
+def _backwards(x):
+    x = jnp.flip(x) if typeof(x).ndim else x
+    is_complex = issubdtype(typeof(x).dtype, np.complexfloating)
+    return elementwise.conj(x) if is_complex else x
+
+
+def _check_plane(name: str, in1: Any, in2: Any, boundary: str, fillvalue: Any) -> None:
+    if boundary != "fill" or fillvalue != 0:
+        raise NotImplementedError(  # the class that JAX raises
+            f"{name}() only supports boundary='fill', fillvalue=0, got {boundary!r} and "
+            f"{fillvalue}"
+        )
+    check_arraylike(name, in1, in2)
+    shapes = [typeof(x).shape for x in (in1, in2)]
+    if any(len(shape) != 2 for shape in shapes):
+        raise ValueError(f"{name}() only supports 2-dimensional inputs., got shapes {shapes}")
+
+
+def convolve2d(
+    in1: Any,
+    in2: Any,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: Any = None,
+) -> Any:
+    """The convolution of two arrays of two axes.
+
+    Args:
+      in1: an array of two axes.
+      in2: an array of two axes.
+      mode: "full"; "same", the middle of it in the shape of `in1`; or "valid", where both overlap.
+      boundary: "fill".
+      fillvalue: 0.
+      precision: of the products, as of `lax.conv`.
+
+    Returns:
+      An array of floats or complex numbers.
+
+    Raises:
+      ValueError: as for `convolve`, or if there are not two axes.
+      NotImplementedError: for other boundaries.
+    """
+    _check_plane("convolve2d", in1, in2, boundary, fillvalue)
+    return convolve(in1, in2, mode, "direct", precision)
+
+
+def correlate2d(
+    in1: Any,
+    in2: Any,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: Any = None,
+) -> Any:
+    """The correlation of two arrays of two axes: the second is conjugated.
+
+    Args:
+      in1: an array of two axes.
+      in2: an array of two axes.
+      mode: "full"; "same", the middle of it in the shape of `in1`; or "valid", where both overlap.
+      boundary: "fill".
+      fillvalue: 0.
+      precision: of the products, as of `lax.conv`.
+
+    Returns:
+      An array of floats or complex numbers.
+
+    Raises:
+      ValueError: as for `convolve`, or if there are not two axes.
+      NotImplementedError: for other boundaries.
+    """
+    _check_plane("correlate2d", in1, in2, boundary, fillvalue)
+    _check("correlate2d", in1, in2, mode)
+    # The middle of results of even size is one element later than that of a convolution.
+    return _direct(in1, _backwards(in2), mode, precision, late=True)

@@ -1,0 +1,425 @@
+"""hlofront.scipy.sparse.linalg: linear systems, solved by applying their operator again and again."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base import tree
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import is_value, typeof
+from hlofront.higher_order.linear_solve import custom_linear_solve
+from hlofront.higher_order.while_loop import fori_loop, while_loop
+from hlofront.numpy.linalg.decompositions import qr
+from hlofront.numpy.raveling import ravel_pytree
+from hlofront.primitives import elementwise
+from hlofront.primitives.contracting import Precision, dot_general
+from hlofront.primitives.solving import triangular_solve
+from hlofront.transforms.make_jaxpr import eval_shape
+
+# ---- pytrees as vectors --------------------------------------------------------------------------
+
+_map = tree.tree_map
+
+
+def _plus(x: Any, y: Any) -> Any:
+    return _map(elementwise.add, x, y)
+
+
+def _minus(x: Any, y: Any) -> Any:
+    return _map(elementwise.sub, x, y)
+
+
+def _times(factor: Any, x: Any) -> Any:
+    return _map(lambda leaf: (factor * leaf).astype(typeof(leaf).dtype), x)
+
+
+def _product(x: Any, y: Any) -> Any:
+    """The sum of the products of elements, the first ones conjugated."""
+    parts = _map(lambda a, b: jnp.vdot(a, b, precision=Precision.HIGHEST), x, y)
+    return sum(tree.tree_leaves(parts))
+
+
+def _squared_norm(x: Any) -> Any:
+    return jnp.real(_product(x, x))
+
+
+def _operator(A: Any) -> Callable[[Any], Any]:
+    """The function that a matrix is, or a function itself."""
+    if callable(A):
+        return A
+    if is_value(A) and not isinstance(A, bool | int | float | complex):
+        shape = typeof(A).shape
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"linear operator must be a square matrix, but has shape: {shape}")
+        return partial(jnp.matmul, A, precision=Precision.HIGHEST)
+    raise TypeError(f"linear operator must be either a function or ndarray: {A}")
+
+
+def _shapes(x: Any) -> list[tuple[int, ...]]:
+    return [typeof(leaf).shape for leaf in tree.tree_leaves(x)]
+
+
+def _solve(
+    method: Callable[..., Any],
+    A: Any,
+    b: Any,
+    x0: Any,
+    M: Any,
+    symmetric: bool,
+    limits: dict[str, Any],
+) -> Any:
+    """Solve by a method; derivatives solve one more system, with the same limits."""
+    matvec, preconditioner = _operator(A), _operator(M) if M is not None else lambda x: x
+    b = _map(jnp.asarray, b)
+    x0 = _map(jnp.zeros_like, b) if x0 is None else _map(jnp.asarray, x0)
+    if tree.tree_structure(x0) != tree.tree_structure(b):
+        raise ValueError(
+            "x0 and b must have matching tree structure: "
+            f"{tree.tree_structure(x0)} vs {tree.tree_structure(b)}"
+        )
+    if _shapes(x0) != _shapes(b):
+        raise ValueError(
+            f"arrays in x0 and b must have matching shapes: {_shapes(x0)} vs {_shapes(b)}"
+        )
+    for leaf in tree.tree_leaves(b):
+        if not jnp.issubdtype(typeof(leaf).dtype, np.inexact):
+            raise TypeError(
+                f"linear systems are solved in floats, got b of {typeof(leaf).dtype}: convert it"
+            )
+    made = eval_shape(matvec, b)
+    if _shapes_of(made) != _shapes(b):
+        raise ValueError(
+            f"matvec() output shapes must match b, got {_shapes_of(made)} and {_shapes(b)}"
+        )
+
+    def solve(operator, right):
+        return method(operator, right, x0=x0, M=preconditioner, **limits)
+
+    return custom_linear_solve(
+        matvec,
+        b,
+        solve=solve,
+        transpose_solve=None if symmetric else solve,
+        symmetric=symmetric,
+    )
+
+
+def _shapes_of(avals: Any) -> list[tuple[int, ...]]:
+    return [tuple(leaf.shape) for leaf in tree.tree_leaves(avals)]
+
+
+def _count(b: Any, maxiter: Any) -> Any:
+    sizes = [int(np.prod(shape, dtype=np.int64)) for shape in _shapes(b)]
+    return 10 * sum(sizes) if maxiter is None else maxiter
+
+
+def _small_enough(b: Any, tol: Any, atol: Any) -> Any:
+    """The square of the norm that residuals are to come down to."""
+    squares = _squared_norm(b)
+    return jnp.maximum(jnp.square(tol) * squares, jnp.square(atol)).astype(typeof(squares).dtype)
+
+
+# ---- conjugate gradients -------------------------------------------------------------------------
+
+
+def _cg(A, b, *, x0, M, tol, atol, maxiter):
+    wanted = _small_enough(b, tol, atol)
+
+    def going(state):
+        _, residual, _, _, count = state
+        return (_squared_norm(residual) > wanted) & (count < maxiter)
+
+    def body(state):
+        x, residual, direction, size, count = state
+        image = A(direction)
+        step = size / jnp.real(_product(direction, image)).astype(typeof(size).dtype)
+        x = _plus(x, _times(step, direction))
+        residual = _minus(residual, _times(step, image))
+        better = M(residual)
+        new = jnp.real(_product(residual, better)).astype(typeof(size).dtype)
+        direction = _plus(better, _times(new / size, direction))
+        return x, residual, direction, new, count + 1
+
+    residual = _minus(b, A(x0))
+    direction = M(residual)
+    size = jnp.real(_product(residual, direction))
+    x, *_ = while_loop(going, body, (x0, residual, direction, size, 0))
+    return x
+
+
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+) -> tuple[Any, None]:
+    """Solve A x = b for hermitian positive definite A by conjugate gradients.
+
+    Hestenes and Stiefel (1952), with a preconditioner. Derivatives, of `b` and of what `A` closes
+    over, solve one more system.
+
+    Args:
+      A: a square matrix, or a linear function of pytrees like `b`.
+      b: the right-hand side: a pytree of arrays of floats or complex numbers.
+      x0: where to start, zeros by default.
+      tol: how small the residual must be, as a share of `b`.
+      atol: how small it must be in any case; the greater of both counts.
+      maxiter: how many steps to take, ten for each element by default.
+      M: an approximation of the inverse of `A`: a matrix or a function.
+
+    Returns:
+      The solution, and None.
+
+    Raises:
+      ValueError: if shapes or structures do not fit.
+      TypeError: if `A` or `M` is neither matrix nor function, or `b` of integers.
+    """
+    limits = {"tol": tol, "atol": atol, "maxiter": _count(b, maxiter)}
+    return _solve(_cg, A, b, x0, M, True, limits), None
+
+
+# ---- BiCGStab ------------------------------------------------------------------------------------
+
+
+def _bicgstab(A, b, *, x0, M, tol, atol, maxiter):
+    wanted = _small_enough(b, tol, atol)
+    shadow = _minus(b, A(x0))
+    one = jnp.ones_like(_product(b, b))
+
+    def going(state):
+        _, residual, _, _, _, _, _, count = state
+        # Below zero is where the method broke down.
+        return (_squared_norm(residual) > wanted) & (count < maxiter) & (count >= 0)
+
+    def body(state):
+        x, residual, alpha, omega, rho, direction, image, count = state
+        new = _product(shadow, residual)
+        beta = new / rho * alpha / omega
+        direction = _plus(
+            residual, _times(beta, _minus(direction, _times(omega, image)))
+        )
+        better = M(direction)
+        image = A(better)
+        alpha = new / _product(shadow, image)
+        half = _minus(residual, _times(alpha, image))
+        enough = _squared_norm(half) < wanted
+        better_half = M(half)
+        other = A(better_half)
+        omega = _product(other, half) / _product(other, other)
+        omega = jnp.where(enough, jnp.zeros_like(omega), omega)
+        # A residual of zero times the image of one is no number.
+        stay = jnp.where(enough, 0, 1)
+        moved = _map(
+            lambda step: jnp.where(enough, jnp.zeros_like(step), step), _times(omega, better_half)
+        )
+        x = _plus(_plus(x, _times(alpha, better)), moved)
+        residual = _map(
+            lambda part, step: jnp.where(enough, part, part - step), half, _times(omega, other)
+        )
+        broken = ((omega == 0) & (stay == 1)) | (alpha == 0) | (new == 0)
+        count = jnp.where(broken, -1, count + 1)
+        return x, residual, alpha, omega, new, direction, image, count
+
+    zeros = _map(jnp.zeros_like, b)
+    state = (x0, shadow, one, one, one, zeros, zeros, 0)
+    x, *_ = while_loop(going, body, state)
+    return x
+
+
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+) -> tuple[Any, None]:
+    """Solve A x = b by stabilized biconjugate gradients: van der Vorst (1992).
+
+    Derivatives, of `b` and of what `A` closes over, solve one more system.
+
+    Args:
+      A: a square matrix, or a linear function of pytrees like `b`.
+      b: the right-hand side: a pytree of arrays of floats or complex numbers.
+      x0: where to start, zeros by default.
+      tol: how small the residual must be, as a share of `b`.
+      atol: how small it must be in any case; the greater of both counts.
+      maxiter: how many steps to take, ten for each element by default.
+      M: an approximation of the inverse of `A`: a matrix or a function.
+
+    Returns:
+      The solution, and None.
+
+    Raises:
+      ValueError: if shapes or structures do not fit.
+      TypeError: if `A` or `M` is neither matrix nor function, or `b` of integers.
+    """
+    limits = {"tol": tol, "atol": atol, "maxiter": _count(b, maxiter)}
+    return _solve(_bicgstab, A, b, x0, M, False, limits), None
+
+
+# ---- GMRES ---------------------------------------------------------------------------------------
+
+
+def _orthogonalized(basis: Any, vector: Any) -> tuple[Any, Any]:
+    """What of a vector lies along the rows of a basis, and the rest of it; twice, to be exact."""
+    shares = jnp.zeros((typeof(basis).shape[0],), typeof(basis).dtype)
+    for _ in range(2):
+        numbers = (((1,), (0,)), ((), ()))
+        along = dot_general(jnp.conj(basis), vector, numbers, precision=Precision.HIGHEST)
+        numbers = (((0,), (0,)), ((), ()))
+        vector = vector - dot_general(along, basis, numbers, precision=Precision.HIGHEST)
+        shares = shares + along
+    return shares, vector
+
+
+def _unit(vector: Any, least: Any = 0.0) -> tuple[Any, Any]:
+    """A vector of length one, and the length; zeros for one that is shorter than what is least."""
+    length = jnp.sqrt(jnp.sum(jnp.square(jnp.abs(vector))))
+    there = length > least
+    divided = vector / jnp.where(there, length, 1).astype(typeof(vector).dtype)
+    return jnp.where(there, divided, 0), jnp.where(there, length, 0)
+
+
+def _gmres_cycle(A, x, residual, restart, wanted, stops):
+    """The best solution in the space of the residual and its images: Arnoldi's basis of it."""
+    dtype = typeof(residual).dtype
+    eps = float(finfo(dtype).eps)
+    first, beta = _unit(residual)
+    basis = jnp.zeros((restart + 1, typeof(residual).shape[0]), dtype).at[0].set(first)
+    # Where the space is exhausted, ones keep the system solvable: their unknowns are zero.
+    matrix = jnp.eye(restart, restart + 1, dtype=dtype)
+    right = jnp.zeros((restart + 1,), dtype).at[0].set(beta.astype(dtype))
+
+    def extend(count, basis, matrix):
+        image = A(basis[count])
+        before = jnp.sqrt(jnp.sum(jnp.square(jnp.abs(image))))
+        shares, rest = _orthogonalized(basis, image)
+        vector, length = _unit(rest, 10 * eps * before)
+        basis = basis.at[count + 1].set(vector)
+        row = shares.at[count + 1].set(length.astype(dtype))
+        there = jnp.any(basis[count] != 0)
+        return basis, matrix.at[count].set(jnp.where(there, row, matrix[count]))
+
+    def least_squares(matrix):
+        q, r = qr(matrix.T)
+        projected = jnp.matmul(jnp.conj(q.T), right, precision=Precision.HIGHEST)
+        diagonal = jnp.diagonal(r)
+        # Rows of zeros are those of a singular operator.
+        r = r + jnp.diag(jnp.where(diagonal == 0, 1, 0).astype(dtype))
+        return triangular_solve(r, projected[:, None], left_side=True)[:, 0]
+
+    if stops:
+        # Column by column, until the residual is small enough.
+        def going(state):
+            _, _, size, count = state
+            return (count < restart) & (size > wanted)
+
+        def body(state):
+            basis, matrix, _, count = state
+            basis, matrix = extend(count, basis, matrix)
+            places = jnp.arange(restart) <= count
+            shares = jnp.where(places, least_squares(matrix), 0)
+            missing = right - jnp.matmul(matrix.T, shares, precision=Precision.HIGHEST)
+            size = jnp.sqrt(jnp.sum(jnp.square(jnp.abs(missing))))
+            return basis, matrix, size, count + 1
+
+        basis, matrix, _, count = while_loop(going, body, (basis, matrix, beta, 0))
+        shares = jnp.where(jnp.arange(restart) < count, least_squares(matrix), 0)
+    else:
+        basis, matrix = fori_loop(
+            0, restart, lambda i, state: extend(i, *state), (basis, matrix)
+        )
+        shares = least_squares(matrix)
+    return x + jnp.matmul(shares, basis[:-1], precision=Precision.HIGHEST)
+
+
+def _gmres(A, b, *, x0, M, tol, atol, maxiter, restart, stops):
+    flat_b, unravel = ravel_pytree(b)
+    flat_x0, _ = ravel_pytree(x0)
+    size = typeof(flat_b).shape[0]
+    restart = min(restart, size)
+    if not size:
+        return b
+
+    def residual_of(x):
+        return ravel_pytree(M(_minus(b, A(unravel(x)))))[0]
+
+    def operator(x):
+        return ravel_pytree(M(A(unravel(x))))[0]
+
+    wanted = jnp.sqrt(_small_enough(b, tol, atol))
+    # Preconditioned residuals are measured by the preconditioned right-hand side.
+    given, better = jnp.sqrt(_squared_norm(b)), jnp.sqrt(_squared_norm(M(b)))
+    wanted = wanted * better / jnp.where(given > 0, given, 1)
+
+    def length(x):
+        return jnp.sqrt(jnp.sum(jnp.square(jnp.abs(x))))
+
+    def going(state):
+        _, residual, count = state
+        return (length(residual) > wanted) & (count < maxiter)
+
+    def body(state):
+        x, residual, count = state
+        x = _gmres_cycle(operator, x, residual, restart, wanted, stops)
+        return x, residual_of(x), count + 1
+
+    x, _, _ = while_loop(going, body, (flat_x0, residual_of(flat_x0), 0))
+    return unravel(x)
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Any = None,
+    solve_method: str = "batched",
+) -> tuple[Any, Any]:
+    """Solve A x = b by generalized minimal residuals: Saad and Schultz (1986).
+
+    Derivatives, of `b` and of what `A` closes over, solve one more system.
+
+    Args:
+      A: a square matrix, or a linear function of pytrees like `b`.
+      b: the right-hand side: a pytree of arrays of floats or complex numbers.
+      x0: where to start, zeros by default.
+      tol: how small the residual must be, as a share of `b`.
+      atol: how small it must be in any case; the greater of both counts.
+      restart: how large the space of solutions becomes before the search begins anew.
+      maxiter: how many times it begins anew, ten for each element by default.
+      M: an approximation of the inverse of `A`: a matrix or a function.
+      solve_method: "batched", which makes the whole space before it looks at the residual; or
+        "incremental", which looks after each step.
+
+    Returns:
+      The solution, and 0 for a number, 1 if there is a NaN in it.
+
+    Raises:
+      ValueError: if shapes or structures do not fit, or the method is another.
+      TypeError: if `A` or `M` is neither matrix nor function, or `b` of integers.
+    """
+    if solve_method not in ("incremental", "batched"):
+        raise ValueError(
+            f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'"
+        )
+    limits = {"tol": tol, "atol": atol, "maxiter": _count(b, maxiter), "restart": restart}
+    limits["stops"] = solve_method == "incremental"
+    x = _solve(_gmres, A, b, x0, M, False, limits)
+    bad = [jnp.any(jnp.isnan(leaf)) for leaf in tree.tree_leaves(x)]
+    failed = jnp.any(jnp.stack(bad)) if bad else jnp.zeros((), bool)
+    return x, jnp.where(failed, 1, 0)

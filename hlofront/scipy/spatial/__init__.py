@@ -1,0 +1,5 @@
+"""hlofront.scipy.spatial: things in space."""
+
+from hlofront.base.lazy import lazy as _lazy
+
+__getattr__, __dir__ = _lazy(__name__, ("transform",))

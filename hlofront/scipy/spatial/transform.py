@@ -1,0 +1,443 @@
+"""hlofront.scipy.spatial.transform: rotations in space, as unit quaternions (x, y, z, w)."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import hlofront.numpy as jnp
+import hlofront.random as random
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.numpy.linalg.decompositions import eigh
+from hlofront.numpy.promotion import promote_args_inexact
+from hlofront.runtime.operation import operation
+
+# Angles below this are made by series, where the quotients that they stand for cancel.
+_SMALL = 1e-3
+
+
+def _array(x: Any) -> Any:
+    """An array of floats."""
+    return promote_args_inexact("Rotation", jnp.asarray(x))[0]
+
+
+def _norm(x: Any) -> Any:
+    """The length along the last axis, which stays, with size 1; its derivative at zero is zero."""
+    squares = jnp.sum(x * x, axis=-1, keepdims=True)
+    there = squares > 0
+    return jnp.where(there, jnp.sqrt(jnp.where(there, squares, 1)), 0)
+
+
+def _parts(quat: Any) -> tuple[Any, ...]:
+    return tuple([quat[..., i] for i in range(4)])
+
+
+@operation
+def _normalized(quat):
+    return quat / jnp.sqrt(jnp.sum(quat * quat, axis=-1, keepdims=True))
+
+
+@operation
+def _composed(p, q):
+    """The quaternion of `q` first and `p` then: Hamilton's product."""
+    p, q = jnp.broadcast_arrays(*promote_args_inexact("Rotation", p, q))
+    a, b = p[..., :3], q[..., :3]
+    s, t = p[..., 3:], q[..., 3:]
+    vector = s * b + t * a + jnp.cross(a, b)
+    return jnp.concatenate([vector, s * t - jnp.sum(a * b, axis=-1, keepdims=True)], axis=-1)
+
+
+@operation
+def _inverse(quat):
+    return quat * jnp.asarray([-1, -1, -1, 1], typeof(quat).dtype)
+
+
+@operation
+def _as_matrix(quat):
+    x, y, z, w = _parts(quat)
+    rows = [
+        [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), -x * x + y * y - z * z + w * w, 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), -x * x - y * y + z * z + w * w],
+    ]
+    return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+@operation
+def _from_matrix(matrix):
+    """The quaternion by its greatest component: Markley, Unit Quaternion from Rotation Matrix."""
+    diagonal = jnp.diagonal(matrix, axis1=-2, axis2=-1)
+    trace = jnp.sum(diagonal, axis=-1, keepdims=True)
+    greatest = jnp.argmax(jnp.concatenate([diagonal, trace], axis=-1), axis=-1)
+
+    def entry(i, j):
+        return matrix[..., i, j]
+
+    candidates = []
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        parts = {
+            i: 1 - trace[..., 0] + 2 * entry(i, i),
+            j: entry(j, i) + entry(i, j),
+            k: entry(k, i) + entry(i, k),
+            3: entry(k, j) - entry(j, k),
+        }
+        candidates.append(jnp.stack([parts[n] for n in range(4)], axis=-1))
+    last = [entry(2, 1) - entry(1, 2), entry(0, 2) - entry(2, 0), entry(1, 0) - entry(0, 1)]
+    candidates.append(jnp.stack([*last, 1 + trace[..., 0]], axis=-1))
+    result = candidates[3]
+    for i in range(3):
+        result = jnp.where((greatest == i)[..., None], candidates[i], result)
+    return _normalized(result)
+
+
+@operation
+def _from_rotvec(rotvec):
+    angle = _norm(rotvec)
+    small = angle <= _SMALL
+    square = angle * angle
+    series = 0.5 - square / 48 + square * square / 3840
+    safe = jnp.where(small, 1, angle)
+    factor = jnp.where(small, series, jnp.sin(safe / 2) / safe)
+    return jnp.concatenate([factor * rotvec, jnp.cos(angle / 2)], axis=-1)
+
+
+@operation
+def _as_rotvec(quat):
+    quat = jnp.where(quat[..., 3:] < 0, -quat, quat)
+    length = _norm(quat[..., :3])
+    angle = 2 * jnp.arctan2(length, quat[..., 3:])
+    small = angle <= _SMALL
+    square = angle * angle
+    series = 2 + square / 12 + 7 * square * square / 2880
+    safe = jnp.where(small, 1, angle)
+    return jnp.where(small, series, safe / jnp.sin(safe / 2)) * quat[..., :3]
+
+
+@operation
+def _from_mrp(mrp):
+    square = jnp.sum(mrp * mrp, axis=-1, keepdims=True)
+    return jnp.concatenate([2 * mrp, 1 - square], axis=-1) / (1 + square)
+
+
+@operation
+def _as_mrp(quat):
+    sign = jnp.where(quat[..., 3:] < 0, -1, 1)
+    return sign * quat[..., :3] / (1 + sign * quat[..., 3:])
+
+
+@operation
+def _magnitude(quat):
+    return 2 * jnp.arctan2(_norm(quat[..., :3])[..., 0], jnp.abs(quat[..., 3]))
+
+
+@operation
+def _canonical(quat):
+    x, y, z, w = _parts(quat)
+    # The first of w, x, y, z that is not zero is to be positive.
+    flip = (w < 0) | ((w == 0) & ((x < 0) | ((x == 0) & ((y < 0) | ((y == 0) & (z < 0))))))
+    return jnp.where(flip[..., None], -quat, quat)
+
+
+@operation(static_argnames=("axes", "intrinsic"))
+def _from_euler(angles, axes, intrinsic):
+    result = None
+    for i, axis in enumerate(axes):
+        half = angles[..., i : i + 1] / 2
+        place = jnp.asarray(np.eye(4)[axis], typeof(half).dtype)
+        real = jnp.asarray(np.eye(4)[3], typeof(half).dtype)
+        one = jnp.sin(half) * place + jnp.cos(half) * real
+        if result is None:
+            result = one
+        else:
+            result = _composed(result, one) if intrinsic else _composed(one, result)
+    return result
+
+
+@operation(static_argnames=("axes", "extrinsic"))
+def _as_euler(quat, axes, extrinsic):
+    """Bernardes and Viollet, Quaternion to Euler angles conversion (2022)."""
+    i, j, k = axes if extrinsic else axes[::-1]
+    symmetric = i == k
+    if symmetric:
+        k = 3 - i - j
+    sign = (i - j) * (j - k) * (k - i) // 2
+    parts = _parts(quat)
+    if symmetric:
+        a, b, c, d = parts[3], parts[i], parts[j], parts[k] * sign
+    else:
+        a, b = parts[3] - parts[j], parts[i] + parts[k] * sign
+        c, d = parts[j] + parts[3], parts[k] * sign - parts[i]
+    middle = 2 * jnp.arctan2(jnp.hypot(c, d), jnp.hypot(a, b))
+    half_sum, half_difference = jnp.arctan2(b, a), jnp.arctan2(d, c)
+    # At both ends only the sum or the difference is known: the other angle is zero then.
+    near = max(1e-7, 4 * float(finfo(typeof(quat).dtype).eps))
+    low, high = jnp.abs(middle) <= near, jnp.abs(middle - math.pi) <= near
+    turned = 2 * half_difference * (-1 if extrinsic else 1)
+    first = jnp.where(low, 2 * half_sum, jnp.where(high, turned, half_sum - half_difference))
+    third = jnp.where(low | high, 0, half_sum + half_difference)
+    if not symmetric:
+        third, middle = third * sign, middle - math.pi / 2
+    angles = [first, middle, third] if extrinsic else [third, middle, first]
+    result = jnp.stack(angles, axis=-1)
+    result = jnp.where(result < -math.pi, result + 2 * math.pi, result)
+    return jnp.where(result > math.pi, result - 2 * math.pi, result)
+
+
+@operation(static_argnames=("inverse",))
+def _apply(quat, vectors, inverse):
+    matrix = _as_matrix(quat)
+    vectors = promote_args_inexact("Rotation", vectors)[0]
+    return jnp.einsum("...ji,...j->...i" if inverse else "...ij,...j->...i", matrix, vectors)
+
+
+@operation
+def _mean(quat, weights):
+    """The eigenvector of the greatest eigenvalue: Markley et al., Averaging Quaternions (2007)."""
+    products = jnp.matmul(jnp.swapaxes(quat, -1, -2) * weights, quat)
+    return eigh(products)[1][..., -1]
+
+
+def _axes(seq: str) -> tuple[tuple[int, ...], bool]:
+    """The axes that a sequence names, and whether they turn along."""
+    if not 1 <= len(seq) <= 3:
+        raise ValueError(
+            "Expected axis specification to be a non-empty string of upto 3 characters, got "
+            f"{seq}"
+        )
+    intrinsic = re.fullmatch("[XYZ]+", seq) is not None
+    if not intrinsic and re.fullmatch("[xyz]+", seq) is None:
+        raise ValueError(
+            "Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got "
+            f"{seq}"
+        )
+    if any(one == other for one, other in zip(seq, seq[1:], strict=False)):
+        raise ValueError(f"Expected consecutive axes to be different, got {seq}")
+    return tuple(["xyz".index(letter) for letter in seq.lower()]), intrinsic
+
+
+class Rotation(NamedTuple):
+    """Rotations in space: one, or several along the first axes of the quaternions.
+
+    A pytree; its methods can be called under jit, vmap and grad.
+    """
+
+    quat: Any
+
+    @classmethod
+    def concatenate(cls, rotations: Sequence["Rotation"]) -> "Rotation":
+        """The rotations of several objects in one."""
+        return cls(jnp.concatenate([rotation.quat for rotation in rotations]))
+
+    @classmethod
+    def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> "Rotation":
+        """Rotations around axes one after the other.
+
+        Args:
+          seq: up to three of "xyz" for fixed axes, or of "XYZ" for axes that turn along.
+          angles: an array with an angle for each along its last axis; a number for one axis.
+          degrees: whether angles are degrees.
+
+        Raises:
+          ValueError: if there are no such axes, or not an angle for each.
+        """
+        axes, intrinsic = _axes(seq)
+        angles = _array(angles)
+        if degrees:
+            angles = jnp.deg2rad(angles)
+        if not typeof(angles).ndim:
+            angles = angles[None]
+        if typeof(angles).shape[-1] != len(axes):
+            raise ValueError(
+                f"from_euler needs an angle for each of {seq!r} along the last axis, got angles "
+                f"of shape {typeof(angles).shape}"
+            )
+        return cls(_from_euler(angles, axes, intrinsic))
+
+    @classmethod
+    def from_matrix(cls, matrix: Any) -> "Rotation":
+        """Rotations from orthogonal matrices, an array of shape (..., 3, 3)."""
+        return cls(_from_matrix(_array(matrix)))
+
+    @classmethod
+    def from_mrp(cls, mrp: Any) -> "Rotation":
+        """Rotations from modified Rodrigues parameters, an array of shape (..., 3)."""
+        return cls(_from_mrp(_array(mrp)))
+
+    @classmethod
+    def from_quat(cls, quat: Any) -> "Rotation":
+        """Rotations from quaternions (x, y, z, w) of any length, an array of shape (..., 4)."""
+        return cls(_normalized(_array(quat)))
+
+    @classmethod
+    def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> "Rotation":
+        """Rotations from their axes, as long as their angles, an array of shape (..., 3)."""
+        rotvec = _array(rotvec)
+        return cls(_from_rotvec(jnp.deg2rad(rotvec) if degrees else rotvec))
+
+    @classmethod
+    def identity(cls, num: int | None = None, dtype: Any = float) -> "Rotation":
+        """The rotation that does nothing, or `num` of them."""
+        one = jnp.asarray([0, 0, 0, 1], dtype)
+        return cls(one if num is None else jnp.tile(one, (num, 1)))
+
+    @classmethod
+    def random(cls, random_key: Any, num: int | None = None) -> "Rotation":
+        """A random rotation, uniform by Haar's measure, or `num` of them."""
+        shape = (4,) if num is None else (num, 4)
+        return cls.from_quat(random.normal(random_key, shape))
+
+    def __getitem__(self, indexer: Any) -> "Rotation":  # type: ignore[override]
+        """Some of several rotations."""
+        if self.single:
+            raise TypeError("Single rotation is not subscriptable.")
+        return Rotation(self.quat[indexer])
+
+    def __len__(self) -> int:
+        """How many rotations there are. Raises TypeError for a single one."""
+        if self.single:
+            raise TypeError("Single rotation has no len().")
+        return typeof(self.quat).shape[0]
+
+    def __mul__(self, other: "Rotation") -> "Rotation":  # type: ignore[override]
+        """The rotation by `other` first, and then by this one."""
+        return Rotation(_composed(self.quat, other.quat))
+
+    def apply(self, vectors: Any, inverse: bool = False) -> Any:
+        """Vectors, turned.
+
+        Args:
+          vectors: an array of shape (..., 3).
+          inverse: whether to turn them back.
+
+        Raises:
+          ValueError: if there are neither as many vectors as rotations, nor one of either.
+        """
+        return _apply(self.quat, _array(vectors), inverse)
+
+    def as_euler(self, seq: str, degrees: bool = False) -> Any:
+        """Three angles around axes, an array of shape (..., 3); see `from_euler`.
+
+        Raises:
+          ValueError: if there are not three such axes.
+        """
+        if len(seq) != 3:
+            raise ValueError(f"Expected 3 axes, got {seq}.")
+        axes, intrinsic = _axes(seq)
+        angles = _as_euler(self.quat, axes, not intrinsic)
+        return jnp.rad2deg(angles) if degrees else angles
+
+    def as_matrix(self) -> Any:
+        """Orthogonal matrices, an array of shape (..., 3, 3)."""
+        return _as_matrix(self.quat)
+
+    def as_mrp(self) -> Any:
+        """Modified Rodrigues parameters, an array of shape (..., 3)."""
+        return _as_mrp(self.quat)
+
+    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
+        """Unit quaternions, an array of shape (..., 4).
+
+        Args:
+          canonical: whether to give the one of the two for each rotation whose w is positive.
+          scalar_first: whether w comes first.
+        """
+        quat = _canonical(self.quat) if canonical else self.quat
+        return jnp.roll(quat, 1, -1) if scalar_first else quat
+
+    def as_rotvec(self, degrees: bool = False) -> Any:
+        """The axes, as long as the angles, an array of shape (..., 3)."""
+        rotvec = _as_rotvec(self.quat)
+        return jnp.rad2deg(rotvec) if degrees else rotvec
+
+    def inv(self) -> "Rotation":
+        """The rotations back."""
+        return Rotation(_inverse(self.quat))
+
+    def magnitude(self) -> Any:
+        """The angles, from 0 to pi."""
+        return _magnitude(self.quat)
+
+    def mean(self, weights: Any = None) -> "Rotation":
+        """The mean of several rotations: the one of the least squared chordal distances.
+
+        Args:
+          weights: an array with a weight for each.
+
+        Raises:
+          TypeError: if there is a single rotation.
+        """
+        count = len(self)
+        dtype = typeof(self.quat).dtype
+        weights = jnp.ones((count,), dtype) if weights is None else jnp.asarray(weights, dtype)
+        return Rotation(_mean(self.quat, weights))
+
+    @property
+    def single(self) -> bool:
+        """Whether this is one rotation, rather than an array of them."""
+        return typeof(self.quat).ndim == 1
+
+
+@operation
+def _interpolated(times, timedelta, quats, rotvecs, at):
+    place = jnp.searchsorted(times, at, side="right") - 1
+    place = jnp.clip(place, 0, typeof(timedelta).shape[0] - 1)
+    share = (at - times[place]) / timedelta[place]
+    return _composed(quats[place], _from_rotvec(rotvecs[place] * share[..., None]))
+
+
+class Slerp(NamedTuple):
+    """Rotations between given ones, turning evenly: Shoemake (1985). Made by `Slerp.init`."""
+
+    times: Any
+    timedelta: Any
+    rotations: Rotation
+    rotvecs: Any
+
+    @classmethod
+    def init(cls, times: Any, rotations: Rotation) -> "Slerp":
+        """The interpolation of rotations at times.
+
+        Args:
+          times: an array of ascending numbers.
+          rotations: a rotation for each of them.
+
+        Raises:
+          TypeError: if `rotations` is no Rotation.
+          ValueError: if there are fewer than two, or not as many as times.
+        """
+        if not isinstance(rotations, Rotation):
+            raise TypeError(
+                f"`rotations` must be a `Rotation` instance., got {type(rotations)}"
+            )
+        if rotations.single or len(rotations) == 1:
+            raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
+        times = _array(times)
+        if typeof(times).ndim != 1:
+            raise ValueError(
+                "Expected times to be specified in a 1 dimensional array, got "
+                f"{typeof(times).ndim} dimensions."
+            )
+        if typeof(times).shape[0] != len(rotations):
+            raise ValueError(
+                "Expected number of rotations to be equal to number of timestamps given, got "
+                f"{len(rotations)} rotations and {typeof(times).shape[0]} timestamps."
+            )
+        first, second = rotations[:-1], rotations[1:]
+        return cls(times, jnp.diff(times), first, (first.inv() * second).as_rotvec())
+
+    def __call__(self, times: Any) -> Rotation:
+        """The rotations at times: a number or an array of one axis.
+
+        Raises:
+          ValueError: if there are more axes.
+        """
+        times = _array(times)
+        if typeof(times).ndim > 1:
+            raise ValueError(f"`times` must be at most 1-dimensional., got {typeof(times).shape}")
+        return Rotation(
+            _interpolated(self.times, self.timedelta, self.rotations.quat, self.rotvecs, times)
+        )

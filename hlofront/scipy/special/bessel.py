@@ -1,0 +1,133 @@
+"""Bessel functions: modified ones of order 0 and 1, and of the first kind in several orders."""
+
+import math
+import operator
+from typing import Any
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.while_loop import fori_loop
+from hlofront.numpy.creation import asarray
+from hlofront.primitives import special
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
+
+
+@operation
+def i0e(x: Any) -> Any:
+    """Elementwise modified Bessel function of the first kind and order 0, times exp(-abs(x)).
+
+    Raises:
+      TypeError: if x is neither array nor scalar, or complex.
+    """
+    return special.bessel_i0e(*inexact_arrays("i0e", x))
+
+
+@operation
+def i0(x: Any) -> Any:
+    """Elementwise modified Bessel function of the first kind and order 0.
+
+    Raises:
+      TypeError: if x is neither array nor scalar, or complex.
+    """
+    (x,) = inexact_arrays("i0", x)
+    return jnp.exp(jnp.abs(x)) * special.bessel_i0e(x)
+
+
+@operation
+def i1e(x: Any) -> Any:
+    """Elementwise modified Bessel function of the first kind and order 1, times exp(-abs(x)).
+
+    Raises:
+      TypeError: if x is neither array nor scalar, or complex.
+    """
+    return special.bessel_i1e(*inexact_arrays("i1e", x))
+
+
+@operation
+def i1(x: Any) -> Any:
+    """Elementwise modified Bessel function of the first kind and order 1.
+
+    Raises:
+      TypeError: if x is neither array nor scalar, or complex.
+    """
+    (x,) = inexact_arrays("i1", x)
+    return jnp.exp(jnp.abs(x)) * special.bessel_i1e(x)
+
+
+def _recurrence(z: Any, v: int, n_iter: int) -> Any:
+    """By Miller's algorithm: downwards from order n_iter, then divided by what sums to 1."""
+    limit = math.sqrt(float(finfo(typeof(z).dtype).max)) / (4 * (n_iter + 1))
+    # A step grows by 2 n / z at most: where z is not tiny none overflows.
+    tiny = jnp.abs(z) < 2.0 * (n_iter + 1) / math.sqrt(limit)
+    divisor = jnp.where(tiny, 1.0, z)
+    orders = jnp.arange(v + 1).reshape((-1,) + (1,) * typeof(z).ndim)
+
+    def step(k, carry):
+        above, here, total, kept = carry
+        order = n_iter - k
+        # `here` is of this order: it is kept, and counts in the sum where even.
+        kept = jnp.where(orders == order, here, kept)
+        total = total + jnp.where(order % 2 == 0, here, 0.0) * jnp.where(order == 0, 1.0, 2.0)
+        below = (2.0 * order / divisor) * here - above
+        scale = jnp.where(jnp.abs(below) > math.sqrt(limit), 1 / math.sqrt(limit), 1.0)
+        return here * scale, below * scale, total * scale, kept * scale
+
+    start = (
+        jnp.zeros_like(z),
+        jnp.ones_like(z),
+        jnp.zeros_like(z),
+        jnp.zeros((v + 1, *typeof(z).shape), typeof(z).dtype),
+    )
+    _, last, total, kept = fori_loop(0, n_iter, step, start)
+    kept = jnp.where(orders == 0, last, kept)
+    found = kept / (total + last)
+    # Elsewhere the first term of the power series is all.
+    factorials = [1 / math.factorial(k) for k in range(v + 1)]
+    leading = jnp.asarray(factorials, typeof(z).dtype).reshape(orders.shape) * (z / 2) ** orders
+    return jnp.where(tiny, leading, found)
+
+
+def _orders(z: Any, v: int, n_iter: int) -> Any:
+    @custom_jvp
+    def bessel_jn(z):
+        return _recurrence(z, v, n_iter)
+
+    @bessel_jn.defjvp
+    def _(primals, tangents):
+        # DLMF 10.6.1: half the difference of the neighbours.
+        several = _orders(primals[0], v + 1, n_iter)
+        first = -several[1:2]
+        others = (several[:-2] - several[2:]) / 2
+        return several[:-1], tangents[0] * jnp.concatenate([first, others])
+
+    return bessel_jn(z)
+
+
+def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
+    """Elementwise Bessel functions of the first kind, of the orders 0, 1, ..., v.
+
+    By Miller's algorithm, DLMF 3.6(iii).
+
+    Args:
+      z: an array of real numbers, of any shape.
+      v: the greatest order.
+      n_iter: the order that the recurrence starts from: greater than v and than the size of z.
+
+    Returns:
+      An array of shape (v + 1, *z.shape).
+
+    Raises:
+      ValueError: if z is complex.
+    """
+    return _bessel_jn(z, v=operator.index(v), n_iter=operator.index(n_iter))
+
+
+@operation(static_argnames=("v", "n_iter"))
+def _bessel_jn(z: Any, *, v: int, n_iter: int) -> Any:
+    (z,) = strong_floats("bessel_jn", asarray(z))
+    if v < 0:
+        return jnp.zeros((0, *typeof(z).shape), typeof(z).dtype)
+    return in_float32(lambda z: _orders(z, v, n_iter), z)

@@ -1,0 +1,198 @@
+"""The error function, and the normal distribution."""
+
+import math
+import operator
+from typing import Any
+
+import hlofront.numpy as jnp
+from hlofront.core.aval import typeof
+from hlofront.core.trace import Tracer
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.numpy.promotion import check_arraylike
+from hlofront.primitives import special
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special.arguments import float32_or_64, inexact_arrays
+from hlofront.scipy.special.faddeeva import real_erfcx
+
+
+@operation
+def erf(x: Any) -> Any:
+    """Elementwise error function, of real numbers.
+
+    Raises:
+      TypeError: if x is neither array nor scalar, or complex.
+    """
+    return special.erf(*inexact_arrays("erf", x))
+
+
+@operation
+def erfc(x: Any) -> Any:
+    """Elementwise complementary error function, 1 - erf(x).
+
+    Raises:
+      TypeError: if x is neither array nor scalar, or complex.
+    """
+    return special.erfc(*inexact_arrays("erfc", x))
+
+
+@operation
+def erfinv(x: Any) -> Any:
+    """Elementwise inverse of the error function.
+
+    Raises:
+      TypeError: if x is neither array nor scalar, or complex.
+    """
+    return special.erf_inv(*inexact_arrays("erfinv", x))
+
+
+# ---- the normal distribution ---------------------------------------------------------------------
+
+
+def _ndtr(x: Any) -> Any:
+    scaled = x * math.sqrt(0.5)
+    size = jnp.abs(scaled)
+    tail = special.erfc(size)
+    outer = jnp.where(scaled > 0, 2 - tail, tail)
+    return 0.5 * jnp.where(size < math.sqrt(0.5), 1 + special.erf(scaled), outer)
+
+
+@operation
+def ndtr(x: Any) -> Any:
+    """Elementwise distribution function of the normal distribution.
+
+    Args:
+      x: float32 or float64.
+
+    Raises:
+      TypeError: if x has another dtype.
+    """
+    return _ndtr(float32_or_64("ndtr", x))
+
+
+# Of algorithm AS 241, PPND16: numerators and denominators, from the highest power on.
+_CENTRE = (
+    (
+        *(2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4),
+        *(4.5921953931549871457e4, 1.3731693765509461125e4, 1.9715909503065514427e3),
+        *(1.3314166789178437745e2, 3.3871328727963666080e0),
+    ),
+    (
+        *(5.2264952788528545610e3, 2.8729085735721942674e4, 3.9307895800092710610e4),
+        *(2.1213794301586595867e4, 5.3941960214247511077e3, 6.8718700749205790830e2),
+        *(4.2313330701600911252e1, 1.0),
+    ),
+)
+_MIDDLE = (
+    (
+        *(7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1),
+        *(1.27045825245236838258e0, 3.64784832476320460504e0, 5.76949722146069140550e0),
+        *(4.63033784615654529590e0, 1.42343711074968357734e0),
+    ),
+    (
+        *(1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2),
+        *(1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940e0),
+        *(2.05319162663775882187e0, 1.0),
+    ),
+)
+_FAR = (
+    (
+        *(2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3),
+        *(2.65321895265761230930e-2, 2.96560571828504891230e-1, 1.78482653991729133580e0),
+        *(5.46378491116411436990e0, 6.65790464350110377720e0),
+    ),
+    (
+        *(2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5),
+        *(7.86869131145613259100e-4, 1.48753612908506148525e-2, 1.36929880922735805310e-1),
+        *(5.99832206555887937690e-1, 1.0),
+    ),
+)
+
+
+def _quotient(tables: tuple[tuple[float, ...], tuple[float, ...]], x: Any) -> Any:
+    above, below = (0.0 * x + table[0] for table in tables)
+    for high, low in zip(tables[0][1:], tables[1][1:], strict=True):
+        above, below = above * x + high, below * x + low
+    return above / below
+
+
+@custom_jvp
+def _ndtri(p: Any) -> Any:
+    middle = p - 0.5
+    is_middle = jnp.abs(middle) <= 0.425
+    near = middle * _quotient(_CENTRE, 0.180625 - jnp.square(middle))
+    tail = jnp.minimum(p, 1 - p)
+    inside = (p > 0) & (p < 1)
+    root = jnp.sqrt(-jnp.log(jnp.where(inside, tail, 0.25)))
+    far = jnp.where(
+        root <= 5, _quotient(_MIDDLE, jnp.minimum(root, 5) - 1.6), _quotient(_FAR, root - 5)
+    )
+    far = jnp.where(middle < 0, -far, far)
+    edge = jnp.where(p == 0, -jnp.inf, jnp.where(p == 1, jnp.inf, jnp.nan))
+    return jnp.where(inside, jnp.where(is_middle, near, far), edge)
+
+
+_ndtri.defjvps(
+    lambda t, result, p: t * (math.sqrt(2 * math.pi) * jnp.exp(jnp.square(result) / 2))
+)
+
+
+@operation
+def ndtri(p: Any) -> Any:
+    """Elementwise inverse of `ndtr`: NaN where p is not from 0 to 1.
+
+    By Wichura, "Algorithm AS 241: The percentage points of the normal distribution" (1988).
+
+    Args:
+      p: float32 or float64.
+
+    Raises:
+      TypeError: if p has another dtype.
+    """
+    check_arraylike("ndtri", p)
+    return _ndtri(float32_or_64("ndtri", p))
+
+
+@custom_jvp
+def _log_ndtr(x: Any) -> Any:
+    scaled = x * math.sqrt(0.5)
+    is_tail = x < -1
+    # Each part is given numbers of its own side alone, for the sake of overflow.
+    far = jnp.where(is_tail, -scaled, 1.0)
+    tail = jnp.log(real_erfcx(far) / 2) - jnp.square(jnp.where(is_tail, x, -1.0)) / 2
+    upper = jnp.where(is_tail, -1.0, scaled)
+    return jnp.where(is_tail, tail, jnp.log1p(-0.5 * special.erfc(upper)))
+
+
+# The density over the distribution function, where neither underflows.
+_log_ndtr.defjvps(
+    lambda t, result, x: t * (math.sqrt(2 / math.pi) / real_erfcx(x * -math.sqrt(0.5)))
+)
+
+
+def log_ndtr(x: Any, series_order: int = 3) -> Any:
+    """Elementwise logarithm of `ndtr`, which does not underflow.
+
+    Args:
+      x: float32 or float64.
+      series_order: from 0 to 30. The tail is computed from `erfcx`, exact to the dtype's precision,
+        and not from an asymptotic series, so that it does not matter.
+
+    Raises:
+      TypeError: if x has another dtype, or series_order is no integer.
+      ValueError: if series_order is out of its range.
+    """
+    if not isinstance(series_order, int) or isinstance(series_order, Tracer):
+        raise TypeError(
+            f"series_order must be a Python integer, got {series_order!r} of type "
+            f"{type(series_order)}."
+        )
+    if series_order < 0:
+        raise ValueError(f"series_order must be non-negative, got {series_order}.")
+    if series_order > 30:
+        raise ValueError(f"series_order must be <= 30, got {series_order}.")
+    return _log_ndtr_operation(x)
+
+
+@operation
+def _log_ndtr_operation(x: Any) -> Any:
+    return _log_ndtr(float32_or_64("log_ndtr", x))

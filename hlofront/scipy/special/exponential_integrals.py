@@ -1,0 +1,213 @@
+"""Exponential integrals E1, Ei and En, and the dilogarithm."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.while_loop import fori_loop
+from hlofront.numpy.creation import asarray
+from hlofront.primitives import special
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special import series
+from hlofront.scipy.special.arguments import float32_or_64, in_float32, strong_floats
+from hlofront.scipy.special.series import chebyshev_sum
+
+# The zero of Ei, in two parts.
+_ZERO = 0.37250741078136663
+_ZERO_HIGH = 0.37250518798828125
+_ZERO_LOW = 2.22279308535334461991866580e-6
+
+
+def _far_e1(x: Any) -> Any:
+    """x exp(x) E1(x) for x >= 1."""
+    return chebyshev_sum(series.E1_LARGE, 1 - 2 * ((x - 1) / (x + 2)))
+
+
+@custom_jvp
+def _exp1(x: Any) -> Any:
+    near = (x > 0) & (x < 1)
+    small = jnp.where(near, x, 0.5)
+    ein = small * chebyshev_sum(series.EIN, 2 * small - 1)
+    found = ein - np.euler_gamma - jnp.log(small)
+    far = (x >= 1) & (x < jnp.inf)
+    large = jnp.where(far, x, 1.0)
+    beyond = jnp.exp(-large) * _far_e1(large) / large
+    edge = jnp.where(x == 0, jnp.inf, jnp.where(x == jnp.inf, 0.0, jnp.nan))
+    return jnp.where(near, found, jnp.where(far, beyond, edge))
+
+
+_exp1.defjvps(lambda t, result, x: -t * jnp.exp(-x) / x)
+
+
+@operation
+def exp1(x: Any) -> Any:
+    """Elementwise exponential integral E1, the integral of exp(-t) / t from x on; NaN for x < 0.
+
+    By Chebyshev series, of DLMF 6.2.3 for x < 1 and in a fraction of x beyond.
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+      ValueError: if x is complex.
+    """
+    return in_float32(_exp1, *strong_floats("exp1", x))
+
+
+@custom_jvp
+def _expi(x: Any) -> Any:
+    near = (x > 0) & (x < 6)
+    small = jnp.where(near, x, 1.0)
+    apart = (small - _ZERO_HIGH) - _ZERO_LOW
+    close = jnp.abs(apart) < 0.1
+    logarithm = jnp.where(
+        close, jnp.log1p(jnp.where(close, apart, 0.0) / _ZERO), jnp.log(small / _ZERO)
+    )
+    found = logarithm + apart * chebyshev_sum(series.EI_SMALL, small / 3 - 1)
+    far = (x >= 6) & (x < jnp.inf)
+    large = jnp.where(far, x, 6.0)
+    inverse = 1 / large
+    middle = chebyshev_sum(series.EI_MIDDLE, jnp.clip(24 * inverse - 3, -1, 1))
+    high = chebyshev_sum(series.EI_HIGH, jnp.clip(48 * inverse - 3, -1, 1))
+    beyond = chebyshev_sum(series.EI_LARGE, jnp.clip(48 * inverse - 1, -1, 1))
+    factor = jnp.where(large < 12, middle, jnp.where(large < 24, high, beyond))
+    # In two factors, as exp(x) overflows a little before the result.
+    half = jnp.exp(large / 2)
+    beyond = half * (half * inverse * factor)
+    below = -_exp1(jnp.where(x < 0, -x, 1.0))
+    edge = jnp.where(x == 0, -jnp.inf, x)
+    return jnp.where(near, found, jnp.where(far, beyond, jnp.where(x < 0, below, edge)))
+
+
+_expi.defjvps(lambda t, result, x: t * jnp.exp(x) / x)
+
+
+@operation
+def expi(x: Any) -> Any:
+    """Elementwise exponential integral Ei, the integral of exp(t) / t up to x, a principal value.
+
+    By Chebyshev series in the intervals of Cody and Thacher, "Chebyshev approximations for the
+    exponential integral Ei(x)" (1969).
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+      ValueError: if x is complex.
+    """
+    return in_float32(_expi, *strong_floats("expi", x))
+
+
+# ---- of any order --------------------------------------------------------------------------------
+
+# How many terms of the power series for x <= 1, and of the continued fraction beyond.
+_TERMS, _LEVELS = 22, 64
+
+
+def _expn_by_series(n: Any, x: Any) -> Any:
+    """For 0 < x <= 1, DLMF 8.19.8."""
+    logarithm = jnp.log(x)
+    special_term = special.digamma(n) - logarithm
+
+    def step(k, carry):
+        term, total = carry
+        apart = k - (n - 1)
+        share = jnp.where(apart == 0, special_term, -1 / jnp.where(apart == 0, 1.0, apart))
+        return term * (-x / (k + 1)), total + term * share
+
+    return fori_loop(0, _TERMS, step, (jnp.ones_like(x), jnp.zeros_like(x)))[1]
+
+
+def _expn_by_fraction(n: Any, x: Any) -> Any:
+    """exp(x) En(x) for x > 1, by the even part of DLMF 8.19.17, from the end on."""
+
+    def step(k, below):
+        level = 1.0 * (_LEVELS - k)
+        return x + n + 2 * (level - 1) - level * (n + level - 1) / below
+
+    return 1 / fori_loop(0, _LEVELS, step, x + n + 2 * _LEVELS)
+
+
+@custom_jvp
+def _expn(n: Any, x: Any) -> Any:
+    valid = (n >= 0) & (n == jnp.floor(n)) & (x >= 0)
+    order = jnp.where(valid & (n >= 1), n, 1.0)
+    near = valid & (x > 0) & (x <= 1)
+    far = valid & (x > 1) & (x < jnp.inf)
+    by_series = _expn_by_series(order, jnp.where(near, x, 1.0))
+    large = jnp.where(far, x, 2.0)
+    by_fraction = jnp.exp(-large) * _expn_by_fraction(order, large)
+    of_zero = jnp.where(n > 1, 1 / jnp.where(n > 1, n - 1, 1.0), jnp.inf)
+    found = jnp.where(near, by_series, jnp.where(far, by_fraction, of_zero))
+    found = jnp.where((n == 0) & (x > 0), jnp.exp(-x) / x, found)
+    found = jnp.where(x == jnp.inf, 0.0, found)
+    return jnp.where(valid, found, jnp.nan)
+
+
+_expn.defjvps(None, lambda t, result, n, x: -t * _expn(n - 1, x))
+
+
+@operation
+def expn(n: Any, x: Any) -> Any:
+    """Elementwise exponential integral of order n, the integral of exp(-x t) / t**n from 1 on.
+
+    NaN where n is no whole number, n or x is negative.
+
+    Args:
+      n: whole numbers; the derivative in n is taken for zero.
+      x: real numbers that broadcast with n.
+
+    Raises:
+      ValueError: if one is complex.
+    """
+    return in_float32(_expn, *strong_floats("expn", asarray(n), asarray(x)))
+
+
+# ---- the dilogarithm -----------------------------------------------------------------------------
+
+
+@custom_jvp
+def _spence(x: Any) -> Any:
+    inside = (x > 0) & (x < jnp.inf)
+    base = jnp.where(inside, x, 1.0)
+    inverted = base > 1.5
+    # DLMF 25.12.4 takes what is greater to (0, 1), and 25.12.6 to the middle.
+    unit = jnp.where(inverted, 1 / base, base)
+    reflected = unit < 0.5
+    # 1 - unit to all digits, also where it comes of an inverse.
+    other = jnp.where(inverted, (base - 1) / base, 1 - base)
+    argument = jnp.where(reflected, unit, other)
+    found = argument * chebyshev_sum(series.DILOGARITHM, 2 * argument)
+    logarithm = jnp.log(base)
+    sign = jnp.where(inverted, -1, 1)
+    product = sign * logarithm * jnp.log1p(-jnp.where(reflected, unit, 0.0))
+    found = jnp.where(reflected, math.pi**2 / 6 - product - found, found)
+    found = jnp.where(inverted, -0.5 * jnp.square(logarithm) - found, found)
+    edge = jnp.where(x == 0, math.pi**2 / 6, jnp.where(x == jnp.inf, -jnp.inf, jnp.nan))
+    return jnp.where(inside, found, edge)
+
+
+def _slope_of_spence(x: Any) -> Any:
+    is_one = x == 1
+    above = jnp.where(is_one, 1.0, x - 1)
+    close = jnp.abs(above) < 0.5
+    logarithm = jnp.where(close, jnp.log1p(jnp.where(close, above, 0.0)), jnp.log(x))
+    return jnp.where(is_one, -1.0, -logarithm / above)
+
+
+_spence.defjvps(lambda t, result, x: t * _slope_of_spence(x))
+
+
+@operation
+def spence(x: Any) -> Any:
+    """Elementwise Spence's function, Li2(1 - x): the integral of log(t) / (1 - t) from 1 to x.
+
+    NaN for negative x.
+
+    Args:
+      x: float32 or float64.
+
+    Raises:
+      TypeError: if x has another dtype.
+    """
+    return _spence(float32_or_64("spence", x))

@@ -1,0 +1,165 @@
+"""The Faddeeva function, and its real parts: the scaled error function and Dawson's integral."""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import issubdtype, to_complex_dtype
+from hlofront.core.aval import typeof
+from hlofront.core.trace import as_array
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.primitives.converting import convert
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special import series
+from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong, strong_floats
+from hlofront.scipy.special.series import chebyshev_sum
+
+# How many terms of Weideman's series, and of the continued fraction where abs(z) is 7 and more.
+_TERMS = {"complex64": (20, 6), "complex128": (40, 12)}
+
+
+@functools.cache
+def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
+    """The scale and the coefficients of Weideman's expansion, the highest power first."""
+    points = 4 * count
+    scale = math.sqrt(count / math.sqrt(2))
+    tangent = scale * np.tan(np.arange(1 - points // 2, points // 2) * np.pi / points)
+    values = np.concatenate([[0.0], np.exp(-(tangent**2)) * (scale**2 + tangent**2)])
+    found = np.real(np.fft.fft(np.fft.fftshift(values))) / points
+    return scale, tuple(found[count:0:-1].tolist())
+
+
+def _upper(z: Any) -> Any:
+    """w(z) where the imaginary part is not negative."""
+    terms, levels = _TERMS[typeof(z).dtype.name]
+    scale, coefficients = _weideman(terms)
+    far = jnp.abs(z) > 7
+    near_z = jnp.where(far, 0.0, z)
+    turned = 1j * near_z
+    divisor = scale - turned
+    fraction = (scale + turned) / divisor
+    total: Any = 0.0
+    for coefficient in coefficients:
+        total = total * fraction + coefficient
+    near = (2 * total / divisor + 1 / math.sqrt(math.pi)) / divisor
+    # By Laplace's continued fraction, DLMF 7.9.3.
+    far_z = jnp.where(far, z, 8.0)
+    below = far_z
+    for level in range(levels, 0, -1):
+        below = far_z - (level / 2) / below
+    found = jnp.where(far, (1j / math.sqrt(math.pi)) / below, near)
+    found = jnp.where(jnp.isinf(jnp.real(z)) | jnp.isinf(jnp.imag(z)), 0.0, found)
+    real = jnp.where(jnp.imag(z) == 0, jnp.exp(-jnp.square(jnp.real(z))), jnp.real(found))
+    return real + 1j * jnp.imag(found)
+
+
+@custom_jvp
+def _wofz(z: Any) -> Any:
+    below = jnp.imag(z) < 0
+    upper = _upper(jnp.where(below, -z, z))
+    # w(z) + w(-z) = 2 exp(-z^2), of which only the half plane below needs the value.
+    inside = jnp.where(below, z, 0.0)
+    real, imaginary = jnp.real(inside), jnp.imag(inside)
+    size = 2 * jnp.exp((imaginary - real) * (imaginary + real))
+    angle = -2 * real * imaginary
+    other = size * jnp.cos(angle) + 1j * (size * jnp.sin(angle))
+    return jnp.where(below, other - upper, upper)
+
+
+_wofz.defjvps(lambda t, result, z: t * (2j / math.sqrt(math.pi) - 2 * z * result))
+
+
+@operation
+def wofz(z: Any) -> Any:
+    """Elementwise Faddeeva function, exp(-z^2) erfc(-i z).
+
+    By Weideman, "Computation of the complex error function" (1994), and far from 0 by Laplace's
+    continued fraction.
+
+    Args:
+      z: an array of complex or real numbers.
+
+    Returns:
+      Complex numbers.
+
+    Raises:
+      TypeError: if z is neither array nor scalar.
+    """
+    (z,) = inexact_arrays("wofz", z)
+    return _wofz(convert(z, to_complex_dtype(typeof(z).dtype), False))
+
+
+# ---- of real numbers -----------------------------------------------------------------------------
+
+
+def _exp_of_square(x: Any) -> Any:
+    """exp(x^2): the square is split, as its rounding error would be a relative one of the result."""
+    high = jnp.round(x * 16) / 16
+    return jnp.exp(jnp.square(high)) * jnp.exp((x - high) * (x + high))
+
+
+@custom_jvp
+def real_erfcx(x: Any) -> Any:
+    """exp(x^2) erfc(x) of floats of 32 bits and more."""
+    size = jnp.abs(x)
+    finite = jnp.where(size < jnp.inf, size, 0.0)
+    t = jnp.where(size < jnp.inf, (3.5 - finite) / (3.5 + finite), -1.0)
+    upper = chebyshev_sum(series.ERFCX, t) / (3.5 + size)
+    # Beyond 30 both factors are out of any range; their product is not to be NaN.
+    negative = jnp.where(size < 30, 2 * _exp_of_square(jnp.minimum(size, 30)) - upper, jnp.inf)
+    return jnp.where(x < 0, negative, jnp.where(x != x, x, upper))
+
+
+def _slope_of_erfcx(x: Any, result: Any) -> Any:
+    # Far out the two terms cancel, and the series of DLMF 7.12.1 has what is left.
+    far = x > 25
+    square = 1 / jnp.square(jnp.where(far, x, 25.0))
+    tail = 1 - square * (1.5 - square * (3.75 - square * (13.125 - square * 59.0625)))
+    near = 2 * jnp.where(far, 0.0, x) * result - 2 / math.sqrt(math.pi)
+    return jnp.where(far, -square * tail / math.sqrt(math.pi), near)
+
+
+real_erfcx.defjvps(lambda t, result, x: t * _slope_of_erfcx(x, result))
+
+
+@operation
+def erfcx(x: Any) -> Any:
+    """Elementwise scaled complementary error function, exp(x^2) erfc(x).
+
+    Of real numbers by a Chebyshev series in (a - x) / (a + x), of complex ones from `wofz`.
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+    """
+    (x,) = inexact_arrays("erfcx", x)
+    x = strong(x)
+    if issubdtype(typeof(x).dtype, np.complexfloating):
+        return _wofz(as_array(jnp.real(x) * 1j - jnp.imag(x)))
+    return in_float32(real_erfcx, x)
+
+
+@custom_jvp
+def _dawsn(x: Any) -> Any:
+    inside = jnp.abs(x) < 1e9
+    square = jnp.square(jnp.where(inside, x, 0.0))
+    near = x * chebyshev_sum(series.DAWSON, (20.25 - square) / (20.25 + square)) / (20.25 + square)
+    return jnp.where(inside, near, 0.5 / x)
+
+
+_dawsn.defjvps(lambda t, result, x: t * (1 - 2 * x * result))
+
+
+@operation
+def dawsn(x: Any) -> Any:
+    """Elementwise Dawson's integral, exp(-x^2) times the integral of exp(t^2) from 0 to x.
+
+    By a Chebyshev series in (a^2 - x^2) / (a^2 + x^2).
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+      ValueError: if x is complex.
+    """
+    return in_float32(_dawsn, *strong_floats("dawsn", x))

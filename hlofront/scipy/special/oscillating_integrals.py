@@ -1,0 +1,229 @@
+"""Sine and cosine integrals, Fresnel's integrals, and Owen's T function."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.numpy.promotion import check_arraylike
+from hlofront.primitives import special
+from hlofront.primitives.converting import convert, reduce_precision
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special import series
+from hlofront.scipy.special.arguments import in_float32, strong_floats
+from hlofront.scipy.special.series import chebyshev_sum
+
+_float32 = np.dtype(np.float32)
+
+# ---- sine and cosine integrals -------------------------------------------------------------------
+
+
+@custom_jvp
+def _sici(x: Any) -> tuple[Any, Any]:
+    size = jnp.abs(x)
+    near = size <= 4
+    small = jnp.where(near, size, 1.0)
+    square = jnp.square(small)
+    variable = square / 8 - 1
+    sine_integral = small * chebyshev_sum(series.SINE, variable)
+    entire = square * chebyshev_sum(series.COSINE, variable)
+    cosine_integral = np.euler_gamma + jnp.log(small) - entire
+    finite = size < jnp.inf
+    large = jnp.where(near | ~finite, 4.0, size)
+    variable = 1 - 2 * ((large - 4) / (large + 4))
+    f = chebyshev_sum(series.SINE_LARGE, variable) / large
+    g = chebyshev_sum(series.COSINE_LARGE, variable) / large / large
+    sine, cosine = jnp.sin(large), jnp.cos(large)
+    far_sine = jnp.where(finite, math.pi / 2 - f * cosine - g * sine, math.pi / 2)
+    far_cosine = jnp.where(finite, f * sine - g * cosine, 0.0)
+    sine_integral = jnp.where(near, sine_integral, far_sine)
+    cosine_integral = jnp.where(near, cosine_integral, far_cosine)
+    cosine_integral = jnp.where(x == -jnp.inf, jnp.nan, cosine_integral)
+    negative = jnp.signbit(x)
+    undefined = x != x
+    return (
+        jnp.where(undefined, x, jnp.where(negative, -sine_integral, sine_integral)),
+        jnp.where(undefined, x, cosine_integral),
+    )
+
+
+@_sici.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    quotient = jnp.where(x == 0, 1.0, jnp.sin(x) / jnp.where(x == 0, 1.0, x))
+    return _sici(x), (t * quotient, t * jnp.cos(x) / x)
+
+
+@operation
+def sici(x: Any) -> tuple[Any, Any]:
+    """Elementwise sine and cosine integrals: of sin(t) / t from 0 to x, and of cos(t) / t.
+
+    By Chebyshev series, of the integrals for abs(x) <= 4 and of the auxiliary functions of DLMF
+    6.2(iii) beyond.
+
+    Args:
+      x: real numbers. The cosine integral of negative ones is that of their size.
+
+    Returns:
+      (the sine integral, the cosine integral).
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+      ValueError: if x is complex.
+    """
+    check_arraylike("sici", x)
+    if issubdtype(typeof(x).dtype, np.complexfloating):
+        raise ValueError(
+            f"Argument `x` to sici must be real-valued. Got dtype {typeof(x).dtype}. Give it the "
+            "real part, x.real."
+        )
+    return in_float32(_sici, *strong_floats("sici", x))
+
+
+# ---- Fresnel's integrals -------------------------------------------------------------------------
+
+
+def _quarter_turns(x: Any) -> tuple[Any, Any]:
+    """Sine and cosine of pi x^2 / 2, with the whole turns taken off before they are rounded."""
+    # The high part has half the digits, so that its square is exact, and its remainder as well.
+    wide = typeof(x).dtype.itemsize == 8
+    high = reduce_precision(x, *((11, 25) if wide else (8, 11)))
+    rest = jnp.fmod(jnp.square(high), 4) + jnp.fmod((x - high) * (x + high), 4)
+    angle = (math.pi / 2) * rest
+    return jnp.sin(angle), jnp.cos(angle)
+
+
+@custom_jvp
+def _fresnel(x: Any) -> tuple[Any, Any]:
+    size = jnp.abs(x)
+    near = size <= 1.6
+    small = jnp.where(near, size, 1.0)
+    square = jnp.square(small)
+    variable = jnp.clip(2 * jnp.square(square / 2.56) - 1, -1, 1)
+    near_sine = small * square * chebyshev_sum(series.FRESNEL_SINE, variable)
+    near_cosine = small * chebyshev_sum(series.FRESNEL_COSINE, variable)
+    # Where the squares would overflow, the integrals are at their limit.
+    finite = size < 1e18
+    large = jnp.where(near | ~finite, 1.6, size)
+    square = jnp.square(large)
+    variable = jnp.clip(1 - 2 * ((square - 2.56) / (square + 1.5)), -1, 1)
+    f = chebyshev_sum(series.FRESNEL_F, variable) / (math.pi * large)
+    g = chebyshev_sum(series.FRESNEL_G, variable) / (math.pi**2 * large) / square
+    sine, cosine = _quarter_turns(large)
+    far_sine = jnp.where(finite, 0.5 - f * cosine - g * sine, 0.5)
+    far_cosine = jnp.where(finite, 0.5 + f * sine - g * cosine, 0.5)
+    found_sine = jnp.where(near, near_sine, far_sine)
+    found_cosine = jnp.where(near, near_cosine, far_cosine)
+    negative = jnp.signbit(x)
+    undefined = x != x
+    return (
+        jnp.where(undefined, x, jnp.where(negative, -found_sine, found_sine)),
+        jnp.where(undefined, x, jnp.where(negative, -found_cosine, found_cosine)),
+    )
+
+
+@_fresnel.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    angle = (math.pi / 2) * jnp.square(x)
+    return _fresnel(x), (t * jnp.sin(angle), t * jnp.cos(angle))
+
+
+@operation
+def fresnel(x: Any) -> tuple[Any, Any]:
+    """Elementwise Fresnel integrals: of sin(pi t^2 / 2) and of cos(pi t^2 / 2) from 0 to x.
+
+    By Chebyshev series, of the integrals for abs(x) <= 1.6 and of the auxiliary functions of DLMF
+    7.2(iv) beyond.
+
+    Args:
+      x: real numbers.
+
+    Returns:
+      (the sine integral, the cosine integral).
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+      NotImplementedError: if x is complex.
+    """
+    check_arraylike("fresnel", x)
+    if issubdtype(typeof(x).dtype, np.complexfloating):
+        raise NotImplementedError(  # the class that JAX raises
+            "fresnel: complex-valued inputs are not supported. Give it the real part, x.real."
+        )
+    return in_float32(_fresnel, *strong_floats("fresnel", x))
+
+
+# ---- Owen's T ------------------------------------------------------------------------------------
+
+
+def _t_by_quadrature(h: Any, a: Any) -> Any:
+    """For h >= 0 and 0 <= a <= 1."""
+    dtype = typeof(h).dtype
+    nodes, weights = np.polynomial.legendre.leggauss(16 if dtype == _float32 else 36)
+    # Beyond so many deviations the integrand is nothing.
+    width = 6.0 if dtype == _float32 else 8.7
+    end = jnp.minimum(a, width / jnp.where(h > 1, h, 1.0))
+    half_square = jnp.square(h) / 2
+    total: Any = 0.0
+    for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        square = jnp.square(end * float(node))
+        total = total + float(weight) * jnp.exp(-half_square * square) / (1 + square)
+    return jnp.exp(-half_square) * end * total / (2 * math.pi)
+
+
+@custom_jvp
+def _owens_t(h: Any, a: Any) -> Any:
+    height, slope = jnp.abs(h), jnp.abs(a)
+    steep = slope > 1
+    finite = height < 1e18
+    product = jnp.where(steep & finite, height, 0.0) * jnp.where(steep, slope, 1.0)
+    product = jnp.where(height == 0, 0.0, product)
+    inner = jnp.where(steep, product, height)
+    inner = jnp.where(inner < 1e18, inner, 0.0)
+    unit = jnp.where(steep, 1 / jnp.where(steep, slope, 1.0), slope)
+    unit = jnp.where(product < 1e18, unit, 0.0)
+    found = _t_by_quadrature(inner, unit)
+    tails = [0.5 * special.erfc(x * math.sqrt(0.5)) for x in (height, product)]
+    # T(h, a) and T(a h, 1 / a) add up to this.
+    both = 0.5 * (tails[0] + tails[1]) - tails[0] * tails[1]
+    found = jnp.where(steep, both - found, found)
+    found = jnp.where(finite, found, 0.0)
+    found = jnp.where(a < 0, -found, found)
+    return jnp.where((h != h) | (a != a), jnp.nan, found)
+
+
+def _density(x: Any) -> Any:
+    return jnp.exp(-jnp.square(x) / 2) / math.sqrt(2 * math.pi)
+
+
+_owens_t.defjvps(
+    lambda t, result, h, a: -t * (0.5 * _density(h) * special.erf(a * h * math.sqrt(0.5))),
+    lambda t, result, h, a: (
+        t * jnp.exp(-jnp.square(h) * (1 + jnp.square(a)) / 2) / (2 * math.pi * (1 + jnp.square(a)))
+    ),
+)
+
+
+@operation
+def owens_t(h: Any, a: Any) -> Any:
+    """Elementwise Owen's T function: the normal probability of X > h and 0 < Y < a X.
+
+    By Gauss-Legendre quadrature for abs(a) <= 1, and beyond from T(a h, 1 / a), by Owen, "Tables
+    for computing bivariate normal probabilities" (1956).
+
+    Args:
+      h, a: arrays of real numbers that broadcast.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+      ValueError: if one is complex.
+    """
+    h, a = strong_floats("owens_t", h, a)
+    if typeof(h).dtype.itemsize < 4:
+        h, a = (convert(x, _float32, False) for x in (h, a))
+    return _owens_t(h, a)

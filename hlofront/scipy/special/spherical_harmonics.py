@@ -1,0 +1,99 @@
+"""Spherical harmonics."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.trace import Tracer
+from hlofront.base.errors import ConcretizationTypeError
+from hlofront.higher_order.while_loop import fori_loop
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
+from hlofront.runtime.operation import operation
+
+
+def sph_harm_y(
+    n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None
+) -> Any:
+    """Elementwise spherical harmonics Y of degree n and order m, orthonormal on the sphere.
+
+    With the phase (-1)**m of Condon and Shortley; by the recurrence in the degree, DLMF 14.10.3,
+    of Legendre functions that are normalized. It is 0 where abs(m) is greater than n.
+
+    Args:
+      n: degrees, integers from 0 to n_max.
+      m: orders, integers.
+      theta: polar angles, from 0 to pi.
+      phi: azimuths, from 0 to 2 pi.
+      diff_n: None.
+      n_max: the greatest degree. It must be given where n is traced.
+
+    Returns:
+      Complex numbers, in the shape that the arguments broadcast to.
+
+    Raises:
+      TypeError: if n or m is not of integers.
+      NotImplementedError: if diff_n is given.
+      ConcretizationTypeError: if n is traced, and no n_max given.
+    """
+    if diff_n is not None:
+        raise NotImplementedError(  # the class that JAX raises
+            "The 'diff_n' argument to jax.scipy.special.sph_harm_y is not supported. "
+            "Differentiate the function: jax.grad."
+        )
+    n, m, theta, phi = (asarray(x) for x in (n, m, theta, phi))
+    for name, x in (("n", n), ("m", m)):
+        if not issubdtype(typeof(x).dtype, np.integer):
+            raise TypeError(f"sph_harm_y: {name} must be of integers, got {typeof(x).dtype}.")
+    if n_max is None:
+        if isinstance(n, Tracer):
+            raise ConcretizationTypeError(
+                n, "The `n_max` argument of sph_harm_y must be given where n is traced."
+            )
+        n_max = int(np.max(np.asarray(n), initial=0))
+    return _sph_harm_y(n, m, theta, phi, n_max=operator.index(n_max))
+
+
+@operation(static_argnames=("n_max",))
+def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, n_max: int) -> Any:
+    theta, phi = promote_args_inexact("sph_harm_y", theta, phi)
+    n, m, theta, phi = broadcast_together("sph_harm_y", n, m, theta, phi)
+    dtype = typeof(theta).dtype
+    order = jnp.abs(m)
+    size = jnp.asarray(order, dtype)
+    sine, cosine = jnp.sin(theta), jnp.cos(theta)
+
+    def diagonal(k, value):
+        degree = jnp.asarray(k, dtype) + 1
+        factor = -jnp.sqrt((2 * degree + 1) / (2 * degree)) * sine
+        return jnp.where(degree <= size, value * factor, value)
+
+    start = jnp.full(typeof(theta).shape, math.sqrt(1 / (4 * math.pi)), dtype)
+    first = fori_loop(0, n_max, diagonal, start)
+
+    def next_degree(k, carry):
+        before, here, found = carry
+        degree = jnp.asarray(k, dtype)
+        above = degree > size
+        distance = jnp.where(above, jnp.square(degree) - jnp.square(size), 1.0)
+        factor = jnp.sqrt((4 * jnp.square(degree) - 1) / distance)
+        # Zero for the first degree above the order, where there is none before.
+        behind = jnp.where(degree > size + 1, jnp.square(degree - 1) - jnp.square(size), 0.0)
+        weight = jnp.where(behind > 0, behind / (4 * jnp.square(degree - 1) - 1), 0.0)
+        root = jnp.where(weight > 0, jnp.sqrt(jnp.where(weight > 0, weight, 1.0)), 0.0)
+        value = jnp.where(above, factor * (cosine * here - root * before), first)
+        value = jnp.where(degree < size, 0.0, value)
+        return here, value, jnp.where(n == k, value, found)
+
+    zero = jnp.zeros_like(start)
+    legendre = fori_loop(0, n_max + 1, next_degree, (zero, zero, zero))[2]
+    # Y of order -m is the conjugate, times (-1)**m.
+    sign = jnp.where((m < 0) & (order % 2 == 1), -1.0, 1.0)
+    legendre = legendre * jnp.asarray(sign, dtype)
+    angle = jnp.asarray(m, dtype) * phi
+    return legendre * jnp.cos(angle) + 1j * (legendre * jnp.sin(angle))

@@ -1,0 +1,253 @@
+"""Kernel density estimates with Gaussian kernels."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base import tree
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import is_value, typeof
+from hlofront.nn.normalizing import logsumexp
+from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
+from hlofront.primitives.factoring import cholesky
+from hlofront.primitives.solving import triangular_solve
+from hlofront.random.continuous import normal
+from hlofront.random.permuting import choice
+from hlofront.random.keys import split
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special.error_functions import ndtr
+
+
+class gaussian_kde:
+    """A density that is the mean of Gaussian ones, one about each point of a data set.
+
+    Args:
+      dataset: the points, as columns: of shape (d, n), or (n,) for numbers.
+      bw_method: how wide the kernels are, as a fraction of the spread of the data: "scott" (the
+        default), "silverman", a number, or a function of this object that gives one.
+      weights: of the points, of shape (n,); equal by default.
+
+    Raises:
+      TypeError: if the data set or the weights are no arrays.
+      ValueError: if the data set has one element, the weights do not fit, or the method is unknown.
+      NotImplementedError: for complex data.
+    """
+
+    neff: Any
+    dataset: Any
+    weights: Any
+    covariance: Any
+    inv_cov: Any
+
+    def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None):
+        check_arraylike("gaussian_kde", dataset)
+        dataset = jnp.atleast_2d(jnp.asarray(dataset))
+        if issubdtype(typeof(dataset).dtype, np.complexfloating):
+            raise NotImplementedError(  # the class that JAX raises
+                "gaussian_kde does not support complex data: give real and imaginary parts as two "
+                "rows of the data set."
+            )
+        if not typeof(dataset).size > 1:
+            raise ValueError("`dataset` input should have multiple elements.")
+        count = typeof(dataset).shape[1]
+        if weights is None:
+            (dataset,) = promote_dtypes_inexact(dataset)
+            weights = jnp.full(count, 1.0 / count, dtype=typeof(dataset).dtype)
+        else:
+            check_arraylike("gaussian_kde", weights)
+            dataset, weights = promote_dtypes_inexact(dataset, jnp.asarray(weights))
+            if typeof(weights).ndim != 1:
+                raise ValueError("`weights` input should be one-dimensional.")
+            if typeof(weights).shape[0] != count:
+                raise ValueError(
+                    f"`weights` input should be of length n: {count}, not "
+                    f"{typeof(weights).shape[0]}."
+                )
+            weights = weights / jnp.sum(weights)
+        self.dataset, self.weights = dataset, weights
+        self.neff = 1 / jnp.sum(jnp.square(weights))
+        factor = self._bandwidth(bw_method)
+        spread = jnp.atleast_2d(jnp.cov(dataset, rowvar=True, bias=False, aweights=weights))
+        self.covariance = spread * jnp.square(factor)
+        self.inv_cov = jnp.linalg.inv(spread) / jnp.square(factor)
+
+    def _bandwidth(self, method: Any) -> Any:
+        if method is None or (isinstance(method, str) and method == "scott"):
+            return jnp.power(self.neff, -1.0 / (self.d + 4))
+        if isinstance(method, str) and method == "silverman":
+            return jnp.power(self.neff * (self.d + 2) / 4.0, -1.0 / (self.d + 4))
+        if not isinstance(method, str) and is_value(method) and not typeof(method).ndim:
+            return method
+        if callable(method):
+            return method(self)
+        raise ValueError(
+            "`bw_method` should be 'scott', 'silverman', a scalar, or a callable: got "
+            f"{method!r}."
+        )
+
+    @property
+    def d(self) -> int:
+        """How many dimensions the points have."""
+        return typeof(self.dataset).shape[0]
+
+    @property
+    def n(self) -> int:
+        """How many points there are."""
+        return typeof(self.dataset).shape[1]
+
+    def _points(self, points: Any) -> Any:
+        check_arraylike("gaussian_kde", points)
+        points = jnp.atleast_2d(jnp.asarray(points))
+        if issubdtype(typeof(points).dtype, np.complexfloating):
+            raise NotImplementedError(  # the class that JAX raises
+                "gaussian_kde does not support complex coordinates"
+            )
+        rows, columns = typeof(points).shape
+        if rows != self.d:
+            # One point of several dimensions.
+            if rows == 1 and columns == self.d:
+                return points.reshape((self.d, 1))
+            raise ValueError(f"points have dimension {rows}, dataset has dimension {self.d}")
+        return points
+
+    def evaluate(self, points: Any) -> Any:
+        """The density at points.
+
+        Args:
+          points: of shape (d, m), as columns; or (m,) for numbers.
+
+        Returns:
+          An array of shape (m,).
+
+        Raises:
+          ValueError: if the points have another dimension.
+        """
+        return jnp.exp(self.logpdf(points))
+
+    def __call__(self, points: Any) -> Any:
+        """The density at points, as `evaluate`."""
+        return self.evaluate(points)
+
+    def pdf(self, x: Any) -> Any:
+        """The density at points, as `evaluate`."""
+        return self.evaluate(x)
+
+    def logpdf(self, x: Any) -> Any:
+        """The logarithm of the density at points.
+
+        Args:
+          x: of shape (d, m), as columns; or (m,) for numbers.
+
+        Returns:
+          An array of shape (m,).
+
+        Raises:
+          ValueError: if the points have another dimension.
+        """
+        return _log_density(self.dataset, self.weights, self.covariance, self._points(x))
+
+    def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
+        """The integral of the density times that of a Gaussian.
+
+        Args:
+          mean: its mean, of shape (d,).
+          cov: its covariance, of shape (d, d).
+
+        Raises:
+          ValueError: if they have another dimension.
+        """
+        mean = jnp.atleast_1d(jnp.squeeze(jnp.asarray(mean)))
+        cov = jnp.atleast_2d(jnp.asarray(cov))
+        if typeof(mean).shape != (self.d,):
+            raise ValueError(f"mean does not have dimension {self.d}")
+        if typeof(cov).shape != (self.d, self.d):
+            raise ValueError(f"covariance does not have dimension {self.d}")
+        spread = self.covariance + cov
+        return jnp.exp(_log_density(self.dataset, self.weights, spread, mean[:, None]))[0]
+
+    def integrate_box_1d(self, low: Any, high: Any) -> Any:
+        """The integral of a density of numbers from low to high.
+
+        Raises:
+          ValueError: if the points have several dimensions, or the limits are no scalars.
+        """
+        if self.d != 1:
+            raise ValueError("integrate_box_1d() only handles 1D pdfs")
+        if jnp.ndim(low) != 0 or jnp.ndim(high) != 0:
+            raise ValueError("the limits of integration in integrate_box_1d must be scalars")
+        deviation = jnp.sqrt(self.covariance[0, 0])
+        low, high = ((limit - self.dataset[0]) / deviation for limit in (low, high))
+        return jnp.sum(self.weights * (ndtr(high) - ndtr(low)))
+
+    def integrate_kde(self, other: "gaussian_kde") -> Any:
+        """The integral of the density times another's.
+
+        Raises:
+          ValueError: if they differ in dimension.
+        """
+        if other.d != self.d:
+            raise ValueError(
+                f"KDEs are not the same dimensionality: of {self.d} and {other.d} dimensions"
+            )
+        spread = self.covariance + other.covariance
+        shares = jnp.exp(_log_density(self.dataset, self.weights, spread, other.dataset))
+        return jnp.sum(shares * other.weights)
+
+    def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Any:
+        """Random points with this density.
+
+        Args:
+          key: a random key.
+          shape: how many points.
+
+        Returns:
+          An array of shape (d, *shape).
+        """
+        index_key, noise_key = split(key)
+        index = choice(index_key, self.n, shape=shape, p=self.weights)
+        noise = normal(noise_key, (self.d, *shape), typeof(self.dataset).dtype)
+        lower = cholesky(self.covariance)
+        return self.dataset[:, index] + jnp.tensordot(lower, noise, 1)
+
+    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
+        """Raises NotImplementedError: there is no integration over boxes of several dimensions."""
+        raise NotImplementedError(  # the class that JAX raises
+            "only 1D box integrations are supported; use `integrate_box_1d`"
+        )
+
+    def set_bandwidth(self, bw_method: Any = None) -> None:
+        """Raises NotImplementedError: an estimate does not change. Make another one."""
+        raise NotImplementedError(  # the class that JAX raises
+            "dynamically changing the bandwidth method is not supported: make another gaussian_kde"
+        )
+
+
+@operation
+def _log_density(dataset: Any, weights: Any, covariance: Any, points: Any) -> Any:
+    """At points of shape (d, m), of Gaussians about the columns of a data set."""
+    dataset, weights, covariance, points = promote_dtypes_inexact(
+        dataset, weights, covariance, points
+    )
+    lower = cholesky(covariance)
+    dimension, count = typeof(dataset).shape
+    both = jnp.concatenate([dataset, points], axis=1)
+    whitened = triangular_solve(lower, both, left_side=True, lower=True)
+    apart = whitened[:, :count, None] - whitened[:, None, count:]
+    energy = jnp.sum(jnp.square(apart), axis=0) / 2
+    norm = dimension / 2 * math.log(2 * math.pi) + jnp.sum(jnp.log(jnp.diagonal(lower)))
+    return logsumexp(-energy, axis=0, b=weights[:, None]) - norm
+
+
+def _flatten(kde: gaussian_kde) -> tuple[tuple[Any, ...], None]:
+    return (kde.neff, kde.dataset, kde.weights, kde.covariance, kde.inv_cov), None
+
+
+def _unflatten(_: None, children: Any) -> gaussian_kde:
+    kde = object.__new__(gaussian_kde)
+    kde.neff, kde.dataset, kde.weights, kde.covariance, kde.inv_cov = children
+    return kde
+
+
+tree.register_pytree_node(gaussian_kde, _flatten, _unflatten)

@@ -1,0 +1,61 @@
+"""The Dirichlet distribution, of vectors that are positive and add up to 1."""
+
+from typing import Any
+
+import hlofront.numpy as jnp
+from hlofront.core.aval import typeof
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special.entropies import xlogy
+from hlofront.scipy.special.gamma_functions import gammaln
+from hlofront.core.trace import as_array
+from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
+
+
+@operation
+def logpdf(x: Any, alpha: Any) -> Any:
+    """Logarithm of the density; minus infinity where x is no such vector.
+
+    Args:
+      x: vectors along the first axis, as long as alpha; or without their last element, which is
+        what the others leave of 1.
+      alpha: the parameters, positive, of shape (k,).
+
+    Returns:
+      An array of the shape of x without its first axis.
+
+    Raises:
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if the shapes are others.
+    """
+    check_arraylike("dirichlet.logpdf", x, alpha)
+    x, alpha = (as_array(value) for value in promote_dtypes_inexact(x, alpha))
+    shape, sizes = typeof(x).shape, typeof(alpha).shape
+    if len(sizes) != 1:
+        raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={sizes}")
+    if not shape or shape[0] not in (sizes[0], sizes[0] - 1):
+        raise ValueError(
+            "`x` must have either the same number of entries as `alpha` or one entry fewer; got "
+            f"x.shape={shape}, alpha.shape={sizes}"
+        )
+    if shape[0] != sizes[0]:
+        x = jnp.concatenate([x, 1 - jnp.sum(x, axis=0, keepdims=True)])
+    inside = jnp.all(x > 0, axis=0) & (jnp.abs(jnp.sum(x, axis=0) - 1) < 1e-6)
+    column = alpha.reshape((-1,) + (1,) * (len(shape) - 1))
+    normalizer = jnp.sum(gammaln(alpha)) - gammaln(jnp.sum(alpha))
+    found = jnp.sum(xlogy(column - 1, jnp.where(inside, x, 0.5)), axis=0) - normalizer
+    return jnp.where(jnp.all(alpha > 0), jnp.where(inside, found, -jnp.inf), jnp.nan)
+
+
+@operation
+def pdf(x: Any, alpha: Any) -> Any:
+    """Density; 0 where x is no such vector.
+
+    Args:
+      x: vectors along the first axis, as long as alpha; or without their last element.
+      alpha: the parameters, positive, of shape (k,).
+
+    Raises:
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if the shapes are others.
+    """
+    return jnp.exp(logpdf(x, alpha))

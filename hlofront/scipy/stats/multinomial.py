@@ -1,0 +1,59 @@
+"""The multinomial distribution: how often each of several outcomes is seen."""
+
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special.entropies import xlogy
+from hlofront.scipy.special.gamma_functions import gammaln
+
+
+@operation
+def logpmf(x: Any, n: Any, p: Any) -> Any:
+    """Logarithm of the probability; minus infinity where x does not add up to n.
+
+    Args:
+      x: how often each outcome is seen, integers along the last axis.
+      n: how many trials, integers.
+      p: the probability of each outcome, along the last axis.
+
+    Returns:
+      An array without the last axis.
+
+    Raises:
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if x or n is not of integers, or the shapes do not broadcast.
+    """
+    check_arraylike("multinomial.logpmf", x, n, p)
+    (p,) = promote_args_inexact("multinomial.logpmf", p)
+    if not all(issubdtype(typeof(value).dtype, np.integer) for value in (x, n)):
+        raise ValueError(
+            f"x and n must be of integer type; got x.dtype={typeof(x).dtype}, "
+            f"n.dtype={typeof(n).dtype}"
+        )
+    dtype = typeof(p).dtype
+    counts, trials = jnp.asarray(x, dtype), jnp.asarray(n, dtype)
+    possible = jnp.equal(jnp.sum(x, axis=-1), n) & jnp.all(jnp.greater_equal(x, 0), axis=-1)
+    terms = jnp.sum(xlogy(counts, p) - gammaln(counts + 1), axis=-1)
+    return jnp.where(possible, gammaln(trials + 1) + terms, -jnp.inf)
+
+
+@operation
+def pmf(x: Any, n: Any, p: Any) -> Any:
+    """Probability; 0 where x does not add up to n.
+
+    Args:
+      x: how often each outcome is seen, integers along the last axis.
+      n: how many trials, integers.
+      p: the probability of each outcome, along the last axis.
+
+    Raises:
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if x or n is not of integers, or the shapes do not broadcast.
+    """
+    return jnp.exp(logpmf(x, n, p))

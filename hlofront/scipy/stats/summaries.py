@@ -1,0 +1,205 @@
+"""The most common value, ranks, and the standard error of the mean."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
+from hlofront.runtime.operation import operation
+
+
+class ModeResult(NamedTuple):
+    """The most common value, and how often it is there."""
+
+    mode: Any
+    count: Any
+
+
+def _check_policy(policy: str) -> None:
+    if policy not in ("propagate", "omit", "raise"):
+        raise ValueError(
+            f"Illegal nan_policy value {policy!r}; expected one of 'propagate', 'omit', 'raise'"
+        )
+    if policy != "propagate":
+        raise NotImplementedError(  # the class that JAX raises
+            f"Logic for `nan_policy` of {policy} is not implemented: leave out NaNs before, as in "
+            "x[~jnp.isnan(x)]."
+        )
+
+
+def _flattened(a: Any, axis: int | None) -> tuple[Any, int]:
+    """An array of one axis and more, and the axis to work along."""
+    a = jnp.asarray(a)
+    if axis is None or not typeof(a).ndim:
+        if axis is not None:
+            canonical_axis(axis, 1)
+        return a.reshape(-1), 0
+    return a, canonical_axis(axis, typeof(a).ndim)
+
+
+def _runs(rows: Any) -> tuple[Any, Any, Any]:
+    """Of sorted rows: where runs of equal values begin, each one's first index, and its number."""
+    first = jnp.ones_like(rows[..., :1], dtype=bool)
+    begins = jnp.concatenate([first, rows[..., 1:] != rows[..., :-1]], axis=-1)
+    places = jnp.arange(typeof(rows).shape[-1])
+    start = jnp.maximum.accumulate(jnp.where(begins, places, 0), axis=-1)
+    return begins, start, jnp.cumsum(begins, axis=-1)
+
+
+def mode(
+    a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+) -> ModeResult:
+    """The most common value along an axis, the least of several, and how often it is there.
+
+    Args:
+      a: an array. NaNs are equal to each other, and greater than numbers.
+      axis: an axis, or None for all elements.
+      nan_policy: "propagate".
+      keepdims: whether the axis stays, with size 1.
+
+    Returns:
+      A named tuple (mode, count).
+
+    Raises:
+      TypeError: if `a` is neither array nor scalar.
+      ValueError: if there is no such axis, or the policy is unknown.
+      NotImplementedError: if it is another policy.
+    """
+    check_arraylike("mode", a)
+    _check_policy(nan_policy)
+    value, count = _mode(a, axis=axis, keepdims=keepdims)
+    return ModeResult(value, count)
+
+
+@operation(static_argnames=("axis", "keepdims"))
+def _mode(a: Any, *, axis: int | None, keepdims: bool) -> tuple[Any, Any]:
+    shape = typeof(a).shape
+    a, place = _flattened(a, axis)
+    size = typeof(a).shape[place]
+    if size:
+        rows = jnp.sort(jnp.moveaxis(a, place, -1), axis=-1)
+        # NaNs, which sort last, count as one value.
+        places = jnp.arange(size)
+        same = rows[..., 1:] == rows[..., :-1]
+        if issubdtype(typeof(rows).dtype, np.inexact):
+            same = same | jnp.isnan(rows[..., :-1])
+        first = jnp.ones_like(rows[..., :1], dtype=bool)
+        begins = jnp.concatenate([first, ~same], axis=-1)
+        start = jnp.maximum.accumulate(jnp.where(begins, places, 0), axis=-1)
+        lengths = places - start + 1
+        best = jnp.argmax(lengths, axis=-1, keepdims=True)
+        value = jnp.take_along_axis(rows, best, axis=-1)[..., 0]
+        count = jnp.take_along_axis(lengths, best, axis=-1)[..., 0]
+    else:
+        (a,) = promote_args_inexact("mode", a)
+        rest = typeof(a).shape[:place] + typeof(a).shape[place + 1 :]
+        value = jnp.full(rest, jnp.nan, typeof(a).dtype)
+        count = jnp.zeros(rest, typeof(a).dtype)
+    if keepdims:
+        kept = (1,) * len(shape)
+        if axis is not None and shape:
+            kept = tuple(1 if i == place else n for i, n in enumerate(shape))
+        value, count = value.reshape(kept), count.reshape(kept)
+    return value, count
+
+
+def rankdata(
+    a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
+) -> Any:
+    """Ranks of elements, from 1 on, as floats.
+
+    Args:
+      a: an array. With a NaN among them all ranks are NaN.
+      method: what equal elements have: the "average" of their ranks, the "min" or "max" of them,
+        ranks without gaps ("dense"), or each its own in order ("ordinal").
+      axis: an axis to rank along; None for all elements, flattened.
+      nan_policy: "propagate".
+
+    Raises:
+      TypeError: if `a` is neither array nor scalar.
+      ValueError: if there is no such axis, method or policy.
+      NotImplementedError: if it is another policy.
+    """
+    check_arraylike("rankdata", a)
+    _check_policy(nan_policy)
+    if method not in ("average", "min", "max", "dense", "ordinal"):
+        raise ValueError(
+            f"unknown method {method!r}; expected 'average', 'min', 'max', 'dense' or 'ordinal'"
+        )
+    return _rankdata(a, method=method, axis=axis)
+
+
+@operation(static_argnames=("method", "axis"))
+def _rankdata(a: Any, *, method: str, axis: int | None) -> Any:
+    a, place = _flattened(a, axis)
+    (kind,) = promote_args_inexact("rankdata", a)
+    dtype = typeof(kind).dtype
+    rows = jnp.moveaxis(a, place, -1)
+    size = typeof(rows).shape[-1]
+    if not size:
+        return jnp.asarray(a, dtype)
+    order = jnp.argsort(rows, axis=-1, stable=True)
+    inverse = jnp.argsort(order, axis=-1)
+    if method == "ordinal":
+        ranks = jnp.asarray(inverse + 1, dtype)
+    else:
+        ordered = jnp.take_along_axis(rows, order, axis=-1)
+        _, start, number = _runs(ordered)
+        if method == "dense":
+            found = jnp.asarray(number, dtype)
+        else:
+            # The last index of each run is one before the first of the run after it, backwards.
+            _, behind, _ = _runs(jnp.flip(ordered, axis=-1))
+            end = size - 1 - jnp.flip(behind, axis=-1)
+            least, greatest = (jnp.asarray(index + 1, dtype) for index in (start, end))
+            choices = {"min": least, "max": greatest, "average": (least + greatest) / 2}
+            found = choices[method]
+        ranks = jnp.take_along_axis(found, inverse, axis=-1)
+    undefined = jnp.any(jnp.not_equal(rows, rows), axis=-1, keepdims=True)
+    return jnp.moveaxis(jnp.where(undefined, jnp.nan, ranks), -1, place)
+
+
+def sem(
+    a: Any,
+    axis: int | None = 0,
+    ddof: int = 1,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: bool = False,
+) -> Any:
+    """Standard error of the mean: the standard deviation over the root of the number of elements.
+
+    Args:
+      a: an array.
+      axis: an axis, or None for all elements.
+      ddof: what is taken off the number that squares are divided by.
+      nan_policy: "propagate", or "omit" to leave NaNs out.
+      keepdims: whether the axis stays, with size 1.
+
+    Raises:
+      TypeError: if `a` is neither array nor scalar.
+      ValueError: if there is no such axis, or it is another policy.
+    """
+    check_arraylike("sem", a)
+    if nan_policy not in ("propagate", "omit"):
+        raise ValueError(f"{nan_policy} is not supported: give 'propagate' or 'omit'")
+    return _sem(a, axis=axis, ddof=ddof, omit=nan_policy == "omit", keepdims=keepdims)
+
+
+@operation(static_argnames=("axis", "ddof", "omit", "keepdims"))
+def _sem(a: Any, *, axis: int | None, ddof: int, omit: bool, keepdims: bool) -> Any:
+    (a,) = promote_args_inexact("sem", a)
+    a = jnp.asarray(a)
+    if omit:
+        count = jnp.sum(~jnp.isnan(a), axis=axis, keepdims=keepdims)
+        deviation = jnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims)
+        return deviation / jnp.sqrt(jnp.asarray(count, typeof(deviation).dtype))
+    shape = typeof(a).shape
+    count = math.prod(shape) if axis is None else shape[canonical_axis(axis, len(shape))]
+    deviation = jnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims)
+    return deviation / jnp.sqrt(jnp.asarray(count, typeof(deviation).dtype))
