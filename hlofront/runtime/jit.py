@@ -188,10 +188,11 @@ class Jitted(Function):
             if isinstance(leaf, Tracer):
                 raise leaked(leaf)
         device, committed = self._device(leaves)
-        if traced.device is not device:
-            if traced.device is not None:
-                recompiling.noticed(self.name, f"sharding: {traced.device} -> {device}")
-            traced.device = device
+        if device not in traced.devices:
+            if traced.devices:
+                before = traced.devices[-1]
+                recompiling.noticed(self.name, f"sharding: {before} -> {device}")
+            traced.devices.append(device)
         executable = executable_for(
             program,
             self.name,

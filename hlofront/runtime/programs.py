@@ -43,7 +43,7 @@ class TracedProgram:
     """A function written down for one kind of arguments."""
 
     __slots__ = (
-        *("_opened", "device", "donated", "hits", "in_tree", "kind", "out_tree", "program"),
+        *("_opened", "devices", "donated", "hits", "in_tree", "kind", "out_tree", "program"),
         "why",
     )
 
@@ -64,8 +64,8 @@ class TracedProgram:
         self.kind: Any = None
         self.why: str | None = None
         self.hits = 0
-        # The one that it ran on last.
-        self.device: Any = None
+        # Those that it was compiled for.
+        self.devices: list[Any] = []
 
     def opened(self) -> tuple[ClosedJaxpr, list[Any]]:
         """The program with values of enclosing functions as its first inputs, and those values.
