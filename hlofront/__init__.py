@@ -113,5 +113,7 @@ __getattr__, __dir__ = _lazy(
     {
         "effects_barrier": "hlofront.runtime.host_calls",
         "pure_callback": "hlofront.runtime.callbacks",
+        "target": "hlofront.pjrt.targets",
+        "targets": "hlofront.pjrt.targets",
     },
 )

@@ -2,10 +2,12 @@
 
 import glob
 import os
+import re
 from typing import NamedTuple
 
 # Google's devices on the PCI bus that are TPUs; it makes others, such as network cards.
 _GOOGLE = "0x1ae0"
+_NVIDIA = "0x10de"
 _TPUS = {
     "0x0027": "TPU v2 or v3",
     "0x005e": "TPU v4",
@@ -68,3 +70,20 @@ def _first_line(path: str) -> str:
             return file.readline().strip()
     except OSError:
         return ""
+
+
+def nvidia_driver() -> str | None:
+    """The version of NVIDIA's driver, such as "580.65.06"; None if it is not loaded."""
+    found = re.search(
+        r"Kernel Module.*?\s(\d+\.[\d.]+)", _first_line("/proc/driver/nvidia/version")
+    )
+    return found.group(1) if found else None
+
+
+def has_nvidia_card() -> bool:
+    """Whether there is a graphics card of NVIDIA on the PCI bus, be there a driver or not."""
+    return any(
+        _first_line(vendor) == _NVIDIA
+        and _first_line(os.path.join(os.path.dirname(vendor), "class")).startswith("0x03")
+        for vendor in glob.glob("/sys/bus/pci/devices/*/vendor")
+    )
