@@ -100,7 +100,9 @@ def cost_of(executable):
         return {"unknown": str(error)}
     if isinstance(cost, (list, tuple)):
         cost = cost[0] if cost else {}
-    return {name: cost[name] for name in ("flops", "bytes accessed", "transcendentals") if name in cost}
+    return {
+        name: cost[name] for name in ("flops", "bytes accessed", "transcendentals") if name in cost
+    }
 
 
 class Aval:
