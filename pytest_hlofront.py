@@ -85,7 +85,7 @@ class Goldens:
 
 @pytest.fixture
 def hlo_golden(request):
-    """Keeps programs in files beside the test, and fails when they change; --hlo-update rewrites."""
+    """Keeps programs in files beside the test, and fails when they change (see --hlo-update)."""
     return Goldens(request)
 
 

@@ -1,4 +1,4 @@
-"""Writes the column of one FILE:FUNCTION to a file: what `compare --at` runs in a process of its own."""
+"""Writes the column of one FILE:FUNCTION to a file: what `compare --at` runs, by itself."""
 
 import json
 import pathlib

@@ -25,7 +25,7 @@ _VARIABLES = (
     *("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "PJRT_NAMES_AND_LIBRARY_PATHS", "TPU_LIBRARY_PATH"),
     *("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "LD_LIBRARY_PATH", "XLA_FLAGS", "LIBTPU_INIT_ARGS"),
     *("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION", "HLOFRONT_CACHE"),
-    *("HLOFRONT_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_X64", "TF_CPP_MIN_LOG_LEVEL"),
+    *("HLOFRONT_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_X64"),
 )
 _HELP = """\
 Says what hlofront finds: Python, jaxlib, PJRT plugins, drivers and tools, which platform is the
@@ -102,8 +102,17 @@ def findings() -> list[Finding]:
     try:
         platforms.find_plugins()
     except PluginError as error:  # the environment variable: the rest goes on without it
-        found = [*_python(), Finding("Plugins", platforms.ENVIRONMENT, "", WRONG, str(error),
-                                     f"unset {platforms.ENVIRONMENT}")]
+        found = [
+            *_python(),
+            Finding(
+                "Plugins",
+                platforms.ENVIRONMENT,
+                "",
+                WRONG,
+                str(error),
+                f"unset {platforms.ENVIRONMENT}",
+            ),
+        ]
         return [*found, *_environment(), *_caches()]
     return [
         *(*_python(), *_plugins(), *_tools(), *_platforms(), *_targets()),
@@ -120,7 +129,9 @@ def _python() -> Iterator[Finding]:
     yield Finding(chapter, "interpreter", text)
     system = f"{machine.system()} {machine.release()}, {machine.machine()}, {os.cpu_count()} cores"
     yield Finding(chapter, "system", system)
-    yield Finding(chapter, "hlofront", f"{__version__}, {os.path.dirname(os.path.dirname(__file__))}")
+    yield Finding(
+        chapter, "hlofront", f"{__version__}, {os.path.dirname(os.path.dirname(__file__))}"
+    )
     version = _numbers(jaxlib_version())
     least, below = _JAXLIB_RANGE
     if least <= version < below:

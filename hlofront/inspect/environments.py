@@ -1,4 +1,4 @@
-"""Environments that each hold another jaxlib: made once with pip or uv, and kept in a cache folder."""
+"""Environments that each hold another jaxlib: made once with pip or uv, and kept in a folder."""
 
 import contextlib
 import json

@@ -66,7 +66,11 @@ class Hashes:
         for computation in module.callees_first():
             found = self.body(computation, None)
             self._bodies[id(computation)] = found
-            self._computations[id(computation)] = self._result(computation, found)
+            # Parameters that nothing uses are a part of what a caller must give.
+            given = [self.own(p) for p in computation.parameters]
+            self._computations[id(computation)] = digest(
+                [self._result(computation, found), *given]
+            )
 
     def __getitem__(self, instruction: Instruction) -> bytes:
         return self._bodies[id(instruction.computation)][id(instruction)]

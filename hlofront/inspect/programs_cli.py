@@ -1,4 +1,4 @@
-"""`diff`, `compare` and `cost` at the shell: 0 where programs are the same, 1 different, 2 trouble."""
+"""`diff`, `compare` and `cost` at the shell: 0 for programs that are the same, 1 for others."""
 
 import argparse
 import pathlib

@@ -102,6 +102,7 @@ def stablehlo_lines(text: str) -> list[Line]:
         plain, location = _without_locations(line) if "loc(" in line else (line, "")
         if plain.strip():
             kept.append((plain.rstrip(), location))
+    kept = _functions_in_order(kept)
     # The module's name is the function's; functions are numbered as they are first named.
     symbols: dict[str, str] = {"main": "main"}
     lines: list[Line] = []
@@ -145,6 +146,50 @@ def stablehlo_lines(text: str) -> list[Line]:
         )
         lines.append(Line(new, shape, digest, defined, used, place, stripped))
     return lines
+
+
+_FUNCTION = re.compile(r"(\s*)func\.func .*?@([\w$.\-]+)")
+
+
+def _functions_in_order(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The lines with private functions in the order in which they are first named."""
+    starts: list[tuple[int, str, str]] = []
+    for n, (line, _) in enumerate(lines):
+        found = _FUNCTION.match(line) if "func.func" in line else None
+        if found:
+            starts.append((n, found[2], found[1]))
+    if len(starts) < 3:
+        return lines
+    # The last function ends where something stands as far left as the module.
+    first, margin = starts[0][0], len(starts[-1][2])
+    end = next(
+        (
+            n
+            for n in range(starts[-1][0] + 1, len(lines))
+            if len(lines[n][0]) - len(lines[n][0].lstrip()) < margin
+        ),
+        len(lines),
+    )
+    ends = [n for n, _, _ in starts[1:]] + [end]
+    blocks = {name: lines[n:stop] for (n, name, _), stop in zip(starts, ends, strict=True)}
+    public = [name for n, name, _ in starts if " private " not in lines[n][0]]
+    order: dict[str, None] = {}
+    waiting = list(reversed(public))
+    while waiting:
+        name = waiting.pop()
+        if name not in order:
+            order[name] = None
+            called = [
+                symbol
+                for line, _ in blocks[name][1:]
+                if "@" in line
+                for symbol in _SYMBOL.findall(line)
+                if symbol in blocks
+            ]
+            waiting += reversed(called)
+    for name in blocks:
+        order.setdefault(name)
+    return lines[:first] + [line for name in order for line in blocks[name]] + lines[end:]
 
 
 # What is followed by its type at once, or by `=`, is defined there; `%0:3 =` are three values.

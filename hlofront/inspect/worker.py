@@ -1,4 +1,4 @@
-"""Compiles a StableHLO artifact under whichever jaxlib it is run with, 0.6 to 0.12; needs jaxlib alone.
+"""Compiles a StableHLO artifact under whichever jaxlib it is run with, from 0.6 on.
 
     python worker.py --about            prints what this jaxlib is, as JSON
     python worker.py REQUEST.json       compiles, and writes what came of it to the file it names
@@ -41,7 +41,7 @@ def prepare():
             except TypeError:
                 cell = make(name, value, include_in_jit_key=True)
             kept.append(cell)
-            getattr(jit, "set_%s_state" % name)(cell)
+            getattr(jit, f"set_{name}_state")(cell)
     elif hasattr(jit, "global_state"):
         state = jit.global_state()
         state.enable_x64 = True
@@ -130,7 +130,7 @@ def arguments_of(path, device):
     sharding = sharding_of(device)
     found = []
     for i, (dtype, shape) in enumerate(types):
-        value = values["a%d" % i]
+        value = values[f"a{i}"]
         if value.dtype.name != dtype:
             import ml_dtypes
 
@@ -180,7 +180,7 @@ def main():
     try:
         result = answer(request)
     except Exception as error:  # whatever XLA of that day says is what the user wants to read
-        result = dict(about(), error="%s: %s" % (type(error).__name__, error))
+        result = dict(about(), error=f"{type(error).__name__}: {error}")
     with open(request["answer"], "w") as file:
         json.dump(result, file)
 

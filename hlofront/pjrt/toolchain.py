@@ -25,7 +25,9 @@ def find_ptxas(cuda: str = "13") -> str | None:
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         places += [os.path.join(folder, name, "bin") for name in _FOLDERS.get(cuda, ())]
-    places += [os.path.join(os.environ[n], "bin") for n in ("CUDA_HOME", "CUDA_DIR") if n in os.environ]
+    places += [
+        os.path.join(os.environ[n], "bin") for n in ("CUDA_HOME", "CUDA_DIR") if n in os.environ
+    ]
     places += os.environ.get("PATH", "").split(os.pathsep)
     places.append("/usr/local/cuda/bin")
     return shutil.which("ptxas", path=os.pathsep.join(places))
