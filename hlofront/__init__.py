@@ -107,7 +107,8 @@ __getattr__, __dir__ = _lazy(
     (
         *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dlpack"),
         *("dtypes", "errors", "experimental", "extend", "flatten_util", "interpreters", "lax"),
-        *("memory", "monitoring", "numpy", "ops", "random", "scipy", "stages", "test_util"),
+        *("image", "memory", "monitoring", "nn", "numpy", "ops", "random", "scipy", "stages"),
+        "test_util",
         *("tree", "tree_util"),
     ),
     {

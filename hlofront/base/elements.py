@@ -37,6 +37,11 @@ class ExtendedDType:
         """The shape and dtype on a device of an array of such elements of this shape."""
         raise TypeError(f"{type(self).__name__} must define physical(shape)")
 
+    @property
+    def canonical(self) -> str | None:
+        """What any process knows it by, with all that lowering depends on; None if nothing."""
+        return None
+
     def wrap(self, data: Any) -> Any:
         """The array of elements that is stored as this array on a device."""
         raise TypeError(f"{type(self).__name__} must define wrap(data)")

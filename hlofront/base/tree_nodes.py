@@ -8,8 +8,7 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from hlofront.bridge.fast_parts import pytree
-from hlofront.bridge.fast_parts import register_dataclass_node, register_node
+from hlofront.bridge.fast_parts import pytree, register_dataclass_node, register_node
 from hlofront.bridge.fast_parts import registry as default_registry
 
 DictKey = pytree.DictKey
@@ -117,9 +116,7 @@ def register_pytree_with_keys(
         return [child for _, child in pairs], static
 
     _check_class("register_pytree_with_keys", nodetype)
-    register_node(
-        nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys
-    )
+    register_node(nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys)
 
 
 def register_pytree_node_class(cls: Class) -> Class:

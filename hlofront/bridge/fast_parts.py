@@ -30,6 +30,7 @@ def register_dataclass_node(*args: Any) -> None:
     registry.register_dataclass_node(*args)
     call_registry.register_dataclass_node(*args)
 
+
 Traceback = state.extension.Traceback
 get_traceback = Traceback.get_traceback
 Array = state.Array

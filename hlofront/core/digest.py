@@ -136,8 +136,10 @@ class _Writer:
         write = _WRITERS.get(kind)
         if write is not None:
             write(self, value)
-        elif isinstance(value, np.dtype | ExtendedDType):
+        elif isinstance(value, np.dtype):
             self.parts.append(f"dtype {value}")
+        elif isinstance(value, ExtendedDType):
+            self.parts.append(f"dtype {_dtype_text(value)}")
         elif isinstance(value, enum.Enum):
             self.parts.append(f"{kind.__module__}.{value}")
         elif isinstance(value, np.generic | np.ndarray):
@@ -219,4 +221,13 @@ _WRITERS: dict[Any, Any] = {
 def _aval_text(aval: Any) -> str:
     if type(aval) is not ShapedArray:
         raise _NoCanonicalForm(f"a value of type {aval}")
+    if isinstance(aval.dtype, ExtendedDType):
+        return f"{_dtype_text(aval.dtype)}{aval.shape}"
     return aval.str_short()
+
+
+def _dtype_text(dtype: ExtendedDType) -> str:
+    text = dtype.canonical
+    if text is None:
+        raise _NoCanonicalForm(f"{dtype}, which is another dtype in another process")
+    return text

@@ -13,6 +13,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
 from hlofront.core.trace import process
+from hlofront.higher_order.mapping import map
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.primitives.batching import move_axis
 from hlofront.primitives.comparing import eq, ge, le, select
@@ -101,9 +102,15 @@ def draw(keys: Any, alpha: Any, log_space: bool) -> Any:
         return alpha
     rest = math.prod(aval.shape[keys_aval.ndim :])
     keys = random_split(reshape(keys, (keys_aval.size,)), (rest,))
-    flat = (aval.size,)
-    draw_each = vmap(lambda key, alpha: _draw_one(key, alpha, log_space))
-    return reshape(draw_each(reshape(keys, flat), reshape(alpha, flat)), aval.shape)
+    operands = reshape(keys, (aval.size,)), reshape(alpha, (aval.size,))
+
+    def draw_one(operands: Any) -> Any:
+        return _draw_one(*operands, log_space)
+
+    # Other generators make bits in batches from the first key alone.
+    in_batches = keys_aval.dtype.generator.name == "threefry2x32"
+    numbers = vmap(draw_one)(operands) if in_batches else map(draw_one, operands)
+    return reshape(numbers, aval.shape)
 
 
 def parts(key: Any, count: int) -> list[Any]:

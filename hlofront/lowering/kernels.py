@@ -53,7 +53,8 @@ def call(
     if platform != "cpu":
         raise NotImplementedError(  # the class that JAX raises
             f"{build.equation.primitive.name} is there for CPUs only: there is no kernel for "
-            f"{platform} yet. Run this part with jit(..., device=hlofront.devices('cpu')[0])."
+            f"{platform} yet. Put its operands on a CPU: "
+            "hlofront.device_put(x, hlofront.devices('cpu')[0])."
         )
     kernels.load_lapack()
     options = ", ".join(f"{key} = {text}" for key, text in sorted((attributes or {}).items()))

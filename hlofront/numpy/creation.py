@@ -434,7 +434,8 @@ def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
         own_dtype, weak = check_user_dtype_supported(dtype, name), False
     shape = own_shape if shape is None else canonical_shape(shape)
     if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
-        return _constant(name, shape, own_dtype.type(fill_value), own_dtype, device, out_sharding)
+        value = fill_value if own_dtype.kind == "V" else own_dtype.type(fill_value)
+        return _constant(name, shape, value, own_dtype, device, out_sharding)
     return _full(name, shape, fill_value, own_dtype, weak, device, out_sharding)
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import bit_width, finfo, issubdtype
+from hlofront.base.dtypes import bit_width, finfo, float0, issubdtype
 from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.like import like
 from hlofront.numpy.logic import infinite
 from hlofront.numpy.promotion import (
@@ -118,6 +119,7 @@ def spacing(x, /):
 # ---- mantissas and exponents -------------------------------------------------------------------
 
 
+@custom_jvp
 def _frexp(x: Any) -> tuple[Any, Any]:
     aval = typeof(x)
     info = finfo(aval.dtype)
@@ -152,6 +154,15 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     )
 
 
+@_frexp.defjvp
+def _(primals, tangents):
+    # The exponent is constant between the powers of two, and so is the fraction's share of x.
+    fraction, exponent = _frexp(*primals)
+    share = _scaled(full_of(fraction, 1), elementwise.neg(exponent))
+    change = elementwise.mul(tangents[0], share)
+    return (fraction, exponent), (change, np.zeros(typeof(exponent).shape, float0))
+
+
 @operation
 @like(np.frexp)
 def frexp(x, /):
@@ -165,17 +176,9 @@ def frexp(x, /):
     return _frexp(x)
 
 
-@operation
-@like(np.ldexp)
-def ldexp(x1, x2, /):
-    """Elementwise `x1 * 2 ** x2`, for integers x2. Raises ValueError for other dtypes."""
-    (x1, x2), (base, power) = operands("ldexp", (x1, x2))
-    if is_complex(base) or not is_integer(power):
-        raise ValueError(
-            f"ldexp wants floats and integers, got dtypes {base.dtype} and {power.dtype}"
-        )
-    x1 = inexact_operand("ldexp", x1)
-    x1, x2 = promote_shapes("ldexp", x1, x2)
+@custom_jvp
+def _scaled(x1: Any, x2: Any) -> Any:
+    """`x1 * 2 ** x2` for integers x2, exact also where the power alone leaves the range."""
     aval = typeof(x1)
     fraction, own = _frexp(x1)
     exponent = elementwise.add(own, converting.convert(x2, np.dtype("int32"), False))
@@ -191,6 +194,26 @@ def ldexp(x1, x2, /):
     result = elementwise.mul(fraction, power_of_two)
     same = elementwise.bitwise_or(infinite(x1), comparing.eq(x1, scalar_like(aval, 0)))
     return choose("ldexp", same, x1, result)
+
+
+@_scaled.defjvp
+def _(primals, tangents):
+    x1, x2 = primals
+    factor = _scaled(full_of(x1, 1), x2)
+    return _scaled(x1, x2), elementwise.mul(tangents[0], factor)
+
+
+@operation
+@like(np.ldexp)
+def ldexp(x1, x2, /):
+    """Elementwise `x1 * 2 ** x2`, for integers x2. Raises ValueError for other dtypes."""
+    (x1, x2), (base, power) = operands("ldexp", (x1, x2))
+    if is_complex(base) or not is_integer(power):
+        raise ValueError(
+            f"ldexp wants floats and integers, got dtypes {base.dtype} and {power.dtype}"
+        )
+    x1 = inexact_operand("ldexp", x1)
+    return _scaled(*promote_shapes("ldexp", x1, x2))
 
 
 @operation

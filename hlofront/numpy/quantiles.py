@@ -18,7 +18,6 @@ from hlofront.numpy.reductions import (
     working_dtype,
 )
 from hlofront.primitives import comparing, creating, elementwise, sorting
-from hlofront.primitives.barriers import optimization_barrier
 from hlofront.primitives.converting import convert
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
@@ -28,6 +27,7 @@ from hlofront.primitives.shaping import (
     expand_dims,
     refuse_sharding,
     reshape,
+    rev,
     transpose,
 )
 from hlofront.primitives.slicing import index_in_dim
@@ -211,8 +211,7 @@ def _weighted(rows: Any, q: Any, weights: Any, skip_nan: bool, working: Any) -> 
     if skip_nan:
         weights = choose("quantile", missing, zero, weights)
     rows, weights = sorting.sort((rows, weights), 1)
-    # Computed once: were its last element summed again, in another order, no share might be 1.
-    running = optimization_barrier(cumsum(weights, 1))
+    running = cumsum(weights, 1)
     total = index_in_dim(running, size - 1, 1)
     shape = (typeof(q).size, count, size)
     share = broadcast_in_dim(
@@ -223,6 +222,14 @@ def _weighted(rows: Any, q: Any, weights: Any, skip_nan: bool, working: Any) -> 
         comparing.ge(share, broadcast_in_dim(q, shape, (0,))),
         comparing.gt(share, creating.full(shape, zero)),
     )
+    # The last element of some weight makes all of the sum, also where rounding says a bit less.
+    some = comparing.gt(weights, creating.full((count, size), zero))
+    index = python_scalar_dtype(int)
+    from_end = argmax(rev(some, (1,)), 1, index)
+    last = elementwise.sub(host_scalar(size - 1, index), from_end)
+    places = creating.broadcasted_iota(index, (count, size), 1)
+    is_last = comparing.eq(places, broadcast_in_dim(last, (count, size), (0,)))
+    reached = elementwise.bitwise_or(reached, broadcast_in_dim(is_last, shape, (1, 2)))
     result = _take(rows, argmax(reached, 2, python_scalar_dtype(int)))
     if skip_nan:
         return result

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.config import threefry_partitionable
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import ExtendedDType, prng_key
 from hlofront.core.aval import ShapedArray, typeof
@@ -128,6 +129,13 @@ class KeyDType(ExtendedDType):
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
         return (*shape, *self.generator.key_shape), _uint32
+
+    @property
+    def canonical(self) -> str | None:
+        generator = self.generator
+        if REGISTERED.get(generator.name) is not generator:
+            return None
+        return f"{self.name} {generator.name} {threefry_partitionable.value}"
 
     def wrap(self, data: Any) -> Any:
         return random_wrap(data, self.generator)
@@ -346,4 +354,3 @@ def broadcast_keys(keys: Any, axis: int | None, size: int) -> Any:
     if axis is not None:
         return move_axis(keys, axis, 0)
     return broadcast(keys, (size,))
-

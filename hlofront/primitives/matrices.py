@@ -69,7 +69,8 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
                 "of one operand alone."
             )
         cores = [aval.shape[aval.ndim - rank :] for aval, rank in zip(avals, ranks, strict=True)]
-        found = rule(*cores, avals[0].dtype, **params)
+        dtypes = [aval.dtype for aval in avals]
+        found = rule(*cores, dtypes[0], **params)
         weak = all(aval.weak_type for aval in avals)
         results = [ShapedArray((*batches[0], *shape), dtype, weak) for shape, dtype in found]
         return results if primitive.multiple_results else results[0]

@@ -25,6 +25,7 @@ def uniforms(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) 
 
     Random bits are the fraction of a number from one to two.
     """
+    low, high = _of_rank(low, shape), _of_rank(high, shape)
     info = finfo(dtype)
     # Bits come by 8, 16, 32 or 64; no more of them are made than the fraction needs.
     width = 8 if info.nmant < 8 else info.bits
@@ -36,7 +37,6 @@ def uniforms(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) 
     one = np.ones((), dtype)
     floats = bitcast_convert_type(bitwise_or(bits, one.view(integer)[()]), dtype)
     floats = sub(floats, one[()])
-    low, high = _of_rank(low, shape), _of_rank(high, shape)
     floats = add(mul(floats, sub(high, low)), low)
     # What is rounded must not fall below the bound.
     return max(low, reshape(floats, shape))

@@ -11,11 +11,12 @@ from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import process
-from hlofront.primitives.comparing import eq
+from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full_like
+from hlofront.primitives.creating import broadcasted_iota, full_like
 from hlofront.primitives.derivatives import unknown_derivative
 from hlofront.primitives.elementwise import (
+    abs,
     add,
     complex,
     conj,
@@ -24,6 +25,7 @@ from hlofront.primitives.elementwise import (
     integer_pow,
     mul,
     neg,
+    real,
     sub,
 )
 from hlofront.primitives.factoring import lu, symmetrize
@@ -44,8 +46,11 @@ from hlofront.primitives.matrices import (
     spread,
     take_rows,
 )
-from hlofront.primitives.reducing import reduce_sum
+from hlofront.primitives.reducing import argmax, reduce_sum
 from hlofront.primitives.solving import triangular_solve
+
+_int32 = np.dtype(np.int32)
+
 
 # ---- Hermitian matrices --------------------------------------------------------------------------
 
@@ -240,10 +245,24 @@ def _(primals, tangents, **params):
 
 
 def _same_length(vectors: Any, change: Any) -> Any:
-    """The change of columns of length one, without what would make them longer."""
+    """The change of columns of length one, which keeps their length and phase.
+
+    As LAPACK chooses phases, the greatest element of each column is real.
+    """
     aval = typeof(vectors)
-    longer = convert(real_part(_diagonal_of_product(vectors, change)), aval.dtype, False)
-    return sub(change, mul(vectors, along_rows(longer, aval.shape)))
+    if not aval.size:
+        return change
+    rows = aval.ndim - 2
+    greatest = argmax(abs(vectors), rows, _int32)
+    places = broadcasted_iota(_int32, aval.shape, rows)
+    chosen = eq(places, along_rows(greatest, aval.shape))
+
+    def element(x: Any) -> Any:
+        return reduce_sum(select_n(chosen, full_like(x, 0), x), (rows,))
+
+    longer = real(_diagonal_of_product(vectors, change))
+    turned = div(imag(element(change)), real(element(vectors)))
+    return sub(change, mul(vectors, along_rows(complex(longer, turned), aval.shape)))
 
 
 def _diagonal_of_product(x: Any, y: Any) -> Any:

@@ -1,6 +1,5 @@
 """Numbers from the simpler continuous distributions: functions of uniform and normal ones."""
 
-
 import numpy as np
 
 from hlofront.base.boundary import boundary
@@ -98,6 +97,12 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
 
 def canonical(shape, name):
     """The shape of a result."""
+    if type(shape) is tuple:
+        for size in shape:
+            if type(size) is not int or size < 0:
+                break
+        else:
+            return shape
     return checked_shape(name, () if shape is None else shape)
 
 
@@ -293,7 +298,7 @@ def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
 
 
 def checked_mode(mode):
-    """"high" or "low", where None is what the option says. ValueError for others."""
+    """ "high" or "low", where None is what the option says. ValueError for others."""
     if mode is None:
         mode = "high" if _high_dynamic_range.value else "low"
     if mode not in ("high", "low"):
@@ -553,5 +558,3 @@ def _wald(key, mean, shape, dtype):
     root = sqrt(dtype.type(4) * mean * y + mean_squared * y_squared)
     x = mean + mean_squared * y / dtype.type(2) - mean / dtype.type(2) * root
     return select(le(z, div(mean, add(mean, x))), x, div(mean_squared, x))
-
-

@@ -11,19 +11,19 @@ from hlofront.core.aval import is_value, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.higher_order.scan import scan
 from hlofront.higher_order.while_loop import while_loop
-from hlofront.numpy import logic, selecting
+from hlofront.numpy import creation, logic, selecting
 from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.numpy.rounding import clip
 from hlofront.numpy.shape import moveaxis
 from hlofront.primitives.comparing import select
 from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.creating import full, full_like
+from hlofront.primitives.creating import full_like
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.elementwise import abs, ceil, clamp, floor, log, log1p, neg, sqrt
 from hlofront.primitives.keys import random_clone, random_split
 from hlofront.primitives.reducing import reduce_or
 from hlofront.primitives.special import lgamma
-from hlofront.random.arguments import checked_key, checked_shape, floating, parts, spread
+from hlofront.random.arguments import checked_key, checked_shape, floating, in_dtype, parts, spread
 from hlofront.random.continuous import _uniform
 from hlofront.runtime.operation import operation
 
@@ -138,8 +138,10 @@ def _poisson_rejection(key, lam, shape, dtype):
         bound = -lam + k * log_lam - lgamma(k + 1)
         surely = (near >= 0.07) & (v <= at_once)
         never = (k < 0) | ((near < 0.013) & (v > near))
-        accept = surely | (~never & (height <= bound))
-        return step + 1, select(accept, k, count), accepted | accept, key
+        fits = height <= bound
+        accept = surely | (~never & fits)
+        count, accepted = select(accept, k, count), accepted | accept
+        return step + 1, count, accepted, key
 
     start = (0, full_like(lam, -1.0), full_like(lam, False, np.bool_), key)
     return convert_element_type(while_loop(go_on, propose, start)[1], dtype)
@@ -175,14 +177,15 @@ def binomial(key, n, p, shape=None, dtype=None):
 
 @operation(static_argnames=("shape", "dtype"))
 def _binomial(key, n, p, shape, dtype):
-    n, p = promote_dtypes_inexact(n, p)
+    n, p = (in_dtype(x, typeof(x).dtype) for x in promote_dtypes_inexact(n, p))
     n, p = spread(n, shape), spread(p, shape)
     # The rarer outcome is counted.
     is_rare = p < 0.5
     q = select(is_rare, p, 1.0 - p)
     bad_n = (n != n) | (n < 0.0)
     endless = logic.isinf(n)
-    bad_q = (q != q) | (q < 0.0)
+    nan_q = q != q
+    bad_q = nan_q | (q < 0.0)
     q = select(bad_q, full_like(q, 0.01), q)
     few = bad_n | (n * q <= 10.0)
     whole = floor(n)
@@ -200,7 +203,7 @@ def _binomial(key, n, p, shape, dtype):
     invalid = bad_q | bad_n
     counts = select(invalid, full_like(counts, np.nan), counts)
     counts = select(endless & ~invalid, full_like(counts, np.inf), counts)
-    is_counted = is_rare | bad_n | (q != q) | endless | (p != p)
+    is_counted = is_rare | bad_n | nan_q | endless
     return select(is_counted, counts, convert_element_type(whole, dtype) - counts)
 
 
@@ -257,8 +260,10 @@ def _by_rejection(key, n, p, shape, dtype):
             - _log_factorial_tail(k)
             - _log_factorial_tail(n - k)
         )
-        accept = surely | (~never & (height <= bound))
-        return step + 1, select(accept, k, count), accepted | accept, key
+        fits = height <= bound
+        accept = surely | (~never & fits)
+        count, accepted = select(accept, k, count), accepted | accept
+        return step + 1, count, accepted, key
 
     start = (0, full_like(p, -1.0), full_like(p, False, np.bool_), key)
     return convert_element_type(while_loop(go_on, propose, start)[1], dtype)
@@ -266,15 +271,14 @@ def _by_rejection(key, n, p, shape, dtype):
 
 # What Stirling's formula leaves out of the logarithms of the factorials of 0 to 9.
 _TAILS = [
-    math.lgamma(k + 1)
-    - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
+    math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
     for k in range(10)
 ]
 
 
 def _log_factorial_tail(k):
     """log(k!) less Stirling's formula for it: from a table, or by its asymptotic series."""
-    table = full((10,), 0, typeof(k).dtype) + np.array(_TAILS, typeof(k).dtype)
+    table = creation.array(np.array(_TAILS, typeof(k).dtype))
     limited = clamp(np.array(0, typeof(k).dtype)[()], k, np.array(9, typeof(k).dtype)[()])
     square = (limited + 1) * (limited + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (limited + 1)
@@ -317,7 +321,7 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
 
 @operation(static_argnames=("shape", "dtype", "unroll"))
 def _multinomial(key, n, p, shape, dtype, unroll):
-    n, p = promote_dtypes_inexact(n, p)
+    n, p = (in_dtype(x, typeof(x).dtype) for x in promote_dtypes_inexact(n, p))
     n = spread(n, shape[:-1])
     weights = moveaxis(spread(p, shape), -1, 0)
     # Of the trials that are left, as many have this outcome as its share of what is left.

@@ -13,8 +13,8 @@ from hlofront.base.dtypes import (
 )
 from hlofront.core.aval import typeof
 from hlofront.numpy import creation, selecting
-from hlofront.numpy.rounding import clip
 from hlofront.numpy.reductions import argmax
+from hlofront.numpy.rounding import clip
 from hlofront.primitives.comparing import gt, le, select
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.creating import full_like
@@ -287,5 +287,3 @@ def _categorical(key, logits, axis, shape, replace, mode):
     _, found = top_k(noisy, count, axis=axis)
     order = (axis, *[i for i in range(aval.ndim) if i != axis])
     return reshape(found, shape, dimensions=order)
-
-

@@ -7,9 +7,7 @@ from hlofront.random.keys import random_seed as _random_seed
 
 
 @boundary
-def define_prng_impl(
-    *, key_shape, seed, split, random_bits, fold_in, name="<unnamed>", tag="?"
-):
+def define_prng_impl(*, key_shape, seed, split, random_bits, fold_in, name="<unnamed>", tag="?"):
     """Define a generator of random bits, for the argument `impl` of `jax.random.key`.
 
     Each function takes one key, an array of uint32 of shape `key_shape`, and is batched where there

@@ -422,5 +422,3 @@ def _folded(data: Any) -> Any:
 @operation
 def _fold_in(key, data):
     return primitives.random_fold_in(key, data)
-
-

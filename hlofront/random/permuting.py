@@ -9,8 +9,8 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype, issubdtype
 from hlofront.core.aval import is_value, typeof
 from hlofront.numpy import creation, cumulative, ranges
-from hlofront.numpy.taking import take
 from hlofront.numpy.sorting import searchsorted
+from hlofront.numpy.taking import take
 from hlofront.primitives.elementwise import add, log, mul, sub
 from hlofront.primitives.keys import is_key, random_bits
 from hlofront.primitives.shaping import reshape, squeeze
@@ -175,5 +175,3 @@ def _weighted_once(key, p, count, mode):
     noise = _gumbel(key, aval.shape, aval.dtype, mode)
     _, places = top_k(add(noise, log(p)), count)
     return places.astype(default_dtype("i"))
-
-

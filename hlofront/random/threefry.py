@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.config import threefry_partitionable
+from hlofront.base.config import enable_x64, threefry_partitionable
 from hlofront.core.aval import typeof
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.creating import broadcasted_iota, full, iota
@@ -65,12 +65,13 @@ def positions(shape):
             lower = add(lower, along if stride == 1 else mul(along, np.uint32(stride)))
             stride *= shape[axis]
         return full(shape, 0, _uint32), lower
-    # Columns of 2**16 and less keep every product within 32 bits.
-    count = iota(_uint32, shape[-1])
-    raise ValueError(
-        f"random bits of shape {shape} are {size:,} elements: at most {_MOST_COUNTED:,} of them "
-        f"have positions of 32 bits, {count}"
-    )
+    with enable_x64(True):
+        place = full(shape, 0, _uint64)
+        for axis in range(len(shape)):
+            stride = np.uint64(math.prod(shape[axis + 1 :]))
+            place = add(place, mul(broadcasted_iota(_uint64, shape, axis), stride))
+        upper = convert_element_type(shift_right_logical(place, np.uint64(32)), _uint32)
+        return upper, convert_element_type(place, _uint32)
 
 
 def split(key, shape):

@@ -102,8 +102,7 @@ class Executable:
         self.with_keys = self.takes_keys or self.gives_keys
         sharding = self.sharding = on_device(device)
         self.const_args = [
-            put(base_of(value), _stored(aval), device, committed)
-            for value, aval in call.const_args
+            put(base_of(value), _stored(aval), device, committed) for value, aval in call.const_args
         ]
         self.handlers = [
             self.host_calls.token_handler(device)

@@ -351,5 +351,3 @@ def _refused(name: str) -> property:
         )
 
     return property(get)
-
-

@@ -56,7 +56,6 @@ class _View:
         return _View(_Root(size), np.arange(size).reshape(shape))
 
 
-
 class Signature:
     """What a program does with keys.
 

@@ -1,4 +1,4 @@
-"""Checks, NaN debugging and leak checking, in programs and derivatives, as the reference has them."""
+"""Checks, NaN debugging and leak checking, in programs and derivatives, as the reference does."""
 
 import importlib
 import re

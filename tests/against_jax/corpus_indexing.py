@@ -67,8 +67,61 @@ def programs(jax, jnp, lax):
         )
     updating(corpus, jnp)
     traced_indices(corpus, jnp)
+    modes(corpus, jnp)
     eager_only(corpus, jnp)
     return corpus
+
+
+MODES = (None, "clip", "drop", "fill", "promise_in_bounds", "wrap")
+PLACES = {
+    "int": 1,
+    "int_past_the_end": 7,
+    "array": np.array([0, -1, 2]),
+    "array_past_the_end": np.array([0, 9, -9], np.int32),
+    "mixed": (slice(1, 3), np.array([0, 9]), None),
+}
+
+
+def modes(corpus, jnp):
+    """Each mode, with promises and values to fill in: what is read and written, and by what."""
+    for mode in MODES:
+        for name, place in PLACES.items():
+            # What is read there is anything at all.
+            outside = mode == "promise_in_bounds" and ("past" in name or name == "mixed")
+            # jax knows at once where a number beyond the end is clamped to.
+            counted = () if name == "int_past_the_end" else ("equations",)
+            corpus.add(
+                f"{mode} {name}",
+                lambda x, place=place, mode=mode: (
+                    jnp.asarray(x).at[place].get(mode=mode),
+                    jnp.asarray(x).at[place].set(7, mode=mode),
+                    jnp.asarray(x).at[place].add(2, mode=mode),
+                ),
+                floats(3, 4),
+                modes=(("shape" if outside else "jit"), *counted),
+            )
+    for fill_value in (None, 0, -1.5, np.nan):
+        corpus.add(
+            f"fill with {fill_value}",
+            lambda x, n, value=fill_value: [
+                jnp.asarray(a).at[np.array([0, 9])].get(mode="fill", fill_value=value)
+                for a in (x, x.astype(np.complex64), *([] if value else [n, n > 0]))
+            ],
+            floats(3),
+            ints(3, dtype=np.uint8),
+        )
+
+    @corpus.program(floats(5), np.array([0, 2, 4]), modes=("jit", "equations"))
+    def promises(x, i):
+        at = jnp.asarray(x).at[i]
+        return (
+            at.get(indices_are_sorted=True),
+            at.get(unique_indices=True),
+            at.set(1, indices_are_sorted=True, unique_indices=True),
+            at.multiply(2, unique_indices=True, mode="clip"),
+            at.max(0, indices_are_sorted=True, mode="drop"),
+            at.apply(jnp.sin, unique_indices=True),
+        )
 
 
 def known_to_numpy(index):

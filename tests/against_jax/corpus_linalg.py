@@ -408,7 +408,7 @@ def operations(corpus, jax, lax):
     corpus.add(
         "derivative_of_eigenvectors",
         lambda x: jax.jvp(
-            lambda x: la.eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True),
+            lambda x: la.eig(x, enable_eigvec_derivs=True),
             *((x,), (x * x,)),
         ),
         SQUARE,

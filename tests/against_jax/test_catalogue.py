@@ -1,4 +1,4 @@
-"""Each call of the catalogue of numpy functions gives what jax 0.10.2 gives, or is refused as there."""
+"""Calls of the catalogue of numpy functions: what jax 0.10.2 gives, or refused as it refuses."""
 
 import concurrent.futures
 

@@ -23,6 +23,7 @@ CORPORA = (
     "corpus_derivatives",
     "corpus_batching",
     "corpus_errors",
+    "corpus_random",
     "corpus_linalg",
     "corpus_scipy_linalg",
     "corpus_fft",

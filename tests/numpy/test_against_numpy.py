@@ -125,7 +125,7 @@ def test_gives_what_numpy_gives_of_other_values(chapter, place):
 
 
 def drawn(one, variant, kind):
-    """Values for a call: uniform; whole numbers and halves, so that many are ties; few; odd ones."""
+    """Values for a call: any; whole numbers and halves, so that many are ties; alike; odd ones."""
     values = one.values(variant)
     complexes = any(spec.dtype.kind == "c" for spec in one.specs())
     if kind == "any" or one.fragile or (complexes and kind == "special"):

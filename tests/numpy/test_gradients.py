@@ -91,9 +91,7 @@ def check(calls):
 
     @functools.partial(hlofront.jit, compiler_options=trials.COMPILES_FAST)
     def together(all_values):
-        return [
-            function(*values) for function, values in zip(functions, all_values, strict=True)
-        ]
+        return [function(*values) for function, values in zip(functions, all_values, strict=True)]
 
     with trials.quiet(), hlofront.enable_x64(True):
         check_grads(together, ([one.values() for one in calls],), order=1, atol=1e-4, rtol=1e-4)
@@ -171,3 +169,15 @@ def compare(one, mapped, looped):
     for i, (_, dtype, weak, value) in enumerate(found):
         assert (dtype, weak) == turns[0][i][1:3], f"{dtype}, weak: {weak}; alone: {turns[0][i]}"
         comparing.assert_close(value, np.stack([turn[i][3] for turn in turns]), one.ulps or 60)
+
+
+def test_sums_extremes_and_means_over_named_axes():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for name in ("sum", "max", "min", "mean"):
+        function, wanted = getattr(jnp, name), getattr(np, name)
+        both = hlofront.vmap(lambda row, f=function: f(row, axis=("i", 0)), axis_name="i")(x)
+        np.testing.assert_allclose(both, [wanted(x)] * 2, rtol=1e-6)
+        one = hlofront.vmap(lambda row, f=function: f(row, axis="i"), axis_name="i")(x)
+        np.testing.assert_allclose(one, [wanted(x, axis=0)] * 2, rtol=1e-6)
+    with pytest.raises(NameError):
+        jnp.sum(x, axis="i")

@@ -55,6 +55,9 @@ sample(
     not_differentiable=(NotImplementedError, "enable_eigvec_derivs"),
 )
 
+for operand in (f32[3, 3], c64[2, 2], f64[0, 0]):
+    sample(eig, operand, enable_eigvec_derivs=True)
+
 FULL = (NotImplementedError, "not implemented for full matrices")
 for operand in (f32[3, 3], f32[2, 4, 3], f32[3, 4], f64[3, 2], f32[1, 1]):
     sample(la.svd, operand, full_matrices=False)

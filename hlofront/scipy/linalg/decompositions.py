@@ -54,11 +54,10 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     return _cholesky(a, lower=bool(lower))
 
 
-@operation(static_argnames=("full_matrices", "compute_uv", "by_qr"))
-def _svd(a, *, full_matrices, compute_uv, by_qr):
+@operation(static_argnames=("full_matrices", "compute_uv"))
+def _svd(a, *, full_matrices, compute_uv):
     (a,) = inexact("jax.scipy.linalg.svd", a)
-    algorithm = spectral.SvdAlgorithm.QR if by_qr else None
-    return spectral.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm)
+    return spectral.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
 def svd(
@@ -77,14 +76,9 @@ def svd(
       compute_uv: whether to return them.
       overwrite_a: no array is overwritten.
       check_finite: nothing is checked.
-      lapack_driver: "gesdd", or "gesvd" for the slower algorithm.
+      lapack_driver: accepted as SciPy does. See `lax.linalg.svd` for algorithms.
     """
-    return _svd(
-        a,
-        full_matrices=bool(full_matrices),
-        compute_uv=bool(compute_uv),
-        by_qr=lapack_driver == "gesvd",
-    )
+    return _svd(a, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv))
 
 
 @operation(static_argnames=("lower", "eigvals_only"))
@@ -123,11 +117,15 @@ def eigh(
     Raises:
       NotImplementedError: for generalized problems, and where only some are wanted.
     """
-    for name, value, wanted in (("b", b, None), ("type", type, 1), ("eigvals", eigvals, None)):
-        if value is not wanted and value != wanted:
+    for name, is_other in (("b=None", b is not None), ("type=1", type != 1)):
+        if is_other:
             raise NotImplementedError(  # the class that JAX raises
-                f"Only the {name}={wanted} case of eigh is implemented: got {value}"
+                f"Only the {name} case of eigh is implemented."
             )
+    if eigvals is not None:
+        raise NotImplementedError(  # the class that JAX raises
+            "Only the eigvals=None case of eigh is implemented: slice the results."
+        )
     return _eigh(a, lower=bool(lower), eigvals_only=bool(eigvals_only))
 
 
@@ -377,7 +375,7 @@ def _rsf2csf(T, Z):
 
     def step(count: Any, state: Any) -> Any:
         T, Z = state
-        m = elementwise.sub(np.int32(n - 1), count)
+        m = elementwise.sub(np.int32(n - 1), convert(count, _int32, False))
         before = elementwise.sub(m, np.int32(1))
         block = dynamic_slice(T, (before, before), (2, 2))
         a, c, d = (

@@ -172,7 +172,7 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
 def _over_batch(function: Callable[[Any], Any], x: Any) -> Any:
     """A function of one matrix, of each of a batch."""
     shape = typeof(x).shape
-    if len(shape) == 2:
+    if len(shape) <= 2:
         return function(x)
     count = math.prod(shape[:-2])
     results = vmap(function)(reshape(x, (count, *shape[-2:])))
@@ -195,6 +195,7 @@ def _triangular_root(t: Any) -> Any:
         return comparing.select_n(which, creating.full_like(x, 0), x)
 
     def step(j: Any, root: Any) -> Any:
+        j = convert(j, _int32, False)
         here = comparing.eq(columns, j)
         above = comparing.lt(places, j)
         column = chosen(above, reducing.reduce_sum(chosen(here, t), (1,)))
@@ -262,7 +263,8 @@ def _parlett(t: Any, f: Any) -> tuple[Any, Any]:
     def step(p: Any, f: Any) -> Any:
         change = elementwise.sub(product(t, f), product(f, t))
         change = elementwise.div(change, divisor)
-        return comparing.select_n(comparing.eq(offset, p), f, change)
+        here = comparing.eq(offset, convert(p, _int32, False))
+        return comparing.select_n(here, f, change)
 
     f = fori_loop(1, n, step, f)
     distance = elementwise.abs(apart)
@@ -271,6 +273,33 @@ def _parlett(t: Any, f: Any) -> tuple[Any, Any]:
     largest = creating.full_like(distance, float(np.inf))
     least = reducing.reduce_min(comparing.select_n(counts, largest, distance), (0, 1))
     return f, least
+
+
+@operation
+def _complex_schur(A):
+    (a,) = inexact("jax.scipy.linalg.funm", A)
+    shape = typeof(a).shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"expected square array_like input, got shape {shape}")
+    t, z = spectral.schur(promote_dtypes_complex(a)[0])
+    return t, z, diagonal(t)
+
+
+@operation
+def _from_values(t, z, values):
+    """(the function of a matrix, an estimate of its relative error), from that of eigenvalues."""
+    aval = typeof(t)
+    values = convert(values, aval.dtype, False)
+    start = elementwise.mul(identity_like(t), along_columns(values, aval.shape))
+    f, least = _parlett(t, start)
+    result = product(product(z, f), adjoint(z))
+    real = real_dtype(aval.dtype)
+    precision, one = real.type(finfo(aval.dtype).eps), real.type(1)
+    strict = norm(upper_triangle(t, 1), 1)
+    estimate = elementwise.mul(elementwise.div(precision, elementwise.min(least, one)), strict)
+    estimate = elementwise.min(one, elementwise.max(precision, estimate))
+    finite = reducing.reduce_and(elementwise.is_finite(elementwise.abs(f)), (0, 1))
+    return result, comparing.select_n(finite, creating.full((), np.inf, real), estimate)
 
 
 @boundary
@@ -287,23 +316,6 @@ def funm(A, func, disp=True):
     Raises:
       ValueError: if A is not square.
     """
-    (a,) = inexact("jax.scipy.linalg.funm", A)
-    shape = typeof(a).shape
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"expected square array_like input, got shape {shape}")
-    t, z = spectral.schur(promote_dtypes_complex(a)[0])
-    dtype = typeof(t).dtype
-    values = convert(func(diagonal(t)), dtype, False)
-    start = elementwise.mul(identity_like(t), along_columns(values, shape))
-    f, least = _parlett(t, start)
-    result = product(product(z, f), adjoint(z))
-    if disp:
-        return result
-    real = real_dtype(dtype)
-    precision = real.type(finfo(dtype).eps)
-    one = real.type(1)
-    strict = norm(upper_triangle(t, 1), 1)
-    estimate = elementwise.mul(elementwise.div(precision, elementwise.min(least, one)), strict)
-    estimate = elementwise.min(one, elementwise.max(precision, estimate))
-    finite = reducing.reduce_and(elementwise.is_finite(elementwise.abs(f)), (0, 1))
-    return result, comparing.select_n(finite, creating.full((), np.inf, real), estimate)
+    t, z, ends = _complex_schur(A)
+    result, error = _from_values(t, z, func(ends))
+    return result if disp else (result, error)

@@ -12,6 +12,7 @@ from hlofront.numpy.linalg import systems as numpy_systems
 from hlofront.numpy.linalg.matrices import inexact, matrices
 from hlofront.numpy.promotion import promote_dtypes_complex
 from hlofront.primitives import comparing, creating, elementwise, factoring, spectral
+from hlofront.primitives.converting import convert
 from hlofront.primitives.matrices import (
     adjoint,
     along_columns,
@@ -246,7 +247,7 @@ def _by_schur(a: Any, b: Any, c: Any, tol: float) -> Any:
     places = creating.broadcasted_iota(_int32, (n,), 0)
 
     def step(count: Any, x: Any) -> Any:
-        j = elementwise.sub(np.int32(n - 1), count)
+        j = elementwise.sub(np.int32(n - 1), convert(count, _int32, False))
         here = comparing.eq(columns, j)
         rest = elementwise.sub(turned, product(x, right))
         rest = comparing.select_n(here, creating.full_like(rest, 0), rest)

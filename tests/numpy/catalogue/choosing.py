@@ -51,7 +51,8 @@ wrong(
 )
 wrong("where", call(b1[3], f32[3], None), call(), call(b1[3], 1, 2, size=2), call("a", 1, 2))
 PLACES = [*each(KINDS, lambda t: call(t[2, 3])), call(f32[0, 2]), call(ODD), call(f32[5])]
-tried("nonzero flatnonzero argwhere", *PLACES, concrete=True)
+tried("nonzero", *PLACES, concrete=True)
+tried("flatnonzero argwhere", call(b1[2, 3]), call(ODD), concrete=True)
 tried("flatnonzero argwhere", call(2.0), call(0), concrete=True)
 SIZED = [
     call(b1[2, 3], size=4),
@@ -413,10 +414,7 @@ FEW = np.array([3, 1, 3, 2, 1, 1])
 FEW_FLOATS = np.float32([2, 2, -1, 0, 2])
 UNIQUE = [
     *each((b1, bf16, c64), lambda t: call(t[2, 3])),
-    call(FEW),
     call(FEW, True, True, True),
-    call(FEW_FLOATS, return_counts=True),
-    call(np.array([[1, 2], [1, 2], [0, 2]]), axis=0),
     call(np.array([[1, 2], [1, 2], [0, 2]]), axis=0, return_index=True, return_inverse=True),
     call(ODD),
     call(ODD, equal_nan=False),
@@ -432,9 +430,7 @@ SET_SIZES = [
 tried("unique", *SET_SIZES, numpy=STATIC)
 tried(
     "unique_all unique_counts unique_inverse",
-    call(FEW),
     call(FEW_FLOATS),
-    call(f32[2, 2]),
     concrete=True,
 )
 tried("unique_values", call(FEW), call(f32[2, 2]), concrete=True, numpy=np.unique)
@@ -460,13 +456,7 @@ wrong(
     call(i32[3], size=-1),
 )
 OTHERS = np.array([2, 3, 5])
-PAIRS = [
-    call(FEW, OTHERS),
-    call(FEW_FLOATS, np.float32([2, 4])),
-    call(i8[5], i32[3]),
-    call(f32[0], f32[2]),
-    call(i8[2, 2], i8[3]),
-]
+PAIRS = [call(FEW, OTHERS), call(i8[2, 2], f32[0])]
 tried("intersect1d union1d setdiff1d setxor1d", *PAIRS, concrete=True)
 ASSUMED = [call(np.array([1, 4, 2]), np.array([2, 7]), assume_unique=True)]
 tried("intersect1d setdiff1d setxor1d", *ASSUMED, concrete=True)

@@ -1,0 +1,474 @@
+"""Activation functions: elementwise, but for the gated one; and categories as unit vectors."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import python_scalar_dtype
+from hlofront.base.errors import ConcretizationTypeError
+from hlofront.core.aval import typeof
+from hlofront.core.trace import Tracer
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
+from hlofront.core.dimensions import canonical_axis
+from hlofront.primitives import creating, elementwise
+from hlofront.primitives.collectives import axis_index, axis_size
+from hlofront.primitives.converting import convert
+from hlofront.primitives.special import erfc
+from hlofront.runtime.operation import operation
+
+# ---- rectifiers ----------------------------------------------------------------------------------
+
+
+@custom_jvp
+def _relu(x):
+    return jnp.maximum(x, 0)
+
+
+# At 0 the derivative is 0, where that of a maximum would be 1/2.
+_relu.defjvps(lambda tangent, result, x: jnp.where(x > 0, tangent, 0))
+
+
+@operation
+def relu(x: Any) -> Any:
+    """The greater of x and 0. Its derivative at 0 is 0.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape and dtype of `x`; of booleans, integers.
+
+    Raises:
+      TypeError: if `x` is neither an array nor a scalar.
+    """
+    check_arraylike("relu", x)
+    return _relu(x)
+
+
+@custom_jvp
+def _relu6(x):
+    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+_relu6.defjvps(
+    lambda tangent, result, x: jnp.where(jnp.logical_and(x > 0, x < 6), tangent, 0),
+)
+
+
+@operation
+def relu6(x: Any) -> Any:
+    """x between 0 and 6: min(max(x, 0), 6). Its derivatives at 0 and 6 are 0.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+
+    Raises:
+      TypeError: if `x` is neither an array nor a scalar.
+    """
+    check_arraylike("relu6", x)
+    return _relu6(x)
+
+
+@operation
+def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+    """x, and below 0 `negative_slope` times x.
+
+    Args:
+      x: an array.
+      negative_slope: an array or a number.
+
+    Returns:
+      An array of the shape of both together; of integers, floats.
+    """
+    check_arraylike("leaky_relu", x, negative_slope)
+    return jnp.where(jnp.greater_equal(x, 0), x, jnp.multiply(negative_slope, x))
+
+
+@operation
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x, and below 0 alpha * (exp(x) - 1): the exponential linear unit.
+
+    Args:
+      x: an array.
+      alpha: an array or a number.
+
+    Returns:
+      An array of the shape of both together; of integers, floats.
+    """
+    check_arraylike("elu", x, alpha)
+    positive = jnp.greater(x, 0)
+    # The exponential of what is not chosen must not overflow: its derivative would be NaN.
+    curved = jnp.multiply(alpha, jnp.expm1(jnp.where(positive, 0.0, x)))
+    return jnp.where(positive, x, curved)
+
+
+@operation
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1): the continuously differentiable elu.
+
+    Args:
+      x: an array.
+      alpha: an array or a number.
+
+    Returns:
+      An array of the shape of both together; of integers, floats.
+    """
+    check_arraylike("celu", x, alpha)
+    below = jnp.divide(jnp.minimum(x, 0.0), alpha)
+    return jnp.maximum(x, 0.0) + jnp.multiply(alpha, jnp.expm1(below))
+
+
+# Of Klambauer et al., Self-Normalizing Neural Networks (2017), in double precision.
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@operation
+def selu(x: Any) -> Any:
+    """An elu, scaled so that means of 0 and variances of 1 stay that: Klambauer et al. (2017).
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+    """
+    check_arraylike("selu", x)
+    return jnp.multiply(_SELU_SCALE, elu(x, _SELU_ALPHA))
+
+
+# ---- smooth ones ---------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("approximate",))
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x times the probability that a normal variable is below it: Hendrycks and Gimpel (2016).
+
+    Args:
+      x: an array.
+      approximate: whether to take their approximation by tanh, rather than the error function.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+    """
+    (x,) = promote_args_inexact("gelu", x)
+    dtype = typeof(x).dtype.type
+    if approximate:
+        inner = dtype(math.sqrt(2 / math.pi)) * (x + 0.044715 * x**3)
+        return x * (0.5 * (1.0 + jnp.tanh(inner)))
+    return 0.5 * x * erfc(x * dtype(-math.sqrt(0.5)))
+
+
+@operation
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)), the logistic function.
+
+    Args:
+      x: an array of floats or complex numbers.
+
+    Returns:
+      An array of the shape and dtype of `x`.
+
+    Raises:
+      TypeError: if `x` is of integers or booleans.
+    """
+    check_arraylike("sigmoid", x)
+    return elementwise.logistic(x)
+
+
+@operation
+def silu(x: Any) -> Any:
+    """x times its sigmoid; also called swish.
+
+    Args:
+      x: an array of floats or complex numbers.
+
+    Returns:
+      An array of the shape and dtype of `x`.
+
+    Raises:
+      TypeError: if `x` is of integers or booleans.
+    """
+    check_arraylike("silu", x)
+    return jnp.multiply(x, elementwise.logistic(x))
+
+
+swish = silu
+
+
+@operation
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)), without overflow.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+    """
+    check_arraylike("softplus", x)
+    aval = typeof(x)
+    if aval.dtype.kind in "iu" and not aval.weak_type:
+        # Integers meet the weak zero as the floats that they become, which are not weak.
+        (x,) = promote_args_inexact("softplus", x)
+    return jnp.logaddexp(x, 0.0)
+
+
+@operation
+def log_sigmoid(x: Any) -> Any:
+    """The logarithm of the sigmoid: -log(1 + exp(-x)), without overflow.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+    """
+    check_arraylike("log_sigmoid", x)
+    return -softplus(jnp.negative(x))
+
+
+@operation
+def mish(x: Any) -> Any:
+    """x * tanh(softplus(x)): Misra (2019).
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+    """
+    check_arraylike("mish", x)
+    return jnp.multiply(x, jnp.tanh(softplus(x)))
+
+
+@operation
+def soft_sign(x: Any) -> Any:
+    """x / (1 + abs(x)).
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+    """
+    check_arraylike("soft_sign", x)
+    return jnp.divide(x, jnp.abs(x) + 1)
+
+
+@operation
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """(x + sqrt(x * x + b)) / 2, like softplus but algebraic: Barron (2021).
+
+    Args:
+      x: an array.
+      b: how smooth the bend at 0 is: an array or a number.
+
+    Returns:
+      An array of the shape of both together; of integers, floats.
+    """
+    check_arraylike("squareplus", x, b)
+    return jnp.divide(x + jnp.sqrt(jnp.square(x) + b), 2)
+
+
+@custom_jvp
+def _log1mexp(x):
+    # The bound that Maechler recommends: each form is exact on its side of log(2).
+    near = jnp.log(-jnp.expm1(-x))
+    far = jnp.log1p(-jnp.exp(-x))
+    return jnp.where(x < math.log(2), near, far)
+
+
+# Simpler than what follows from the two forms, and finite wherever it should be.
+_log1mexp.defjvps(lambda tangent, result, x: jnp.divide(tangent, jnp.expm1(x)))
+
+
+@operation
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)), exactly at both ends: Maechler, Accurately Computing log(1 - exp(-a)).
+
+    Args:
+      x: an array of positive numbers.
+
+    Returns:
+      An array of the shape of `x`; NaN where it is negative.
+
+    Raises:
+      TypeError: if `x` is of booleans.
+    """
+    check_arraylike("log1mexp", x)
+    return _log1mexp(x)
+
+
+# ---- in straight pieces --------------------------------------------------------------------------
+
+
+@operation
+def hard_tanh(x: Any) -> Any:
+    """x between -1 and 1.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape and dtype of `x`; of booleans, integers.
+    """
+    check_arraylike("hard_tanh", x)
+    return jnp.where(jnp.greater(x, 1), 1, jnp.where(jnp.less(x, -1), -1, x))
+
+
+@operation
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+    """
+    check_arraylike("hard_sigmoid", x)
+    return _relu6(jnp.add(x, 3.0)) / 6.0
+
+
+@operation
+def hard_silu(x: Any) -> Any:
+    """x * hard_sigmoid(x); also called hard_swish.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+    """
+    check_arraylike("hard_silu", x)
+    return jnp.multiply(x, hard_sigmoid(x))
+
+
+hard_swish = hard_silu
+
+
+@operation
+def sparse_plus(x: Any) -> Any:
+    """0 up to -1, x from 1 on, and (x + 1)**2 / 4 between: as Martins and Astudillo (2016) have it.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+    """
+    check_arraylike("sparse_plus", x)
+    bend = jnp.add(x, 1.0) ** 2 / 4
+    return jnp.where(jnp.less_equal(x, -1), 0.0, jnp.where(jnp.greater_equal(x, 1), x, bend))
+
+
+@operation
+def sparse_sigmoid(x: Any) -> Any:
+    """The derivative of sparse_plus: 0 up to -1, 1 from 1 on, straight between.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+
+    Raises:
+      ValueError: if `x` is complex.
+    """
+    check_arraylike("sparse_sigmoid", x)
+    return 0.5 * jnp.clip(jnp.add(x, 1.0), 0.0, 2.0)
+
+
+# ---- others --------------------------------------------------------------------------------------
+
+
+@operation
+def identity(x: Any) -> Any:
+    """x itself.
+
+    Args:
+      x: an array.
+
+    Returns:
+      The same values as an array.
+    """
+    check_arraylike("identity", x)
+    return x
+
+
+@operation(static_argnames=("axis",))
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half of x along an axis times the sigmoid of the second: Dauphin et al. (2017).
+
+    Args:
+      x: an array of floats or complex numbers, of even size along the axis.
+      axis: which axis.
+
+    Returns:
+      An array with half as many elements along the axis.
+
+    Raises:
+      IndexError: if there is no such axis.
+      AssertionError: if its size is odd.
+      TypeError: if `x` is of integers or booleans.
+    """
+    check_arraylike("glu", x)
+    size = typeof(x).shape[axis]
+    if size % 2:
+        raise AssertionError(f"axis size must be divisible by 2, got {size} along axis {axis}")
+    first, second = jnp.split(x, 2, axis)
+    return first * elementwise.logistic(second)
+
+
+@operation(static_argnames=("num_classes", "dtype", "axis"))
+def _one_hot(x, num_classes, dtype, axis):
+    aval = typeof(x)
+    axis = canonical_axis(axis, aval.ndim + 1)
+    shape = tuple([num_classes if i == axis else 1 for i in range(aval.ndim + 1)])
+    classes = creating.broadcasted_iota(aval.dtype, shape, axis)
+    return convert(jnp.equal(jnp.expand_dims(x, axis), classes), dtype, False)
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Any:
+    """Each number as a vector that is 1 at its place and 0 elsewhere; 0 all over if it has none.
+
+    Args:
+      x: an array of class numbers, or a list of them.
+      num_classes: how many classes there are: the size of the new axis.
+      dtype: of the result, by default the default floating-point dtype.
+      axis: where the new axis goes; or the name of an axis, over which each part of the result
+        is its own class.
+
+    Returns:
+      An array with one more axis than `x`, or as many with a named axis.
+
+    Raises:
+      TypeError: if `num_classes` is no integer, or `x` is of booleans.
+      ConcretizationTypeError: if `num_classes` is a traced value.
+      ValueError: if there is no such axis, or the named axis has another size.
+    """
+    if isinstance(num_classes, Tracer):
+        raise ConcretizationTypeError(
+            num_classes,
+            "The error arose in jax.nn.one_hot argument `num_classes`: the shape of the result "
+            "depends on it. Give a Python integer, or name it in static_argnums of jit.",
+        )
+    count = operator.index(num_classes)
+    dtype = np.dtype(python_scalar_dtype(float) if dtype is None else jnp.dtype(dtype))
+    x = jnp.asarray(x)
+    if not isinstance(axis, str):
+        return _one_hot(x, count, dtype, operator.index(axis))
+    size = axis_size(axis)
+    if size != count:
+        raise ValueError(
+            f"Expected num_classes to match the size of axis {axis}, but {count} != {size}"
+        )
+    return convert(jnp.equal(x, axis_index(axis)), dtype, False)

@@ -1,0 +1,248 @@
+"""Attention: what each query makes of values, weighted by how well their keys fit."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import finfo, issubdtype
+from hlofront.base.elements import bfloat16
+from hlofront.core.aval import typeof
+from hlofront.nn.normalizing import logsumexp, softmax
+from hlofront.pjrt.devices import default_backend
+from hlofront.primitives import creating
+from hlofront.primitives.contracting import dot_general
+from hlofront.primitives.converting import convert, stop_gradient
+from hlofront.primitives.shaping import reshape, transpose
+from hlofront.runtime.operation import operation
+
+_bool = np.dtype(np.bool_)
+_float32 = np.dtype(np.float32)
+# What masked scores become, as a share of the least number: sums with it must stay finite.
+_SHARE = 0.7
+
+
+def _check(name: str, x: Any, shape: Sequence[int], dtypes: tuple[Any, ...]) -> None:
+    """Raise ValueError unless x has this shape, -1 for any size, and one of these dtypes."""
+    aval = typeof(x)
+    if aval.ndim != len(shape):
+        raise ValueError(f"{name} ndim should be {len(shape)}, but got {aval.ndim}")
+    if dtypes and aval.dtype not in dtypes:
+        wanted = " or ".join(map(str, dtypes))
+        raise ValueError(f"{name} dtype should be {wanted}, but got {aval.dtype}")
+    for size, wanted in zip(aval.shape, shape, strict=True):
+        if wanted not in (-1, size):
+            raise ValueError(f"{name} shape should be {list(shape)}: but got {aval.shape}")
+
+
+def _with_axes(x: Any, ndim: int) -> Any:
+    """x with axes of size 1 in front until there are `ndim`."""
+    missing = ndim - typeof(x).ndim
+    return jnp.expand_dims(x, tuple(range(missing))) if missing > 0 else x
+
+
+def dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    mask: Any = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: Any = None,
+    key_value_seq_lengths: Any = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
+    """Scaled dot product attention: Vaswani et al., Attention Is All You Need (2017).
+
+    With B the batch, T queries, S keys, N heads of queries, K heads of keys and values, H the size
+    of each; B may be missing everywhere. Where K is less than N, groups of N / K heads share keys
+    and values (Ainslie et al., GQA, 2023). Scores and weights are made in float32 at least.
+
+    Args:
+      query: an array of shape (B, T, N, H).
+      key: an array of shape (B, S, K, H).
+      value: an array of the shape of `key`.
+      bias: added to the scores: an array that broadcasts to (B, N, T, S).
+      mask: which scores count: an array of booleans that broadcasts to (B, N, T, S).
+      scale: what scores are multiplied by, 1 / sqrt(H) by default.
+      is_causal: whether a query sees only the keys up to its own place.
+      query_seq_lengths: of shape (B,), how many queries there are; the results of others are 0.
+      key_value_seq_lengths: of shape (B,), how many keys there are; others are not seen.
+      local_window_size: how many keys before and after its own place a query sees: a number or
+        a pair of them.
+      implementation: None and "xla" both mean that XLA compiles it. "cudnn" is refused where
+        there is no GPU, and on one it is XLA as well that chooses the kernels.
+      return_residual: whether to give the logarithms of the sums of exponentials as well.
+
+    Returns:
+      An array of the shape of `query`; with `return_residual` also one of shape (B, T, N), which
+      has no derivative.
+
+    Raises:
+      ValueError: if shapes or dtypes do not fit, or the implementation is none of these.
+      TypeError: if a bias or mask does not broadcast to the shape of the scores.
+      RuntimeError: if "cudnn" is asked for and there is no GPU.
+    """
+    query, key, value = jnp.asarray(query), jnp.asarray(key), jnp.asarray(value)
+    bias = None if bias is None else jnp.asarray(bias)
+    mask = None if mask is None else jnp.asarray(mask)
+    given = typeof(query).shape
+    query, key, value = [_with_axes(x, 4) for x in (query, key, value)]
+    batch, length, heads, size = typeof(key).shape if typeof(key).ndim == 4 else (-1,) * 4
+    dtype = typeof(key).dtype
+    _check("key", key, (-1,) * 4, ())
+    _check("value", value, (batch, length, heads, size), (dtype,))
+    _check("query", query, (batch, -1, -1, size), (dtype,))
+    if typeof(query).shape[2] % heads:
+        raise ValueError(
+            "The number of query heads must be a multiple of key/value heads, but got "
+            f"{typeof(query).shape[2]} vs {heads}"
+        )
+    lengths = []
+    for name, x in (
+        ("query_seq_lengths", query_seq_lengths),
+        ("key_value_seq_lengths", key_value_seq_lengths),
+    ):
+        if x is not None:
+            x = jnp.asarray(x)
+            _check(name, x, (batch,), (np.dtype(np.int32),))
+        lengths.append(x)
+    if bias is not None:
+        bias = _with_axes(bias, 4)
+        _check("bias", bias, (-1,) * 4, ())
+    if mask is not None:
+        mask = _with_axes(mask, 4)
+        _check("mask", mask, (-1,) * 4, (_bool,))
+    if isinstance(local_window_size, int):
+        local_window_size = (local_window_size, local_window_size)
+    if implementation not in (None, "xla", "cudnn"):
+        raise ValueError(f"Unsupported implementation option: {implementation}")
+    if implementation == "cudnn" and default_backend() not in ("gpu", "cuda"):
+        raise RuntimeError(
+            f"cuDNN is not detected: the default backend is {default_backend()!r}. Leave "
+            "`implementation` out, or give 'xla'."
+        )
+    result, residual = _attention(
+        query,
+        key,
+        value,
+        bias,
+        mask,
+        *lengths,
+        scale=1 / math.sqrt(size) if scale is None and size else scale or 0.0,
+        is_causal=is_causal,
+        window=local_window_size,
+        residual=return_residual,
+    )
+    result = jnp.reshape(result, given)
+    return (result, jnp.reshape(residual, given[:-1])) if return_residual else result
+
+
+@operation(static_argnames=("is_causal", "window", "residual"))
+def _attention(
+    query, key, value, bias, mask, queries, keys, *, scale, is_causal, window, residual
+):
+    batch, length, heads, size = typeof(query).shape
+    count, shared = typeof(key).shape[1:3]
+    group = heads // shared
+    dtype = typeof(query).dtype
+    # Axes from here on: batch, shared heads, heads in a group, queries, keys.
+    query = reshape(query, (batch, length, shared, group, size))
+    scores = _scores(query, key, dtype) * convert(jnp.asarray(scale), _wide(dtype), False)
+    working = typeof(scores).dtype
+    whole = (batch, heads, length, count)
+    if bias is not None:
+        scores = convert(scores + _in_groups("bias", bias, whole, shared), working, False)
+    seen = _seen(mask, whole, shared, queries, keys, is_causal, window)
+    if seen is not None:
+        least = np.asarray(_SHARE * float(finfo(working).min), working)
+        scores = jnp.where(seen, scores, least[()])
+    scores = convert(scores, _float32, False)
+    weights = convert(softmax(scores), dtype, False)
+    # (batch, shared, group, queries, keys) with (batch, keys, shared, size).
+    result = dot_general(
+        weights, value, (((4,), (1,)), ((0, 1), (0, 2))), preferred_element_type=dtype
+    )
+    result = transpose(result, (0, 3, 1, 2, 4))
+    if queries is not None:
+        there = convert(_before(queries, length), dtype, False)
+        result = result * jnp.expand_dims(there, (2, 3, 4))
+    sums = None
+    if residual:
+        sums = transpose(stop_gradient(logsumexp(scores, axis=-1)), (0, 3, 1, 2))
+        sums = convert(sums, dtype, False)
+    return result, sums
+
+
+def _wide(dtype: Any) -> Any:
+    """The dtype in which scores of a dtype are made."""
+    return jnp.promote_types(dtype, _float32)
+
+
+def _scores(query: Any, key: Any, dtype: Any) -> Any:
+    """The products of each query with each key, the axes of the heads in front."""
+    precision = "BF16_BF16_F32" if dtype == bfloat16 else None
+    products = dot_general(
+        query,
+        key,
+        (((4,), (3,)), ((0, 2), (0, 2))),
+        precision=precision,
+        preferred_element_type=_wide(dtype) if issubdtype(dtype, np.floating) else _float32,
+    )
+    return transpose(products, (0, 1, 3, 2, 4))
+
+
+def _in_groups(name: str, x: Any, whole: tuple[int, ...], shared: int) -> Any:
+    """x, which broadcasts to the scores, with its axis of heads in two."""
+    shape = typeof(x).shape
+    for own, size in zip(shape, whole, strict=True):
+        if own not in (1, size):
+            raise TypeError(
+                f"{name} got incompatible shapes for broadcasting: {shape}, the scores have "
+                f"{whole}. From the last axis on, sizes must be equal or 1."
+            )
+    groups = (1, 1) if shape[1] == 1 else (shared, shape[1] // shared)
+    return reshape(x, (shape[0], *groups, *shape[2:]))
+
+
+def _before(lengths: Any, count: int) -> Any:
+    """For each length of a batch, which of `count` places are before it."""
+    return jnp.less(creating.broadcasted_iota(np.int32, (1, count), 1), lengths[:, None])
+
+
+def _seen(
+    mask: Any,
+    whole: tuple[int, ...],
+    shared: int,
+    queries: Any,
+    keys: Any,
+    is_causal: bool,
+    window: tuple[int, int] | None,
+) -> Any:
+    """Which scores count, in a shape that broadcasts to them; None for all."""
+    found = [] if mask is None else [_in_groups("mask", mask, whole, shared)]
+    length, count = whole[2:]
+    if is_causal or window is not None:
+        own = creating.broadcasted_iota(np.int32, (length, 1), 0)
+        other = creating.broadcasted_iota(np.int32, (1, count), 1)
+        if is_causal:
+            found.append(jnp.less_equal(other, own))
+        if window is not None:
+            before, after = window
+            found.append(jnp.greater_equal(other, own - before))
+            if not is_causal or after < 0:
+                found.append(jnp.less_equal(other, own + after))
+    if queries is not None:
+        found.append(jnp.expand_dims(_before(queries, length), (1, 2, 4)))
+    if keys is not None:
+        found.append(jnp.expand_dims(_before(keys, count), (1, 2, 3)))
+    result = None
+    for one in found:
+        result = one if result is None else jnp.logical_and(result, one)
+    return result

@@ -1,0 +1,408 @@
+"""hlofront.nn.initializers: first values of weights, out of random keys."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+import hlofront.numpy as jnp
+import hlofront.random as random
+from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.core.dimensions import canonical_shape
+from hlofront.primitives.shaping import refuse_sharding
+
+
+@runtime_checkable
+class Initializer(Protocol):
+    """A function that makes the first value of a weight."""
+
+    @staticmethod
+    def __call__(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+        """An array of this shape and dtype.
+
+        Args:
+          key: a random key.
+          shape: of the result.
+          dtype: of the result; by default the one that the initializer was made with.
+          out_sharding: None.
+        """
+        ...
+
+
+def _dtype(dtype: Any, own: Any = None) -> Any:
+    chosen = dtype if dtype is not None else own
+    return check_user_dtype_supported(float if chosen is None else chosen, "initializer")
+
+
+def _scaled(x: Any, factor: Any, dtype: Any) -> Any:
+    return x * jnp.asarray(factor, dtype)
+
+
+# ---- constants -----------------------------------------------------------------------------------
+
+
+def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    """An array of zeros; the key is not used.
+
+    Args:
+      key: anything.
+      shape: of the result.
+      dtype: of the result, by default the default floating-point dtype.
+      out_sharding: None.
+    """
+    return _full("zeros", 0, shape, _dtype(dtype), out_sharding)
+
+
+def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    """An array of ones; the key is not used.
+
+    Args:
+      key: anything.
+      shape: of the result.
+      dtype: of the result, by default the default floating-point dtype.
+      out_sharding: None.
+    """
+    return _full("ones", 1, shape, _dtype(dtype), out_sharding)
+
+
+def _full(name: str, value: Any, shape: Any, dtype: Any, out_sharding: Any) -> Any:
+    if out_sharding is not None:
+        raise refuse_sharding(name, "out_sharding", out_sharding)
+    return jnp.full(shape, value, dtype)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer whose arrays are full of a value.
+
+    Args:
+      value: a number, or an array that broadcasts to the shape.
+      dtype: of its arrays where it is called without one.
+    """
+    own = dtype
+
+    def init(key, shape, dtype=None, out_sharding=None):
+        return _full("constant", value, shape, _dtype(dtype, own), out_sharding)
+
+    return init
+
+
+# ---- one distribution ----------------------------------------------------------------------------
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of uniform numbers from 0 to `scale`.
+
+    Args:
+      scale: the upper bound.
+      dtype: of its arrays where it is called without one: of floats.
+    """
+    own = dtype
+
+    def init(key, shape, dtype=None, out_sharding=None):
+        dtype = _dtype(dtype, own)
+        numbers = random.uniform(key, shape, dtype, out_sharding=out_sharding)
+        return _scaled(numbers, scale, dtype)
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of normal numbers around 0.
+
+    Args:
+      stddev: their standard deviation.
+      dtype: of its arrays where it is called without one.
+    """
+    own = dtype
+
+    def init(key, shape, dtype=None, out_sharding=None):
+        dtype = _dtype(dtype, own)
+        numbers = random.normal(key, shape, dtype, out_sharding=out_sharding)
+        return _scaled(numbers, stddev, dtype)
+
+    return init
+
+
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
+    """An initializer of normal numbers around 0, none of them outside of bounds.
+
+    Args:
+      stddev: their standard deviation before those outside are left out.
+      dtype: of its arrays where it is called without one: of floats.
+      lower: the lower bound, in standard deviations.
+      upper: the upper bound, in standard deviations.
+    """
+    own = dtype
+
+    def init(key, shape, dtype=None, out_sharding=None):
+        dtype = _dtype(dtype, own)
+        numbers = random.truncated_normal(
+            key, lower, upper, shape, dtype, out_sharding=out_sharding
+        )
+        return _scaled(numbers, stddev, dtype)
+
+    return init
+
+
+# ---- as wide as the sums that weights enter ------------------------------------------------------
+
+_Axes = int | Sequence[int]
+
+# The standard deviations of a normal number, and of a complex one, within two of its own: those of
+# weights are divided by them, so that they come out as asked.
+_DEVIATION_WITHIN_2 = 0.87962566103423978
+_DEVIATION_WITHIN_2_COMPLEX = 0.95311164380491208
+
+
+def _sizes(shape: tuple[int, ...], axes: _Axes) -> int:
+    axes = (axes,) if isinstance(axes, int) else axes
+    return math.prod([shape[i] for i in axes])
+
+
+def _fans(
+    shape: tuple[int, ...], in_axis: _Axes, out_axis: _Axes, batch_axis: _Axes
+) -> tuple[float, float]:
+    """How many products are summed into each output, and how many each input goes into."""
+    if len(shape) <= 1 and in_axis == -2:
+        raise ValueError(
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor "
+            "with default in_axis. Must be at least 2D or specify in_axis explicitly."
+        )
+    inputs, outputs = _sizes(shape, in_axis), _sizes(shape, out_axis)
+    field = math.prod(shape) / inputs / outputs / _sizes(shape, batch_axis)
+    return inputs * field, outputs * field
+
+
+def variance_scaling(
+    scale: Any,
+    mode: str,
+    distribution: str,
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: Any = None,
+) -> Initializer:
+    """An initializer whose variance is `scale` over the number of inputs, outputs, or both.
+
+    Args:
+      scale: a number.
+      mode: what it is divided by: "fan_in", the number of products that are summed into each
+        output; "fan_out", that which each input goes into; "fan_avg", their mean; "fan_geo_avg",
+        their geometric mean.
+      distribution: "truncated_normal", of normal numbers within two standard deviations; "normal";
+        or "uniform".
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: axes along which there are separate weights.
+      dtype: of its arrays where it is called without one.
+
+    Returns:
+      An initializer. It raises ValueError if the mode or distribution is another, or for the
+      shapes of vectors, and ZeroDivisionError for arrays without elements.
+    """
+    own = dtype
+
+    def init(key, shape, dtype=None, out_sharding=None):
+        dtype = _dtype(dtype, own)
+        shape = canonical_shape(shape)
+        inputs, outputs = _fans(shape, in_axis, out_axis, batch_axis)
+        count = {
+            "fan_in": lambda: inputs,
+            "fan_out": lambda: outputs,
+            "fan_avg": lambda: (inputs + outputs) / 2,
+            "fan_geo_avg": lambda: math.sqrt(inputs * outputs),
+        }.get(mode)
+        if count is None:
+            raise ValueError(
+                f"invalid mode for variance scaling initializer: {mode}. Give 'fan_in', "
+                "'fan_out', 'fan_avg' or 'fan_geo_avg'."
+            )
+        draw = _DISTRIBUTIONS.get(distribution)
+        if draw is None:
+            raise ValueError(
+                f"invalid distribution for variance scaling initializer: {distribution}. Give "
+                f"one of {', '.join(_DISTRIBUTIONS)}."
+            )
+        variance = np.asarray(scale / count(), dtype)
+        if issubdtype(dtype, np.complexfloating):
+            return draw[1](key, shape, dtype, jnp.asarray(variance), out_sharding)
+        return draw[0](key, shape, dtype, variance, out_sharding)
+
+    return init
+
+
+def _of_normal(key, shape, dtype, variance, out_sharding):
+    numbers = random.normal(key, shape, dtype, out_sharding=out_sharding)
+    return numbers * _root(variance)
+
+
+def _root(variance: Any) -> Any:
+    return np.sqrt(variance)[()] if isinstance(variance, np.ndarray) else jnp.sqrt(variance)
+
+
+def _of_uniform(key, shape, dtype, variance, out_sharding):
+    numbers = random.uniform(key, shape, dtype, -1, out_sharding=out_sharding)
+    return numbers * np.sqrt(np.asarray(3, dtype) * variance)[()]
+
+
+def _of_truncated(key, shape, dtype, variance, out_sharding):
+    deviation = np.sqrt(variance) / np.asarray(_DEVIATION_WITHIN_2, dtype)
+    numbers = random.truncated_normal(key, -2, 2, shape, dtype, out_sharding=out_sharding)
+    return numbers * deviation[()]
+
+
+def _of_disc(key, shape, dtype, variance, out_sharding):
+    """Complex numbers, uniform in a disc around 0."""
+    size, turn = random.split(key)
+    real = np.zeros((), dtype).real.dtype
+    radius = jnp.sqrt(2 * random.uniform(size, shape, real, out_sharding=out_sharding))
+    return radius.astype(dtype) * _turned(turn, shape, dtype, real) * jnp.sqrt(variance)
+
+
+def _turned(key: Any, shape: Any, dtype: Any, real: Any) -> Any:
+    angle = 2 * np.pi * random.uniform(key, shape, real).astype(dtype)
+    return jnp.exp(1j * angle)
+
+
+def _of_truncated_complex(key, shape, dtype, variance, out_sharding):
+    """Complex normal numbers within two standard deviations, by the inverse of what they follow."""
+    deviation = jnp.sqrt(variance) / jnp.asarray(_DEVIATION_WITHIN_2_COMPLEX, dtype)
+    size, turn = random.split(key)
+    real = np.zeros((), dtype).real.dtype
+    share = random.uniform(size, shape, real, out_sharding=out_sharding).astype(dtype)
+    share = (1 - jnp.exp(jnp.asarray(-4, dtype))) * share
+    return jnp.sqrt(-jnp.log(1 - share)) * _turned(turn, shape, dtype, real) * deviation
+
+
+# Name -> for real dtypes, for complex ones.
+_DISTRIBUTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "normal": (_of_normal, _of_normal),
+    "uniform": (_of_uniform, _of_disc),
+    "truncated_normal": (_of_truncated, _of_truncated_complex),
+}
+
+
+def glorot_uniform(
+    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+) -> Initializer:
+    """Uniform with variance 2 / (inputs + outputs): Glorot and Bengio (2010). See
+    `variance_scaling` for the arguments."""
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def glorot_normal(
+    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+) -> Initializer:
+    """Truncated normal with variance 2 / (inputs + outputs): Glorot and Bengio (2010). See
+    `variance_scaling` for the arguments."""
+    return variance_scaling(
+        1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
+    )
+
+
+def lecun_uniform(
+    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+) -> Initializer:
+    """Uniform with variance 1 / inputs: LeCun et al., Efficient BackProp (1998). See
+    `variance_scaling` for the arguments."""
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(
+    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+) -> Initializer:
+    """Truncated normal with variance 1 / inputs: LeCun et al., Efficient BackProp (1998). See
+    `variance_scaling` for the arguments."""
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_uniform(
+    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+) -> Initializer:
+    """Uniform with variance 2 / inputs, for rectifiers: He et al. (2015). See `variance_scaling`
+    for the arguments."""
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_normal(
+    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+) -> Initializer:
+    """Truncated normal with variance 2 / inputs, for rectifiers: He et al. (2015). See
+    `variance_scaling` for the arguments."""
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+xavier_uniform = glorot_uniform
+xavier_normal = glorot_normal
+kaiming_uniform = he_uniform
+kaiming_normal = he_normal
+
+
+# ---- orthogonal ----------------------------------------------------------------------------------
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer of matrices whose rows or columns are orthonormal: Saxe et al. (2013).
+
+    Args:
+      scale: what they are multiplied by.
+      column_axis: the axis of columns; the others together are that of rows.
+      dtype: of its arrays where it is called without one.
+
+    Returns:
+      An initializer. It raises ValueError for shapes of fewer than two axes.
+    """
+    own = dtype
+
+    def init(key, shape, dtype=None, out_sharding=None):
+        dtype = _dtype(dtype, own)
+        shape = canonical_shape(shape)
+        if len(shape) < 2:
+            raise ValueError(
+                f"orthogonal initializer requires at least a 2D shape, got {shape}"
+            )
+        columns = shape[column_axis]
+        rows = math.prod(shape) // columns if columns else 0
+        matrix = random.orthogonal(key, rows, (), dtype, columns, out_sharding=out_sharding)
+        others = tuple(np.delete(shape, column_axis).tolist())
+        matrix = jnp.moveaxis(jnp.reshape(matrix, (*others, columns)), -1, column_axis)
+        return _scaled(matrix, scale, dtype)
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer of kernels of convolutions that keep norms: Xiao et al. (2018).
+
+    They are orthogonal in the middle and 0 elsewhere.
+
+    Args:
+      scale: what they are multiplied by.
+      column_axis: the axis of columns of the matrix in the middle.
+      dtype: of its arrays where it is called without one.
+
+    Returns:
+      An initializer of arrays whose last two axes are inputs and outputs. It raises ValueError
+      for shapes of other than three to five axes, or with more inputs than outputs.
+    """
+    own = dtype
+
+    def init(key, shape, dtype=None, out_sharding=None):
+        dtype = _dtype(dtype, own)
+        shape = canonical_shape(shape)
+        if not 3 <= len(shape) <= 5:
+            raise ValueError(
+                f"Delta orthogonal initializer requires a 3D, 4D or 5D shape, got {shape}."
+            )
+        if shape[-1] < shape[-2]:
+            raise ValueError(
+                f"`fan_in` must be less or equal than `fan_out`: got {shape[-2]} and {shape[-1]}."
+            )
+        matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:], dtype, out_sharding)
+        middle = tuple([(size - 1) // 2 for size in shape[:-2]])
+        return jnp.zeros(shape, dtype).at[middle].set(matrix)
+
+    return init

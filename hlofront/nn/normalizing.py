@@ -1,0 +1,262 @@
+"""Functions of whole axes: softmax, logarithms of sums of exponentials, standardized values."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.config import softmax_custom_jvp
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.numpy.moments import count_over
+from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
+from hlofront.numpy.reductions import reduced_axes, split_names
+from hlofront.primitives import elementwise
+from hlofront.primitives.converting import stop_gradient
+from hlofront.runtime.operation import operation
+
+
+def _masked(x: Any, where: Any, value: float) -> Any:
+    return x if where is None else jnp.where(where, x, value)
+
+
+def _shifted(x: Any, axis: Any, where: Any) -> Any:
+    """x less its greatest element over axes, so that no exponential of it overflows."""
+    x = _masked(x, where, -math.inf)
+    # The result does not depend on what is taken off, so that its derivative is left out.
+    least = -math.inf
+    return x - jnp.max(stop_gradient(x), axis=axis, keepdims=True, initial=least)
+
+
+def _softmax_program(x: Any, axis: Any, where: Any) -> Any:
+    exponentials = jnp.exp(_shifted(x, axis, where))
+    total = jnp.sum(exponentials, axis=axis, keepdims=True)
+    # Where everything is masked, the shifted values are NaN, and so is their sum.
+    return _masked(exponentials / total, where, 0)
+
+
+def _softmax_by_rule(x: Any, axis: Any, where: Any) -> Any:
+    @custom_jvp
+    def softmax(x, where):
+        return _softmax_program(x, axis, where)
+
+    @softmax.defjvp
+    def _(primals, tangents):
+        result = softmax(*primals)
+        weighted = result * tangents[0]
+        return result, weighted - result * jnp.sum(weighted, axis=axis, keepdims=True)
+
+    return softmax(x, where)
+
+
+@operation(static_argnames=("axis",))
+def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+    """Exponentials divided by their sum over axes, so that they add up to 1.
+
+    Args:
+      x: an array.
+      axis: an axis, several, or None for all of them.
+      where: booleans that broadcast to the shape of `x`: the elements that count; in the place
+        of the others the result is 0.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+
+    Raises:
+      TypeError: if `x` is no array, or one of booleans.
+      ValueError: if there is no such axis, or `where` is not of booleans.
+    """
+    check_arraylike("softmax", x)
+    _check_where("softmax", where)
+    # The option makes the derivative a rule of its own, which keeps the result alone for it.
+    if softmax_custom_jvp.value:
+        return _softmax_by_rule(x, axis, where)
+    return _softmax_program(x, axis, where)
+
+
+@operation(static_argnames=("axis",))
+def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+    """The logarithm of `softmax`, with what it is of taken off before exponentials are made.
+
+    Args:
+      x: an array.
+      axis: an axis, several, or None for all of them.
+      where: booleans that broadcast to the shape of `x`: the elements that count; in the place
+        of the others the result is minus infinity.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+
+    Raises:
+      TypeError: if `x` is no array, or one of booleans.
+      ValueError: if there is no such axis, or `where` is not of booleans.
+    """
+    check_arraylike("log_softmax", x)
+    _check_where("log_softmax", where)
+    shifted = _shifted(x, axis, where)
+    total = jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True)
+    return _masked(shifted - jnp.log(total), where, -math.inf)
+
+
+def _check_where(name: str, where: Any) -> None:
+    if where is not None and typeof(where).dtype != np.bool_:
+        raise ValueError(
+            f"{name}: where must be None or a boolean array; got where.dtype="
+            f"{typeof(where).dtype!r}. Compare first: where != 0."
+        )
+
+
+# ---- logarithms of sums of exponentials ----------------------------------------------------------
+
+
+def _log_sum_exp(
+    a: Any, axis: Any, b: Any, keepdims: bool, return_sign: bool, where: Any
+) -> tuple[Any, Any]:
+    """The logarithm of the size of the sum and the sign; or of the sum and None."""
+    _check_where("logsumexp", where)
+    if b is None:
+        (a,) = promote_args_inexact("logsumexp", a)
+        counted = where
+    else:
+        a, b = promote_args_inexact("logsumexp", a, b)
+        counted = b != 0
+        if where is not None:
+            counted = jnp.logical_and(counted, where)
+    numeric, names = split_names(axis)
+    axes = reduced_axes(numeric, max(typeof(a).ndim, typeof(b).ndim if b is not None else 0))
+    axis = axis if names else axes
+    a = _masked(a, counted, -math.inf)
+    complex_ = issubdtype(typeof(a).dtype, np.complexfloating)
+    fixed = stop_gradient(a)
+    greatest = jnp.max(
+        jnp.real(fixed) if complex_ else fixed, axis=axis, keepdims=True, initial=-math.inf
+    )
+    # Infinity less infinity is no number; nothing is to be taken off there.
+    greatest = jnp.where(jnp.isfinite(greatest), greatest, 0.0)
+    exponentials = jnp.exp(a - greatest)
+    if b is not None:
+        exponentials = _masked(exponentials * b, where, 0)
+    total = jnp.sum(exponentials, axis=axis, keepdims=keepdims)
+    if not keepdims:
+        # What was folded over all of it has the shape that the sum has.
+        greatest = jnp.reshape(greatest, typeof(total).shape)
+    if return_sign:
+        size = total if b is None and not complex_ else jnp.abs(total)
+        return jnp.log(size) + greatest, jnp.sign(total)
+    return jnp.log(total) + greatest, None
+
+
+@operation(static_argnames=("axis", "keepdims", "return_sign"))
+def logsumexp(
+    a: Any,
+    axis: Any = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Any:
+    """Logarithm of the sum of exponentials over axes, without overflow: log(sum(b * exp(a))).
+
+    Args:
+      a: an array.
+      axis: an axis, several, or None for all of them.
+      b: a factor of each exponential.
+      keepdims: whether the folded axes stay, with size 1.
+      return_sign: whether to give the logarithm of the sum's size, and its sign. Without it, the
+        logarithm of a negative number is NaN.
+      where: booleans that broadcast to the shape of `a`: the elements that count.
+
+    Returns:
+      An array of floats or complex numbers; two of them with `return_sign`.
+
+    Raises:
+      TypeError: if an operand is no array.
+      ValueError: if there is no such axis, or `where` is not of booleans.
+    """
+    result, sign = _log_sum_exp(a, axis, b, keepdims, return_sign, where)
+    return (result, sign) if return_sign else result
+
+
+@operation(static_argnames=("axis", "keepdims"))
+def logmeanexp(a: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+    """Logarithm of the mean of exponentials over axes, without overflow.
+
+    Args:
+      a: an array.
+      axis: an axis, several, or None for all of them.
+      where: booleans that broadcast to the shape of `a`: the elements that count.
+      keepdims: whether the folded axes stay, with size 1.
+
+    Returns:
+      An array of floats or complex numbers.
+
+    Raises:
+      TypeError: if `a` is no array.
+      ValueError: if there is no such axis, or `where` is not of booleans.
+    """
+    result, _ = _log_sum_exp(a, axis, None, keepdims, False, where)
+    aval, dtype = typeof(a), typeof(result).dtype
+    count = count_over(aval, reduced_axes(axis, aval.ndim), dtype, keepdims, where)
+    if where is None:
+        count = np.asarray(count, dtype)
+        # -inf for no elements is what is wanted, and no reason to warn.
+        with np.errstate(divide="ignore"):
+            return result - np.log(count)
+    return result - jnp.log(count)
+
+
+# ---- standardized --------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("axis", "algorithm"))
+def standardize(
+    x: Any,
+    axis: Any = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
+) -> Any:
+    """x less its mean over axes, divided by its standard deviation.
+
+    Args:
+      x: an array.
+      axis: an axis, several, or None for all of them.
+      mean: the mean, where it is known.
+      variance: the variance, where it is known.
+      epsilon: what is added to the variance, so that nothing is divided by zero.
+      where: booleans that broadcast to the shape of `x`: the elements that the mean and the
+        variance are of.
+      algorithm: how the variance is made: "fast", the mean of the squares less the square of the
+        mean; or "stable", the mean of the squares of distances, which does not cancel.
+
+    Returns:
+      An array of the shape of `x`; of integers, floats.
+
+    Raises:
+      TypeError: if `x` is no array.
+      ValueError: if the algorithm is another, or there is no such axis.
+    """
+    check_arraylike("standardize", x)
+    check_arraylike("standardize", mean, variance, empty_is_none=True)
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'.")
+    if isinstance(axis, int) and not -typeof(x).ndim <= axis < typeof(x).ndim:
+        # The class of error that JAX raises; AxisError is one of these too.
+        raise np.exceptions.AxisError(axis, typeof(x).ndim)
+    if mean is None:
+        mean = jnp.mean(x, axis, keepdims=True, where=where)
+    if variance is None:
+        if algorithm == "fast":
+            squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=where)
+            # What is rounded may come out below zero.
+            variance = jnp.maximum(squares - jnp.square(mean), 0)
+        else:
+            distances = jnp.subtract(x, mean)
+            variance = jnp.mean(jnp.square(distances), axis, keepdims=True, where=where)
+    (variance,) = promote_args_inexact("standardize", variance)
+    return jnp.subtract(x, mean) * elementwise.rsqrt(variance + epsilon)

@@ -1,0 +1,293 @@
+"""Products of matrices in microscaling formats: narrow floats with a factor for each block."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_vjp import custom_vjp
+from hlofront.primitives import elementwise
+from hlofront.primitives.barriers import optimization_barrier
+from hlofront.primitives.contracting import dot_general
+from hlofront.primitives.converting import bitcast_convert_type, convert
+from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
+from hlofront.runtime.operation import operation
+
+_float32 = np.dtype(np.float32)
+_uint32, _uint8 = np.dtype(np.uint32), np.dtype(np.uint8)
+_scale_of_powers = np.dtype(ml_dtypes.float8_e8m0fnu)
+
+
+@dataclass
+class BlockScaleConfig:
+    """How an operand of `scaled_dot_general` is quantized.
+
+    Attributes:
+      mode: the name of the format, "nvfp4" or "mxfp8".
+      block_size: how many elements share a factor.
+      data_type: the dtype of elements.
+      scale_type: the dtype of factors.
+      global_scale: one factor for all elements, or None.
+      infer_only: whether there is no derivative to be made.
+    """
+
+    mode: str
+    block_size: int
+    data_type: Any
+    scale_type: Any
+    global_scale: Any
+    infer_only: bool
+
+
+def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
+    """The settings of a format, for `scaled_dot_general`.
+
+    Args:
+      mode: "mxfp8", of the OCP Microscaling Formats specification (2023): float8_e4m3fn in blocks
+        of 32 whose factors are powers of two; or "nvfp4", float4_e2m1fn in blocks of 16 whose
+        factors are float8_e4m3fn.
+      global_scale: with "nvfp4", one factor for all elements: an array of shape (1,) of floats.
+
+    Raises:
+      ValueError: if the mode is another, or a global scale is of another shape or dtype.
+    """
+    if mode == "nvfp4":
+        if global_scale is None:
+            global_scale = jnp.ones((1,), _float32)
+        elif typeof(global_scale).dtype != _float32:
+            raise ValueError(
+                f"global_scale of nvfp4 must be float32, got {typeof(global_scale).dtype}"
+            )
+        types = (ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e4m3fn)
+        return BlockScaleConfig(mode, 16, *types, global_scale, infer_only=False)
+    if mode == "mxfp8":
+        types = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu)
+        return BlockScaleConfig(mode, 32, *types, None, infer_only=False)
+    raise ValueError(f"Unsupported mode: {mode}. Give 'nvfp4' or 'mxfp8'.")
+
+
+# ---- the product ---------------------------------------------------------------------------------
+
+
+@operation(static_argnames=("preferred_element_type",))
+def _scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type):
+    numbers = (((2,), (2,)), ((0,), (0,)))
+    # Elements of four or eight bits times factors of eight are exact in float32.
+    operands = _widened(lhs, lhs_scales), _widened(rhs, rhs_scales)
+    result = dot_general(*operands, numbers, preferred_element_type=_float32)
+    return convert(result, preferred_element_type, False)
+
+
+def _widened(x: Any, scales: Any) -> Any:
+    """Elements times the factor of their block."""
+    batch, rows, count = typeof(x).shape
+    blocks = typeof(scales).shape[2]
+    factors = convert(scales, _float32, False)
+    factors = broadcast_in_dim(factors, (batch, rows, blocks, count // blocks), (0, 1, 2))
+    return elementwise.mul(convert(x, _float32, False), reshape(factors, (batch, rows, count)))
+
+
+def scaled_matmul(
+    lhs: Any,
+    rhs: Any,
+    lhs_scales: Any,
+    rhs_scales: Any,
+    preferred_element_type: Any = np.float32,
+) -> Any:
+    """Products of batches of matrices whose blocks of elements have factors.
+
+    The elements are widened to float32 and multiplied there, on every platform.
+
+    Args:
+      lhs: an array of shape (B, M, K).
+      rhs: an array of shape (B, N, K).
+      lhs_scales: the factors of `lhs`, of shape (B, M, K / block size).
+      rhs_scales: the factors of `rhs`, of shape (B, N, K / block size).
+      preferred_element_type: the dtype of the result.
+
+    Returns:
+      An array of shape (B, M, N).
+
+    Raises:
+      ValueError: if an operand has not three axes, or shapes do not fit.
+    """
+    avals = [typeof(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
+    shapes = [aval.shape for aval in avals]
+    if any(len(shape) != 3 for shape in shapes):
+        raise ValueError(f"scaled_matmul requires all inputs to be 3-dimensional arrays: {shapes}")
+    (batch, _, size), other = shapes[0], shapes[1]
+    if other[0] != batch or other[2] != size:
+        raise ValueError(f"scaled_matmul requires inputs a and b to fit, got {shapes[:2]}")
+    for shape, factors in zip(shapes[:2], shapes[2:], strict=True):
+        if factors[:2] != shape[:2] or not factors[2] or shape[2] % factors[2]:
+            raise ValueError(
+                f"scaled_matmul requires a factor for each block of each row: got factors of "
+                f"shape {factors} for an operand of shape {shape}"
+            )
+    if shapes[2][2] != shapes[3][2]:
+        raise ValueError(f"scaled_matmul requires blocks of one size, got factors {shapes[2:]}")
+    wanted = np.dtype(preferred_element_type)
+    return _scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, wanted)
+
+
+# ---- quantizing ----------------------------------------------------------------------------------
+
+
+def _quantized(x: Any, config: BlockScaleConfig, global_scale: Any) -> tuple[Any, Any]:
+    """x of shape (batch, rows, size) in narrow elements, and the factors of its blocks."""
+    batch, rows, size = typeof(x).shape
+    blocks = reshape(x, (batch, rows, size // config.block_size, config.block_size))
+    elements = np.dtype(config.data_type)
+    greatest = float(finfo(elements).max)
+    if global_scale is not None:
+        blocks = blocks / convert(global_scale, typeof(x).dtype, False)
+    wanted = jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / greatest
+    if np.dtype(config.scale_type) == _scale_of_powers:
+        scales, factors = _powers_above(convert(wanted, _float32, False))
+    else:
+        most = float(finfo(config.scale_type).max)
+        scales = convert(jnp.clip(wanted, 0, most), np.dtype(config.scale_type), False)
+        # Compilers may leave the rounding of a conversion and its reverse out.
+        scales = optimization_barrier(scales)
+        factors = scales
+    factors = convert(factors, typeof(x).dtype, False)
+    narrow = jnp.clip(blocks / factors, -greatest, greatest)
+    narrow = reshape(convert(narrow, elements, False), (batch, rows, size))
+    return narrow, reshape(scales, typeof(scales).shape[:3])
+
+
+def _powers_above(x: Any) -> tuple[Any, Any]:
+    """The least powers of two that are no less than x, as float8_e8m0fnu and as float32."""
+    bits = bitcast_convert_type(x, _uint32)
+    exponent, fraction = bits >> np.uint32(23), bits & np.uint32(0x7FFFFF)
+    # The least of them is 2 to the power of -127, a denormal number of float32.
+    tiny = jnp.logical_and(exponent == 0, fraction <= np.uint32(0x400000))
+    upward = jnp.logical_and(fraction > 0, exponent != np.uint32(254))
+    upward = jnp.logical_and(upward, jnp.logical_not(tiny))
+    exponent = jnp.where(upward, exponent + np.uint32(1), exponent)
+    power = bitcast_convert_type(exponent << np.uint32(23), _float32)
+    power = jnp.where(power == 0, np.float32(2.0**-127), power)
+    scales = bitcast_convert_type(convert(exponent, _uint8, False), _scale_of_powers)
+    return scales, power
+
+
+# ---- any contraction -----------------------------------------------------------------------------
+
+
+def _as_matrices(x: Any, contracting: Sequence[int], batch: Sequence[int]) -> Any:
+    """x as (batch, rows, summed): each axis the product of those it stands for."""
+    shape = typeof(x).shape
+    rows = [i for i in range(len(shape)) if i not in (*contracting, *batch)]
+    sizes = [int(np.prod([shape[i] for i in axes])) for axes in (batch, rows, contracting)]
+    return reshape(transpose(x, (*batch, *rows, *contracting)), sizes)
+
+
+def _product(lhs: Any, rhs: Any, configs: Sequence[BlockScaleConfig], wanted: Any) -> Any:
+    """The quantized product of (B, M, K) and (B, N, K), factors for all elements put back."""
+    scales = [config.global_scale for config in configs]
+    operands = [
+        _quantized(_padded(x, config.block_size), config, scale)
+        for x, config, scale in zip((lhs, rhs), configs, scales, strict=True)
+    ]
+    (lhs, lhs_scales), (rhs, rhs_scales) = operands
+    result = scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, wanted)
+    for scale in scales:
+        if scale is not None:
+            result = result * convert(scale, typeof(result).dtype, False)
+    return result
+
+
+def _padded(x: Any, block: int) -> Any:
+    """x with zeros after its last axis, until its size is a multiple of the block's."""
+    missing = -typeof(x).shape[2] % block
+    return jnp.pad(x, ((0, 0), (0, 0), (0, missing))) if missing else x
+
+
+@partial(custom_vjp, nondiff_argnums=(2, 3))
+def _quantized_product(lhs, rhs, configs, wanted):
+    return _product(lhs, rhs, configs.all[:2], wanted)
+
+
+def _forward(lhs, rhs, configs, wanted):
+    return _product(lhs, rhs, configs.all[:2], wanted), (lhs, rhs)
+
+
+def _backward(configs, wanted, saved, cotangent):
+    lhs, rhs = saved
+    gradient = configs.all[2]
+
+    def flipped(x):
+        return transpose(x, (0, 2, 1))
+
+    def product(one, other, config):
+        return _product(one, flipped(other), (gradient, config), typeof(other).dtype)
+
+    cotangent = convert(cotangent, typeof(lhs).dtype, False)
+    of_lhs = product(cotangent, rhs, configs.all[1])
+    of_rhs = product(flipped(cotangent), lhs, configs.all[0])
+    return of_lhs, of_rhs
+
+
+_quantized_product.defvjp(_forward, _backward)
+
+
+class _Configs:
+    """Settings by identity: what custom_vjp is given as an argument without derivative."""
+
+    __slots__ = ("all",)
+
+    def __init__(self, configs: Sequence[BlockScaleConfig]):
+        self.all = tuple(configs)
+
+
+def scaled_dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    preferred_element_type: Any = np.float32,
+    configs: Sequence[BlockScaleConfig] | None = None,
+    implementation: str | None = None,
+) -> Any:
+    """`lax.dot_general` of operands that are quantized in blocks first.
+
+    The derivative quantizes the cotangent in the same way, by the third of the settings.
+
+    Args:
+      lhs: an array of floats.
+      rhs: an array of floats.
+      dimension_numbers: as of `lax.dot_general`: ((contracting axes), (batch axes)), of both.
+      preferred_element_type: the dtype of the result.
+      configs: how `lhs`, `rhs` and the cotangent of the result are quantized: three results of
+        `get_scaled_dot_general_config`. Without them nothing is.
+      implementation: None or "cudnn", which both are compiled by XLA.
+
+    Returns:
+      An array of the shape that `lax.dot_general` gives.
+
+    Raises:
+      TypeError: if the shapes do not fit.
+      ValueError: if there are not three settings.
+    """
+    if configs is None:
+        return dot_general(
+            lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type
+        )
+    if len(configs) != 3:
+        raise ValueError(f"scaled_dot_general needs three configs, got {len(configs)}")
+    (lhs_summed, rhs_summed), (lhs_batch, rhs_batch) = dimension_numbers
+    lhs, rhs = jnp.asarray(lhs), jnp.asarray(rhs)
+    operands = _as_matrices(lhs, lhs_summed, lhs_batch), _as_matrices(rhs, rhs_summed, rhs_batch)
+    result = _quantized_product(*operands, _Configs(configs), np.dtype(preferred_element_type))
+    left, right = typeof(lhs).shape, typeof(rhs).shape
+    shape = (
+        *(left[i] for i in lhs_batch),
+        *(size for i, size in enumerate(left) if i not in (*lhs_summed, *lhs_batch)),
+        *(size for i, size in enumerate(right) if i not in (*rhs_summed, *rhs_batch)),
+    )
+    return reshape(result, shape)

@@ -1,0 +1,196 @@
+"""Entropies, logarithms times a number, and the transformations logit, expit and Box-Cox."""
+
+from typing import Any
+
+import hlofront.numpy as jnp
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.primitives import elementwise
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special.arguments import floats, inexact_arrays
+
+
+@custom_jvp
+def _x_log_y(x: Any, y: Any) -> Any:
+    return jnp.where((x != 0) | (y != y), x * jnp.log(y), 0)
+
+
+_x_log_y.defjvps(lambda t, result, x, y: t * jnp.log(y), lambda t, result, x, y: t * x / y)
+
+
+@operation
+def xlogy(x: Any, y: Any) -> Any:
+    """Elementwise x log(y), which is 0 where x is 0 and y no NaN.
+
+    Args:
+      x, y: arrays of real or complex numbers that broadcast.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+    """
+    return _x_log_y(*inexact_arrays("xlogy", x, y))
+
+
+@custom_jvp
+def _x_log1p_y(x: Any, y: Any) -> Any:
+    return jnp.where((x != 0) | (y != y), x * jnp.log1p(y), 0)
+
+
+_x_log1p_y.defjvps(
+    lambda t, result, x, y: t * jnp.log1p(y), lambda t, result, x, y: t * x / (1 + y)
+)
+
+
+@operation
+def xlog1py(x: Any, y: Any) -> Any:
+    """Elementwise x log(1 + y), which is 0 where x is 0 and y no NaN; exact for small y.
+
+    Args:
+      x, y: arrays of real or complex numbers that broadcast.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+    """
+    return _x_log1p_y(*inexact_arrays("xlog1py", x, y))
+
+
+@custom_jvp
+def _x_log_x(x: Any) -> Any:
+    return _x_log_y(x, x)
+
+
+_x_log_x.defjvps(lambda t, result, x: t * (jnp.log(x) + 1))
+
+
+@operation
+def entr(x: Any) -> Any:
+    """Elementwise entropy, -x log(x): 0 at 0, and minus infinity for negative x.
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+      ValueError: if x is complex.
+    """
+    (x,) = floats("entr", x)
+    return jnp.where(x < 0, -jnp.inf, -_x_log_x(x))
+
+
+@custom_jvp
+def _relative_entropy(p: Any, q: Any) -> Any:
+    inside = (p > 0) & (q > 0)
+    ratio = _ratio(p, q)
+    # One logarithm has all digits where p is close to q; two cannot overflow.
+    fits = (ratio > 0) & (ratio < jnp.inf)
+    logarithm = jnp.where(
+        fits, jnp.log(ratio), jnp.log(jnp.where(inside, p, 1)) - jnp.log(jnp.where(inside, q, 1))
+    )
+    outside = jnp.where((p == 0) & (q >= 0), 0.0, jnp.inf)
+    return jnp.where(inside, jnp.where(inside, p, 1) * logarithm, outside)
+
+
+def _ratio(p: Any, q: Any) -> Any:
+    """p / q where both are positive, and elsewhere 1."""
+    inside = (p > 0) & (q > 0)
+    return jnp.where(inside, p, 1) / jnp.where(inside, q, 1)
+
+
+_relative_entropy.defjvps(
+    lambda t, result, p, q: jnp.where((p > 0) & (q > 0), t * (jnp.log(_ratio(p, q)) + 1), 0),
+    lambda t, result, p, q: jnp.where((p > 0) & (q > 0), -t * _ratio(p, q), 0),
+)
+
+
+@operation
+def rel_entr(p: Any, q: Any) -> Any:
+    """Elementwise relative entropy, p log(p / q).
+
+    It is 0 where p is 0 and q not negative, and infinity where either is negative, or q alone 0.
+
+    Args:
+      p, q: arrays of real numbers that broadcast.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+      ValueError: if one is complex.
+    """
+    return _relative_entropy(*floats("rel_entr", p, q))
+
+
+@operation
+def kl_div(p: Any, q: Any) -> Any:
+    """Elementwise Kullback-Leibler divergence, p log(p / q) - p + q.
+
+    It is q where p is 0 and q not negative, and infinity where either is negative, or q alone 0.
+
+    Args:
+      p, q: arrays of real numbers that broadcast.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+      ValueError: if one is complex.
+    """
+    p, q = floats("kl_div", p, q)
+    return _relative_entropy(p, q) - p + q
+
+
+# ---- transformations -----------------------------------------------------------------------------
+
+
+@custom_jvp
+def _logit(x: Any) -> Any:
+    return jnp.log(x / (1 - x))
+
+
+_logit.defjvps(lambda t, result, x: t / (x * (1 - x)))
+
+
+@operation
+def logit(x: Any) -> Any:
+    """Elementwise log(x / (1 - x)), the inverse of `expit`.
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+    """
+    return _logit(*inexact_arrays("logit", x))
+
+
+@operation
+def expit(x: Any) -> Any:
+    """Elementwise logistic function, 1 / (1 + exp(-x)).
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+    """
+    return elementwise.logistic(*inexact_arrays("expit", x))
+
+
+def _power_transformation(logarithm: Any, exponent: Any) -> Any:
+    is_zero = exponent == 0
+    divisor = jnp.where(is_zero, 1, exponent)
+    return jnp.where(is_zero, logarithm, jnp.expm1(divisor * logarithm) / divisor)
+
+
+@operation
+def boxcox(x: Any, lmbda: Any) -> Any:
+    """Elementwise Box-Cox transformation: (x ** lmbda - 1) / lmbda, and log(x) where lmbda is 0.
+
+    Args:
+      x, lmbda: arrays that broadcast.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+    """
+    x, lmbda = inexact_arrays("boxcox", x, lmbda)
+    return _power_transformation(jnp.log(x), lmbda)
+
+
+@operation
+def boxcox1p(x: Any, lmbda: Any) -> Any:
+    """The Box-Cox transformation of 1 + x, exact for small x.
+
+    Args:
+      x, lmbda: arrays that broadcast.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+    """
+    x, lmbda = inexact_arrays("boxcox1p", x, lmbda)
+    return _power_transformation(jnp.log1p(x), lmbda)

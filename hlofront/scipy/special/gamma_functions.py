@@ -1,0 +1,494 @@
+"""The gamma function, its logarithm, and what is made of them."""
+
+import math
+import operator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import finfo, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.numpy.promotion import check_arraylike
+from hlofront.primitives import special
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special.arguments import (
+    floats,
+    in_float32,
+    inexact_arrays,
+    strong,
+    strong_floats,
+)
+
+# Of Stirling's series, DLMF 5.11.1: B(2k) / (2k (2k - 1)).
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+
+
+def _stirling(x: Any) -> Any:
+    """log(gamma(x)) - (x - 1/2) log(x) + x - log(2 pi) / 2, for x of 10 and more."""
+    inverse = 1 / x
+    square = inverse * inverse
+    total = 0.0
+    for coefficient in reversed(_STIRLING):
+        total = total * square + coefficient
+    return total * inverse
+
+
+# ---- gamma ---------------------------------------------------------------------------------------
+
+
+@operation
+def gammaln(x: Any) -> Any:
+    """Elementwise logarithm of the size of the gamma function, of real numbers.
+
+    Raises:
+      TypeError: if x is neither array nor scalar, or complex.
+    """
+    return special.lgamma(*inexact_arrays("gammaln", x))
+
+
+@operation
+def loggamma(x: Any) -> Any:
+    """Elementwise principal branch of the logarithm of gamma.
+
+    Of real numbers it is NaN where they are negative. Of complex ones it is analytic but on the
+    negative real axis: by reflection, recurrence and Stirling's series, as in Hare, "Computing
+    the principal branch of log-Gamma" (1997).
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+    """
+    (x,) = inexact_arrays("loggamma", x)
+    if issubdtype(typeof(x).dtype, np.complexfloating):
+        return _complex_loggamma(x)
+    return jnp.where(x >= 0, special.lgamma(x), jnp.nan)
+
+
+@custom_jvp
+def _complex_loggamma(z: Any) -> Any:
+    reflected = jnp.real(z) < 0.5
+    result = _loggamma_on_the_right(jnp.where(reflected, 1 - z, z))
+    # The half plane above the real axis; what is below is its conjugate.
+    below = jnp.signbit(jnp.imag(z))
+    above = jnp.where(below, jnp.conj(z), z)
+    reflection = math.log(2 * math.pi) - 0.5j * math.pi + 1j * math.pi * above
+    reflection = reflection - jnp.log1p(-_turn(above))
+    reflection = jnp.where(below, jnp.conj(reflection), reflection)
+    found = jnp.where(reflected, reflection - result, result)
+    real = jnp.real(z)
+    is_pole = (jnp.imag(z) == 0) & (real <= 0) & (real == jnp.floor(real))
+    return jnp.where(is_pole, jnp.nan, found)
+
+
+def _turn(z: Any) -> Any:
+    """exp(2 pi i z)."""
+    real = jnp.real(z)
+    angle = 2 * math.pi * (real - jnp.round(real))
+    size = jnp.exp(-2 * math.pi * jnp.imag(z))
+    return jnp.asarray(size * jnp.cos(angle) + 1j * (size * jnp.sin(angle)), typeof(z).dtype)
+
+
+_SHIFT = 10
+
+
+def _loggamma_on_the_right(z: Any) -> Any:
+    """Where the real part of z is 1/2 and more."""
+    steps: Any = 0.0
+    for k in range(_SHIFT):
+        steps = steps + jnp.log(z + k)
+    far = z + _SHIFT
+    main = (far - 0.5) * jnp.log(far) - far + 0.5 * math.log(2 * math.pi)
+    return main + _stirling(far) - steps
+
+
+def _complex_digamma(z: Any) -> Any:
+    """By reflection, recurrence and the series of DLMF 5.11.2."""
+    reflected = jnp.real(z) < 0.5
+    far = jnp.where(reflected, 1 - z, z)
+    steps: Any = 0.0
+    for k in range(_SHIFT):
+        steps = steps + 1 / (far + k)
+    far = far + _SHIFT
+    square = 1 / (far * far)
+    tail: Any = 0.0
+    for k in reversed(range(len(_STIRLING))):
+        tail = (tail + _STIRLING[k] * (2 * k + 1)) * square
+    right = jnp.log(far) - 0.5 / far - tail - steps
+    # pi cot(pi z) of the half plane above.
+    below = jnp.signbit(jnp.imag(z))
+    turn = _turn(jnp.where(below, jnp.conj(z), z))
+    cotangent = 1j * math.pi * (turn + 1) / (turn - 1)
+    cotangent = jnp.where(below, jnp.conj(cotangent), cotangent)
+    return jnp.where(reflected, right - cotangent, right)
+
+
+_complex_loggamma.defjvps(lambda t, result, z: t * _complex_digamma(z))
+
+
+def _sign(x: Any) -> Any:
+    whole = jnp.floor(x)
+    negative = x < 0
+    undefined = (negative & (x == whole)) | (x != x)
+    odd = negative & (jnp.fmod(whole, 2) != 0)
+    minus = odd | ((x == 0) & jnp.signbit(x))
+    one = jnp.ones_like(x)
+    return jnp.where(undefined, jnp.nan, jnp.where(minus, -one, one))
+
+
+@operation
+def gammasgn(x: Any) -> Any:
+    """Elementwise sign of the gamma function: 1 or -1, and NaN at its poles below zero.
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+      ValueError: if x is complex.
+    """
+    return _sign(*strong_floats("gammasgn", x))
+
+
+@operation
+def gamma(x: Any) -> Any:
+    """Elementwise gamma function of real or complex numbers.
+
+    Raises:
+      TypeError: if x is neither array nor scalar.
+    """
+    (x,) = inexact_arrays("gamma", x)
+    if issubdtype(typeof(x).dtype, np.complexfloating):
+        return jnp.exp(_complex_loggamma(x))
+    x = strong(x)
+    return _sign(x) * jnp.exp(special.lgamma(x))
+
+
+@operation
+def digamma(x: Any) -> Any:
+    """Elementwise derivative of `gammaln`.
+
+    Raises:
+      TypeError: if x is neither array nor scalar, or complex.
+    """
+    return special.digamma(*inexact_arrays("digamma", x))
+
+
+@operation
+def polygamma(n: Any, x: Any) -> Any:
+    """Elementwise derivative of order n of `digamma`.
+
+    Args:
+      n: integers, not negative.
+      x: real numbers.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+      ValueError: if n is not of integers.
+    """
+    if not issubdtype(typeof(n).dtype, np.integer):
+        raise ValueError(
+            f"Argument `n` to polygamma must be of integer type. Got dtype {typeof(n).dtype}."
+        )
+    return special.polygamma(*inexact_arrays("polygamma", n, x))
+
+
+@operation
+def gammainc(a: Any, x: Any) -> Any:
+    """Elementwise regularized lower incomplete gamma function P(a, x).
+
+    Args:
+      a, x: arrays of real numbers that broadcast, a positive and x not negative.
+
+    Raises:
+      TypeError: if one is neither array nor scalar, or complex.
+    """
+    return special.igamma(*inexact_arrays("gammainc", a, x))
+
+
+@operation
+def gammaincc(a: Any, x: Any) -> Any:
+    """Elementwise regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    Args:
+      a, x: arrays of real numbers that broadcast, a positive and x not negative.
+
+    Raises:
+      TypeError: if one is neither array nor scalar, or complex.
+    """
+    return special.igammac(*inexact_arrays("gammaincc", a, x))
+
+
+def multigammaln(a: Any, d: Any) -> Any:
+    """Elementwise logarithm of the multivariate gamma function of dimension d.
+
+    Args:
+      a: real numbers, greater than (d - 1) / 2.
+      d: the dimension, known while tracing.
+
+    Raises:
+      TypeError: if `a` is neither array nor scalar.
+      ConcretizationTypeError: if d is traced.
+    """
+    check_arraylike("multigammaln", a, d)
+    return _multigammaln(a, d=int(d))
+
+
+@operation(static_argnames=("d",))
+def _multigammaln(a: Any, *, d: int) -> Any:
+    (a,) = inexact_arrays("multigammaln", a)
+    constant = 0.25 * d * (d - 1) * math.log(math.pi)
+    halves = np.arange(d, dtype=typeof(a).dtype) / 2
+    return jnp.sum(special.lgamma(a[..., None] - halves), axis=-1) + constant
+
+
+# ---- products of whole numbers -------------------------------------------------------------------
+
+
+def factorial(n: Any, exact: bool = False) -> Any:
+    """Elementwise factorial, gamma(n + 1); 0 for negative n.
+
+    Args:
+      n: real numbers.
+      exact: False.
+
+    Raises:
+      TypeError: if n is neither array nor scalar, or complex.
+      NotImplementedError: if exact: arrays hold no long integers.
+    """
+    if exact:
+        raise NotImplementedError(  # the class that JAX raises
+            "factorial with exact=True: arrays hold no long integers. Use math.factorial."
+        )
+    return _factorial(n)
+
+
+@operation
+def _factorial(n: Any) -> Any:
+    (n,) = inexact_arrays("factorial", n)
+    found = jnp.exp(special.lgamma(n + 1))
+    return jnp.where(n < 0, 0, found)
+
+
+@operation(static_argnames=("repetition",))
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
+    """Elementwise number of ways to choose k of N things.
+
+    It is 0 where k is greater than N, or one of them negative.
+
+    Args:
+      N, k: arrays of real numbers that broadcast.
+      repetition: whether a thing may be chosen several times.
+
+    Raises:
+      TypeError: if one is neither array nor scalar, or complex.
+    """
+    n, k = inexact_arrays("comb", N, k)
+    if not repetition:
+        return _binomial(n, k)
+    nothing = (n == 0) & (k == 0)
+    found = _binomial(n + k - 1, k)
+    return jnp.where(n < 0, 0, jnp.where(nothing, jnp.ones_like(found), found))
+
+
+def _binomial(n: Any, k: Any) -> Any:
+    valid = (k <= n) & (n >= 0) & (k >= 0)
+    n, k = jnp.where(valid, n, 0.0), jnp.where(valid, k, 0.0)
+    logarithm = special.lgamma(n + 1) - special.lgamma(k + 1) - special.lgamma(n + 1 - k)
+    return jnp.where(valid, jnp.exp(logarithm), 0.0)
+
+
+@custom_jvp
+def _poch(z: Any, m: Any) -> Any:
+    end = z + m
+    from_pole, to_pole = ((x <= 0) & (x == jnp.floor(x)) for x in (z, end))
+    both = from_pole & to_pole
+    # Among the poles by reflection.
+    start, stop = jnp.where(both, 1 - end, z), jnp.where(both, 1 - z, end)
+    size = jnp.exp(special.lgamma(stop) - special.lgamma(start))
+    odd = jnp.fmod(m, 2) != 0
+    sign = jnp.where(both, jnp.where(odd, -1, 1), _sign(start) * _sign(stop))
+    found = jnp.where(from_pole & ~both, 0, jnp.where(to_pole & ~both, jnp.inf, sign * size))
+    return jnp.where(m == 0, 1, found)
+
+
+_poch.defjvps(
+    lambda t, result, z, m: t * result * (special.digamma(z + m) - special.digamma(z)),
+    lambda t, result, z, m: t * result * special.digamma(z + m),
+)
+
+
+@operation
+def poch(z: Any, m: Any) -> Any:
+    """Elementwise Pochhammer symbol, gamma(z + m) / gamma(z).
+
+    Args:
+      z, m: arrays of real numbers that broadcast.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+      ValueError: if one is complex.
+    """
+    return in_float32(_poch, *strong_floats("poch", z, m))
+
+
+# ---- beta ----------------------------------------------------------------------------------------
+
+
+@custom_jvp
+def _betaln(a: Any, b: Any) -> Any:
+    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
+    total = small + large
+    near = special.lgamma(small) + (special.lgamma(large) - special.lgamma(total))
+    # log(gamma(large) / gamma(total)), whose greatest terms cancel.
+    far = _stirling(large) - _stirling(total)
+    far = far - (total - 0.5) * jnp.log1p(small / large) - small * (jnp.log(large) - 1)
+    return jnp.where(large < 10, near, special.lgamma(small) + far)
+
+
+_betaln.defjvps(
+    lambda t, result, a, b: t * (special.digamma(a) - special.digamma(a + b)),
+    lambda t, result, a, b: t * (special.digamma(b) - special.digamma(a + b)),
+)
+
+
+@operation
+def betaln(a: Any, b: Any) -> Any:
+    """Elementwise logarithm of the size of the beta function.
+
+    Large arguments are subtracted in Stirling's series, as in DiDonato and Morris, "Algorithm 708:
+    Significant digit computation of the incomplete beta function ratios" (1992).
+
+    Args:
+      a, b: arrays of real numbers that broadcast.
+
+    Raises:
+      TypeError: if one is neither array nor scalar, or complex.
+    """
+    a, b = inexact_arrays("betaln", a, b)
+    if issubdtype(typeof(a).dtype, np.complexfloating):
+        raise TypeError(f"betaln does not accept dtype {typeof(a).dtype}, but real numbers alone.")
+    return in_float32(_betaln, a, b)
+
+
+@operation
+def beta(a: Any, b: Any) -> Any:
+    """Elementwise beta function, gamma(a) gamma(b) / gamma(a + b).
+
+    Args:
+      a, b: arrays of real numbers that broadcast.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+      ValueError: if one is complex.
+    """
+    a, b = strong_floats("beta", a, b)
+    return _sign(a) * _sign(b) * _sign(a + b) * jnp.exp(in_float32(_betaln, a, b))
+
+
+@operation
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """Elementwise regularized incomplete beta function I_x(a, b).
+
+    Args:
+      a, b, x: arrays of real numbers that broadcast, a and b positive, x from 0 to 1.
+
+    Raises:
+      TypeError: if one is neither array nor scalar.
+      ValueError: if one is complex; also where it is differentiated in a or b.
+    """
+    return special.betainc(*floats("betainc", a, b, x))
+
+
+# ---- zeta ----------------------------------------------------------------------------------------
+
+
+@custom_jvp
+def _zeta(x: Any, q: Any) -> Any:
+    return special.zeta(x, q)
+
+
+def _zeta_by_summation(x: Any, q: Any) -> Any:
+    """By the formula of Euler and Maclaurin, DLMF 25.11.5, for q > 0."""
+    total: Any = 0.0
+    for k in range(_SHIFT):
+        total = total + jnp.exp(-x * jnp.log(q + k))
+    end = q + _SHIFT
+    power = jnp.exp(-x * jnp.log(end))
+    total = total + power * (end / (x - 1) + 0.5)
+    factor = x * power / end
+    for k, coefficient in enumerate(_STIRLING):
+        # B(2k + 2) / (2k + 2)! of what Stirling's coefficient has.
+        total = total + factor * (coefficient / math.factorial(2 * k))
+        factor = factor * (x + (2 * k + 1)) * (x + (2 * k + 2)) / (end * end)
+    return total
+
+
+def _zeta_by_order(t: Any, result: Any, x: Any, q: Any) -> Any:
+    at_order = custom_derivative(lambda x: _zeta_by_summation(x, q), x)
+    return t * at_order
+
+
+def custom_derivative(function: Any, x: Any) -> Any:
+    """The derivative of an elementwise function at x."""
+    return jvp(function, (x,), (jnp.ones_like(x),))[1]
+
+
+_zeta.defjvps(_zeta_by_order, lambda t, result, x, q: t * -x * _zeta(x + 1, q))
+
+
+@operation
+def zeta(x: Any, q: Any = None) -> Any:
+    """Elementwise Hurwitz zeta function: the sum of (k + q) ** -x over k = 0, 1, 2, ...
+
+    Args:
+      x: real numbers greater than 1.
+      q: real numbers that broadcast with x; 1 gives Riemann's zeta function.
+
+    Raises:
+      TypeError: if one is neither array nor scalar, or complex.
+      NotImplementedError: if q is not given.
+    """
+    if q is None:
+        raise NotImplementedError(  # the class that JAX raises
+            "Riemann zeta function not implemented: give q = 1 to zeta for it, where x > 1."
+        )
+    return _zeta(*inexact_arrays("zeta", x, q))
+
+
+def bernoulli(n: int) -> Any:
+    """The Bernoulli numbers B(0), B(1), ..., B(n), with B(1) = -1/2.
+
+    Exact before they are rounded: from the tangent numbers, by Brent and Harvey, "Fast computation
+    of Bernoulli, Tangent and Secant numbers" (2011).
+
+    Args:
+      n: an integer, not negative.
+
+    Returns:
+      An array of shape (n + 1,).
+
+    Raises:
+      TypeError: if n is no integer.
+      ValueError: if n is negative.
+    """
+    n = operator.index(n)
+    if n < 0:
+        raise ValueError(f"n must be a non-negative integer, got {n}.")
+    return jnp.asarray(_bernoulli(n)[: n + 1])
+
+
+def _bernoulli(n: int) -> np.ndarray:
+    values = np.zeros(max(n + 1, 2))
+    values[:2] = 1, -0.5
+    # Greater ones are beyond float64.
+    greatest = 258
+    count = min(n, greatest) // 2
+    tangent = [math.factorial(k) for k in range(count)]
+    for k in range(1, count):
+        for j in range(k, count):
+            tangent[j] = (j - k) * tangent[j - 1] + (j - k + 2) * tangent[j]
+    for k, number in enumerate(tangent, 1):
+        power = 4**k
+        values[2 * k] = (-1) ** (k - 1) * float(Fraction(2 * k * number, power * (power - 1)))
+    for k in range(greatest + 2, n + 1, 2):
+        values[k] = math.inf if k % 4 else -math.inf
+    return values
