@@ -16,6 +16,7 @@ from hlofront.bridge.mlir import portable_artifact, stablehlo_version
 from hlofront.inspect import environments
 from hlofront.inspect.environments import NoEnvironment
 from hlofront.pjrt.compile import compile_options
+from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.jit import jit
 from hlofront.runtime.stages import Lowered
 
@@ -179,9 +180,7 @@ def here(
 def _on(target: str | None) -> Any:
     if target is None:
         return contextlib.nullcontext()
-    from hlofront.pjrt.targets import target as find
-
-    return find(target)
+    return find_target(target)
 
 
 # ---- revisions -----------------------------------------------------------------------------------

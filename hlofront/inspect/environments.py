@@ -16,7 +16,7 @@ from hlofront.base.config import options
 from hlofront.bridge import state
 from hlofront.pjrt.cache_places import default_folder
 
-WORKER = pathlib.Path(__file__).with_name("worker.py")
+WORKER = pathlib.Path(__file__).parents[1] / "bridge" / "worker.py"
 _folder = options["hlofront_environments_dir"]
 _PATIENCE_SECONDS = 900
 Tell = Callable[[str], object]
@@ -215,7 +215,7 @@ def _locked(folder: pathlib.Path, tell: Tell) -> Iterator[None]:
 
 
 def run_worker(python: str, request: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
-    """The answer of the worker under that Python; see worker.py.
+    """The answer of the worker under that Python; see bridge/worker.py.
 
     Raises:
       NoEnvironment: if it ends without an answer, as when XLA ends its process.

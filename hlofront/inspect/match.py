@@ -80,6 +80,13 @@ class Matching:
             self._tokens[id(instruction)] = known
         return known
 
+    def opcodes(self, instruction: Instruction) -> dict[str, int]:
+        """What it does, whatever the sizes: how often each opcode."""
+        found: dict[str, int] = {}
+        for (opcode, _), count in self.tokens(instruction).items():
+            found[opcode] = found.get(opcode, 0) + count
+        return found
+
     # ---- one pair of computations ---------------------------------------------------------------
 
     def _called(self, found: Compared) -> list[tuple[Computation, Computation, str, Any]]:
@@ -215,7 +222,9 @@ class Matching:
 
     def _same_kind(self, a: Instruction, b: Instruction) -> bool:
         return (
-            self._same_opcode(a, b) and a.shape.without_layout() == b.shape.without_layout()
+            self._same_opcode(a, b)
+            and a.shape.without_layout() == b.shape.without_layout()
+            and (a.opcode != "fusion" or self.tokens(a) == self.tokens(b))
         )
 
     def _same_opcode(self, a: Instruction, b: Instruction) -> bool:
@@ -223,7 +232,7 @@ class Matching:
             return False
         if a.opcode == "constant":
             return a.shape.dimensions == b.shape.dimensions
-        return a.opcode != "fusion" or self.tokens(a) == self.tokens(b)
+        return a.opcode != "fusion" or self.opcodes(a) == self.opcodes(b)
 
     def _spread(
         self,
@@ -263,7 +272,7 @@ class Matching:
     def _by_origin(self, a: Computation, b: Computation) -> None:
         """Pair what is alone in its computation with its opcode, name and line."""
         def key(i: Instruction) -> Any:
-            tokens = frozenset(self.tokens(i).items()) if i.opcode == "fusion" else None
+            tokens = frozenset(self.opcodes(i).items()) if i.opcode == "fusion" else None
             return i.opcode, i.op_name, i.source and i.source.line, tokens
 
         groups: dict[Any, list[Instruction]] = defaultdict(list)
@@ -362,6 +371,9 @@ class Matching:
         score = 0.0
         if a.opcode == "fusion":
             mine, others = self.tokens(a), self.tokens(b)
+            if not mine & others:
+                # Of other sizes throughout.
+                mine, others = Counter(self.opcodes(a)), Counter(self.opcodes(b))
             score += 0.6 * (mine & others).total() / max((mine | others).total(), 1)
             if not mine & others:
                 return 0.0

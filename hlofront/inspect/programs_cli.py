@@ -7,6 +7,8 @@ from typing import Any, TextIO
 
 from hlofront.inspect.colour import Painter
 from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.pjrt.targets import target as find_target
+from hlofront.runtime.jit import jit
 
 _DIFF_HELP = """\
 Compares two programs by structure: names, lines, layouts of tables and history make no difference.
@@ -119,8 +121,6 @@ def _side(text: str, options: argparse.Namespace) -> str:
         return path.read_text()
     if ":" not in text:
         raise UsageError(f"there is no file {text}, and it is no FILE:FUNCTION")
-    from hlofront.runtime.jit import jit
-
     function, module = load_function(text)
     args = arguments_for(module, text, options.args)
     staged: Any = function if hasattr(function, "trace") else jit(function)
@@ -176,15 +176,12 @@ def _compare(options: argparse.Namespace, out: TextIO) -> int:
 
 def _cost(options: argparse.Namespace, out: TextIO) -> int:
     from hlofront.inspect.costs import costs
-    from hlofront.runtime.jit import jit
 
     function, module = load_function(options.target_function)
     args = arguments_for(module, options.target_function, options.args)
     staged: Any = function if hasattr(function, "lower") else jit(function)
     if options.target:
-        from hlofront.pjrt.targets import target
-
-        with target(options.target) as place:
+        with find_target(options.target) as place:
             compiled = staged.lower(*args).compile()
             report = costs(compiled, target=place)
     else:

@@ -137,8 +137,11 @@ def stablehlo_lines(text: str) -> list[Line]:
         definitions = _mlir_definitions(plain)
         defined, used, new, shape, digest = values.line(plain, definitions, _VALUE)
         first = _VALUE.match(plain, min(definitions)) if definitions else None
+        name = first[0] if first else opcode[1] if opcode else ""
+        if stripped.startswith("func.func") and (symbol := _SYMBOL.search(stripped)):
+            name = symbol[0]
         place = Place(
-            first[0] if first else "",
+            name,
             opcode[1].rpartition(".")[2] if opcode else "",
             type_[1].strip() if type_ else "",
             file,
