@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import jaxlib.version
+
 from hlofront.bridge import state
 from hlofront.bridge.client import DeviceList, xla_client
 
@@ -94,7 +96,7 @@ def _is_mach_o(start: bytes) -> bool:
 
 
 def jaxlib_version() -> str:
-    return ".".join(map(str, state.jaxlib_version))
+    return jaxlib.version.__version__
 
 
 def load(name: str, path: str) -> Any:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from hlofront.inspect.estimates import is_collective
-from hlofront.inspect.hashes import clean_attributes, is_commutative
-from hlofront.inspect.hlo_graph import HloModule, Instruction, Shape
+from hlofront.inspect.hashes import Hashes, clean_attributes, is_commutative, module_attributes
+from hlofront.inspect.hlo_graph import HloModule, Instruction, Shape, nearest_source
 from hlofront.inspect.match import TRIVIAL, Compared, Matching, Regrouped, content
 
 
@@ -25,7 +25,7 @@ class Place(NamedTuple):
         name = self.file.replace("\\", "/").rpartition("/")[2]
         return f"{name}:{self.line}" if name and self.line else name
 
-    def json(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "opcode": self.opcode,
@@ -57,9 +57,7 @@ class Change(NamedTuple):
         names_a, names_b = listed(self.a), listed(self.b)
         match self.kind:
             case "split":
-                return (
-                    f"{names_a} was split in {_number(len(self.b))}: {self.after}{_lost(self)}"
-                )
+                return f"{names_a} was split in {_number(len(self.b))}: {self.after}{_lost(self)}"
             case "merged":
                 return f"{self.before} were merged into {names_b}{_lost(self)}"
             case "added":
@@ -67,7 +65,9 @@ class Change(NamedTuple):
             case "removed":
                 return f"removed {_many(self.what, len(self.a))}{names_a}: {self.before}"
             case "module":
-                return f"the module's {self.what}: {self.before or 'none'} -> {self.after or 'none'}"
+                return (
+                    f"the module's {self.what}: {self.before or 'none'} -> {self.after or 'none'}"
+                )
         names = names_a if names_a == names_b else f"{names_a} -> {names_b}"
         return f"{self.what} of {names}: {self.before or 'none'} -> {self.after or 'none'}"
 
@@ -77,14 +77,14 @@ class Change(NamedTuple):
         places = [*self.a, *self.b] if self.kind != "changed" else (self.b or self.a)
         return list(dict.fromkeys(place.source for place in places if place.source))
 
-    def json(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "what": self.what,
             "before": self.before or None,
             "after": self.after or None,
-            "a": [place.json() for place in self.a],
-            "b": [place.json() for place in self.b],
+            "a": [place.as_dict() for place in self.a],
+            "b": [place.as_dict() for place in self.b],
             "text": self.sentence,
         }
 
@@ -130,7 +130,7 @@ def grouped(changes: Iterable[Change]) -> list[Change]:
 # ---- HLO ----------------------------------------------------------------------------------------
 
 
-def hlo_changes(a: HloModule, b: HloModule) -> list[Change]:
+def hlo_changes(a: Hashes, b: Hashes) -> list[Change]:
     """What differs between two modules of HLO, the important first."""
     matching = Matching(a, b)
     changes: list[Change] = []
@@ -138,7 +138,7 @@ def hlo_changes(a: HloModule, b: HloModule) -> list[Change]:
         changes.append(_regrouped(regrouped, matching))
     for compared in matching.compared:
         changes += _in_computation(compared, matching)
-    changes += _module_changes(a, b, bool(changes))
+    changes += _module_changes(a.module, b.module, bool(changes))
     order = {"split": 0, "merged": 0, "added": 1, "removed": 2, "changed": 3, "module": 5}
 
     def rank(change: Change) -> tuple[int, bool]:
@@ -149,9 +149,7 @@ def hlo_changes(a: HloModule, b: HloModule) -> list[Change]:
 
 
 def _place(instruction: Instruction, path: str) -> Place:
-    source = instruction.source
-    if source is None and instruction.fused is not None:
-        source = instruction.fused.root.source
+    source = nearest_source(instruction)
     return Place(
         path + instruction.name,
         instruction.opcode,
@@ -338,17 +336,19 @@ def _clipped(text: str, other: str) -> str:
         return text
     same = next((n for n, (x, y) in enumerate(zip(text, other, strict=False)) if x != y), 0)
     start = max(0, same - 20)
-    return ("..." if start else "") + text[start : start + 60] + (
-        "..." if start + 60 < len(text) else ""
+    return (
+        ("..." if start else "")
+        + text[start : start + 60]
+        + ("..." if start + 60 < len(text) else "")
     )
 
 
 def _module_changes(a: HloModule, b: HloModule, explained: bool) -> Iterator[Change]:
-    hidden = {"frontend_attributes"}
-    if explained:
+    first, second = module_attributes(a), module_attributes(b)
+    for key in sorted(first.keys() | second.keys()):
         # The entry's layouts are those of its parameters and result, which are told already.
-        hidden.add("entry_computation_layout")
-    for key in sorted((a.attributes.keys() | b.attributes.keys()) - hidden):
-        before, after = a.attributes.get(key, ""), b.attributes.get(key, "")
+        if key == "entry_computation_layout" and explained:
+            continue
+        before, after = first.get(key, ""), second.get(key, "")
         if before != after:
             yield Change("module", key, _clipped(before, after), _clipped(after, before), (), ())

@@ -90,6 +90,8 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
 
 def _show(options: argparse.Namespace, out: TextIO) -> int:
     targets = [target(name) for name in options.target]
+    for each in targets:
+        _ = each.devices  # What is missing is said before anything is shown.
     function, module = load_function(options.function)
     args = arguments_for(module, options.function, options.args)
     wanted = tuple(options.stage or STAGES)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hlofront.inspect.columns import Artifact, Column, at_revision, here, under_jaxlib
-from hlofront.inspect.diff import Diff, diff
+from hlofront.inspect.difference import Diff, diff
 from hlofront.runtime.jit import jit
 
 

@@ -73,7 +73,8 @@ def _row(change: Change) -> str:
             code = linecache.getline(place.file, place.line).strip() if place.line else ""
             sources[place.source] = code
     where = "<br>".join(
-        f'<span class="where">{_text(source)}</span>' + (f" <code>{_text(code)}</code>" if code else "")
+        f'<span class="where">{_text(source)}</span>'
+        + (f" <code>{_text(code)}</code>" if code else "")
         for source, code in sources.items()
     )
     return (

@@ -1,4 +1,4 @@
-"""`python -m hlofront doctor`: what is installed, which devices there are, and what does not fit."""
+"""`python -m hlofront doctor`: what is installed, which devices there are, what does not fit."""
 
 import argparse
 import json
@@ -179,6 +179,8 @@ def _plugins() -> Iterator[Finding]:
         except PluginError as error:
             text = str(error)
             mend = text.partition("Run `")[2].partition("`")[0]
+            if plugin.origin == platforms.ENVIRONMENT:
+                mend = f"unset {platforms.ENVIRONMENT}"
             yield Finding(chapter, name, plugin.source, WRONG, text, mend)
             continue
         value = f"{plugin.source}, PJRT API {major}.{minor}, {plugin.library}"
@@ -195,7 +197,7 @@ def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Find
     wanted = jaxlib_version()
     package = platforms.kernels_package(plugin).replace("_", "-")
     mend = f"pip install {plugin.origin}=={wanted} {package}=={wanted}"
-    if plugin.version != wanted:
+    if not platforms.is_of_jaxlib(plugin.version):
         why = f"jaxlib is {wanted}, and they are built as one"
         yield Finding(chapter, plugin.origin, plugin.version, WRONG, why, mend)
     version = platforms.version_of(package)
@@ -203,7 +205,7 @@ def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Find
         why = "missing: callbacks and linear algebra on GPUs are in it"
         state = WRONG if _is_seen(name) else NOTE
         yield Finding(chapter, package, "", state, why, mend)
-    elif version != wanted:
+    elif not platforms.is_of_jaxlib(version):
         why = f"jaxlib is {wanted}, and they are built as one"
         yield Finding(chapter, package, version, WRONG, why, mend)
     else:
@@ -221,17 +223,7 @@ def _missing(chapter: str, plugins: dict[str, platforms.Plugin]) -> Iterator[Fin
         there = hardware.seen(name)
         if name not in plugins and there is not None and there.there:
             why = f"this machine has such devices ({there.why}), and no plugin for them"
-            yield Finding(chapter, name, "", WRONG, why, _install(name))
-
-
-def _install(name: str) -> str:
-    command = platforms.INSTALL[name]
-    if name == "tpu":
-        return command
-    return " ".join(
-        f"{word}=={jaxlib_version()}" if word.startswith("jax-") else word
-        for word in command.split()
-    )
+            yield Finding(chapter, name, "", WRONG, why, platforms.install_command(name))
 
 
 # ---- drivers and tools -------------------------------------------------------------------------

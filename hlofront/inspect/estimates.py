@@ -170,9 +170,7 @@ def _contracted(instruction: Instruction) -> int:
     if not instruction.operands:
         return 0
     sizes = instruction.operands[0].shape.dimensions
-    return _product(
-        sizes[n] for n in instruction.numbers("lhs_contracting_dims") if n < len(sizes)
-    )
+    return _product(sizes[n] for n in instruction.numbers("lhs_contracting_dims") if n < len(sizes))
 
 
 def _taps(instruction: Instruction) -> int:

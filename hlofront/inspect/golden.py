@@ -7,8 +7,8 @@ import numpy as np
 
 from hlofront.base.version import __version__
 from hlofront.bridge import state
-from hlofront.inspect.canonical import canonical
-from hlofront.inspect.diff import diff
+from hlofront.inspect.canonical_form import canonical
+from hlofront.inspect.difference import diff
 from hlofront.runtime.stages import Compiled, Lowered
 
 _MARK = "// golden of hlofront: "

@@ -46,6 +46,16 @@ def clean_attributes(instruction: Instruction) -> dict[str, str]:
     }
 
 
+# A module's attributes that say how it came about, not what it is.
+_HISTORY = frozenset({"frontend_attributes"})
+
+
+def module_attributes(module: HloModule) -> dict[str, str]:
+    """The attributes of a module that say what it is, in order."""
+    given = module.attributes
+    return {key: clean_value(key, given[key]) for key in sorted(given) if key not in _HISTORY}
+
+
 def digest(parts: Sequence[bytes]) -> bytes:
     found = hashlib.blake2b(digest_size=12)
     for part in parts:
@@ -61,6 +71,7 @@ class Hashes:
         self.module = module
         # What each says of itself, without its operands.
         self._own: dict[int, bytes] = {}
+        self._orders: dict[int, list[Instruction]] = {}
         self._bodies: dict[int, dict[int, bytes]] = {}
         self._computations: dict[int, bytes] = {}
         for computation in module.callees_first():
@@ -68,9 +79,7 @@ class Hashes:
             self._bodies[id(computation)] = found
             # Parameters that nothing uses are a part of what a caller must give.
             given = [self.own(p) for p in computation.parameters]
-            self._computations[id(computation)] = digest(
-                [self._result(computation, found), *given]
-            )
+            self._computations[id(computation)] = digest([self._result(computation, found), *given])
 
     def __getitem__(self, instruction: Instruction) -> bytes:
         return self._bodies[id(instruction.computation)][id(instruction)]
@@ -111,11 +120,16 @@ class Hashes:
             themselves, by their numbers.
         """
         found: dict[int, bytes] = {}
-        for instruction in computation.in_order():
+        order = self._orders.get(id(computation))
+        if order is None:
+            order = self._orders[id(computation)] = computation.in_order()
+        for instruction in order:
             number = instruction.number
             if instruction.opcode == "parameter" and arguments is not None:
-                inside = number < len(arguments)
-                found[id(instruction)] = arguments[number] if inside else b"%d" % number
+                given = arguments[number] if number < len(arguments) else b"%d" % number
+                # What a body takes its operand for is a part of what it is.
+                taken = instruction.shape.canonical_text().encode()
+                found[id(instruction)] = digest([given, taken])
                 continue
             operands = [found[id(operand)] for operand in instruction.operands]
             parts = [self.own(instruction)]

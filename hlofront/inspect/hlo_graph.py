@@ -121,8 +121,8 @@ class Shape:
     what else stands in the layout.
     """
 
-    __slots__ = ("dimensions", "dtype", "dynamic", "elements", "extra", "layout", "memory_space",
-                 "text", "tiles")  # fmt: skip
+    __slots__ = ("_canonical", "dimensions", "dtype", "dynamic", "elements", "extra", "layout",
+                 "memory_space", "text", "tiles")  # fmt: skip
 
     def __init__(
         self,
@@ -145,6 +145,7 @@ class Shape:
         self.memory_space = memory_space
         self.extra = extra
         self.elements = elements
+        self._canonical: str | None = None
 
     @property
     def is_tuple(self) -> bool:
@@ -217,13 +218,17 @@ class Shape:
 
     def canonical_text(self) -> str:
         """With the layout of every array that has dimensions, written or not."""
-        if self.dtype == "buffer":
-            return f"b({self.elements[0].canonical_text()})"
-        if self.is_tuple:
-            return "(" + ", ".join(e.canonical_text() for e in self.elements) + ")"
-        if not self.dimensions and self.is_default_layout:
-            return self.without_layout()
-        return self.without_layout() + self.layout_text()
+        if self._canonical is None:
+            if self.dtype == "buffer":
+                self._canonical = f"b({self.elements[0].canonical_text()})"
+            elif self.is_tuple:
+                inside = ", ".join(e.canonical_text() for e in self.elements)
+                self._canonical = f"({inside})"
+            elif not self.dimensions and self.is_default_layout:
+                self._canonical = self.without_layout()
+            else:
+                self._canonical = self.without_layout() + self.layout_text()
+        return self._canonical
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -369,8 +374,25 @@ class Instruction:
         return f"<{self.name} = {self.shape.without_layout()} {self.opcode}>"
 
 
+def nearest_source(instruction: Instruction) -> Source | None:
+    """The user's line; for what XLA put in, that of the value which it is for."""
+    fused = instruction.fused
+    found = instruction.source or (fused.root.source if fused else None)
+    if instruction.opcode in ("parameter", "constant"):
+        return found
+    value = instruction
+    for _ in range(4):
+        if found is not None or not value.operands:
+            break
+        value = value.operands[0]
+        found = value.source
+    if found is None and instruction.users:
+        found = instruction.users[0].source
+    return found
+
+
 class Computation:
-    """A function of a module: instructions in the order of the text, the last or ROOT its result."""
+    """A function of a module: instructions in the order of the text, and its result."""
 
     __slots__ = ("attributes", "instructions", "is_entry", "module", "name", "root")
 
@@ -503,7 +525,9 @@ class HloModule:
 
     def __repr__(self) -> str:
         count = sum(len(c) for c in self.computations)
-        return f"<HLO module {self.name}: {len(self.computations)} computations, {count} operations>"
+        return (
+            f"<HLO module {self.name}: {len(self.computations)} computations, {count} operations>"
+        )
 
 
 def unquoted(text: str) -> str:

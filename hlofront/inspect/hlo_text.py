@@ -102,6 +102,9 @@ class _Reader:
             if token in _CLOSES:
                 opened, where = waiting.pop()
                 if opened != _CLOSES[token]:
+                    if self.text.find("\n", where, found.start()) >= 0:
+                        # It is the one that lacks its partner: the other is lines away.
+                        self.fail(f"{opened!r} is never closed", where)
                     self.fail(f"{token!r} closes nothing: {opened!r} is open", found.start())
                 if not waiting:
                     return found.end()
@@ -178,9 +181,21 @@ class _Reader:
         )
         self.link(names)
         try:
-            module.callees_first()
+            ordered = module.callees_first()
         except ValueError as error:
             self.fail(str(error), first)
+        depths: dict[int, int] = {}
+        for computation in ordered:
+            called = [
+                depths[id(callee)]
+                for instruction in computation.instructions
+                if instruction.called
+                for callees in instruction.called.values()
+                for callee in callees
+            ]
+            depths[id(computation)] = depth = 1 + max(called, default=0)
+            if depth > DEEPEST:
+                self.fail(f"computations call one another deeper than {DEEPEST}", first)
         return module
 
     def end_of_line(self, what: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hlofront.inspect.hashes import Hashes, is_commutative, with_users
-from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction
+from hlofront.inspect.hlo_graph import Computation, Instruction
 
 # What a fusion is not recognized by: it is moved, copied and left out freely.
 TRIVIAL = frozenset({
@@ -43,8 +43,8 @@ class Matching:
     the fusions that were split or merged. Computations that are equal are not looked into.
     """
 
-    def __init__(self, a: HloModule, b: HloModule):
-        self.a, self.b = Hashes(a), Hashes(b)
+    def __init__(self, a: Hashes, b: Hashes):
+        self.a, self.b = a, b
         self.to: dict[int, Instruction] = {}
         self.back: dict[int, Instruction] = {}
         self.compared: list[Compared] = []
@@ -53,7 +53,9 @@ class Matching:
         self.digests: dict[int, bytes] = {}
         self._seen: set[tuple[int, int]] = set()
         self._tokens: dict[int, Counter[Any]] = {}
-        waiting: list[tuple[Computation, Computation, str, Any]] = [(a.entry, b.entry, "", None)]
+        waiting: list[tuple[Computation, Computation, str, Any]] = [
+            (a.module.entry, b.module.entry, "", None)
+        ]
         while waiting:
             first, second, path, seeds = waiting.pop(0)
             if (id(first), id(second)) in self._seen:
@@ -122,9 +124,23 @@ class Matching:
                         pairs.append((n, m))
                         free.discard(m)
                         break
-        # What is left is taken in the order it comes.
+        # What is left is taken in the order it comes, if it is of one shape.
+        for n, operand in enumerate(a.operands):
+            if all(n != first for first, _ in pairs):
+                shape = operand.shape.without_layout()
+                for m in sorted(free):
+                    if b.operands[m].shape.without_layout() == shape:
+                        pairs.append((n, m))
+                        free.discard(m)
+                        break
         left = [n for n in range(len(a.operands)) if all(n != first for first, _ in pairs)]
-        return pairs + list(zip(left, sorted(free), strict=False))
+        places = zip(left, sorted(free), strict=False)
+        return pairs + [
+            (n, m)
+            for n, m in places
+            if a.operands[n].shape.dimensions == b.operands[m].shape.dimensions
+            or len(a.operands) == len(b.operands)
+        ]
 
     def _arguments(
         self, a: Computation, b: Computation, seeds: list[tuple[int, int]] | None
@@ -138,9 +154,7 @@ class Matching:
                 first[n] = second[m] = b"both%d" % n
         return first, second
 
-    def _equal_inside(
-        self, a: Computation, b: Computation, seeds: list[tuple[int, int]]
-    ) -> bool:
+    def _equal_inside(self, a: Computation, b: Computation, seeds: list[tuple[int, int]]) -> bool:
         first, second = self._arguments(a, b, seeds)
         found_a = self.a.body(a, first, 1)
         found_b = self.b.body(b, second, 1)
@@ -167,9 +181,7 @@ class Matching:
         else:
             given_a = {p.number: p for p in a.parameters}
             given_b = {p.number: p for p in b.parameters}
-            shared = [
-                (given_a[n], given_b[m]) for n, m in seeds if n in given_a and m in given_b
-            ]
+            shared = [(given_a[n], given_b[m]) for n, m in seeds if n in given_a and m in given_b]
         for p, q in shared:
             self._pair(p, q)
         self._equal(a, b, body_a, body_b)
@@ -271,6 +283,7 @@ class Matching:
 
     def _by_origin(self, a: Computation, b: Computation) -> None:
         """Pair what is alone in its computation with its opcode, name and line."""
+
         def key(i: Instruction) -> Any:
             tokens = frozenset(self.opcodes(i).items()) if i.opcode == "fusion" else None
             return i.opcode, i.op_name, i.source and i.source.line, tokens
@@ -392,6 +405,7 @@ class Matching:
 
     def _replaced(self, a: Computation, b: Computation, regrouped: set[int]) -> None:
         """Pair operations of other opcodes that stand in each other's place."""
+
         def fits(x: Instruction, y: Instruction) -> bool:
             return (
                 self._free(x, y)
@@ -433,4 +447,3 @@ def content(instruction: Instruction) -> list[Instruction]:
             elif inner.opcode != "parameter":
                 found.append(inner)
     return found
-

@@ -64,23 +64,25 @@ def _without_places(data: bytes) -> bytes:
             return b"\0".join(parts)
     if not _PRINTABLE.search(data):
         return data
-    return _BYTES_PATH.sub(lambda found: b"<path>/" + (found[1] or found[2]), data)
+    return _cut_paths(data)
 
 
 # MLIR's bytecode, as its format's public documentation has it: the magic, a version, the producer
 # and then sections, each with its length. The section of strings has their lengths, the last
-# first, ahead of the strings, so that a longer path changes more bytes than its own.
-_STRINGS_SECTION = 0
+# first, ahead of the strings, so that a longer path changes more bytes than its own. Attributes
+# are in one section, and how long each is and of which dialect in another.
+_STRINGS, _DIALECTS, _ATTRIBUTES, _OFFSETS = 0, 1, 2, 3
+# The builtin dialect's codes for locations: call sites, lines, fused ones, names, unknown, ranges.
+_LOCATIONS = frozenset({10, 11, 12, 13, 14, 15, 22})
 
 
 def _bytecode(data: bytes) -> list[bytes] | None:
-    """The sections' bytes, with strings that are paths cut down; None if they cannot be read."""
-    found: list[bytes] = []
+    """The sections' bytes, with paths cut down and locations left out; None if it is not so."""
+    sections: dict[int, bytes] = {}
     try:
         version, at = _varint(data, 4)
-        end = data.index(b"\0", at)
-        found.append(b"%d" % version)  # the producer is the version of the compiler: left out
-        at = end + 1
+        # What stands up to the zero is the version of the compiler: left out.
+        at = data.index(b"\0", at) + 1
         while at < len(data):
             kind = data[at]
             length, at = _varint(data, at + 1)
@@ -88,16 +90,21 @@ def _bytecode(data: bytes) -> list[bytes] | None:
                 alignment, at = _varint(data, at)
                 while alignment > 1 and at % alignment:
                     at += 1
-            section = data[at : at + length]
-            if len(section) < length:
+            sections[kind & 0x7F] = data[at : at + length]
+            if len(sections[kind & 0x7F]) < length:
                 return None
             at += length
-            if kind & 0x7F == _STRINGS_SECTION:
-                found += _strings(section)
-            else:
-                found += [b"%d" % (kind & 0x7F), section]
+        strings = _strings(sections.pop(_STRINGS, b"\x01"))
+        found = [b"%d" % version, *map(_cut_paths, strings)]
+        if {_DIALECTS, _ATTRIBUTES, _OFFSETS} <= sections.keys():
+            dialects = _dialects(sections[_DIALECTS], strings)
+            found += _attributes(
+                sections.pop(_ATTRIBUTES), sections.pop(_OFFSETS), dialects.index(b"builtin")
+            )
     except (IndexError, ValueError):
         return None
+    for kind, section in sections.items():
+        found += [b"%d" % kind, section]
     return found
 
 
@@ -111,9 +118,53 @@ def _strings(section: bytes) -> list[bytes]:
         lengths.append(length)
     found: list[bytes] = []
     for length in reversed(lengths):
-        text = section[at : at + length]
+        found.append(section[at : at + length].removesuffix(b"\0"))
         at += length
-        found.append(_BYTES_PATH.sub(lambda path: b"<path>/" + (path[1] or path[2]), text))
+    return found
+
+
+def _cut_paths(text: bytes) -> bytes:
+    return _BYTES_PATH.sub(lambda path: b"<path>/" + (path[1] or path[2]), text)
+
+
+def _dialects(section: bytes, strings: list[bytes]) -> list[bytes]:
+    """The names of the dialects, in their order."""
+    count, at = _varint(section, 0)
+    found: list[bytes] = []
+    for _ in range(min(count, len(section))):
+        name, at = _varint(section, at)
+        found.append(strings[name >> 1])
+        if name & 1:
+            # Its version is a section of its own.
+            length, at = _varint(section, at + 1)
+            at += length
+    return found
+
+
+def _attributes(section: bytes, offsets: bytes, builtin: int) -> list[bytes]:
+    """The attributes and types, each as its bytes, but locations as nothing but that."""
+    attributes, at = _varint(offsets, 0)
+    types, at = _varint(offsets, at)
+    found: list[bytes] = []
+    start = done = 0
+    while at < len(offsets) and done < attributes + types:
+        dialect, at = _varint(offsets, at)
+        count, at = _varint(offsets, at)
+        for _ in range(min(count, len(offsets))):
+            size, at = _varint(offsets, at)
+            entry = section[start : start + (size >> 1)]
+            start += size >> 1
+            is_location = (
+                dialect == builtin
+                and done < attributes
+                and bool(size & 1)
+                and bool(entry)
+                and _varint(entry, 0)[0] in _LOCATIONS
+            )
+            found.append(b"location" if is_location else entry)
+            done += 1
+    if start != len(section):
+        raise ValueError("entries of other lengths")
     return found
 
 

@@ -106,7 +106,7 @@ def tell(text: str) -> None:
 
 
 def _diff(options: argparse.Namespace, out: TextIO) -> int:
-    from hlofront.inspect.diff import diff
+    from hlofront.inspect.difference import diff
 
     sides = [_side(text, options) for text in (options.before, options.after)]
     found = diff(*sides)
@@ -175,7 +175,7 @@ def _compare(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _cost(options: argparse.Namespace, out: TextIO) -> int:
-    from hlofront.inspect.costs import costs
+    from hlofront.inspect.cost import costs
 
     function, module = load_function(options.target_function)
     args = arguments_for(module, options.target_function, options.args)

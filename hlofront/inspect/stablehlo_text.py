@@ -90,8 +90,12 @@ def _source(location: str, aliases: dict[str, str]) -> tuple[str, int]:
     return "", 0
 
 
-def stablehlo_lines(text: str) -> list[Line]:
-    """The lines of a module, in order, locations taken off and kept as places."""
+def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
+    """The lines of a module, locations taken off and kept as places.
+
+    Args:
+      renamed: whether names and orders are made canonical.
+    """
     aliases: dict[str, str] = {}
     kept: list[tuple[str, str]] = []
     for line in text.splitlines():
@@ -102,6 +106,8 @@ def stablehlo_lines(text: str) -> list[Line]:
         plain, location = _without_locations(line) if "loc(" in line else (line, "")
         if plain.strip():
             kept.append((plain.rstrip(), location))
+    if not renamed:
+        return [_as_written(line, location, aliases) for line, location in kept]
     kept = _functions_in_order(kept)
     # The module's name is the function's; functions are numbered as they are first named.
     symbols: dict[str, str] = {"main": "main"}
@@ -149,6 +155,11 @@ def stablehlo_lines(text: str) -> list[Line]:
         )
         lines.append(Line(new, shape, digest, defined, used, place, stripped))
     return lines
+
+
+def _as_written(line: str, location: str, aliases: dict[str, str]) -> Line:
+    file, number = _source(location, aliases) if location else ("", 0)
+    return Line(line, "", "", (), (), Place("", "", "", file, number), line.strip())
 
 
 _FUNCTION = re.compile(r"(\s*)func\.func .*?@([\w$.\-]+)")
@@ -380,8 +391,8 @@ def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
             middle = (low + high) // 2
             low, high = (middle + 1, high) if tails[middle] < y else (low, middle)
         back.append(places[low - 1] if low else -1)
-        tails[low:low + 1] = [y]
-        places[low:low + 1] = [n]
+        tails[low : low + 1] = [y]
+        places[low : low + 1] = [n]
     found: list[tuple[int, int]] = []
     n = places[-1] if places else -1
     while n >= 0:
@@ -403,23 +414,24 @@ def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
             pairs[x] = y
         start = (x + 1, y + 1)
     taken = set(pairs.values())
-    # What stands in the same gap and is the same operation was changed.
+    # What stands in the same gap and is the same operation, or makes the same type, was changed.
     changed: dict[int, int] = {}
     free = [m for m in range(len(b)) if m not in taken]
-    bounds = sorted(pairs.items())
-    at = 0
-    for n in range(len(a)):
-        if n in pairs:
-            continue
-        while at < len(bounds) and bounds[at][0] < n:
-            at += 1
-        low = bounds[at - 1][1] if at else -1
-        high = bounds[at][1] if at < len(bounds) else len(b)
-        opcode = a[n].place.opcode
-        fitting = [m for m in free if low < m < high and b[m].place.opcode == opcode]
-        if fitting and opcode:
-            changed[n] = fitting[0]
-            free.remove(fitting[0])
+    for key in (lambda line: line.place.opcode, lambda line: line.place.type):
+        bounds = sorted({**pairs, **changed}.items())
+        at = 0
+        for n in range(len(a)):
+            if n in pairs or n in changed:
+                continue
+            while at < len(bounds) and bounds[at][0] < n:
+                at += 1
+            low = bounds[at - 1][1] if at else -1
+            high = bounds[at][1] if at < len(bounds) else len(b)
+            told = key(a[n])
+            fitting = next((m for m in free if low < m < high and key(b[m]) == told), None)
+            if told and fitting is not None:
+                changed[n] = fitting
+                free.remove(fitting)
     names: dict[str, str] = {}
     for n, m in {**pairs, **changed}.items():
         names.update(zip(a[n].defined, b[m].defined, strict=False))
@@ -434,18 +446,13 @@ def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
                 if u in names and names[u] != v and v in known
             ]
             if moved and x.digest != y.digest:
-                yield Change(
-                    "changed", "operands", x.written, y.written, (x.place,), (y.place,)
-                )
+                yield Change("changed", "operands", x.written, y.written, (x.place,), (y.place,))
         elif n in changed:
             y = b[changed[n]]
-            yield Change(
-                "changed", "operation", x.written, y.written, (x.place,), (y.place,)
-            )
+            yield Change("changed", "operation", x.written, y.written, (x.place,), (y.place,))
         elif x.shape not in ("}", "{", "})"):
             yield Change("removed", "operation", x.written, "", (x.place,), ())
     for m in free:
         y = b[m]
         if y.shape not in ("}", "{", "})"):
             yield Change("added", "operation", "", y.written, (), (y.place,))
-

@@ -17,7 +17,8 @@ _async_dispatch = options["jax_cpu_enable_async_dispatch"]
 _on_made: list[Callable[[Any], object]] = []
 _on_reset: list[Callable[[], object]] = []
 
-# The target that the stages of jit are for, in `with hlofront.target(...)`; see targets.py.
+# In `with hlofront.target(...)`: what the stages of jit are for, of how many of its devices, and
+# the same of the block around. See targets.py.
 compiling_for: ContextVar[Any] = ContextVar("compiling_for", default=None)
 
 
@@ -67,8 +68,6 @@ def client_for(platform: Any = None) -> Any:
             for prepare in _on_made:
                 prepare(found)
             _clients[known] = found
-            # They are called by what they are of, too: "gpu".
-            _clients.setdefault(found.platform, found)
     return found
 
 
@@ -86,7 +85,7 @@ def _known(name: str) -> str:
         name = next((kind for kind in _GPUS if kind in there), "cuda")
     if name not in there:
         has = ", ".join(plugins.usable())
-        hint = plugins.INSTALL.get(name)
+        hint = plugins.install_command(name)
         text = f"Unknown backend: {name!r} requested, but this process has only: {has}."
         raise RuntimeError(f"{text} For its plugin, run `{hint}`." if hint else text)
     return name

@@ -18,6 +18,13 @@ _TPUS = {
 }
 
 
+_OTHER_NVIDIA = {
+    "/dev/dxg": "the GPU of Windows' subsystem for Linux",
+    "/dev/nvhost-gpu": "the GPU of a Jetson",
+    "/dev/nvgpu/igpu0": "the GPU of a Jetson",
+}
+
+
 class Seen(NamedTuple):
     """Whether devices of a kind are visible, and by what this is known."""
 
@@ -35,11 +42,13 @@ def _nvidia() -> Seen:
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None and chosen.strip() in ("", "-1", "NoDevFiles"):
         return Seen(False, f"CUDA_VISIBLE_DEVICES={chosen!r} hides all GPUs")
-    found = glob.glob("/proc/driver/nvidia/gpus/*") or glob.glob("/dev/nvidia[0-9]*")
+    # Containers see the driver's files in /proc though they are not given its devices.
+    found = glob.glob("/dev/nvidia[0-9]*")
     if found:
-        return Seen(True, f"{len(found)} GPUs of NVIDIA in {os.path.dirname(found[0])}")
-    if os.path.exists("/dev/dxg"):
-        return Seen(True, "/dev/dxg, the GPU of Windows' subsystem for Linux")
+        return Seen(True, f"{len(found)} of NVIDIA, {', '.join(sorted(found)[:8])}")
+    for path, what in _OTHER_NVIDIA.items():
+        if os.path.exists(path):
+            return Seen(True, f"{path}, {what}")
     return Seen(False, "no /dev/nvidia0: no GPU of NVIDIA, or no driver")
 
 
@@ -59,6 +68,8 @@ def _tpu() -> Seen:
             kind = _TPUS.get(_first_line(os.path.join(folder, "device")))
             if kind is not None:
                 kinds.append(kind)
+    if kinds and not (glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*")):
+        return Seen(False, f"{kinds[0]} on the PCI bus, but neither /dev/accel0 nor /dev/vfio/0")
     if kinds:
         return Seen(True, f"{len(kinds)} chips on the PCI bus: {kinds[0]}")
     return Seen(False, "no TPU on the PCI bus")

@@ -26,10 +26,11 @@ _XLA_NAMES = {"cuda": "CUDA", "rocm": "ROCM"}
 # The higher one is the default where several platforms have devices; CPUs have 0.
 _PRIORITIES = {"tpu": 300, "cuda": 500, "rocm": 500}
 _OTHER_PRIORITY = 400
-INSTALL = {
-    "tpu": "pip install libtpu",
-    "cuda": "pip install jax-cuda13-pjrt jax-cuda13-plugin",
-    "rocm": "pip install jax-rocm7-pjrt jax-rocm7-plugin",
+_PACKAGES = {
+    "tpu": ("libtpu",),
+    # Built as one with jaxlib.
+    "cuda": ("jax-cuda13-pjrt=={jaxlib}", "jax-cuda13-plugin=={jaxlib}"),
+    "rocm": ("jax-rocm7-pjrt=={jaxlib}", "jax-rocm7-plugin=={jaxlib}"),
 }
 # Without these libtpu asks a metadata server for minutes, fails where another process has loaded
 # it, and prints what it did not find.
@@ -208,13 +209,15 @@ def _library_in(folder: str) -> str | None:
 
 
 def _distribution_of(module: str) -> str:
-    """The distribution that brings `jax_plugins.<module>`: as its entry point says, or its name."""
+    """The distribution that brings a module of jax_plugins: by JAX's rule, or its entry point."""
+    if module.startswith("xla_"):  # Entry points take 50 ms to look through.
+        return f"jax-{module.removeprefix('xla_')}-pjrt"
     import importlib.metadata
 
     for entry in importlib.metadata.entry_points(group="jax_plugins"):
         if entry.value.partition(":")[0] == f"jax_plugins.{module}" and entry.dist is not None:
             return entry.dist.name
-    return f"jax-{module.removeprefix('xla_')}-pjrt"
+    return f"jax_plugins.{module}"
 
 
 def _from_package(name: str, library: str, package: str) -> Plugin:
@@ -231,6 +234,30 @@ def version_of(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def install_command(platform: str, *more: str) -> str:
+    """The command that installs a platform's plugin, and more packages; empty if none is known."""
+    names = [name.format(jaxlib=bridge.jaxlib_version()) for name in _PACKAGES.get(platform, ())]
+    return " ".join(("pip install", *names, *more)) if names or more else ""
+
+
+def is_of_jaxlib(version: str) -> bool:
+    """Whether something that is built with jaxlib is of its version, patches aside."""
+    return version.split(".")[:3] == bridge.jaxlib_version().split(".")[:3]
+
+
+def mismatch(name: str) -> str:
+    """What to say where a GPU's plugin is not of jaxlib's version; empty where it is."""
+    plugin, wanted = find_plugins().get(name), bridge.jaxlib_version()
+    if plugin is None or not plugin.installed or name not in _XLA_NAMES:
+        return ""
+    if is_of_jaxlib(plugin.version):
+        return ""
+    return (
+        f"{plugin.source} is not of the version of jaxlib, {wanted}, and they are built as one. "
+        f"Run `{install_command(name)}`."
+    )
 
 
 # ---- loading -------------------------------------------------------------------------------------
@@ -307,12 +334,12 @@ def kernels_package(plugin: Plugin) -> str:
     return f"jax_{number.group() if number else plugin.name + '13'}_plugin"
 
 
-def missing(name: str) -> str:
-    """What to say where the plugin of a platform is not installed."""
-    command = INSTALL.get(name)
+def missing(name: str, command: str = "") -> str:
+    """What to say where the plugin of a platform is not installed; `command` installs it."""
+    command = command or install_command(name)
     there = ", ".join(sorted(find_plugins())) or "none"
     text = f"there is no PJRT plugin for the platform {name!r}; installed are: {there}. "
-    if command is not None:
+    if command:
         return f"{text}Run `{command}`."
     return f"{text}Give its library to hlofront.pjrt.register_plugin({name!r}, path)."
 

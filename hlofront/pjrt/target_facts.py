@@ -22,6 +22,8 @@ class Tpu(NamedTuple):
     peak: Mapping[str, float]
     shapes: tuple[str, ...]
     source: str
+    chip_config: str = ""
+    """What libtpu calls the way that the cores are used, if not as it does by default."""
 
 
 class Gpu(NamedTuple):
@@ -61,8 +63,9 @@ TPUS: dict[str, Tpu] = {
         *(("2x2", "4x4", "4x8", "8x8", "8x16", "16x16", "16x32", "32x32"), _DOCS + "v3"),
     ),
     "v4": Tpu(
-        *("TPU v4", "v4", 2, 32 * _GiB, 1228 * _G),
-        *({"bfloat16": 275 * _T, "int8": 275 * _T}, _CUBES, _DOCS + "v4"),
+        *("TPU v4", "v4", 1, 32 * _GiB, 1228 * _G),
+        # As those that are rented are: a chip's two cores are one device.
+        *({"bfloat16": 275 * _T, "int8": 275 * _T}, _CUBES, _DOCS + "v4", "megacore"),
     ),
     "v5e": Tpu(
         *("TPU v5e", "v5e", 1, 16 * _GiB, 819 * _G),
@@ -83,9 +86,14 @@ TPUS: dict[str, Tpu] = {
 }
 
 _HOPPER = {
-    "float64": 34 * _T, "float64 (tensor cores)": 67 * _T, "float32": 67 * _T,
-    "tensorfloat32": 494.7 * _T, "bfloat16": 989.4 * _T, "float16": 989.4 * _T,
-    "float8": 1978.9 * _T, "int8": 1978.9 * _T,
+    "float64": 34 * _T,
+    "float64 (tensor cores)": 67 * _T,
+    "float32": 67 * _T,
+    "tensorfloat32": 494.7 * _T,
+    "bfloat16": 989.4 * _T,
+    "float16": 989.4 * _T,
+    "float8": 1978.9 * _T,
+    "int8": 1978.9 * _T,
 }
 _NVIDIA = "https://www.nvidia.com/en-us/data-center/"
 
@@ -101,9 +109,14 @@ GPUS: dict[str, Gpu] = {
     "b200": Gpu(
         *("NVIDIA B200 SXM, 180 GB", 180 * _GiB, 8000 * _G),
         {
-            "float64": 37 * _T, "float32": 75 * _T, "tensorfloat32": 1125 * _T,
-            "bfloat16": 2250 * _T, "float16": 2250 * _T, "float8": 4500 * _T,
-            "int8": 4500 * _T, "float4": 9000 * _T,
+            "float64": 37 * _T,
+            "float32": 75 * _T,
+            "tensorfloat32": 1125 * _T,
+            "bfloat16": 2250 * _T,
+            "float16": 2250 * _T,
+            "float8": 4500 * _T,
+            "int8": 4500 * _T,
+            "float4": 9000 * _T,
         },
         *(_NVIDIA + "dgx-b200/", (10, 0), 148, 228 * _KiB, 227 * _KiB, 2048, 128),
         *(126 * _MiB, 1.965),
@@ -111,8 +124,12 @@ GPUS: dict[str, Gpu] = {
     "a100": Gpu(
         *("NVIDIA A100 SXM, 80 GB", 80 * _GiB, 2039 * _G),
         {
-            "float64": 9.7 * _T, "float64 (tensor cores)": 19.5 * _T, "float32": 19.5 * _T,
-            "tensorfloat32": 156 * _T, "bfloat16": 312 * _T, "float16": 312 * _T,
+            "float64": 9.7 * _T,
+            "float64 (tensor cores)": 19.5 * _T,
+            "float32": 19.5 * _T,
+            "tensorfloat32": 156 * _T,
+            "bfloat16": 312 * _T,
+            "float16": 312 * _T,
             "int8": 624 * _T,
         },
         *(_NVIDIA + "a100/", (8, 0), 108, 164 * _KiB, 163 * _KiB, 2048, 64, 40 * _MiB, 1.41),
@@ -120,8 +137,12 @@ GPUS: dict[str, Gpu] = {
     "l4": Gpu(
         *("NVIDIA L4, 24 GB", 24 * _GiB, 300 * _G),
         {
-            "float32": 30.3 * _T, "tensorfloat32": 60 * _T, "bfloat16": 121 * _T,
-            "float16": 121 * _T, "float8": 242.5 * _T, "int8": 242.5 * _T,
+            "float32": 30.3 * _T,
+            "tensorfloat32": 60 * _T,
+            "bfloat16": 121 * _T,
+            "float16": 121 * _T,
+            "float8": 242.5 * _T,
+            "int8": 242.5 * _T,
         },
         *(_NVIDIA + "l4/", (8, 9), 58, 100 * _KiB, 99 * _KiB, 1536, 128, 48 * _MiB, 2.04),
     ),
@@ -162,8 +183,9 @@ def target_config(chip: Gpu) -> str:
     }
     fields = " ".join(f"{name}: {value}" for name, value in device.items())
     major, minor = chip.capability
+    fields += f" cuda_compute_capability {{ major: {major} minor: {minor} }}"
     return (
-        f"gpu_device_info {{ {fields} cuda_compute_capability {{ major: {major} minor: {minor} }} }} "
+        f"gpu_device_info {{ {fields} }} "
         'platform_name: "CUDA" dnn_version_info { major: 9 minor: 8 } '
         "runtime_version { major: 12 minor: 8 } "
         f'device_description_str: "{chip.title.partition(",")[0]}"'

@@ -64,7 +64,7 @@ class Target:
     inside is for the first of its devices. What runs inside runs where it did before.
     """
 
-    __slots__ = ("_chip", "_count", "_devices", "_lock", "_shape", "_tokens", "name", "platform")
+    __slots__ = ("_chip", "_count", "_devices", "_lock", "_shape", "name", "platform")
 
     name: str
     platform: str
@@ -78,7 +78,6 @@ class Target:
         self._count = count
         self._devices: list[Any] | None = None
         self._lock = threading.Lock()
-        self._tokens: list[Any] = []
 
     def __repr__(self) -> str:
         return f"hlofront.target({self.name!r})"
@@ -90,26 +89,28 @@ class Target:
         Raises:
           PluginError: if the plugin that compiles for them is missing or does not know them.
         """
+        if self._chip is None:
+            return clients.local_devices("cpu")
         found = self._devices
         if found is None:
             with self._lock:
                 if self._devices is None:
-                    self._devices = self._open()
+                    self._devices = self._open(self._chip)
                 found = self._devices
         return list(found)
 
-    def _open(self) -> list[Any]:
-        if self._chip is None:
-            return clients.local_devices("cpu")
+    def _open(self, chip: Tpu | Gpu) -> list[Any]:
         if platforms.find_plugins().get(self.platform) is None:
-            raise PluginError(f"target {self.name!r}: {platforms.missing(self.platform)}")
+            missing = platforms.missing(self.platform, whats_missing(self.platform))
+            raise PluginError(f"target {self.name!r}: {missing}")
         api = platforms.load(self.platform)
         try:
-            if isinstance(self._chip, Tpu):
-                name = f"{self._chip.libtpu_name}:{self._shape}"
-                described = bridge.topology(api, "tpu", name, {})
+            if isinstance(chip, Tpu):
+                name = f"{chip.libtpu_name}:{self._shape}"
+                options = {"chip_config_name": chip.chip_config} if chip.chip_config else {}
+                described = bridge.topology(api, "tpu", name, options)
             else:
-                options = {"target_config": target_config(self._chip), "topology": self._shape}
+                options = {"target_config": target_config(chip), "topology": self._shape}
                 described = bridge.topology(api, self.platform, self.name, options)
         except JaxRuntimeError as error:
             plugin = platforms.find_plugins()[self.platform]
@@ -146,18 +147,18 @@ class Target:
             *(self.name, title, self.platform, self._count * share, chip.memory // share),
             chip.bandwidth / share,
             {dtype: peak / share for dtype, peak in chip.peak.items()},
-            found.source if found is not None else f"{platforms.INSTALL[self.platform]} (missing)",
+            found.source if found is not None else f"nothing yet: {whats_missing(self.platform)}",
             sources_of(chip),
         )
 
     def __enter__(self) -> "Target":
         # What is missing is said here, not at the first compile().
         _ = self.devices
-        self._tokens.append(clients.compiling_for.set((self, 1)))
+        _enter(self, 1)
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        clients.compiling_for.reset(self._tokens.pop())
+        _leave()
 
     def on_all(self) -> "_OnAll":
         """A context manager as the target is one, for programs spread over all of its devices."""
@@ -175,15 +176,29 @@ class _OnAll:
 
     def __init__(self, target: Target):
         self._target = target
-        self._tokens: list[Any] = []
 
     def __enter__(self) -> Target:
         count = len(self._target.devices)
-        self._tokens.append(clients.compiling_for.set((self._target, count)))
+        if self._target.is_attached and count > 1:
+            raise TargetError(
+                f"{self._target} has {count} devices that are attached: on_all() is for those that "
+                "programs are only compiled for"
+            )
+        _enter(self._target, count)
         return self._target
 
     def __exit__(self, *exception: Any) -> None:
-        clients.compiling_for.reset(self._tokens.pop())
+        _leave()
+
+
+# What was chosen before comes along: targets are shared by threads, and keep no record of who
+# entered them.
+def _enter(target: Target, count: int) -> None:
+    clients.compiling_for.set((target, count, clients.compiling_for.get()))
+
+
+def _leave() -> None:
+    clients.compiling_for.set(clients.compiling_for.get()[2])
 
 
 _targets: dict[str, Target] = {}
@@ -370,9 +385,10 @@ def whats_missing(platform: str) -> str:
     """The command that installs what compiling for a platform lacks; empty if it lacks nothing."""
     if platform == "cpu":
         return ""
-    commands = []
+    cuda = cuda_of_plugin()
+    assembler = []
+    if platform == "cuda" and toolchain.find_ptxas(cuda) is None:
+        assembler.append(toolchain.PACKAGES.get(cuda, toolchain.PACKAGES["13"]))
     if platform not in platforms.find_plugins():
-        commands.append(platforms.INSTALL[platform])
-    if platform == "cuda" and toolchain.find_ptxas(cuda_of_plugin()) is None:
-        commands.append(f"pip install {toolchain.PACKAGES.get(cuda_of_plugin(), '')}".strip())
-    return "; ".join(commands)
+        return platforms.install_command(platform, *assembler)
+    return platforms.install_command("", *assembler)

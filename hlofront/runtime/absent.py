@@ -62,7 +62,7 @@ def _absence(name: str, device: Any, count: int) -> str:
     what = f"{count} devices of" if count > 1 else "a device of"
     kind = f"{device.device_kind} ({target.name})" if target is not None else device.device_kind
     platform = lowering_platform(device)
-    install = platforms.INSTALL.get(platform)
+    install = platforms.install_command(platform)
     there = f" with `{install}`" if install else ""
     return (
         f"{name} was compiled for {what} kind {kind}, which is not attached to this machine: it "
@@ -110,5 +110,8 @@ def compile_absent(
                 f"{name} cannot be assembled for {first.device_kind}: {error}. Run "
                 "`python -m hlofront doctor`, which looks at ptxas."
             ) from error
+        mismatch = platforms.mismatch(lowering_platform(first))
+        if mismatch:
+            error.add_note(mismatch)
         raise
     return AbsentExecutable(program, name, module, compiled, devices, committed)

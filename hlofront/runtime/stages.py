@@ -219,10 +219,12 @@ class Lowered(Stage):
           ValueError: if the module was lowered for another platform than its device's.
         """
         devices = _devices_of(self._device, device_assignment)
-        if self._platform != clients.lowering_platform(self._device):
+        platform = clients.lowering_platform(self._device)
+        if self._platform != platform:
             raise ValueError(
                 f"the module was lowered for {self._platform}, and its arguments are on "
-                f"{self._device}: lower it for {self._device.platform} to compile it here"
+                f"{self._device}: lower it for {platform} to compile it here, or lower it inside "
+                "of `with hlofront.target(name)` to compile it for a device that is elsewhere"
             )
         options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
         executable = executable_for(

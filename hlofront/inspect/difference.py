@@ -1,5 +1,6 @@
 """What differs between two programs: jaxprs, StableHLO or HLO, read as structure, not as lines."""
 
+import json
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.inspect.changes import Change, grouped, hlo_changes
 from hlofront.inspect.diff_page import fragment, page
 from hlofront.inspect.estimates import Estimates
-from hlofront.inspect.hashes import Hashes, clean_value
+from hlofront.inspect.hashes import Hashes, module_attributes
 from hlofront.inspect.hlo_graph import HloModule
 from hlofront.inspect.hlo_text import parse, write
 from hlofront.inspect.stablehlo_text import jaxpr_lines, line_changes, stablehlo_lines
@@ -105,7 +106,11 @@ class Diff:
             lines.append(f"and {more} more")
         return "\n".join(lines)
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> str:
+        """`as_dict()` as JSON."""
+        return json.dumps(self.as_dict(), indent=1)
+
+    def as_dict(self) -> dict[str, Any]:
         """The differences as what `json.dumps` takes; the names of fields stay as they are.
 
         Returns:
@@ -121,7 +126,7 @@ class Diff:
             "equal": self.equal,
             "a": {"label": self.a.label, "totals": totals[0]},
             "b": {"label": self.b.label, "totals": totals[1]},
-            "changes": [change.json() for change in self.changes],
+            "changes": [change.as_dict() for change in self.changes],
         }
 
     def html(self) -> str:
@@ -189,25 +194,21 @@ def _of_hlo(a: Side, b: Side) -> Diff:
     first = a.module or parse(a.text)
     second = b.module or parse(b.text)
     totals = Estimates(first).totals(), Estimates(second).totals()
-    if _same(first, second):
+    hashes = Hashes(first), Hashes(second)
+    if _same(*hashes):
         return Diff(a, b, True, [], totals)
-    changes = hlo_changes(first, second)
+    changes = hlo_changes(*hashes)
     if not changes:
         # Nothing stands out though the digests differ: say so rather than nothing.
         changes = [Change("module", "structure", "as in a", "as in b", (), ())]
     return Diff(a, b, False, changes, totals)
 
 
-def _same(a: HloModule, b: HloModule) -> bool:
+def _same(a: Hashes, b: Hashes) -> bool:
     """Whether two modules compute the same in the same way."""
-
-    def attributes(module: HloModule) -> dict[str, str]:
-        given = module.attributes
-        return {k: clean_value(k, v) for k, v in given.items() if k != "frontend_attributes"}
-
-    if attributes(a) != attributes(b):
+    if module_attributes(a.module) != module_attributes(b.module):
         return False
-    return Hashes(a).computation(a.entry) == Hashes(b).computation(b.entry)
+    return a.computation(a.module.entry) == b.computation(b.module.entry)
 
 
 # ---- what one can compare -----------------------------------------------------------------------

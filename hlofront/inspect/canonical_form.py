@@ -9,27 +9,37 @@ channels are numbered anew; computations that are equal are written once.
 from hlofront.inspect.hashes import (
     Hashes,
     clean_attributes,
-    clean_value,
     is_commutative,
+    module_attributes,
     with_users,
 )
 from hlofront.inspect.hlo_graph import CALLING, Computation, HloModule, Instruction
 from hlofront.inspect.hlo_text import parse
-
-# A module's attributes that say how it came about, not what it is.
-_HISTORY = frozenset({"frontend_attributes"})
+from hlofront.inspect.stablehlo_text import canonical_jaxpr, canonical_stablehlo
 
 
-def canonical(module: HloModule | str) -> str:
-    """The canonical text of a module: equal for modules that are the same program.
+def canonical(program: HloModule | str) -> str:
+    """The canonical text of a program: equal for texts of the same program.
 
     Args:
-      module: what `parse` gave, or text of HLO.
+      program: text of HLO, StableHLO or a jaxpr, or what `parse` gave.
 
     Raises:
-      HloSyntaxError: if the text is not HLO.
+      HloSyntaxError: if a text of HLO cannot be read.
     """
-    return _Writer(parse(module) if isinstance(module, str) else module).text()
+    if isinstance(program, HloModule):
+        return canonical_hlo(program)
+    start = program.lstrip()
+    if start.startswith(("{ lambda", "let ")):
+        return canonical_jaxpr(program)
+    if start.startswith(("module", "#", "func.func", '"builtin.module"')):
+        return canonical_stablehlo(program)
+    return canonical_hlo(parse(program))
+
+
+def canonical_hlo(module: HloModule) -> str:
+    """The canonical text of a module of HLO."""
+    return _Writer(module).text()
 
 
 class _Writer:
@@ -51,9 +61,7 @@ class _Writer:
             if id(computation) not in self.seen:
                 self.write(computation, None)
         head = "HloModule module" + "".join(
-            f", {key}={clean_value(key, module.attributes[key])}"
-            for key in sorted(module.attributes)
-            if key not in _HISTORY
+            f", {key}={value}" for key, value in module_attributes(module).items()
         )
         return "\n\n".join([head, *self.blocks]) + "\n"
 
