@@ -108,11 +108,12 @@ __getattr__, __dir__ = _lazy(
         *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dlpack"),
         *("dtypes", "errors", "experimental", "extend", "flatten_util", "interpreters", "lax"),
         *("image", "memory", "monitoring", "nn", "numpy", "ops", "random", "scipy", "stages"),
-        "test_util",
-        *("tree", "tree_util"),
+        *("test_util", "tree", "tree_util", "typing"),
     ),
     {
         "effects_barrier": "hlofront.runtime.host_calls",
         "pure_callback": "hlofront.runtime.callbacks",
+        "target": "hlofront.pjrt.targets",
+        "targets": "hlofront.pjrt.targets",
     },
 )

@@ -1,5 +1,6 @@
 """The exceptions that hlofront raises: the door to base/errors.py."""
 
+from hlofront.base.errors import AbsentDeviceError as AbsentDeviceError
 from hlofront.base.errors import ConcretizationTypeError as ConcretizationTypeError
 from hlofront.base.errors import HlofrontError as HlofrontError
 from hlofront.base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
@@ -11,8 +12,10 @@ from hlofront.base.errors import KeyReuseError as KeyReuseError
 from hlofront.base.errors import NoEngineError as NoEngineError
 from hlofront.base.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
 from hlofront.base.errors import NoRuleError as NoRuleError
+from hlofront.base.errors import PluginError as PluginError
 from hlofront.base.errors import RecompilationError as RecompilationError
 from hlofront.base.errors import ShardingTypeError as ShardingTypeError
+from hlofront.base.errors import TargetError as TargetError
 from hlofront.base.errors import TracerArrayConversionError as TracerArrayConversionError
 from hlofront.base.errors import TracerBoolConversionError as TracerBoolConversionError
 from hlofront.base.errors import TracerIntegerConversionError as TracerIntegerConversionError

@@ -17,6 +17,9 @@
     |- TracerLeakError                       a traced array leaked, and leaks are looked for
     |- VerificationError (ValueError)        a lowering rule made an invalid module
     |- RecompilationError (RuntimeError)     something is compiled that must not be
+    |- PluginError (RuntimeError)            a PJRT plugin is missing, or cannot be used
+    |- AbsentDeviceError (RuntimeError)      something was to run on a device that is not there
+    |- TargetError (ValueError)              no target has this name
     |- NoRuleError (NotImplementedError)     a primitive has no rule for a transformation
     `- NoEngineError (RuntimeError)          an operation met no engine to run it
     JaxRuntimeError (RuntimeError)           XLA or a device failed; jaxlib's own class
@@ -177,6 +180,18 @@ class VerificationError(HlofrontError, ValueError):
 
 class RecompilationError(HlofrontError, RuntimeError):
     """Something is compiled inside of `no_recompile` or `max_compiles` that must not be."""
+
+
+class PluginError(HlofrontError, RuntimeError):
+    """A PJRT plugin, or a tool that it needs, is missing or cannot be used."""
+
+
+class AbsentDeviceError(HlofrontError, RuntimeError):
+    """Something was to run on a device that programs can only be compiled for."""
+
+
+class TargetError(HlofrontError, ValueError):
+    """There is no target of this name."""
 
 
 class NoRuleError(HlofrontError, NotImplementedError):

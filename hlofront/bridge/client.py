@@ -16,6 +16,8 @@ DeviceAssignment = xla_client.DeviceAssignment
 DeviceList = _jax.DeviceList
 Sharding = _jax.Sharding
 SingleDeviceSharding = _jax.SingleDeviceSharding
+# What the devices of a topology have: it compiles, and runs nothing.
+CompileOnlyClient = _jax.CompileOnlyPyClient
 PjitFunctionCache = _jax.PjitFunctionCache
 PjitFunction = _jax.PjitFunction
 batched_device_put = _jax.batched_device_put
@@ -36,6 +38,11 @@ SingleDeviceSharding._to_xla_hlo_sharding = lambda self, ndim: _replicated
 def make_cpu_client(**options: Any) -> Any:
     """The client for this machine's processor."""
     return xla_client.make_cpu_client(**options)
+
+
+def is_absent(device: Any) -> bool:
+    """Whether it is a device of a topology, which programs are compiled for and cannot run on."""
+    return isinstance(device.client, CompileOnlyClient)
 
 
 def compile_and_load(

@@ -41,3 +41,23 @@ def hlo_text(module, metadata: bool) -> str:
     options = hlo.HloPrintOptions()
     options.print_metadata = metadata
     return module.to_string(options)
+
+
+def stablehlo_version() -> str:
+    """The newest version of StableHLO's portable form that this jaxlib writes."""
+    return stablehlo.get_current_version()
+
+
+def portable_artifact(module: ir.Module, version: str | None = None) -> bytes:
+    """A StableHLO module in its portable form, which other versions of jaxlib read.
+
+    Args:
+      version: the version of StableHLO to write, by default this jaxlib's.
+
+    Raises:
+      ValueError: if an operation of the module is newer than that version.
+    """
+    bytecode = io.BytesIO()
+    module.operation.write_bytecode(bytecode)
+    wanted = version or stablehlo_version()
+    return state.extension.mlir.serialize_portable_artifact(bytecode.getvalue(), wanted)

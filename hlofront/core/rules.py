@@ -48,6 +48,46 @@ class RuleTable(dict[Primitive, Callable[..., Any]]):
         return id(self)
 
 
+class LoweringTable(RuleTable):
+    """The same, where a rule may be for one platform: `@lower(sin_p, platform="tpu")`.
+
+    Those in `on_platform` go before the general ones.
+    """
+
+    def __init__(self, name: str, home: str, question: str):
+        super().__init__(name, home, question)
+        self.on_platform: dict[tuple[Primitive, str], Callable[..., Any]] = {}
+
+    def __call__(
+        self, *primitives: Primitive, platform: str | None = None
+    ) -> Callable[[Callable[..., Any]], Any]:
+        if platform is None:
+            return super().__call__(*primitives)
+        if platform not in _PLATFORMS:
+            raise ValueError(
+                f"a rule is for one of the platforms {', '.join(_PLATFORMS)}: got {platform!r}"
+            )
+
+        def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+            for primitive in primitives:
+                for name in _PLATFORMS[platform]:
+                    self.on_platform[primitive, name] = rule
+                if not getattr(rule, "__module__", "").startswith("hlofront."):
+                    self.foreign.add(primitive)
+            return rule
+
+        return register
+
+    def for_platform(self, primitive: Primitive, platform: str) -> Callable[..., Any]:
+        """The rule of a primitive for a platform, or its general one."""
+        return self.on_platform.get((primitive, platform)) or self[primitive]
+
+
+# What programs can be lowered for; a rule for "gpu" is for both of its kinds.
+_PLATFORMS = {
+    **{name: (name,) for name in ("cpu", "cuda", "rocm", "tpu", "oneapi")},
+    "gpu": ("cuda", "rocm"),
+}
 _PRIMITIVES = "the file of hlofront/primitives that defines it"
 
 infer = RuleTable("infer", _PRIMITIVES, "(*avals, **params) -> aval, or list of avals")
@@ -64,7 +104,7 @@ partial_eval = RuleTable(
     "hlofront/higher_order",
     "(unknown inputs, equation) -> known equation, unknown equation, unknown outputs, residuals",
 )
-lower = RuleTable("lower", "hlofront/lowering", "(build, *values, **params) -> value or values")
+lower = LoweringTable("lower", "hlofront/lowering", "(build, *values, **params) -> value or values")
 effects = RuleTable("effects", _PRIMITIVES, "(*avals, **params) -> the effects it has")
 staged = RuleTable(
     "staged", "hlofront/higher_order", "(trace, *args, **params) -> results, written down"

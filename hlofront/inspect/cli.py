@@ -1,4 +1,4 @@
-"""The command line: `python -m hlofront show FILE:FUNCTION`, and `cache`."""
+"""The command line: `python -m hlofront show FILE:FUNCTION`, `cache` and `doctor`."""
 
 import argparse
 import sys
@@ -6,12 +6,13 @@ import traceback
 from collections.abc import Sequence
 from typing import TextIO
 
-from hlofront.base.errors import JaxRuntimeError
+from hlofront.base.errors import JaxRuntimeError, PluginError, TargetError
 from hlofront.base.version import __version__
-from hlofront.inspect import cache_cli
+from hlofront.inspect import cache_cli, doctor
 from hlofront.inspect.colour import Painter
 from hlofront.inspect.stages_shown import STAGES, sections
 from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.pjrt.targets import target
 
 _SHOW_HELP = """\
 Shows what a function becomes: its source, jaxpr, StableHLO, XLA's optimized HLO, cost and memory.
@@ -19,6 +20,7 @@ Shows what a function becomes: its source, jaxpr, StableHLO, XLA's optimized HLO
 example:
   python -m hlofront show examples/kmeans.py:step
   python -m hlofront show model.py:loss --args "f32[32,64], i32[32]" --stage hlo
+  python -m hlofront show model.py:loss --target cpu --target tpu:v5e:1x1 --target cuda:h100
 """
 
 
@@ -32,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
         description=_SHOW_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    show.add_argument("target", metavar="FILE:FUNCTION")
+    show.add_argument("function", metavar="FILE:FUNCTION")
     show.add_argument(
         "--args",
         metavar="SPECS",
@@ -46,6 +48,14 @@ def parser() -> argparse.ArgumentParser:
         help="print this one alone, without headings; may be given again for more",
     )
     show.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="compile for this, such as tpu:v5e:1x1 or cuda:h100, which need not be here; may be "
+        "given again for more (all names: python -m hlofront doctor)",
+    )
+    show.add_argument(
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
@@ -53,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
     )
     show.set_defaults(run=_show)
     cache_cli.add_parser(commands)
+    doctor.add_parser(commands)
     return top
 
 
@@ -62,7 +73,7 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     options = parser().parse_args(argv)
     try:
         return options.run(options, out)
-    except UsageError as error:
+    except (UsageError, TargetError, PluginError) as error:
         print(f"hlofront {options.command}: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
@@ -78,12 +89,15 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
 
 
 def _show(options: argparse.Namespace, out: TextIO) -> int:
-    function, module = load_function(options.target)
-    args = arguments_for(module, options.target, options.args)
+    targets = [target(name) for name in options.target]
+    for each in targets:
+        _ = each.devices  # What is missing is said before anything is shown.
+    function, module = load_function(options.function)
+    args = arguments_for(module, options.function, options.args)
     wanted = tuple(options.stage or STAGES)
     painter = Painter(out, options.color)
-    for i, section in enumerate(sections(function, args, wanted)):
-        if len(wanted) > 1:
+    for i, section in enumerate(sections(function, args, wanted, targets)):
+        if len(wanted) > 1 or len(targets) > 1:
             print(("\n" if i else "") + painter.heading(section.title), file=out)
         print(painter.code(section.text, section.language), file=out)
     return 0

@@ -4,7 +4,7 @@ import inspect
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hlofront.runtime.jit import jit
@@ -30,9 +30,17 @@ class Section(NamedTuple):
 
 
 def sections(
-    function: Callable[..., Any], args: tuple[Any, ...], wanted: tuple[str, ...] = STAGES
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    wanted: tuple[str, ...] = STAGES,
+    targets: Sequence[Any] = (),
 ) -> Iterator[Section]:
-    """The wanted stages of `function(*args)`, each made when it is asked for."""
+    """The wanted stages of `function(*args)`, each made when it is asked for.
+
+    Args:
+      targets: what to compile for, as `hlofront.target` gives it; by default the device that it
+        would run on. The stages that differ by target come once for each.
+    """
     staged = _staged(function)
     if "source" in wanted:
         yield Section("source", _TITLES["source"], _source(function), "python")
@@ -43,15 +51,22 @@ def sections(
         yield Section("jaxpr", _TITLES["jaxpr"], str(traced.jaxpr), "jaxpr")
     if not {"stablehlo", "hlo", "cost"} & set(wanted):
         return
-    lowered = traced.lower()
+    made = {"": traced.lower()} if not targets else {}
+    for target in targets:
+        with target:
+            made[f" for {target.name}"] = staged.trace(*args).lower()
     if "stablehlo" in wanted:
-        title = _TITLES["stablehlo"] + _fences(lowered)
-        yield Section("stablehlo", title, lowered.as_text().rstrip(), "mlir")
+        for which, lowered in made.items():
+            title = _TITLES["stablehlo"] + which + _fences(lowered)
+            yield Section("stablehlo", title, lowered.as_text().rstrip(), "mlir")
     if not {"hlo", "cost"} & set(wanted):
         return
-    compiled = lowered.compile()
-    if "hlo" in wanted:
-        yield Section("hlo", _TITLES["hlo"], (compiled.as_text() or "").rstrip(), "hlo")
+    compiled = {}
+    for which, lowered in made.items():
+        compiled[which] = lowered.compile()
+        if "hlo" in wanted:
+            text = (compiled[which].as_text() or "").rstrip()
+            yield Section("hlo", _TITLES["hlo"] + which, text, "hlo")
     if "cost" in wanted:
         yield Section("cost", _TITLES["cost"], cost_text(compiled), "text")
 
@@ -83,20 +98,36 @@ def _source(function: Any) -> str:
         return f"(the source of {getattr(plain, '__name__', plain)!r} is not to be had)"
 
 
-def cost_text(compiled: Compiled) -> str:
-    """XLA's estimates of work and memory, a line each."""
+def cost_text(compiled: Mapping[str, Compiled]) -> str:
+    """XLA's estimates of work and memory, a line each; a column for each target."""
+    tables = [_cost_rows(each) for each in compiled.values()]
+    titles = list(dict.fromkeys(title for table in tables for title in table))
+    columns = [[table.get(title, "") for title in titles] for table in tables]
+    if len(columns) > 1:
+        titles.insert(0, "")
+        for which, column in zip(compiled, columns, strict=True):
+            column.insert(0, which.removeprefix(" for "))
+    left = max(map(len, titles))
+    widths = [max(map(len, column)) for column in columns]
+    return "\n".join(
+        "  ".join([f"{title:<{left}}", *(f"{v:>{w}}" for v, w in zip(row, widths, strict=True))])
+        for title, *row in zip(titles, *columns, strict=True)
+    )
+
+
+def _cost_rows(compiled: Compiled) -> dict[str, str]:
     cost = compiled.cost_analysis() or {}
     memory = compiled.memory_analysis()
-    rows: list[tuple[str, str]] = []
+    rows: dict[str, str] = {}
     for key, title in (
         ("flops", "floating-point operations"),
         ("transcendentals", "transcendental operations"),
         ("bytes accessed", "bytes accessed"),
     ):
         if key in cost:
-            rows.append((title, f"{cost[key]:,.0f}"))
+            rows[title] = f"{cost[key]:,.0f}"
     if cost.get("flops") and cost.get("bytes accessed"):
-        rows.append(("operations per byte", f"{cost['flops'] / cost['bytes accessed']:.2f}"))
+        rows["operations per byte"] = f"{cost['flops'] / cost['bytes accessed']:.2f}"
     for attribute, title in (
         ("argument_size_in_bytes", "bytes of arguments"),
         ("output_size_in_bytes", "bytes of results"),
@@ -104,7 +135,5 @@ def cost_text(compiled: Compiled) -> str:
         ("alias_size_in_bytes", "bytes shared by arguments and results"),
         ("generated_code_size_in_bytes", "bytes of code"),
     ):
-        rows.append((title, f"{getattr(memory, attribute):,}"))
-    width = max(len(title) for title, _ in rows)
-    digits = max(len(value) for _, value in rows)
-    return "\n".join(f"{title:<{width}}  {value:>{digits}}" for title, value in rows)
+        rows[title] = f"{getattr(memory, attribute):,}"
+    return rows

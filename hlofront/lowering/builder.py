@@ -382,7 +382,7 @@ class Builder:
 
     def rule(self, primitive: Any) -> Callable[..., Any]:
         """How a primitive is lowered on this platform."""
-        return PLATFORM_RULES.get((primitive, self.module.platform)) or lower[primitive]
+        return lower.for_platform(primitive, self.module.platform)
 
     def scoped(self, name_stack: tuple[str, ...]) -> str:
         return "/".join((self.prefix, *name_stack)) if name_stack else self.prefix
@@ -509,20 +509,6 @@ class Builder:
         outputs = [*inner.tokens_of(ordered), *outputs]
         _create("func.return", (), outputs, loc=inner.loc, ip=inner.ip)
         return symbol
-
-
-# Rules for one platform go before the general ones: (primitive, platform) -> rule.
-PLATFORM_RULES: dict[tuple[Any, str], Callable[..., Any]] = {}
-
-
-def lower_on(primitive: Any, platform: str) -> Callable[..., Any]:
-    """Register the lowering rule of a primitive for one platform: cpu, cuda, rocm or tpu."""
-
-    def register(rule: Callable[..., Any]) -> Callable[..., Any]:
-        PLATFORM_RULES[primitive, platform] = rule
-        return rule
-
-    return register
 
 
 def compare_type(dtype: Any) -> str:

@@ -9,7 +9,6 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
-from hlofront.lowering.builder import lower_on
 from hlofront.lowering.contracting import precision_attribute, widened
 from hlofront.primitives import convolving as c
 
@@ -49,7 +48,7 @@ def _is_empty(build: Any) -> bool:
     return not all(aval.size for aval in (*build.avals_in, *build.avals_out))
 
 
-@lower_on(c.conv_general_dilated_p, "tpu")
+@lower(c.conv_general_dilated_p, platform="tpu")
 def _convolution_on_tpu(build, lhs, rhs, **params):
     (result,) = build.avals_out
     return build.full(0, result) if _is_empty(build) else _emit(build, lhs, rhs, result, params)

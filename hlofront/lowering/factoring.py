@@ -8,7 +8,6 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.rules import lower
 from hlofront.lowering import kernels, types
-from hlofront.lowering.builder import lower_on
 from hlofront.lowering.kernels import character
 from hlofront.primitives import factoring as f
 from hlofront.primitives import matrices
@@ -29,7 +28,7 @@ def _zeros(build: Any, aval: ShapedArray) -> Any:
 # ---- Cholesky ------------------------------------------------------------------------------------
 
 
-@lower_on(f.cholesky_p, "cpu")
+@lower(f.cholesky_p, platform="cpu")
 def _cholesky_on_cpu(build, x):
     (aval,), (result,) = build.avals_in, build.avals_out
     if not aval.size:

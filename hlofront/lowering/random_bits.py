@@ -5,7 +5,6 @@ import numpy as np
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
-from hlofront.lowering.builder import lower_on
 from hlofront.primitives import random_bits as r
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -154,7 +153,7 @@ def _rolled(build, keys, words, first, second, x, y):
 
 
 lower(r.threefry2x32_p)(_threefry(_unrolled))
-lower_on(r.threefry2x32_p, "cpu")(_threefry(_rolled))
+lower(r.threefry2x32_p, platform="cpu")(_threefry(_rolled))
 
 
 def _entry(build, table, i):

@@ -2,12 +2,11 @@
 
 from hlofront.core.rules import lower
 from hlofront.lowering import kernels, types
-from hlofront.lowering.builder import lower_on
 from hlofront.lowering.kernels import character
 from hlofront.primitives import solving as s
 
 
-@lower_on(s.triangular_solve_p, "cpu")
+@lower(s.triangular_solve_p, platform="cpu")
 def _triangular_solve_on_cpu(
     build, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
 ):

@@ -10,7 +10,6 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.rules import lower
 from hlofront.lowering import types
-from hlofront.lowering.builder import lower_on
 from hlofront.lowering.contracting import BELOW_A_BYTE
 from hlofront.lowering.reducing import scalars_of
 from hlofront.primitives import reducing
@@ -189,7 +188,7 @@ def _indices(build: Any, aval: ShapedArray, axis: int) -> Any:
     )
 
 
-@lower_on(s.approx_top_k_p, "tpu")
+@lower(s.approx_top_k_p, platform="tpu")
 def _approx_top_k_on_tpu(
     build,
     x,

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from hlofront.base.config import options
@@ -16,6 +17,10 @@ _async_dispatch = options["jax_cpu_enable_async_dispatch"]
 _on_made: list[Callable[[Any], object]] = []
 _on_reset: list[Callable[[], object]] = []
 
+# In `with hlofront.target(...)`: what the stages of jit are for, of how many of its devices, and
+# the same of the block around. See targets.py.
+compiling_for: ContextVar[Any] = ContextVar("compiling_for", default=None)
+
 
 def _make_cpu() -> Any:
     settings = {"asynchronous": _async_dispatch.value}
@@ -24,9 +29,14 @@ def _make_cpu() -> Any:
     return bridge.make_cpu_client(**settings)
 
 
-# What makes the client of each platform that this process has.
-_makers: dict[str, Callable[[], Any]] = {"cpu": _make_cpu}
 _GPUS = ("cuda", "rocm", "oneapi")
+
+
+def _plugins() -> Any:
+    """What knows of plugins: loaded when devices are first asked for."""
+    from hlofront.pjrt import platforms
+
+    return platforms
 
 
 def client_for(platform: Any = None) -> Any:
@@ -50,19 +60,35 @@ def client_for(platform: Any = None) -> Any:
             f"a backend is a platform's name, such as 'cpu', or a client: got {name!r} of type "
             f"{type(name).__name__}"
         )
-    known = next((kind for kind in _GPUS if kind in _makers), None) if name == "gpu" else name
-    if known not in _makers:
-        raise RuntimeError(
-            f"Unknown backend: {name!r} requested, but this process has only: {', '.join(_makers)}."
-        )
+    known = _known(name)
     with _lock:
         found = _clients.get(known)
         if found is None:
-            found = _makers[known]()
+            found = _make_cpu() if known == "cpu" else _plugins().make_client(known)
             for prepare in _on_made:
                 prepare(found)
             _clients[known] = found
     return found
+
+
+def _known(name: str) -> str:
+    """A platform's name with "gpu" as the kind that is there.
+
+    Raises:
+      RuntimeError: if there is no plugin for it.
+    """
+    if name == "cpu":
+        return name
+    plugins = _plugins()
+    there = plugins.find_plugins()
+    if name == "gpu":
+        name = next((kind for kind in _GPUS if kind in there), "cuda")
+    if name not in there:
+        has = ", ".join(plugins.usable())
+        hint = plugins.install_command(name)
+        text = f"Unknown backend: {name!r} requested, but this process has only: {has}."
+        raise RuntimeError(f"{text} For its plugin, run `{hint}`." if hint else text)
+    return name
 
 
 def default_platform() -> str:
@@ -73,14 +99,21 @@ def default_platform() -> str:
     """
     wanted = _platforms.value or _platform_name.value
     if not wanted:
-        return next(reversed(_makers))
+        return _plugins().usable()[0]
     first = wanted.split(",")[0].strip()
-    if first not in _makers and not (first == "gpu" and any(kind in _makers for kind in _GPUS)):
+    try:
+        return _known(first)
+    except RuntimeError as error:
         raise RuntimeError(
             f"Unable to initialize backend {first!r}, which comes first in the option "
-            f"jax_platforms, {wanted!r}: this process has only: {', '.join(_makers)}."
-        )
-    return first
+            f"jax_platforms, {wanted!r}: {error}"
+        ) from None
+
+
+def lowering_platform(device: Any) -> str:
+    """What programs for a device are lowered for: GPUs by their kind, "cuda" or "rocm"."""
+    platform = device.platform
+    return device.client._raw_platform if platform == "gpu" else platform
 
 
 def clients() -> dict[str, Any]:

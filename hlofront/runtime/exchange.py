@@ -86,7 +86,7 @@ def _only_device(array: Any) -> set[Any]:
 
 
 def _kind_of(device: Any) -> DLDeviceType:
-    kind = _KINDS.get(device.platform)
+    kind = _KINDS.get(clients.lowering_platform(device))
     if kind is None:
         raise BufferError(
             f"DLPack knows no arrays on {device.platform}, only on {', '.join(_KINDS)}: "

@@ -10,6 +10,7 @@ from hlofront.bridge import fast_parts
 from hlofront.bridge.client import result_handler
 from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt.executable import cost_of
 from hlofront.primitives.barriers import Token
 from hlofront.runtime import nan_checks
 from hlofront.runtime.key_array import base_of, key_handler
@@ -115,6 +116,10 @@ class Executable:
         if isinstance(self.call, StoredCall):
             return self.call.hlo_text()
         return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
+        return cost_of(self.loaded)
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Execute on flat arguments: arrays of any device, or values of the host."""

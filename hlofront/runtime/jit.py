@@ -17,6 +17,7 @@ from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import Tracer, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
+from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime import recompiling, stages
 from hlofront.runtime.float0_results import without_float0
 from hlofront.runtime.placement import choose_device, put
@@ -24,7 +25,7 @@ from hlofront.runtime.programs import Function, TracedProgram, executable_for, t
 from hlofront.runtime.recompiling import Kind
 from hlofront.runtime.reports import cache_report, timings
 from hlofront.transforms.arguments import ArgumentPlan
-from hlofront.transforms.flatten import abstract, result_paths, stage_tree
+from hlofront.transforms.flatten import ShapeDtypeStruct, abstract, result_paths, stage_tree
 from hlofront.transforms.make_jaxpr import bad_argument
 
 _flatten = fast_parts.registry.flatten
@@ -188,10 +189,11 @@ class Jitted(Function):
             if isinstance(leaf, Tracer):
                 raise leaked(leaf)
         device, committed = self._device(leaves)
-        if traced.device is not device:
-            if traced.device is not None:
-                recompiling.noticed(self.name, f"sharding: {traced.device} -> {device}")
-            traced.device = device
+        if device not in traced.devices:
+            if traced.devices:
+                before = traced.devices[-1]
+                recompiling.noticed(self.name, f"sharding: {before} -> {device}")
+            traced.devices.append(device)
         executable = executable_for(
             program,
             self.name,
@@ -231,11 +233,23 @@ class Jitted(Function):
 
     # ---- stages
 
+    def _stages_device(self, leaves: Sequence[Any]) -> tuple[Any, bool]:
+        """The device that stages are for: that of described arguments or of a target, too."""
+        if self.device is None and self.backend is None:
+            for leaf in leaves:
+                sharding = leaf.sharding if type(leaf) is ShapeDtypeStruct else None
+                if isinstance(sharding, bridge.SingleDeviceSharding):
+                    return sharding._device, True
+            chosen = compiling_for.get()
+            if chosen is not None:
+                return chosen[0].devices[0], True
+        return self._device(leaves)
+
     @boundary
     def trace(self, *args: Any, **kwargs: Any) -> "stages.Traced":
         """Trace the function for these arguments: arrays, or anything with a shape and dtype."""
         traced, leaves = self.traced(args, kwargs)
-        return stages.Traced(self, traced, *self._device(leaves))
+        return stages.Traced(self, traced, *self._stages_device(leaves))
 
     @boundary
     def lower(self, *args: Any, **kwargs: Any) -> "stages.Lowered":

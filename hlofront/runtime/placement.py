@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.config import options
+from hlofront.base.errors import AbsentDeviceError
 from hlofront.bridge.arrays import KEEP, READ_NOW, batched_device_put
-from hlofront.bridge.client import ArrayImpl
+from hlofront.bridge.client import ArrayImpl, is_absent
 from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.deleted import check_not_deleted
@@ -21,9 +22,20 @@ class Place:
     __slots__ = ("device", "devices", "sharding")
 
     def __init__(self, sharding: Any):
+        if is_absent(sharding._device):
+            raise _absence(sharding._device)
         self.sharding = sharding
         self.device = sharding._device
         self.devices = [self.device]
+
+
+def _absence(device: Any) -> AbsentDeviceError:
+    return AbsentDeviceError(
+        f"{device.device_kind} is not attached to this machine: programs can be compiled for "
+        f"{device}, and neither run nor arrays be put there. To describe an argument that would be "
+        "there, use ShapeDtypeStruct(shape, dtype); to compile for it, "
+        "`with hlofront.target(name): jit(f).lower(x).compile()`."
+    )
 
 
 _places: dict[Any, Place] = {}

@@ -9,8 +9,10 @@ from hlofront.base import events, source
 from hlofront.base.config import options
 from hlofront.base.events import timed
 from hlofront.base.once import made_once
+from hlofront.bridge.client import is_absent
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.higher_order.jit_call import split_captured
+from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.runtime import nan_checks, on_disk
 from hlofront.runtime.executable import Executable, host_side
@@ -43,7 +45,7 @@ class TracedProgram:
     """A function written down for one kind of arguments."""
 
     __slots__ = (
-        *("_opened", "device", "donated", "hits", "in_tree", "kind", "out_tree", "program"),
+        *("_opened", "devices", "donated", "hits", "in_tree", "kind", "out_tree", "program"),
         "why",
     )
 
@@ -64,8 +66,8 @@ class TracedProgram:
         self.kind: Any = None
         self.why: str | None = None
         self.hits = 0
-        # The one that it ran on last.
-        self.device: Any = None
+        # Those that it was compiled for.
+        self.devices: list[Any] = []
 
     def opened(self) -> tuple[ClosedJaxpr, list[Any]]:
         """The program with values of enclosing functions as its first inputs, and those values.
@@ -133,17 +135,24 @@ def executable_for(
     keep_unused: bool = False,
     compiler_options: Sequence[tuple[str, Any]] = (),
     fences: bool | None = None,
+    devices: tuple[Any, ...] = (),
 ) -> Executable:
-    """The executable of a program for a device; compiled on first use, by one thread."""
+    """The executable of a program for a device; compiled on first use, by one thread.
+
+    `devices` are those of a target that it is compiled for, where they are several.
+    """
     fences = wants_fences(device.platform) if fences is None else fences
     if donated and nan_checks.are_on():
         donated = ()  # It may have to run again on the same arguments.
-    key = (device, committed, donated, keep_unused, compiler_options, fences)
+    key = (device, committed, donated, keep_unused, compiler_options, fences, devices)
     found = program.derived.get(key)
     if found is None:
         compilation = Compilation(
             program, name, device, donated, keep_unused, compiler_options, fences
         )
+        if is_absent(device):
+            make = compilation.absent
+            return made_once(program.derived, key, lambda: make(devices or (device,), committed))
         found = made_once(program.derived, key, lambda: compilation.executable(committed))
     return found
 
@@ -189,6 +198,22 @@ class Compilation:
         donates = any(self._donated)
         return Executable(self._program, self._name, call, loaded, self._device, committed, donates)
 
+    def absent(self, devices: Sequence[Any], committed: bool) -> Any:
+        """For devices of a target, which are not there."""
+        # Plugins and targets: other processes do without them.
+        from hlofront.runtime.absent import compile_absent
+
+        platform = lowering_platform(self._device)
+        module = lowered(
+            *(self._program, self._name, platform, self._donated, self._keep_unused),
+            fences=self._fences,
+        )
+        overrides = dict(self._compiler_options)
+        with timed(events.COMPILE, fun_name=self._name) as clock:
+            made = compile_absent(self._program, self._name, module, devices, overrides, committed)
+        timings_of(self._program).compile += clock.seconds
+        return made
+
     def _loaded(self) -> tuple[Any, Any]:
         """The executable as jaxlib has it, from disk or from XLA, and how to call it."""
         program, timings = self._program, timings_of(self._program)
@@ -200,7 +225,8 @@ class Compilation:
             _warn_of_donations(found[1].unusable)
             return found
         module = lowered(
-            *(program, self._name, self._device.platform, self._donated, self._keep_unused),
+            *(program, self._name, lowering_platform(self._device), self._donated),
+            self._keep_unused,
             fences=self._fences,
         )
         if place is None:

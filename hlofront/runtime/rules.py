@@ -11,6 +11,7 @@ from hlofront.higher_order.jit_call import jit_p
 from hlofront.higher_order.platform import number_for, platform_index_p
 from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.while_loop import while_p
+from hlofront.pjrt.clients import lowering_platform
 from hlofront.runtime.placement import choose_device
 from hlofront.runtime.programs import executable_for
 from hlofront.transforms.stage import stage
@@ -64,4 +65,4 @@ run_by_itself(while_p, "body_jaxpr")
 @run(platform_index_p)
 def _(*, platforms):
     device, _ = choose_device(())
-    return number_for(device.platform, platforms)
+    return number_for(lowering_platform(device), platforms)

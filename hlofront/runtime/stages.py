@@ -123,7 +123,7 @@ class Traced(Stage):
         self, *, lowering_platforms: Any = None, _private_parameters: Any = None
     ) -> "Lowered":
         """Lower the jaxpr to StableHLO, for the platform of its device or the one given."""
-        platform = self._device.platform
+        platform = clients.lowering_platform(self._device)
         if lowering_platforms:
             if len(lowering_platforms) != 1:
                 raise ValueError(
@@ -195,9 +195,11 @@ class Lowered(Stage):
 
     def cost_analysis(self) -> Any:
         """XLA's estimate of the program before optimization: flops, bytes accessed, and so on."""
-        return bridge.hlo_module_cost_analysis(
-            self._device.client, self._module.hlo().get_hlo_module()
-        )
+        # Plugins that compile for absent devices have no such analysis.
+        client = self._device.client
+        if bridge.is_absent(self._device):
+            client = clients.client_for("cpu")
+        return bridge.hlo_module_cost_analysis(client, self._module.hlo().get_hlo_module())
 
     @boundary
     def compile(
@@ -210,15 +212,19 @@ class Lowered(Stage):
 
         Args:
           compiler_options: XLA flags by name, beside those given to `jit`.
+          device_assignment: the devices of a target, to compile for all of them.
 
         Raises:
           JaxRuntimeError: if XLA refuses the module or an option.
           ValueError: if the module was lowered for another platform than its device's.
         """
-        if self._platform != self._device.platform:
+        devices = _devices_of(self._device, device_assignment)
+        platform = clients.lowering_platform(self._device)
+        if self._platform != platform:
             raise ValueError(
                 f"the module was lowered for {self._platform}, and its arguments are on "
-                f"{self._device}: lower it for {self._device.platform} to compile it here"
+                f"{self._device}: lower it for {platform} to compile it here, or lower it inside "
+                "of `with hlofront.target(name)` to compile it for a device that is elsewhere"
             )
         options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
         executable = executable_for(
@@ -230,6 +236,7 @@ class Lowered(Stage):
             self._jitted.keep_unused,
             tuple(sorted(options.items())),
             self._module.fences is not None,
+            devices,
         )
         return Compiled(self._jitted, self._traced, executable)
 
@@ -318,7 +325,7 @@ class Compiled(Stage):
 
     def cost_analysis(self) -> Any:
         """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
-        return self._executable.loaded.cost_analysis()
+        return self._executable.cost_analysis()
 
     def memory_analysis(self) -> Any:
         """The bytes of arguments, results, temporaries and code (jaxlib's CompiledMemoryStats)."""
@@ -340,6 +347,27 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """Per result its sharding, as a tree."""
         return self.out_tree.unflatten([self._executable.sharding] * self.out_tree.num_leaves)
+
+
+def _devices_of(device: Any, assignment: Any) -> tuple[Any, ...]:
+    """The devices of a target to compile for, where they are more than its first; else none.
+
+    Raises:
+      ValueError: if the devices are attached, or the program was not lowered for them.
+    """
+    if assignment is not None:
+        devices = tuple(assignment)
+        if not devices or device not in devices or not bridge.is_absent(device):
+            raise ValueError(
+                "device_assignment takes devices of a target, which the program was lowered for, "
+                f"such as hlofront.target('tpu:v5e:2x2').devices: got {assignment!r} for {device}"
+            )
+        return devices if len(devices) > 1 else ()
+    chosen = clients.compiling_for.get()
+    if chosen is None or chosen[1] == 1:
+        return ()
+    devices = tuple(chosen[0].devices)
+    return devices if device in devices else ()
 
 
 def _structure_message(wanted: Any, given: Any) -> str:

@@ -3,7 +3,10 @@
 import functools
 import gc
 import itertools
+import os
 import pathlib
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -332,3 +335,44 @@ def test_two_functions_that_call_each_other_in_two_threads():
     for thread in threads:
         thread.join(60)
     assert len(done) == 2
+
+
+def test_another_device_is_named():
+    code = (
+        "import hlofront as jax, numpy as np\n"
+        "f = jax.jit(lambda x: x * 2)\n"
+        "a, b = (jax.device_put(np.ones(3), d) for d in jax.devices())\n"
+        "f(a), f(b), f(b)\n"
+        "with jax.no_recompile():\n"
+        "    f(a)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            "JAX_NUM_CPU_DEVICES": "2",
+            "HLOFRONT_WARN_RECOMPILES": "1",
+            "PYTHONPATH": str(pathlib.Path(__file__).parents[2]),
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if "compiled again" in line]
+    assert "sharding: cpu:0 -> cpu:1" in line.lower().replace("cpudevice(id=0)", "cpu:0"), line
+
+
+def test_listeners_hear_of_recompilations():
+    heard = []
+
+    def listen(event, **metadata):
+        heard.append((event, metadata))
+
+    f = fresh()
+    f(x)
+    jax.monitoring.register_event_listener(listen)
+    try:
+        f(x[:1])
+    finally:
+        jax.monitoring.unregister_event_listener(listen)
+    assert ("/hlofront/recompile", {"fun_name": "f"}) in heard

@@ -1,0 +1,178 @@
+"""PJRT plugins as jaxlib sees them: look into a library, load it, make a client or a topology."""
+
+import ctypes
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jaxlib.version
+
+from hlofront.bridge import state
+from hlofront.bridge.client import DeviceList, xla_client
+
+_jax = state.extension
+# The devices of a topology have such a client: it compiles and runs nothing.
+CompileOnlyClient = _jax.CompileOnlyPyClient
+DeviceTopology = _jax.DeviceTopology
+
+_ENTRY_POINT = "GetPjrtApi"
+_MAJOR = 0
+# What comes first in every version: how to read an error, and how to start.
+_FIRST_FUNCTIONS = 4
+
+
+class NotAPlugin(Exception):
+    """A library that cannot be used; the text says why, to follow "it"."""
+
+
+class _Version(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("extension_start", ctypes.c_void_p),
+        ("major", ctypes.c_int),
+        ("minor", ctypes.c_int),
+    ]
+
+
+class _Api(ctypes.Structure):
+    """The start of PJRT's table of functions, which no version changes."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("extension_start", ctypes.c_void_p),
+        ("version", _Version),
+        ("functions", ctypes.c_void_p * _FIRST_FUNCTIONS),
+    ]
+
+
+def api_version(path: str) -> tuple[int, int]:
+    """The version of the PJRT API that a library offers; loads it into the process.
+
+    jaxlib would end the process on some of what is refused here.
+
+    Raises:
+      NotAPlugin: if it is no library, has no entry point, or is of no version that jaxlib knows.
+    """
+    if not os.path.exists(path):
+        raise NotAPlugin("is not there")
+    if os.path.isdir(path):
+        raise NotAPlugin("is a folder")
+    with open(path, "rb") as file:
+        start = file.read(4)
+    if os.name == "posix" and start != b"\x7fELF" and not _is_mach_o(start):
+        raise NotAPlugin("is not a shared library")
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise NotAPlugin(f"cannot be loaded: {error}") from None
+    try:
+        entry_point = getattr(library, _ENTRY_POINT)
+    except AttributeError:
+        raise NotAPlugin(
+            f"has no function {_ENTRY_POINT}, by which every PJRT plugin is entered"
+        ) from None
+    entry_point.restype = ctypes.POINTER(_Api)
+    table = entry_point()
+    if not table:
+        raise NotAPlugin(f"gives no table of functions: its {_ENTRY_POINT} returned null")
+    api = table.contents
+    version = api.version.major, api.version.minor
+    shown = f"version {version[0]}.{version[1]} of the PJRT API"
+    if version[0] != _MAJOR:
+        newer = "a newer jaxlib" if version[0] > _MAJOR else "another jaxlib"
+        raise NotAPlugin(
+            f"offers {shown}, and this jaxlib ({jaxlib_version()}) speaks {_MAJOR}.x: it is made "
+            f"for {newer}"
+        )
+    if api.struct_size < ctypes.sizeof(_Api) or not all(api.functions):
+        raise NotAPlugin(f"claims {shown}, and its table has no functions to start it")
+    return version
+
+
+def _is_mach_o(start: bytes) -> bool:
+    return start in (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
+
+
+def jaxlib_version() -> str:
+    return jaxlib.version.__version__
+
+
+def load(name: str, path: str) -> Any:
+    """Load and start a plugin; what topologies and kernels are registered with.
+
+    Raises:
+      JaxRuntimeError: if jaxlib or the plugin refuses.
+    """
+    api = xla_client.load_pjrt_plugin_dynamically(name, path)
+    if not xla_client.pjrt_plugin_initialized(name):
+        xla_client.initialize_pjrt_plugin(name)
+    return api
+
+
+def gpu_options() -> dict[str, Any]:
+    """What the clients of GPUs are told, from XLA_PYTHON_CLIENT_* in the environment."""
+    return xla_client.generate_pjrt_gpu_plugin_options()
+
+
+def make_client(name: str, options: Mapping[str, Any]) -> Any:
+    """The client of a loaded plugin: JaxRuntimeError where it finds no device."""
+    return xla_client.make_c_api_client(name, dict(options))
+
+
+def register_kernels(platform: str, api: Any, package: str) -> bool:
+    """Have a GPU plugin's package take custom calls, and register those that it brings.
+
+    Args:
+      platform: "CUDA" or "ROCM", as XLA calls it.
+      package: such as "jax_cuda13_plugin".
+
+    Returns:
+      Whether the package is there.
+    """
+    kind = "cuda" if platform == "CUDA" else "rocm"
+    try:
+        extension = importlib.import_module(f"{package}.{kind}_plugin_extension")
+    except ImportError:
+        return False
+    xla_client.register_custom_type_handler(platform, partial(extension.register_custom_type, api))
+    xla_client.register_custom_call_handler(
+        platform, partial(extension.register_custom_call_target, api)
+    )
+    for name, type_id in extension.ffi_types().items():
+        xla_client.register_custom_type(name, type_id, platform=platform)
+    for name, kernel in extension.ffi_handlers().items():
+        xla_client.register_custom_call_target(name, kernel, platform=platform, api_version=1)
+    return True
+
+
+# ---- devices that are not there ------------------------------------------------------------------
+
+
+def topology(api: Any, platform: str, name: str, options: Mapping[str, Any]) -> Any:
+    """The description of devices that need not be there; JaxRuntimeError if there are none such."""
+    if platform == "tpu":
+        return xla_client.make_tfrt_tpu_c_api_device_topology(name, **options)
+    return xla_client.make_c_api_device_topology(api, name, **options)
+
+
+def attached_topology(devices: Sequence[Any]) -> Any:
+    """The description of devices that are there."""
+    return xla_client.get_topology_for_devices(list(devices))
+
+
+def devices_of(described: Any) -> list[Any]:
+    """The devices of a topology, to compile for."""
+    return list(described._make_compile_only_devices())
+
+
+def is_absent(device: Any) -> bool:
+    """Whether it is a device of a topology, which programs are compiled for and cannot run on."""
+    return isinstance(device.client, CompileOnlyClient)
+
+
+def compile_only(ir_module: Any, devices: Sequence[Any], options: Any) -> Any:
+    """Compile a module for devices of a topology: an executable that cannot be run here."""
+    with ir_module.context:
+        return devices[0].client.compile(ir_module, DeviceList(tuple(devices)), options)

@@ -1,0 +1,293 @@
+"""What differs between two programs: jaxprs, StableHLO or HLO, read as structure, not as lines."""
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.inspect.changes import Change, grouped, hlo_changes
+from hlofront.inspect.diff_page import fragment, page
+from hlofront.inspect.estimates import Estimates
+from hlofront.inspect.hashes import Hashes, module_attributes
+from hlofront.inspect.hlo_graph import HloModule
+from hlofront.inspect.hlo_text import parse, write
+from hlofront.inspect.stablehlo_text import jaxpr_lines, line_changes, stablehlo_lines
+from hlofront.runtime.jit import jit
+from hlofront.runtime.stages import Compiled, Lowered, Traced
+
+FORMAT = "hlofront.diff/1"
+KINDS = ("jaxpr", "stablehlo", "hlo")
+_TITLES = {"jaxpr": "jaxpr", "stablehlo": "StableHLO", "hlo": "HLO"}
+_COLOURS = {"added": "\x1b[32m", "removed": "\x1b[31m", "split": "\x1b[33m", "merged": "\x1b[33m"}
+_BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+class Side(NamedTuple):
+    """One of two programs: what kind of text it is, what it is called, and the text."""
+
+    kind: str
+    label: str
+    text: str
+    module: HloModule | None = None
+
+
+class Diff:
+    """What differs between two programs.
+
+    `equal` says whether they are the same program: nothing differs but names, places, and orders
+    that mean nothing. `changes` are the differences, each with its places; `kind` is "jaxpr",
+    "stablehlo" or "hlo"; `totals` are counts and estimates of both sides, of HLO alone.
+    """
+
+    __slots__ = ("a", "b", "changes", "equal", "kind", "totals")
+
+    def __init__(
+        self,
+        a: Side,
+        b: Side,
+        equal: bool,
+        changes: list[Change],
+        totals: tuple[dict[str, int], dict[str, int]] | None,
+    ):
+        self.a = a
+        self.b = b
+        self.kind = a.kind
+        self.equal = equal
+        self.changes = changes
+        self.totals = totals
+
+    @property
+    def title(self) -> str:
+        if self.equal:
+            return f"{_TITLES[self.kind]}: the same program"
+        count = len(self.changes)
+        return f"{_TITLES[self.kind]}: {count} {'change' if count == 1 else 'changes'}"
+
+    def total_rows(self) -> list[tuple[str, int, int]]:
+        """What the totals differ in: (name, of a, of b)."""
+        if self.totals is None:
+            return []
+        first, second = self.totals
+        return [(key, first[key], second[key]) for key in first if first[key] != second[key]]
+
+    def text(self, color: bool = False, limit: int | None = 100) -> str:
+        """The differences in words, a line each, with the user's source lines.
+
+        Args:
+          color: whether to colour them for a terminal.
+          limit: the most changes that are listed; None: all.
+        """
+
+        def paint(style: str, text: str) -> str:
+            return f"{style}{text}{_RESET}" if color and style else text
+
+        lines = [paint(_BOLD, self.title), f"  a: {self.a.label}", f"  b: {self.b.label}"]
+        rows = self.total_rows()
+        if rows:
+            lines.append("")
+            width = max(len(key) for key, *_ in rows)
+            digits = max(len(f"{n:,}") for _, *both in rows for n in both)
+            for key, before, after in rows:
+                share = f", {(after - before) / before:+.1%}" if before > 99 else ""
+                lines.append(
+                    f"  {key.replace('_', ' '):<{width}}  {before:>{digits},} -> "
+                    f"{after:>{digits},}  ({after - before:+,}{share})"
+                )
+        if self.changes:
+            lines.append("")
+        for change in self.changes[:limit]:
+            sources = change.sources
+            where = ", ".join(sources[:3]) + (", ..." if len(sources) > 3 else "")
+            line = paint(_COLOURS.get(change.kind, ""), change.sentence)
+            lines.append(line + (paint(_DIM, f"  at {where}") if where else ""))
+        more = len(self.changes) - (len(self.changes) if limit is None else limit)
+        if more > 0:
+            lines.append(f"and {more} more")
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """`as_dict()` as JSON."""
+        return json.dumps(self.as_dict(), indent=1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The differences as what `json.dumps` takes; the names of fields stay as they are.
+
+        Returns:
+          `format` ("hlofront.diff/1"), `kind`, `equal`, `a` and `b` (each with `label`, and
+          `totals` or None), and `changes`: each with `kind`, `what`, `before`, `after`, `text`,
+          and `a` and `b`, lists of places with `name`, `opcode`, `type`, `file`, `line` and
+          `function`. What is not known is None.
+        """
+        totals = self.totals or (None, None)
+        return {
+            "format": FORMAT,
+            "kind": self.kind,
+            "equal": self.equal,
+            "a": {"label": self.a.label, "totals": totals[0]},
+            "b": {"label": self.b.label, "totals": totals[1]},
+            "changes": [change.as_dict() for change in self.changes],
+        }
+
+    def html(self) -> str:
+        """The differences as one page that needs nothing else: no scripts, no other files."""
+        return page(self.title, self.a.label, self.b.label, self.total_rows(), self.changes)
+
+    def _repr_html_(self) -> str:
+        return fragment(self.title, self.a.label, self.b.label, self.total_rows(), self.changes)
+
+    def __repr__(self) -> str:
+        return self.text(limit=20)
+
+    def __rich_repr__(self) -> Any:
+        yield "kind", self.kind
+        yield "equal", self.equal
+        yield "changes", [change.sentence for change in self.changes[:20]]
+
+    def __bool__(self) -> bool:
+        raise TypeError("a Diff is neither true nor false: ask for its .equal")
+
+
+def diff(a: Any, b: Any, *, stage: str | None = None) -> Diff:
+    """What differs between two programs.
+
+    Names, source lines, install paths and orders that mean nothing are no differences.
+
+    Args:
+      a: text of a jaxpr, of StableHLO or HLO; the path of a file of such text; what `trace`,
+        `lower` or `compile` returned; a ClosedJaxpr; a module that `parse` read; or a function
+        with its arguments as a tuple, (f, x, y).
+      b: the other one, of the same kind.
+      stage: what functions are compared as: "jaxpr", "stablehlo" or "hlo"; by default what the
+        other side is, and "hlo" where both are functions.
+
+    Raises:
+      HloSyntaxError: if a text of HLO cannot be read.
+      TypeError: if an argument is nothing that can be compared.
+      ValueError: if they are of two kinds, or a text is of none.
+    """
+    if stage is not None and stage not in KINDS:
+        raise ValueError(f"a stage is one of {', '.join(KINDS)}: got {stage!r}")
+    wanted = stage
+    if wanted is None:
+        known = [_side(side, None).kind for side in (a, b) if not _is_call(side)]
+        wanted = known[0] if known else "hlo"
+    sides = _side(a, wanted), _side(b, wanted)
+    if sides[0].kind != sides[1].kind:
+        raise ValueError(
+            f"{sides[0].label} is {_TITLES[sides[0].kind]} and {sides[1].label} is "
+            f"{_TITLES[sides[1].kind]}: compare programs at one stage"
+        )
+    if sides[0].kind == "hlo":
+        return _of_hlo(*sides)
+    lines = [
+        stablehlo_lines(side.text) if side.kind == "stablehlo" else jaxpr_lines(side.text)
+        for side in sides
+    ]
+    if [line.text for line in lines[0]] == [line.text for line in lines[1]]:
+        return Diff(*sides, True, [], None)
+    changes = grouped(line_changes(*lines))
+    return Diff(*sides, not changes, changes, None)
+
+
+def _of_hlo(a: Side, b: Side) -> Diff:
+    first = a.module or parse(a.text)
+    second = b.module or parse(b.text)
+    totals = Estimates(first).totals(), Estimates(second).totals()
+    hashes = Hashes(first), Hashes(second)
+    if _same(*hashes):
+        return Diff(a, b, True, [], totals)
+    changes = hlo_changes(*hashes)
+    if not changes:
+        # Nothing stands out though the digests differ: say so rather than nothing.
+        changes = [Change("module", "structure", "as in a", "as in b", (), ())]
+    return Diff(a, b, False, changes, totals)
+
+
+def _same(a: Hashes, b: Hashes) -> bool:
+    """Whether two modules compute the same in the same way."""
+    if module_attributes(a.module) != module_attributes(b.module):
+        return False
+    return a.computation(a.module.entry) == b.computation(b.module.entry)
+
+
+# ---- what one can compare -----------------------------------------------------------------------
+
+
+def _is_call(value: Any) -> bool:
+    return isinstance(value, tuple) and bool(value) and callable(value[0])
+
+
+def _side(value: Any, stage: str | None) -> Side:
+    if isinstance(value, HloModule):
+        return Side("hlo", f"module {value.name}", write(value), value)
+    if _is_call(value):
+        return _of_call(value[0], value[1:], stage or "hlo")
+    if isinstance(value, Traced):
+        return _staged(value, stage, f"{value.fun_name}, traced")
+    if isinstance(value, Lowered):
+        if stage == "hlo":
+            return Side("hlo", "a lowered function, before optimization", value.as_text("hlo"))
+        return Side("stablehlo", "a lowered function", value.as_text(debug_info=True))
+    if isinstance(value, Compiled):
+        return Side("hlo", "a compiled function", value.as_text() or "")
+    if isinstance(value, ClosedJaxpr | Jaxpr):
+        return Side("jaxpr", "a jaxpr", str(value))
+    if isinstance(value, os.PathLike):
+        return _of_file(os.fspath(value))
+    if isinstance(value, str):
+        if "\n" not in value and not value.lstrip().startswith(("HloModule", "module", "{")):
+            return _of_file(value)
+        return _of_text(value, "text")
+    if hasattr(value, "as_text"):
+        # Such as another library's stages.
+        return _of_text(value.as_text(), type(value).__name__)
+    if callable(value):
+        raise TypeError(
+            f"to compare {getattr(value, '__name__', value)!r} give it with its arguments, as a "
+            "tuple: (f, x, y)"
+        )
+    raise TypeError(
+        "wanted text, a file's path, a Traced, Lowered or Compiled, a jaxpr, or a function with "
+        f"its arguments as a tuple; got {type(value).__name__}"
+    )
+
+
+def _of_call(function: Callable[..., Any], args: tuple[Any, ...], stage: str) -> Side:
+    staged = function if hasattr(function, "trace") else jit(function)
+    name = getattr(function, "__name__", "a function")
+    return _staged(staged.trace(*args), stage, name)  # type: ignore[attr-defined]
+
+
+def _staged(traced: Traced, stage: str | None, label: str) -> Side:
+    if stage in (None, "jaxpr"):
+        text = traced.jaxpr.pretty_print(source_info=True, use_color=False)
+        return Side("jaxpr", label, text)
+    lowered = traced.lower()
+    if stage == "stablehlo":
+        return Side("stablehlo", label, lowered.as_text(debug_info=True))
+    return Side("hlo", label, lowered.compile().as_text() or "")
+
+
+def _of_file(path: str) -> Side:
+    if not os.path.exists(path):
+        raise ValueError(f"{path[:200]!r} is neither a file nor the text of a program")
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return _of_text(file.read(), path)
+
+
+def _of_text(text: str, label: str) -> Side:
+    start = text.lstrip("\ufeff \t\r\n")
+    while start.startswith("//"):
+        start = start.partition("\n")[2].lstrip()
+    if start.startswith("HloModule"):
+        name = start[len("HloModule") : 200].replace(",", " ").split()
+        return Side("hlo", f"{label}: {name[0]}" if name and label == "text" else label, text)
+    if start.startswith(("module", "#loc", "func.func", '"builtin.module"', "#")):
+        return Side("stablehlo", label, text)
+    if start.startswith(("{ lambda", "{lambda", "let ")):
+        return Side("jaxpr", label, text)
+    raise ValueError(
+        f"{label} is no text of a program: HLO begins with HloModule, StableHLO with module, a "
+        f"jaxpr with {{ lambda; this begins with {start[:30]!r}"
+    )

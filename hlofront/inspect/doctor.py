@@ -1,0 +1,367 @@
+"""`python -m hlofront doctor`: what is installed, which devices there are, what does not fit."""
+
+import argparse
+import json
+import os
+import platform as machine
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TextIO
+
+from hlofront.base.config import options as settings
+from hlofront.base.errors import PluginError
+from hlofront.base.version import __version__
+from hlofront.bridge.plugins import jaxlib_version
+from hlofront.pjrt import cache_places, clients, hardware, platforms, targets, toolchain
+from hlofront.pjrt.cache_store import Store
+
+FINE, NOTE, WRONG = "fine", "note", "wrong"
+_MARKS = {FINE: " ", NOTE: "-", WRONG: "!"}
+_JAXLIB_RANGE = (0, 10, 2), (0, 13)
+_LEAST = {"numpy": (2, 0), "ml_dtypes": (0, 5), "opt_einsum": (3, 3)}
+# The oldest driver for each major version of CUDA, as NVIDIA's release notes say.
+_LEAST_DRIVER = {"13": 580, "12": 525}
+_VARIABLES = (
+    *("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "PJRT_NAMES_AND_LIBRARY_PATHS", "TPU_LIBRARY_PATH"),
+    *("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "LD_LIBRARY_PATH", "XLA_FLAGS", "LIBTPU_INIT_ARGS"),
+    *("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION", "HLOFRONT_CACHE"),
+    *("HLOFRONT_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_X64"),
+)
+_HELP = """\
+Says what hlofront finds: Python, jaxlib, PJRT plugins, drivers and tools, which platform is the
+default one and why, what it can compile for, and the caches on disk. What does not fit together
+is marked with ! and comes with the command that mends it.
+
+exit codes: 0 nothing is wrong, 1 something is
+
+example:
+  python -m hlofront doctor
+  python -m hlofront doctor --json
+"""
+
+
+class Finding(NamedTuple):
+    """One line of the report."""
+
+    chapter: str
+    name: str
+    value: str
+    state: str = FINE
+    why: str = ""
+    mend: str = ""
+    """The command that mends it, where it is wrong."""
+
+
+def add_parser(commands: Any) -> None:
+    """Add `doctor` to the commands of the command line."""
+    parser = commands.add_parser(
+        "doctor",
+        help="what is installed, which devices there are, and what does not fit together",
+        description=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace, out: TextIO) -> int:
+    found = findings()
+    wrong = [each for each in found if each.state == WRONG]
+    if options.json:
+        report = {"findings": [each._asdict() for each in found], "wrong": len(wrong)}
+        json.dump(report, out, indent=2)
+        print(file=out)
+    else:
+        _print(found, out)
+        mends = list(dict.fromkeys(each.mend for each in wrong if each.mend))
+        if wrong:
+            things = "1 thing is" if len(wrong) == 1 else f"{len(wrong)} things are"
+            print(f"\n{things} wrong{'. To mend:' if mends else '.'}", file=out)
+        else:
+            print("\nNothing is wrong.", file=out)
+        for mend in mends:
+            print(f"  {mend}", file=out)
+    return 1 if wrong else 0
+
+
+def _print(found: list[Finding], out: TextIO) -> None:
+    width = max(len(each.name) for each in found)
+    chapter = None
+    for each in found:
+        if each.chapter != chapter:
+            print(("\n" if chapter else "") + each.chapter, file=out)
+            chapter = each.chapter
+        text = f"{each.value}: {each.why}" if each.why and each.value else each.value or each.why
+        print(f"{_MARKS[each.state]} {each.name:<{width}}  {text}".rstrip(), file=out)
+        if each.mend and each.state != WRONG:
+            print(f"  {'':<{width}}  for it: {each.mend}", file=out)
+
+
+def findings() -> list[Finding]:
+    """All that doctor has to say, in the order that it says it in."""
+    try:
+        platforms.find_plugins()
+    except PluginError as error:  # the environment variable: the rest goes on without it
+        found = [
+            *_python(),
+            Finding(
+                "Plugins",
+                platforms.ENVIRONMENT,
+                "",
+                WRONG,
+                str(error),
+                f"unset {platforms.ENVIRONMENT}",
+            ),
+        ]
+        return [*found, *_environment(), *_caches()]
+    return [
+        *(*_python(), *_plugins(), *_tools(), *_platforms(), *_targets()),
+        *(*_environment(), *_caches()),
+    ]
+
+
+# ---- Python ------------------------------------------------------------------------------------
+
+
+def _python() -> Iterator[Finding]:
+    chapter = "Python"
+    text = f"{machine.python_version()} ({machine.python_implementation()}), {sys.executable}"
+    yield Finding(chapter, "interpreter", text)
+    system = f"{machine.system()} {machine.release()}, {machine.machine()}, {os.cpu_count()} cores"
+    yield Finding(chapter, "system", system)
+    yield Finding(
+        chapter, "hlofront", f"{__version__}, {os.path.dirname(os.path.dirname(__file__))}"
+    )
+    version = _numbers(jaxlib_version())
+    least, below = _JAXLIB_RANGE
+    if least <= version < below:
+        yield Finding(chapter, "jaxlib", jaxlib_version())
+    else:
+        wanted = f"'jaxlib>={_dotted(least)},<{_dotted(below)}'"
+        why = f"hlofront is tried with {wanted}"
+        yield Finding(chapter, "jaxlib", jaxlib_version(), WRONG, why, f"pip install {wanted}")
+    for name, oldest in _LEAST.items():
+        found = platforms.version_of(name)
+        if found is None or _numbers(found) < oldest:
+            why = f"hlofront needs {_dotted(oldest)} or newer"
+            mend = f"pip install -U '{name}>={_dotted(oldest)}'"
+            yield Finding(chapter, name, found or "missing", WRONG, why, mend)
+        else:
+            yield Finding(chapter, name, found)
+    jax = platforms.version_of("jax")
+    if jax is not None:
+        yield Finding(chapter, "jax", jax, NOTE, "is installed too; hlofront never imports it")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """`0.10.2.dev1` as (0, 10, 2)."""
+    numbers = []
+    for part in version.split("."):
+        if not part.isdigit():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+# ---- plugins -------------------------------------------------------------------------------------
+
+
+def _plugins() -> Iterator[Finding]:
+    chapter = "Plugins"
+    plugins = platforms.find_plugins()
+    for name, plugin in plugins.items():
+        try:
+            major, minor = platforms.check(plugin)
+        except PluginError as error:
+            text = str(error)
+            mend = text.partition("Run `")[2].partition("`")[0]
+            if plugin.origin == platforms.ENVIRONMENT:
+                mend = f"unset {platforms.ENVIRONMENT}"
+            yield Finding(chapter, name, plugin.source, WRONG, text, mend)
+            continue
+        value = f"{plugin.source}, PJRT API {major}.{minor}, {plugin.library}"
+        yield Finding(chapter, name, value)
+        if plugin.installed and name in ("cuda", "rocm"):
+            yield from _kernels(chapter, name, plugin)
+    yield from _missing(chapter, plugins)
+    if not plugins:
+        yield Finding(chapter, "none", "", NOTE, "programs run on the CPU, and compile for it only")
+
+
+def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Finding]:
+    """Whether a GPU's plugin, its custom calls and jaxlib are of one version."""
+    wanted = jaxlib_version()
+    package = platforms.kernels_package(plugin).replace("_", "-")
+    mend = f"pip install {plugin.origin}=={wanted} {package}=={wanted}"
+    if not platforms.is_of_jaxlib(plugin.version):
+        why = f"jaxlib is {wanted}, and they are built as one"
+        yield Finding(chapter, plugin.origin, plugin.version, WRONG, why, mend)
+    version = platforms.version_of(package)
+    if version is None:
+        why = "missing: callbacks and linear algebra on GPUs are in it"
+        state = WRONG if _is_seen(name) else NOTE
+        yield Finding(chapter, package, "", state, why, mend)
+    elif not platforms.is_of_jaxlib(version):
+        why = f"jaxlib is {wanted}, and they are built as one"
+        yield Finding(chapter, package, version, WRONG, why, mend)
+    else:
+        yield Finding(chapter, package, version)
+
+
+def _is_seen(name: str) -> bool:
+    there = hardware.seen(name)
+    return there is not None and there.there
+
+
+def _missing(chapter: str, plugins: dict[str, platforms.Plugin]) -> Iterator[Finding]:
+    """Devices of this machine that have no plugin."""
+    for name in ("tpu", "cuda", "rocm"):
+        there = hardware.seen(name)
+        if name not in plugins and there is not None and there.there:
+            why = f"this machine has such devices ({there.why}), and no plugin for them"
+            yield Finding(chapter, name, "", WRONG, why, platforms.install_command(name))
+
+
+# ---- drivers and tools -------------------------------------------------------------------------
+
+
+def _tools() -> Iterator[Finding]:
+    chapter = "Drivers and tools"
+    has_plugin = "cuda" in platforms.find_plugins()
+    cuda = targets.cuda_of_plugin()
+    driver = hardware.nvidia_driver()
+    if driver is not None:
+        least = _LEAST_DRIVER.get(cuda, 0)
+        if has_plugin and _numbers(driver)[:1] < (least,):
+            why = f"CUDA {cuda} needs {least} or newer. Update the driver, or use an older CUDA"
+            version = jaxlib_version()
+            mend = f"pip install jax-cuda12-pjrt=={version} jax-cuda12-plugin=={version}"
+            yield Finding(chapter, "NVIDIA's driver", driver, WRONG, why, mend)
+        else:
+            yield Finding(chapter, "NVIDIA's driver", driver)
+    elif hardware.has_nvidia_card():
+        why = "there is a card of NVIDIA's, and its driver is not loaded"
+        mend = "sudo apt install nvidia-driver-580-server, or as your system has it"
+        yield Finding(chapter, "NVIDIA's driver", "", WRONG, why, mend)
+    else:
+        yield Finding(chapter, "NVIDIA's driver", "none", FINE, "no card of NVIDIA's")
+    for name, label in (("rocm", "AMD's driver"), ("tpu", "TPU")):
+        there = hardware.seen(name)
+        if there is not None:
+            yield Finding(chapter, label, there.why if there.there else f"none: {there.why}")
+    yield _ptxas(chapter, cuda, has_plugin)
+    if has_plugin and _is_seen("cuda"):
+        yield from _libraries(chapter, cuda)
+
+
+def _ptxas(chapter: str, cuda: str, has_plugin: bool) -> Finding:
+    path = toolchain.find_ptxas(cuda)
+    mend = f"pip install {toolchain.PACKAGES.get(cuda, toolchain.PACKAGES['13'])}"
+    if path is None:
+        why = "without it nothing compiles for a GPU that is not attached"
+        if not has_plugin:
+            return Finding(chapter, "ptxas", "none", FINE, "only GPUs need it")
+        return Finding(chapter, "ptxas", "missing", WRONG, why, mend)
+    version = toolchain.version_of_tool(path)
+    value = f"CUDA {version or '?'}, {path}"
+    if has_plugin and version and _numbers(version)[:1] < (int(cuda),):
+        why = f"older than the plugin, which is made for CUDA {cuda}"
+        return Finding(chapter, "ptxas", value, WRONG, why, mend)
+    return Finding(chapter, "ptxas", value)
+
+
+def _libraries(chapter: str, cuda: str) -> Iterator[Finding]:
+    """NVIDIA's libraries, which programs on an attached GPU call."""
+    suffix = "" if cuda == "13" else f"-cu{cuda}"
+    names = [f"nvidia-cublas{suffix}", f"nvidia-cusolver{suffix}", f"nvidia-cufft{suffix}"]
+    names.append(f"nvidia-cudnn-cu{cuda}")
+    version = jaxlib_version()
+    for name in names:
+        found = platforms.version_of(name)
+        if found is None:
+            mend = f"pip install 'jax-cuda{cuda}-plugin[with-cuda]=={version}'"
+            why = "no such package: it must come with an installed CUDA toolkit"
+            yield Finding(chapter, name, "", NOTE, why, mend)
+        else:
+            yield Finding(chapter, name, found)
+
+
+# ---- platforms and targets ---------------------------------------------------------------------
+
+
+def _platforms() -> Iterator[Finding]:
+    chapter = "Platforms, the default one first"
+    wanted = settings["jax_platforms"].value or settings["jax_platform_name"].value
+    standings = platforms.standings()
+    try:
+        chosen = clients.default_platform()
+    except RuntimeError as error:
+        yield Finding(chapter, "default", wanted or "", WRONG, str(error), "unset JAX_PLATFORMS")
+        chosen = ""
+    if chosen:
+        best = next((row for row in standings if row.name == chosen), None)
+        if wanted:
+            why = f"the option jax_platforms says {wanted!r}"
+        else:
+            priority = best.priority if best else 0
+            why = f"the highest priority ({priority}) of those with devices"
+        if best is not None and not best.usable:
+            mend = "unset JAX_PLATFORMS"
+            yield Finding(chapter, "default", chosen, WRONG, f"{why}, and {best.why}", mend)
+        else:
+            yield Finding(chapter, "default", chosen, FINE, why)
+    for row in standings:
+        state = FINE if row.usable else NOTE
+        value = f"priority {row.priority}, {'usable' if row.usable else 'no device'}"
+        yield Finding(chapter, row.name, value, state, row.why)
+
+
+def _targets() -> Iterator[Finding]:
+    chapter = "Compiles for, attached or not"
+    kinds: dict[str, list[str]] = {}
+    for name in targets.NAMES:
+        kinds.setdefault(targets.target(name).platform, []).append(name)
+    for kind, names in kinds.items():
+        missing = targets.whats_missing(kind)
+        if missing:
+            yield Finding(chapter, kind, "", NOTE, "not yet", missing)
+        else:
+            yield Finding(chapter, kind, ", ".join(names))
+
+
+# ---- the environment, and the caches -------------------------------------------------------------
+
+
+def _environment() -> Iterator[Finding]:
+    for name in _VARIABLES:
+        if name in os.environ:
+            yield Finding("Environment", name, os.environ[name])
+
+
+def _caches() -> Iterator[Finding]:
+    chapter = "Caches on disk"
+    small, whole = cache_places.small_store(), cache_places.whole_store()
+    if small is None:
+        why = "the option hlofront_cache is off, or this user has no home"
+        yield Finding(chapter, "small executables", "none", NOTE, why)
+    else:
+        yield _store(chapter, "small executables", small)
+    if whole is not None:
+        yield _store(chapter, "all executables", whole)
+    else:
+        why = "JAX_COMPILATION_CACHE_DIR names no folder"
+        yield Finding(chapter, "all executables", "none", FINE, why)
+
+
+def _store(chapter: str, name: str, store: Store) -> Finding:
+    if store.refusal:
+        mend = store.refusal.partition("`")[2].partition("`")[0]
+        return Finding(chapter, name, store.folder, WRONG, store.refusal, mend)
+    entries = [each for each in store.entries() if not each.damaged]
+    size = sum(each.size for each in entries) / 1e6
+    value = f"{store.folder}, {len(entries)} executables, {size:.1f} MB"
+    return Finding(chapter, name, value)

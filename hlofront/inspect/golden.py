@@ -1,0 +1,107 @@
+"""Goldens: a program's canonical text kept in a file, and compared with what it is now."""
+
+import pathlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.base.version import __version__
+from hlofront.bridge import state
+from hlofront.inspect.canonical_form import canonical
+from hlofront.inspect.difference import diff
+from hlofront.runtime.stages import Compiled, Lowered
+
+_MARK = "// golden of hlofront: "
+
+
+class GoldenMismatch(AssertionError):
+    """A program is not what its golden says; the message shows what differs."""
+
+
+class Checked(NamedTuple):
+    """What came of a check that did not fail."""
+
+    path: pathlib.Path
+    written: bool
+    """Whether the golden was written, as it was new or an update was asked for."""
+    other_versions: str | None
+    """The versions that the golden came from, if others than today's; the program is the same."""
+
+
+def versions(platform: str) -> dict[str, str]:
+    """What a golden says that it came from."""
+    return {
+        "hlofront": __version__,
+        "jaxlib": ".".join(map(str, state.jaxlib_version)),
+        "numpy": np.__version__,
+        "platform": platform,
+    }
+
+
+def text_of(program: Any) -> tuple[str, str, str]:
+    """The stage, the platform and the canonical text of a program.
+
+    Raises:
+      TypeError: if it is neither Lowered, Compiled nor text.
+    """
+    if isinstance(program, Lowered):
+        return "stablehlo", program._platform, canonical(program.as_text())
+    if isinstance(program, Compiled):
+        return "hlo", program._device.platform, canonical(program.as_text() or "")
+    if isinstance(program, str):
+        return ("hlo" if program.startswith("HloModule") else "stablehlo"), "", canonical(program)
+    raise TypeError(
+        "a golden is made of a Lowered, as jit(f).lower(x), a Compiled or the text of either; got "
+        f"{type(program).__name__}: lower the function first"
+    )
+
+
+def check(program: Any, path: pathlib.Path, update: bool = False) -> Checked:
+    """Compare a program with its golden, and write the golden where there is none.
+
+    Args:
+      program: a Lowered, for its StableHLO, or a Compiled, for its optimized HLO.
+      path: the file of the golden.
+      update: whether to write what the program is now.
+
+    Raises:
+      GoldenMismatch: if they differ.
+    """
+    stage, platform, text = text_of(program)
+    today = versions(platform)
+    if update or not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_header(stage, today) + text.rstrip() + "\n")
+        return Checked(path, True, None)
+    then, kept_stage, kept = _read(path)
+    changed = ", ".join(
+        f"{name} {then.get(name, 'unknown')} -> {value}"
+        for name, value in today.items()
+        if then.get(name) != value
+    )
+    if kept_stage == stage and kept.strip() == text.strip():
+        return Checked(path, False, changed or None)
+    difference = diff(kept, text)
+    if difference.equal and kept_stage == stage:
+        return Checked(path, False, changed or None)
+    because = f"The versions differ too: {changed}.\n" if changed else ""
+    raise GoldenMismatch(
+        f"the program differs from its golden {path}.\n{because}{difference.text()}\n"
+        "If it is meant to be so, run pytest with --hlo-update."
+    )
+
+
+def _header(stage: str, today: dict[str, str]) -> str:
+    named = "; ".join(f"{name} {value}" for name, value in today.items())
+    return f"{_MARK}{stage}; {named}\n"
+
+
+def _read(path: pathlib.Path) -> tuple[dict[str, str], str, str]:
+    first, _, text = path.read_text().partition("\n")
+    if not first.startswith(_MARK):
+        raise GoldenMismatch(
+            f"{path} is not a golden: its first line is {first[:60]!r}. Remove it, or run pytest "
+            "with --hlo-update to write it anew."
+        )
+    stage, *named = first.removeprefix(_MARK).split("; ")
+    return dict(part.split(" ", 1) for part in named if " " in part), stage, text

@@ -1,0 +1,548 @@
+"""HLO as objects: modules, computations, instructions, shapes, and where they come from."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+
+class HloSyntaxError(ValueError):
+    """Text that is not HLO, with the place where it stops being so.
+
+    `line` and `column` count from 1; `text` is the line.
+    """
+
+    def __init__(self, message: str, line: int, column: int, text: str):
+        self.message = message
+        self.line = line
+        self.column = column
+        self.text = text
+        # A line of a module may be megabytes of constants: only the place is shown.
+        first = max(0, column - 61)
+        shown = text[first : first + 120].replace("\t", " ")
+        super().__init__(
+            f"line {line}, column {column}: {message}\n  {shown}\n  {' ' * (column - 1 - first)}^"
+        )
+
+
+class Source(NamedTuple):
+    """A place in the user's source: what is unknown is "" or 0."""
+
+    file: str
+    line: int
+    function: str = ""
+    column: int = 0
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where} in {self.function}" if self.function else where
+
+
+class FileLocation(NamedTuple):
+    """An entry of a module's table FileLocations."""
+
+    file: int
+    function: int
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+
+
+class StackFrame(NamedTuple):
+    """An entry of a module's table StackFrames; `parent` is as it is written."""
+
+    location: int
+    parent: int
+
+
+class Frames:
+    """The tables of files, functions, locations and frames at the head of a module."""
+
+    __slots__ = ("_shift", "files", "functions", "locations", "stack")
+
+    def __init__(self):
+        self.files: dict[int, str] = {}
+        self.functions: dict[int, str] = {}
+        self.locations: dict[int, FileLocation] = {}
+        self.stack: dict[int, StackFrame] = {}
+        self._shift: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.functions or self.locations or self.stack)
+
+    def sources(self, frame: int) -> list[Source]:
+        """The places of a frame and of its callers, the innermost first."""
+        if self._shift is None:
+            # XLA writes a parent as one more than what it is (jaxlib 0.10); a frame without one
+            # then names itself. No frame is its own parent, so this tells the two forms apart.
+            self._shift = int(any(f.parent == number for number, f in self.stack.items()))
+        found: list[Source] = []
+        seen: set[int] = set()
+        while frame in self.stack and frame not in seen:
+            seen.add(frame)
+            location = self.locations.get(self.stack[frame].location)
+            if location is not None:
+                found.append(
+                    Source(
+                        self.files.get(location.file, ""),
+                        location.line,
+                        self.functions.get(location.function, ""),
+                        location.column,
+                    )
+                )
+            frame = self.stack[frame].parent - self._shift
+        return found
+
+
+_BITS = {
+    "pred": 8, "token": 0, "opaque": 0, "bf16": 16, "f8e5m2": 8, "f8e4m3": 8, "f8e4m3fn": 8,
+    "f8e4m3b11fnuz": 8, "f8e5m2fnuz": 8, "f8e4m3fnuz": 8, "f8e3m4": 8, "f8e8m0fnu": 8,
+    "f4e2m1fn": 4,
+}  # fmt: skip
+
+
+def bits_of(dtype: str) -> int:
+    """The bits of one element in memory, 0 where the dtype is not known."""
+    known = _BITS.get(dtype)
+    if known is not None:
+        return known
+    found = re.fullmatch(r"[sufc](\d{1,4})", dtype)
+    return int(found[1]) if found else 0
+
+
+class Shape:
+    """The type of a value: an array's dtype, sizes and layout, or a tuple of shapes.
+
+    `dtype` is HLO's name of the element type; "tuple" for tuples and "buffer" for buffers, whose
+    `elements` are shapes. `dimensions` are sizes, -1 where there is no bound, and `dynamic` says
+    which are bounds only. `layout` are the dimensions from minor to major, or None where it was
+    not written; `tiles` are the tiles' sizes, `memory_space` the number after S, and `extra`
+    what else stands in the layout.
+    """
+
+    __slots__ = ("_canonical", "dimensions", "dtype", "dynamic", "elements", "extra", "layout",
+                 "memory_space", "text", "tiles")  # fmt: skip
+
+    def __init__(
+        self,
+        text: str,
+        dtype: str,
+        dimensions: tuple[int, ...] = (),
+        dynamic: tuple[bool, ...] = (),
+        layout: tuple[int, ...] | None = None,
+        tiles: tuple[str, ...] = (),
+        memory_space: int = 0,
+        extra: str = "",
+        elements: "tuple[Shape, ...]" = (),
+    ):
+        self.text = text
+        self.dtype = dtype
+        self.dimensions = dimensions
+        self.dynamic = dynamic
+        self.layout = layout
+        self.tiles = tiles
+        self.memory_space = memory_space
+        self.extra = extra
+        self.elements = elements
+        self._canonical: str | None = None
+
+    @property
+    def is_tuple(self) -> bool:
+        return self.dtype == "tuple"
+
+    @property
+    def is_default_layout(self) -> bool:
+        """Whether the layout says nothing but that the last dimension is the minor one."""
+        descending = tuple(range(len(self.dimensions) - 1, -1, -1))
+        plain = not (self.tiles or self.memory_space or self.extra)
+        return plain and self.layout in (None, descending)
+
+    def leaves(self) -> "Iterator[Shape]":
+        """The arrays in it, from left to right."""
+        waiting = [self]
+        while waiting:
+            shape = waiting.pop()
+            if shape.dtype in ("tuple", "buffer"):
+                waiting.extend(reversed(shape.elements))
+            else:
+                yield shape
+
+    @property
+    def size(self) -> int:
+        """The number of elements, of all arrays in it; bounds count as sizes."""
+        total = 0
+        for leaf in self.leaves():
+            product = 1
+            for size in leaf.dimensions:
+                product *= max(size, 0)
+            total += product
+        return total
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of its elements, without the padding of tiles."""
+        if self.elements:
+            return sum(leaf.bytes for leaf in self.leaves())
+        return (self.size * bits_of(self.dtype) + 7) // 8
+
+    def without_layout(self) -> str:
+        if self.dtype == "buffer":
+            return f"b({self.elements[0].without_layout()})"
+        if self.is_tuple:
+            return tuple_text([e.without_layout() for e in self.elements])
+        return f"{self.dtype}[{self.sizes_text()}]"
+
+    def sizes_text(self) -> str:
+        return ",".join(
+            "?" if size < 0 else f"<={size}" if dynamic else str(size)
+            for size, dynamic in zip(self.dimensions, self.dynamic, strict=True)
+        )
+
+    def short_text(self) -> str:
+        """With the layouts that are not the default, and no others."""
+        if self.dtype == "buffer":
+            return f"b({self.elements[0].short_text()})"
+        if self.is_tuple:
+            return tuple_text([e.short_text() for e in self.elements])
+        return self.without_layout() if self.is_default_layout else self.text
+
+    def layout_text(self) -> str:
+        """The layouts alone, {2,1,0} where there is none in the text."""
+        if self.dtype in ("tuple", "buffer"):
+            return "(" + ", ".join(e.layout_text() for e in self.elements) + ")"
+        if self.layout is None:
+            descending = ",".join(map(str, range(len(self.dimensions) - 1, -1, -1)))
+            return "{" + descending + "}"
+        return self.text[len(self.without_layout()) :]
+
+    def canonical_text(self) -> str:
+        """With the layout of every array that has dimensions, written or not."""
+        if self._canonical is None:
+            if self.dtype == "buffer":
+                self._canonical = f"b({self.elements[0].canonical_text()})"
+            elif self.is_tuple:
+                inside = ", ".join(e.canonical_text() for e in self.elements)
+                self._canonical = f"({inside})"
+            elif not self.dimensions and self.is_default_layout:
+                self._canonical = self.without_layout()
+            else:
+                self._canonical = self.without_layout() + self.layout_text()
+        return self._canonical
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Shape) and self.canonical_text() == other.canonical_text()
+
+    def __hash__(self) -> int:
+        return hash(self.canonical_text())
+
+    def __repr__(self) -> str:
+        return f"Shape({self.text!r})"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def tuple_text(parts: list[str]) -> str:
+    """Parts in parentheses, each fifth marked with its index as XLA does it."""
+    return "(" + indexed(parts) + ")"
+
+
+def indexed(parts: list[str]) -> str:
+    """Parts with commas, each fifth marked with its index as XLA does it."""
+    if len(parts) <= 5:
+        return ", ".join(parts)
+    return ", ".join(
+        f"/*index={i}*/{part}" if i and i % 5 == 0 else part for i, part in enumerate(parts)
+    )
+
+
+# Attributes that name computations; the values of the others are kept as they are written.
+CALLING = (
+    "calls", "to_apply", "body", "condition", "branch_computations", "called_computations",
+    "true_computation", "false_computation", "select", "scatter", "async_computation",
+)  # fmt: skip
+_FIELD = re.compile(r'([\w\-]+)=("(?:[^"\\]++|\\.)*+"|\{[^{}]*\}|[^\s{}"]+)')
+_NUMBER = re.compile(r"-?\d+")
+
+
+class Instruction:
+    """One operation of a computation.
+
+    `attributes` are what stands behind the operands, each as its text. `literal` is the text
+    between the parentheses of a constant, `number` that of a parameter. `users` are the
+    instructions of the same computation that have it as an operand, each once.
+    """
+
+    __slots__ = ("_metadata", "attributes", "called", "computation", "is_root", "literal", "name",
+                 "number", "opcode", "operands", "predecessors", "shape", "users")  # fmt: skip
+
+    computation: "Computation"
+    operands: "list[Instruction]"
+    users: "list[Instruction]"
+    predecessors: "list[Instruction]"
+    called: "dict[str, list[Computation]]"
+
+    def __init__(
+        self,
+        name: str,
+        shape: Shape,
+        opcode: str,
+        attributes: dict[str, str] | None = None,
+        literal: str = "",
+        number: int = -1,
+        is_root: bool = False,
+    ):
+        self.name = name
+        self.shape = shape
+        self.opcode = opcode
+        self.attributes = {} if attributes is None else attributes
+        self.literal = literal
+        self.number = number
+        self.is_root = is_root
+        self.operands = []
+        self.users = []
+        self.predecessors = []
+        self.called = {}
+        self._metadata: dict[str, str] | None = None
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What `metadata={...}` says, each value without its quotes."""
+        if self._metadata is None:
+            text = self.attributes.get("metadata", "")
+            self._metadata = {
+                key: unquoted(value) for key, value in _FIELD.findall(text[1:-1] if text else "")
+            }
+        return self._metadata
+
+    @property
+    def op_name(self) -> str:
+        """The path of names that the operation had when it was traced: jit(f)/dot_general."""
+        return self.metadata.get("op_name", "")
+
+    @property
+    def source(self) -> Source | None:
+        """The user's line that the operation comes from, where that is known."""
+        stack = self.stack()
+        return stack[0] if stack else None
+
+    def stack(self) -> list[Source]:
+        """The user's line and those that called it, the innermost first."""
+        metadata = self.metadata
+        frame = metadata.get("stack_frame_id", "")
+        if frame.isdecimal() and len(frame) < 10:
+            found = self.computation.module.frames.sources(int(frame))
+            if found:
+                return found
+        if metadata.get("source_file"):
+            line = metadata.get("source_line", "")
+            number = int(line) if line.isdecimal() and len(line) < 10 else 0
+            return [Source(metadata["source_file"], number)]
+        return []
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The numbers of `dimensions={...}`."""
+        return self.numbers("dimensions")
+
+    def numbers(self, attribute: str) -> tuple[int, ...]:
+        """The whole numbers in an attribute's text, () where it is not there."""
+        return tuple(map(int, _NUMBER.findall(self.attributes.get(attribute, ""))))
+
+    @property
+    def backend_config(self) -> Any:
+        """The backend's configuration: what JSON says, or its text, or None."""
+        text = self.attributes.get("backend_config")
+        if text is None:
+            return None
+        inner = unquoted(text) if text.startswith('"') else text
+        try:
+            return json.loads(inner)
+        except (ValueError, RecursionError):
+            return inner
+
+    @property
+    def fused(self) -> "Computation | None":
+        """The computation of a fusion."""
+        calls = self.called.get("calls") if self.opcode == "fusion" else None
+        return calls[0] if calls else None
+
+    def __repr__(self) -> str:
+        return f"<{self.name} = {self.shape.without_layout()} {self.opcode}>"
+
+
+def nearest_source(instruction: Instruction) -> Source | None:
+    """The user's line; for what XLA put in, that of the value which it is for."""
+    fused = instruction.fused
+    found = instruction.source or (fused.root.source if fused else None)
+    if instruction.opcode in ("parameter", "constant"):
+        return found
+    value = instruction
+    for _ in range(4):
+        if found is not None or not value.operands:
+            break
+        value = value.operands[0]
+        found = value.source
+    if found is None and instruction.users:
+        found = instruction.users[0].source
+    return found
+
+
+class Computation:
+    """A function of a module: instructions in the order of the text, and its result."""
+
+    __slots__ = ("attributes", "instructions", "is_entry", "module", "name", "root")
+
+    module: "HloModule"
+    root: Instruction
+
+    def __init__(self, name: str, is_entry: bool = False):
+        self.name = name
+        self.is_entry = is_entry
+        self.instructions: list[Instruction] = []
+        self.attributes: dict[str, str] = {}
+
+    @property
+    def parameters(self) -> list[Instruction]:
+        """The parameters in the order of their numbers."""
+        found = [i for i in self.instructions if i.opcode == "parameter"]
+        return sorted(found, key=lambda i: i.number)
+
+    def __getitem__(self, name: str) -> Instruction:
+        for instruction in self.instructions:
+            if instruction.name == name:
+                return instruction
+        raise KeyError(f"computation {self.name} has no instruction {name!r}")
+
+    def __iter__(self) -> Iterator[Instruction]:
+        return iter(self.instructions)
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def in_order(self) -> list[Instruction]:
+        """The instructions with operands and control predecessors before those that need them.
+
+        Raises:
+          ValueError: if an instruction needs itself.
+        """
+        done: set[int] = set()
+        order: list[Instruction] = []
+        open_: set[int] = set()
+        for start in self.instructions:
+            waiting = [(start, False)]
+            while waiting:
+                instruction, finished = waiting.pop()
+                key = id(instruction)
+                if finished:
+                    open_.discard(key)
+                    done.add(key)
+                    order.append(instruction)
+                    continue
+                if key in done:
+                    continue
+                if key in open_:
+                    raise ValueError(f"{instruction.name} in {self.name} needs itself")
+                open_.add(key)
+                waiting.append((instruction, True))
+                for needed in reversed(instruction.operands + instruction.predecessors):
+                    if id(needed) in open_:
+                        raise ValueError(f"{needed.name} in {self.name} needs itself")
+                    if id(needed) not in done:
+                        waiting.append((needed, False))
+        return order
+
+    def __repr__(self) -> str:
+        return f"<computation {self.name}: {len(self.instructions)} instructions>"
+
+
+class HloModule:
+    """A program: `entry` and the computations that it calls.
+
+    `attributes` are those behind the module's name, each as its text; `frames` the tables that
+    source lines come from.
+    """
+
+    __slots__ = ("attributes", "computations", "entry", "frames", "name", "operand_shapes",
+                 "percent")  # fmt: skip
+
+    entry: Computation
+
+    def __init__(self, name: str):
+        self.name = name
+        self.attributes: dict[str, str] = {}
+        self.frames = Frames()
+        self.computations: list[Computation] = []
+        # How the text is written: `%` before names, shapes before operands.
+        self.percent = True
+        self.operand_shapes = False
+
+    def __getitem__(self, name: str) -> Computation:
+        for computation in self.computations:
+            if computation.name == name:
+                return computation
+        raise KeyError(f"module {self.name} has no computation {name!r}")
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Every instruction of every computation, in the order of the text."""
+        for computation in self.computations:
+            yield from computation.instructions
+
+    def callees_first(self) -> list[Computation]:
+        """The computations, each behind those that it calls.
+
+        Raises:
+          ValueError: if a computation calls itself.
+        """
+        done: set[int] = set()
+        open_: set[int] = set()
+        order: list[Computation] = []
+        for start in self.computations:
+            waiting = [(start, False)]
+            while waiting:
+                computation, finished = waiting.pop()
+                key = id(computation)
+                if finished:
+                    open_.discard(key)
+                    done.add(key)
+                    order.append(computation)
+                    continue
+                if key in done or key in open_:
+                    continue
+                open_.add(key)
+                waiting.append((computation, True))
+                for instruction in computation.instructions:
+                    for callees in instruction.called.values():
+                        for callee in callees:
+                            if id(callee) in open_:
+                                raise ValueError(f"the computation {callee.name} calls itself")
+                            if id(callee) not in done:
+                                waiting.append((callee, False))
+        return order
+
+    def __repr__(self) -> str:
+        count = sum(len(c) for c in self.computations)
+        return (
+            f"<HLO module {self.name}: {len(self.computations)} computations, {count} operations>"
+        )
+
+
+def unquoted(text: str) -> str:
+    """A string of HLO without its quotes and escapes; other text as it is."""
+    if len(text) < 2 or text[0] != '"':
+        return text
+    inner = text[1:-1]
+    return _ESCAPE.sub(_escaped, inner) if "\\" in inner else inner
+
+
+# Bytes that are not ASCII are written as three octal digits each.
+_ESCAPE = re.compile(r"((?:\\[0-3][0-7]{2})+)|\\(.)", re.DOTALL)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found[1]:
+        return bytes(int(part, 8) for part in found[1].split("\\")[1:]).decode(errors="replace")
+    return {"n": "\n", "t": "\t", "r": "\r"}.get(found[2], found[2])

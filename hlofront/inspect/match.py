@@ -1,0 +1,449 @@
+"""Which operation of one module is which of another: by structure, neighbours, then likeness."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from hlofront.inspect.hashes import Hashes, is_commutative, with_users
+from hlofront.inspect.hlo_graph import Computation, Instruction
+
+# What a fusion is not recognized by: it is moved, copied and left out freely.
+TRIVIAL = frozenset({
+    "parameter", "constant", "broadcast", "bitcast", "reshape", "tuple", "get-tuple-element",
+    "copy", "iota", "convert",
+})  # fmt: skip
+# How much of an operation's content must be that of another for one to be a part of the other.
+_PART = 0.6
+_ALIKE = 0.5
+
+
+class Regrouped(NamedTuple):
+    """A fusion that became several operations, or several that became one fusion."""
+
+    kind: str  # "split" or "merged"
+    whole: Instruction
+    parts: list[Instruction]
+
+
+class Compared(NamedTuple):
+    """Two computations, and the operations of both that stand for each other."""
+
+    a: Computation
+    b: Computation
+    path: str
+    pairs: list[tuple[Instruction, Instruction]]
+    removed: list[Instruction]
+    added: list[Instruction]
+
+
+class Matching:
+    """The operations of two modules that stand for each other.
+
+    `compared` are the pairs of computations that are not equal, the entries first; `regrouped`
+    the fusions that were split or merged. Computations that are equal are not looked into.
+    """
+
+    def __init__(self, a: Hashes, b: Hashes):
+        self.a, self.b = a, b
+        self.to: dict[int, Instruction] = {}
+        self.back: dict[int, Instruction] = {}
+        self.compared: list[Compared] = []
+        self.regrouped: list[Regrouped] = []
+        # Digests of operations in the computations that are compared.
+        self.digests: dict[int, bytes] = {}
+        self._seen: set[tuple[int, int]] = set()
+        self._tokens: dict[int, Counter[Any]] = {}
+        waiting: list[tuple[Computation, Computation, str, Any]] = [
+            (a.module.entry, b.module.entry, "", None)
+        ]
+        while waiting:
+            first, second, path, seeds = waiting.pop(0)
+            if (id(first), id(second)) in self._seen:
+                continue
+            self._seen.add((id(first), id(second)))
+            found = self._computations(first, second, path, seeds)
+            self.compared.append(found)
+            waiting += self._called(found)
+
+    def same(self, a: Instruction, b: Instruction) -> bool:
+        """Whether they stand for each other, or compute the same."""
+        if self.to.get(id(a)) is b:
+            return True
+        known = self.digests.get(id(a))
+        return known is not None and known == self.digests.get(id(b))
+
+    def tokens(self, instruction: Instruction) -> Counter[Any]:
+        """What an operation does: for a fusion, the operations of its body that tell it."""
+        known = self._tokens.get(id(instruction))
+        if known is None:
+            body = content(instruction)
+            telling = [i for i in body if i.opcode not in TRIVIAL] or body
+            known = Counter((i.opcode, i.shape.dimensions) for i in telling)
+            self._tokens[id(instruction)] = known
+        return known
+
+    def opcodes(self, instruction: Instruction) -> dict[str, int]:
+        """What it does, whatever the sizes: how often each opcode."""
+        found: dict[str, int] = {}
+        for (opcode, _), count in self.tokens(instruction).items():
+            found[opcode] = found.get(opcode, 0) + count
+        return found
+
+    # ---- one pair of computations ---------------------------------------------------------------
+
+    def _called(self, found: Compared) -> list[tuple[Computation, Computation, str, Any]]:
+        """The computations that operations which stand for each other call, where they differ."""
+        calls: list[tuple[Computation, Computation, str, Any]] = []
+        for a, b in found.pairs:
+            for key in a.called.keys() & b.called.keys():
+                for first, second in zip(a.called[key], b.called[key], strict=False):
+                    if self.a.computation(first) == self.b.computation(second):
+                        continue
+                    seeds = None
+                    if a.opcode == "fusion" and b.opcode == "fusion":
+                        if self.digests[id(a)] == self.digests[id(b)]:
+                            continue
+                        seeds = self._shared_operands(a, b)
+                        if self._equal_inside(first, second, seeds):
+                            continue
+                    path = f"{found.path}{a.name}/" if a.opcode == "fusion" else ""
+                    calls.append((first, second, path, seeds))
+        return calls
+
+    def _shared_operands(self, a: Instruction, b: Instruction) -> list[tuple[int, int]]:
+        """The numbers of the parameters of two fusions that stand for the same operand."""
+        pairs: list[tuple[int, int]] = []
+        free = set(range(len(b.operands)))
+        for same_place in (True, False):
+            for n, operand in enumerate(a.operands):
+                if any(n == first for first, _ in pairs):
+                    continue
+                places = [n] if same_place else sorted(free)
+                for m in places:
+                    if m in free and self.same(operand, b.operands[m]):
+                        pairs.append((n, m))
+                        free.discard(m)
+                        break
+        # What is left is taken in the order it comes, if it is of one shape.
+        for n, operand in enumerate(a.operands):
+            if all(n != first for first, _ in pairs):
+                shape = operand.shape.without_layout()
+                for m in sorted(free):
+                    if b.operands[m].shape.without_layout() == shape:
+                        pairs.append((n, m))
+                        free.discard(m)
+                        break
+        left = [n for n in range(len(a.operands)) if all(n != first for first, _ in pairs)]
+        places = zip(left, sorted(free), strict=False)
+        return pairs + [
+            (n, m)
+            for n, m in places
+            if a.operands[n].shape.dimensions == b.operands[m].shape.dimensions
+            or len(a.operands) == len(b.operands)
+        ]
+
+    def _arguments(
+        self, a: Computation, b: Computation, seeds: list[tuple[int, int]] | None
+    ) -> tuple[list[bytes] | None, list[bytes] | None]:
+        if seeds is None:
+            return None, None
+        first = [b"a%d" % n for n in range(len(a.parameters))]
+        second = [b"b%d" % n for n in range(len(b.parameters))]
+        for n, m in seeds:
+            if n < len(first) and m < len(second):
+                first[n] = second[m] = b"both%d" % n
+        return first, second
+
+    def _equal_inside(self, a: Computation, b: Computation, seeds: list[tuple[int, int]]) -> bool:
+        first, second = self._arguments(a, b, seeds)
+        found_a = self.a.body(a, first, 1)
+        found_b = self.b.body(b, second, 1)
+        return found_a[id(a.root)] == found_b[id(b.root)]
+
+    def _pair(self, a: Instruction, b: Instruction) -> None:
+        self.to[id(a)] = b
+        self.back[id(b)] = a
+
+    def _free(self, a: Instruction, b: Instruction) -> bool:
+        return id(a) not in self.to and id(b) not in self.back
+
+    def _computations(
+        self, a: Computation, b: Computation, path: str, seeds: list[tuple[int, int]] | None
+    ) -> Compared:
+        first, second = self._arguments(a, b, seeds)
+        depth = 0 if seeds is None else 1
+        body_a, body_b = self.a.body(a, first, depth), self.b.body(b, second, depth)
+        self.digests.update(body_a)
+        self.digests.update(body_b)
+        if seeds is None:
+            numbered = zip(a.parameters, b.parameters, strict=False)
+            shared = [(p, q) for p, q in numbered if p.number == q.number]
+        else:
+            given_a = {p.number: p for p in a.parameters}
+            given_b = {p.number: p for p in b.parameters}
+            shared = [(given_a[n], given_b[m]) for n, m in seeds if n in given_a and m in given_b]
+        for p, q in shared:
+            self._pair(p, q)
+        self._equal(a, b, body_a, body_b)
+        for compatible in (self._identical, self._same_kind, self._same_opcode):
+            self._spread(a, b, compatible)
+        self._by_origin(a, b)
+        self._spread(a, b, self._same_opcode)
+        self._regroup("split", self._left(a, self.to), self._left(b, self.back))
+        self._regroup("merged", self._left(b, self.back), self._left(a, self.to))
+        regrouped = {id(i) for r in self.regrouped for i in (r.whole, *r.parts)}
+        self._alike(
+            [i for i in self._left(a, self.to) if id(i) not in regrouped],
+            [i for i in self._left(b, self.back) if id(i) not in regrouped],
+        )
+        self._replaced(a, b, regrouped)
+        pairs = [(i, self.to[id(i)]) for i in a.instructions if id(i) in self.to]
+        removed = [i for i in self._left(a, self.to) if id(i) not in regrouped]
+        added = [i for i in self._left(b, self.back) if id(i) not in regrouped]
+        return Compared(a, b, path, pairs, removed, added)
+
+    @staticmethod
+    def _left(computation: Computation, done: dict[int, Instruction]) -> list[Instruction]:
+        return [i for i in computation.instructions if id(i) not in done]
+
+    def _equal(
+        self, a: Computation, b: Computation, body_a: dict[int, bytes], body_b: dict[int, bytes]
+    ) -> None:
+        """Pair what computes the same, those first that are also used for the same."""
+        for keys_a, keys_b in (
+            (with_users(a, body_a), with_users(b, body_b)),
+            (body_a, body_b),
+        ):
+            groups: dict[bytes, list[Instruction]] = defaultdict(list)
+            for i in self._left(b, self.back):
+                groups[keys_b[id(i)]].append(i)
+            for i in self._left(a, self.to):
+                group = groups.get(keys_a[id(i)])
+                if group:
+                    self._pair(i, group.pop(0))
+
+    # ---- from neighbour to neighbour ------------------------------------------------------------
+
+    def _identical(self, a: Instruction, b: Instruction) -> bool:
+        return self.a.own(a) == self.b.own(b) and (
+            a.fused is None
+            or b.fused is None
+            or self.a.computation(a.fused) == self.b.computation(b.fused)
+            or self.tokens(a) == self.tokens(b)
+        )
+
+    def _same_kind(self, a: Instruction, b: Instruction) -> bool:
+        return (
+            self._same_opcode(a, b)
+            and a.shape.without_layout() == b.shape.without_layout()
+            and (a.opcode != "fusion" or self.tokens(a) == self.tokens(b))
+        )
+
+    def _same_opcode(self, a: Instruction, b: Instruction) -> bool:
+        if a.opcode != b.opcode or a.opcode == "parameter":
+            return False
+        if a.opcode == "constant":
+            return a.shape.dimensions == b.shape.dimensions
+        return a.opcode != "fusion" or self.opcodes(a) == self.opcodes(b)
+
+    def _spread(
+        self,
+        a: Computation,
+        b: Computation,
+        compatible: Callable[[Instruction, Instruction], bool],
+    ) -> None:
+        """Pair the operands and users of what is paired, where they are compatible."""
+        if self._free(a.root, b.root) and compatible(a.root, b.root):
+            self._pair(a.root, b.root)
+        waiting = [(i, self.to[id(i)]) for i in a.instructions if id(i) in self.to]
+        while waiting:
+            first, second = waiting.pop()
+            pairs: Iterable[tuple[Instruction, Instruction]]
+            if is_commutative(first) and is_commutative(second):
+                pairs = [(x, y) for x in first.operands for y in second.operands]
+            else:
+                pairs = zip(first.operands, second.operands, strict=False)
+            for x, y in pairs:
+                if self._free(x, y) and compatible(x, y):
+                    self._pair(x, y)
+                    waiting.append((x, y))
+            users = [u for u in second.users if id(u) not in self.back]
+            if not users:
+                continue
+            mine = [u for u in first.users if id(u) not in self.to]
+            if len(mine) * len(users) > 10_000:
+                continue
+            for x in mine:
+                fitting = [y for y in users if compatible(x, y)]
+                if len(fitting) == 1 and sum(compatible(u, fitting[0]) for u in mine) == 1:
+                    self._pair(x, fitting[0])
+                    waiting.append((x, fitting[0]))
+                    users.remove(fitting[0])
+                    mine = [u for u in mine if u is not x]
+
+    def _by_origin(self, a: Computation, b: Computation) -> None:
+        """Pair what is alone in its computation with its opcode, name and line."""
+
+        def key(i: Instruction) -> Any:
+            tokens = frozenset(self.opcodes(i).items()) if i.opcode == "fusion" else None
+            return i.opcode, i.op_name, i.source and i.source.line, tokens
+
+        groups: dict[Any, list[Instruction]] = defaultdict(list)
+        for i in self._left(b, self.back):
+            groups[key(i)].append(i)
+        mine: dict[Any, list[Instruction]] = defaultdict(list)
+        for i in self._left(a, self.to):
+            if i.op_name:
+                mine[key(i)].append(i)
+        for found, instructions in mine.items():
+            others = groups.get(found, [])
+            if len(instructions) == len(others) == 1:
+                self._pair(instructions[0], others[0])
+
+    # ---- fusions that were split, merged, changed -----------------------------------------------
+
+    def _regroup(
+        self, kind: str, wholes: Sequence[Instruction], others: Sequence[Instruction]
+    ) -> None:
+        taken = {id(i) for r in self.regrouped for i in (r.whole, *r.parts)}
+        index: dict[Any, list[Instruction]] = defaultdict(list)
+        for other in others:
+            if id(other) not in taken and other.opcode not in TRIVIAL:
+                for token in self.tokens(other):
+                    index[token].append(other)
+        for whole in wholes:
+            if whole.opcode != "fusion" or id(whole) in taken:
+                continue
+            left = Counter(self.tokens(whole))
+            size = left.total()
+            parts: list[Instruction] = []
+            # Candidates from one layer of a network, not from each that looks like it.
+            while left:
+                candidates = {
+                    id(i): i for token in left for i in index[token] if id(i) not in taken
+                }
+                best, most = None, 0
+                for other in candidates.values():
+                    tokens = self.tokens(other)
+                    common = (tokens & left).total()
+                    if common < _PART * tokens.total() or common <= most:
+                        continue
+                    if self._connected(whole, other, parts):
+                        best, most = other, common
+                if best is None:
+                    break
+                parts.append(best)
+                taken.add(id(best))
+                left -= self.tokens(best)
+            if len(parts) >= 2 and size - left.total() >= _PART * size:
+                order = {id(i): n for n, i in enumerate(others)}
+                parts.sort(key=lambda i: order[id(i)])
+                self.regrouped.append(Regrouped(kind, whole, parts))
+                taken.add(id(whole))
+            else:
+                taken.difference_update(map(id, parts))
+
+    def _connected(
+        self, whole: Instruction, part: Instruction, parts: Sequence[Instruction]
+    ) -> bool:
+        """Whether a part stands where the fusion stood, or beside another part."""
+        near = {id(i) for known in parts for i in (*known.operands, *known.users)}
+        if id(part) in near:
+            return True
+        around = {id(i) for i in (*whole.operands, *whole.users)}
+        for neighbour in (*part.operands, *part.users):
+            other = self.to.get(id(neighbour)) or self.back.get(id(neighbour))
+            if other is not None and id(other) in around:
+                return True
+        return bool(part.is_root and whole.is_root)
+
+    def _alike(self, a: Sequence[Instruction], b: Sequence[Instruction]) -> None:
+        """Pair what is left by likeness, the likest first."""
+        groups: dict[str, list[Instruction]] = defaultdict(list)
+        for i in b:
+            groups[i.opcode].append(i)
+        scored: list[tuple[float, int, int, Instruction, Instruction]] = []
+        for n, x in enumerate(a):
+            # Many of one kind cannot all be compared: those near in the text are.
+            others = groups[x.opcode]
+            if len(others) > 200:
+                middle = min(n, len(others))
+                others = others[max(0, middle - 100) : middle + 100]
+            for m, y in enumerate(others):
+                score = self._likeness(x, y)
+                if score >= _ALIKE:
+                    scored.append((-score, abs(n - m), n, x, y))
+        for *_, x, y in sorted(scored, key=lambda found: found[:3]):
+            if self._free(x, y):
+                self._pair(x, y)
+
+    def _likeness(self, a: Instruction, b: Instruction) -> float:
+        """From 0 to 1, for operations of one opcode."""
+        if a.opcode == "parameter":
+            return 0.0
+        score = 0.0
+        if a.opcode == "fusion":
+            mine, others = self.tokens(a), self.tokens(b)
+            if not mine & others:
+                # Of other sizes throughout.
+                mine, others = Counter(self.opcodes(a)), Counter(self.opcodes(b))
+            score += 0.6 * (mine & others).total() / max((mine | others).total(), 1)
+            if not mine & others:
+                return 0.0
+        else:
+            score += 0.2 + 0.2 * (a.shape.without_layout() == b.shape.without_layout())
+            score += 0.2 * (a.op_name == b.op_name)
+        pairs = zip(a.operands, b.operands, strict=False)
+        if a.operands or b.operands:
+            longest = max(len(a.operands), len(b.operands))
+            score += 0.2 * sum(self.same(x, y) for x, y in pairs) / longest
+        else:
+            score += 0.2 * (a.literal == b.literal)
+        users = [self.to.get(id(u)) for u in a.users]
+        theirs = {id(u) for u in b.users}
+        return score + 0.2 * any(u is not None and id(u) in theirs for u in users)
+
+    def _replaced(self, a: Computation, b: Computation, regrouped: set[int]) -> None:
+        """Pair operations of other opcodes that stand in each other's place."""
+
+        def fits(x: Instruction, y: Instruction) -> bool:
+            return (
+                self._free(x, y)
+                and not {id(x), id(y)} & regrouped
+                and "parameter" not in (x.opcode, y.opcode)
+                and len(x.operands) == len(y.operands) > 0
+                and x.shape.dimensions == y.shape.dimensions
+                and x.shape.is_tuple == y.shape.is_tuple
+                and any(map(self.same, x.operands, y.operands))
+            )
+
+        if fits(a.root, b.root):
+            self._pair(a.root, b.root)
+        waiting = [(i, self.to[id(i)]) for i in a.instructions if id(i) in self.to]
+        while waiting:
+            first, second = waiting.pop()
+            for x, y in zip(first.operands, second.operands, strict=False):
+                if fits(x, y):
+                    self._pair(x, y)
+                    waiting.append((x, y))
+
+
+def content(instruction: Instruction) -> list[Instruction]:
+    """What a fusion computes, fusions inside it opened; of another operation itself."""
+    fused = instruction.fused
+    if fused is None:
+        return [instruction]
+    found: list[Instruction] = []
+    waiting = [fused]
+    seen: set[int] = set()
+    while waiting:
+        computation = waiting.pop()
+        if id(computation) in seen:
+            continue
+        seen.add(id(computation))
+        for inner in computation.instructions:
+            if inner.fused is not None:
+                waiting.append(inner.fused)
+            elif inner.opcode != "parameter":
+                found.append(inner)
+    return found

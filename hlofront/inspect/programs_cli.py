@@ -1,0 +1,190 @@
+"""`diff`, `compare` and `cost` at the shell: 0 for programs that are the same, 1 for others."""
+
+import argparse
+import pathlib
+import sys
+from typing import Any, TextIO
+
+from hlofront.inspect.colour import Painter
+from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.pjrt.targets import target as find_target
+from hlofront.runtime.jit import jit
+
+_DIFF_HELP = """\
+Compares two programs by structure: names, lines, layouts of tables and history make no difference.
+Each is a file with HLO, StableHLO or a jaxpr, or a function as FILE:FUNCTION.
+
+example:
+  python -m hlofront diff before.hlo after.hlo
+  python -m hlofront diff model.py:step model.py:faster_step --args "f32[32,64]" --html diff.html
+"""
+_COMPARE_HELP = """\
+Compiles one function under several versions of jaxlib, for several devices (absent ones too), or as
+of several git revisions, and shows cost, memory, times and what differs in the optimized HLO.
+
+example:
+  python -m hlofront compare model.py:step --jaxlib 0.8.3 --jaxlib 0.10.2 --jaxlib 0.12.0.1
+  python -m hlofront compare model.py:step --target cpu --target tpu:v5e:2x2 --target cuda:h100
+  python -m hlofront compare model.py:step --at HEAD~1 --at HEAD
+"""
+_COST_HELP = """\
+Shows where a compiled program spends operations, bytes and time: by source line or instruction.
+
+example:
+  python -m hlofront cost model.py:step --args "f32[32,64]" --target cuda:h100
+"""
+
+
+def add_parsers(commands: Any) -> None:
+    diff = _parser(commands, "diff", "what differs between two programs", _DIFF_HELP)
+    diff.add_argument("before", metavar="A", help="a file of text, or FILE:FUNCTION")
+    diff.add_argument("after", metavar="B", help="the same")
+    _add_args(diff)
+    diff.add_argument(
+        "--stage",
+        choices=("jaxpr", "stablehlo", "hlo"),
+        default="hlo",
+        help="of functions: which of their programs; the optimized HLO by default",
+    )
+    _add_outputs(diff)
+    diff.set_defaults(run=_diff)
+
+    compare = _parser(
+        commands, "compare", "a function under other jaxlibs, devices, revisions", _COMPARE_HELP
+    )
+    compare.add_argument("target_function", metavar="FILE:FUNCTION")
+    _add_args(compare)
+    compare.add_argument(
+        "--jaxlib", action="append", default=[], metavar="VERSION", help="'current' is this one"
+    )
+    compare.add_argument("--target", action="append", default=[], metavar="DEVICE")
+    compare.add_argument("--at", action="append", default=[], metavar="REVISION")
+    compare.add_argument("--no-run", action="store_true", help="compile only, and time no run")
+    _add_outputs(compare)
+    compare.set_defaults(run=_compare)
+
+    cost = _parser(commands, "cost", "where a program spends operations and bytes", _COST_HELP)
+    cost.add_argument("target_function", metavar="FILE:FUNCTION")
+    _add_args(cost)
+    cost.add_argument("--target", metavar="DEVICE", help="compile for it, attached or not")
+    cost.add_argument("--by", choices=("line", "instruction"), default="line")
+    cost.add_argument("--most", type=int, default=20, help="how many rows")
+    cost.add_argument("--json", action="store_true")
+    cost.set_defaults(run=_cost)
+
+
+def _parser(commands: Any, name: str, summary: str, description: str) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _add_args(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--args",
+        metavar="SPECS",
+        help="argument shapes, such as 'f32[32,64], i32[32]'; by default those that "
+        "example_args() in the file returns",
+    )
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--html", metavar="OUT", help="write one self-contained page to this file")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+
+
+def tell(text: str) -> None:
+    """Say on stderr what is going on, for what takes long."""
+    print(f"hlofront: {text}", file=sys.stderr, flush=True)
+
+
+# ---- diff ----------------------------------------------------------------------------------------
+
+
+def _diff(options: argparse.Namespace, out: TextIO) -> int:
+    from hlofront.inspect.difference import diff
+
+    sides = [_side(text, options) for text in (options.before, options.after)]
+    found = diff(*sides)
+    _show(found, options, out)
+    return 0 if found.equal else 1
+
+
+def _side(text: str, options: argparse.Namespace) -> str:
+    """One side of a diff as text: of a file, or of a function's program."""
+    path = pathlib.Path(text)
+    if path.is_file():
+        return path.read_text()
+    if ":" not in text:
+        raise UsageError(f"there is no file {text}, and it is no FILE:FUNCTION")
+    function, module = load_function(text)
+    args = arguments_for(module, text, options.args)
+    staged: Any = function if hasattr(function, "trace") else jit(function)
+    traced = staged.trace(*args)
+    if options.stage == "jaxpr":
+        return str(traced.jaxpr)
+    lowered = traced.lower()
+    if options.stage == "stablehlo":
+        return lowered.as_text()
+    tell(f"compiling {text}")
+    return lowered.compile().as_text() or ""
+
+
+def _show(found: Any, options: argparse.Namespace, out: TextIO) -> None:
+    if options.html:
+        pathlib.Path(options.html).write_text(found.html(), encoding="utf-8")
+        tell(f"wrote {options.html}")
+    if options.json:
+        print(found.json(), file=out)
+    elif not options.html:
+        print(found.text(color=Painter(out, options.color).on), file=out)
+
+
+# ---- compare -------------------------------------------------------------------------------------
+
+
+def _compare(options: argparse.Namespace, out: TextIO) -> int:
+    from hlofront.inspect.compare import compare
+
+    if not (options.jaxlib or options.target or options.at):
+        raise UsageError("give at least one --jaxlib VERSION, --target DEVICE or --at REVISION")
+    function, module = load_function(options.target_function)
+    args = arguments_for(module, options.target_function, options.args)
+    found = compare(
+        function,
+        *args,
+        jaxlib=options.jaxlib,
+        target=options.target,
+        at=options.at,
+        run=not options.no_run,
+        file=options.target_function,
+        specs=options.args,
+        tell=tell,
+    )
+    _show(found, options, out)
+    if found.errors:
+        return 2
+    return 0 if found.equal else 1
+
+
+# ---- cost ----------------------------------------------------------------------------------------
+
+
+def _cost(options: argparse.Namespace, out: TextIO) -> int:
+    from hlofront.inspect.cost import costs
+
+    function, module = load_function(options.target_function)
+    args = arguments_for(module, options.target_function, options.args)
+    staged: Any = function if hasattr(function, "lower") else jit(function)
+    if options.target:
+        with find_target(options.target) as place:
+            compiled = staged.lower(*args).compile()
+            report = costs(compiled, target=place)
+    else:
+        report = costs(staged.lower(*args).compile())
+    print(report.json() if options.json else report.text(options.by, options.most), file=out)
+    return 0

@@ -1,0 +1,268 @@
+"""Devices as an array for a mesh, so that neighbours on its axes are neighbours by wire."""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.pjrt import clients
+
+# Around the eight cores of a 2x2 tray of TPU v2 or v3, and around the chips of one host.
+_RING_OF_CORES = (0, 1, 2, 3, 6, 7, 4, 5)
+_RING_OF_FOUR = (0, 1, 3, 2)
+_RING_OF_EIGHT = (0, 1, 2, 3, 7, 6, 5, 4)
+_RING_OF_SIXTEEN = (0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4)
+
+
+def _ring(order: tuple[int, ...]) -> Callable[[Sequence[int], Sequence[Any]], Any]:
+    def arrange(mesh_shape: Sequence[int], devices: Sequence[Any]) -> np.ndarray | None:
+        """The devices of one host in a ring, where they are as many; None for others."""
+        if len(devices) == len(order):
+            return np.asarray(devices)[list(order)].reshape(mesh_shape)
+        return None
+
+    return arrange
+
+
+def _cores(mesh_shape: Sequence[int], devices: Sequence[Any]) -> np.ndarray | None:
+    """The cores of TPU v2 and v3, whose trays of eight are rings."""
+    if len(devices) == 8:
+        return np.asarray(devices)[list(_RING_OF_CORES)].reshape(mesh_shape)
+    if mesh_shape[-1] == 8:
+        return np.asarray(devices).reshape(mesh_shape)[..., list(_RING_OF_CORES)]
+    return None
+
+
+def _chips_of_one_host(mesh_shape: Sequence[int], devices: Sequence[Any]) -> np.ndarray | None:
+    """A slice of 4, 8 or, for one long axis, 16 chips in a ring; None for others."""
+    if len(devices) == 16 and max(mesh_shape) == 16:
+        return np.asarray(devices)[list(_RING_OF_SIXTEEN)].reshape(mesh_shape)
+    if len(devices) == 8:
+        return np.asarray(devices)[list(_RING_OF_EIGHT)].reshape(mesh_shape)
+    if len(devices) == 4:
+        return np.asarray(devices)[list(_RING_OF_FOUR)].reshape(mesh_shape)
+    return None
+
+
+device_kind_handler_dict: dict[str, Callable[..., np.ndarray | None]] = {
+    "TPU v2": _cores,
+    "TPU v3": _cores,
+    "TPU v5 lite": _chips_of_one_host,
+    "TPU v6 lite": _chips_of_one_host,
+    "TPU7x": _ring(_RING_OF_CORES),
+}
+"""Per kind of device, what arranges small meshes of it: (mesh_shape, devices) -> array or None."""
+
+
+def create_device_mesh(
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """The devices as an array of this shape, arranged for fast communication along its axes.
+
+    On TPUs each axis of the mesh becomes whole axes of the torus that the chips are wired as, the
+    last axis first: it should be that of the most communication. Other devices stay in order.
+
+    Args:
+      mesh_shape: how many devices there are along each axis.
+      devices: the devices, by default all; those of a target or topology, too.
+      contiguous_submeshes: whether the devices of each process must be a block of the mesh.
+      allow_split_physical_axes: whether an axis of the torus may be split over several of the mesh.
+
+    Raises:
+      ValueError: if there are not as many devices as the shape asks for, or the devices of a
+        process cannot be a block.
+      NotImplementedError: if no axes of the torus fit.
+    """
+    devices = clients.devices() if devices is None else list(devices)
+    mesh_shape = tuple(mesh_shape)
+    if math.prod(mesh_shape) != len(devices):
+        raise ValueError(
+            f"Number of devices {len(devices)} must equal the product of mesh_shape {mesh_shape}, "
+            f"which is {math.prod(mesh_shape)}"
+        )
+    last = devices[-1]
+    arrange = device_kind_handler_dict.get(last.device_kind)
+    found = arrange(mesh_shape, devices) if arrange is not None else None
+    if found is not None:
+        return found
+    if last.platform != "tpu":
+        return _as_array(devices).reshape(mesh_shape)
+    physical = _torus(devices)
+    if not contiguous_submeshes:
+        return _fitted(physical, mesh_shape, allow_split_physical_axes)
+    for order in itertools.permutations(range(physical.ndim)):
+        try:
+            mesh = _fitted(physical.transpose(order), mesh_shape, allow_split_physical_axes)
+        except NotImplementedError:  # the same for every order
+            break
+        if _has_blocks(mesh):
+            return mesh
+    raise ValueError(
+        f"no arrangement of these devices as {mesh_shape} has those of each process as one block: "
+        "leave contiguous_submeshes out, or choose a shape that is a multiple of one process's"
+    )
+
+
+def _as_array(devices: Sequence[Any]) -> np.ndarray:
+    array = np.empty(len(devices), object)
+    array[:] = devices
+    return array
+
+
+def _torus(devices: Sequence[Any]) -> np.ndarray:
+    """TPUs by their coordinates; the cores of a chip are a last axis, where they are several."""
+    places = [(*device.coords, device.core_on_chip) for device in devices]
+    lowest = np.min(places, axis=0)
+    shape = np.max(places, axis=0) - lowest + 1
+    if math.prod(shape) != len(devices):
+        raise ValueError(
+            f"the {len(devices)} devices are no block of a torus: their coordinates span "
+            f"{tuple(map(int, shape))}"
+        )
+    torus = np.empty(tuple(shape), object)
+    for place, device in zip(places, devices, strict=True):
+        torus[tuple(np.array(place) - lowest)] = device
+    return torus if torus.shape[-1] > 1 else torus[..., 0]
+
+
+def _fitted(physical: np.ndarray, mesh_shape: tuple[int, ...], may_split: bool) -> np.ndarray:
+    """The torus with its axes grouped into those of the mesh."""
+    chosen = _whole_axes(physical.shape, mesh_shape)
+    if chosen is None and may_split:
+        physical, chosen = _split_axes(physical, mesh_shape)
+    if chosen is None:
+        raise NotImplementedError(  # the class that JAX raises
+            f"Failed to find an assignment of the physical axes {physical.shape} to the mesh "
+            f"{mesh_shape}: each axis of the mesh is a product of whole physical ones. Choose "
+            "other sizes, or pass allow_split_physical_axes=True."
+        )
+    rest = [axis for axis in range(physical.ndim) if not any(axis in group for group in chosen)]
+    order = [axis for group in chosen for axis in group] + rest
+    return physical.transpose(order).reshape(mesh_shape)
+
+
+def _whole_axes(
+    sizes: tuple[int, ...], mesh_shape: tuple[int, ...]
+) -> list[tuple[int, ...]] | None:
+    """Per axis of the mesh the physical axes that make it up; None if there are none such."""
+    free = dict(enumerate(sizes))
+    chosen: list[tuple[int, ...]] = [()] * len(mesh_shape)
+    for axis in reversed(range(len(mesh_shape))):
+        wanted = mesh_shape[axis]
+        if wanted == 1:
+            continue
+        for count in range(len(sizes), 0, -1):
+            axes = [i for i, size in free.items() if size > 1]
+            fits = (
+                group
+                for group in itertools.combinations(axes, count)
+                if math.prod(free[i] for i in group) == wanted
+            )
+            group = next(fits, None)
+            if group is not None:
+                chosen[axis] = group
+                for i in group:
+                    del free[i]
+                break
+        else:
+            return None
+    return chosen
+
+
+def _split_axes(
+    physical: np.ndarray, mesh_shape: tuple[int, ...]
+) -> tuple[np.ndarray, list[tuple[int, ...]] | None]:
+    """The torus with axes split into pieces, and the pieces that make up each axis of the mesh."""
+    pieces: list[list[tuple[int, int]]] = [[] for _ in physical.shape]
+    left = list(physical.shape)
+    for axis in reversed(range(len(mesh_shape))):
+        wanted = mesh_shape[axis]
+        while wanted > 1:
+            shared = [math.gcd(wanted, size) for size in left]
+            # One that is used up by it before one of which something is left.
+            best = max(
+                range(len(left)), key=lambda i: (shared[i] > 1 and shared[i] == left[i], shared[i])
+            )
+            if shared[best] == 1:
+                return physical, None
+            pieces[best].append((axis, shared[best]))
+            left[best] //= shared[best]
+            wanted //= shared[best]
+    shape: list[int] = []
+    chosen: list[list[int]] = [[] for _ in mesh_shape]
+    for parts in pieces:
+        # What was taken first is of neighbours, and thus comes last.
+        for axis, size in reversed(parts):
+            chosen[axis].append(len(shape))
+            shape.append(size)
+    return physical.reshape(shape), [tuple(group) for group in chosen]
+
+
+def _has_blocks(mesh: np.ndarray) -> bool:
+    """Whether the devices of each process are a block of the mesh."""
+    of_process: dict[int, list[tuple[int, ...]]] = {}
+    for place in np.ndindex(mesh.shape):
+        of_process.setdefault(mesh[place].process_index, []).append(place)
+    for places in of_process.values():
+        spans = np.max(places, axis=0) - np.min(places, axis=0) + 1
+        if math.prod(spans) != len(places):
+            return False
+    return True
+
+
+def create_hybrid_device_mesh(
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """The devices of several slices as an array, with few of its axes across the slow network.
+
+    Args:
+      mesh_shape: the shape of each slice's part.
+      dcn_mesh_shape: how many slices there are along each of those axes.
+      devices: the devices, by default all.
+      process_is_granule: whether the parts are processes and not slices.
+      should_sort_granules_by_key: whether the parts are in the order of their numbers, and not of
+        their first devices.
+      allow_split_physical_axes: as in `create_device_mesh`.
+
+    Returns:
+      An array whose shape is the product of both shapes, axis by axis.
+
+    Raises:
+      ValueError: if the shapes differ in length, or there are not as many parts.
+    """
+    devices = clients.devices() if devices is None else list(devices)
+    mesh_shape, outer = tuple(mesh_shape), tuple(dcn_mesh_shape)
+    if len(mesh_shape) != len(outer):
+        raise ValueError(f"mesh_shape {mesh_shape} and dcn_mesh_shape {outer} differ in length")
+    key = "process_index" if process_is_granule else "slice_index"
+    if not hasattr(devices[0], key):
+        raise ValueError(
+            f"{devices[0]} has no {key}: with process_is_granule=True the parts are processes"
+        )
+    granules: dict[int, list[Any]] = {}
+    for device in devices:
+        granules.setdefault(getattr(device, key), []).append(device)
+    keys = sorted(granules) if should_sort_granules_by_key else list(granules)
+    if math.prod(outer) != len(keys):
+        raise ValueError(
+            f"Number of slices {len(keys)} must equal the product of dcn_mesh_shape {outer}"
+        )
+    whole = np.empty([a * b for a, b in zip(mesh_shape, outer, strict=True)], object)
+    for which, place in zip(keys, np.ndindex(outer), strict=True):
+        part = tuple(slice(p * n, (p + 1) * n) for p, n in zip(place, mesh_shape, strict=True))
+        whole[part] = create_device_mesh(
+            mesh_shape, granules[which], allow_split_physical_axes=allow_split_physical_axes
+        )
+    return whole

@@ -1,0 +1,100 @@
+"""Which accelerators this machine shows, asked of its files alone: nothing is loaded or started."""
+
+import glob
+import os
+import re
+from typing import NamedTuple
+
+# Google's devices on the PCI bus that are TPUs; it makes others, such as network cards.
+_GOOGLE = "0x1ae0"
+_NVIDIA = "0x10de"
+_TPUS = {
+    "0x0027": "TPU v2 or v3",
+    "0x005e": "TPU v4",
+    "0x0062": "TPU v5p",
+    "0x0063": "TPU v5e",
+    "0x006f": "TPU v6e",
+    "0x0076": "TPU 7x",
+}
+
+
+_OTHER_NVIDIA = {
+    "/dev/dxg": "the GPU of Windows' subsystem for Linux",
+    "/dev/nvhost-gpu": "the GPU of a Jetson",
+    "/dev/nvgpu/igpu0": "the GPU of a Jetson",
+}
+
+
+class Seen(NamedTuple):
+    """Whether devices of a kind are visible, and by what this is known."""
+
+    there: bool
+    why: str
+
+
+def seen(platform: str) -> Seen | None:
+    """Whether this machine shows a device of a platform; None where there is no way to know."""
+    look = {"cuda": _nvidia, "rocm": _amd, "tpu": _tpu}.get(platform)
+    return None if look is None else look()
+
+
+def _nvidia() -> Seen:
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is not None and chosen.strip() in ("", "-1", "NoDevFiles"):
+        return Seen(False, f"CUDA_VISIBLE_DEVICES={chosen!r} hides all GPUs")
+    # Containers see the driver's files in /proc though they are not given its devices.
+    found = glob.glob("/dev/nvidia[0-9]*")
+    if found:
+        return Seen(True, f"{len(found)} of NVIDIA, {', '.join(sorted(found)[:8])}")
+    for path, what in _OTHER_NVIDIA.items():
+        if os.path.exists(path):
+            return Seen(True, f"{path}, {what}")
+    return Seen(False, "no /dev/nvidia0: no GPU of NVIDIA, or no driver")
+
+
+def _amd() -> Seen:
+    if os.environ.get("HIP_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
+        return Seen(False, "HIP_VISIBLE_DEVICES hides all GPUs")
+    if os.path.exists("/dev/kfd"):
+        return Seen(True, "/dev/kfd, the driver of AMD's GPUs")
+    return Seen(False, "no /dev/kfd: no GPU of AMD, or no driver")
+
+
+def _tpu() -> Seen:
+    kinds = []
+    for vendor_file in glob.glob("/sys/bus/pci/devices/*/vendor"):
+        folder = os.path.dirname(vendor_file)
+        if _first_line(vendor_file) == _GOOGLE:
+            kind = _TPUS.get(_first_line(os.path.join(folder, "device")))
+            if kind is not None:
+                kinds.append(kind)
+    if kinds and not (glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*")):
+        return Seen(False, f"{kinds[0]} on the PCI bus, but neither /dev/accel0 nor /dev/vfio/0")
+    if kinds:
+        return Seen(True, f"{len(kinds)} chips on the PCI bus: {kinds[0]}")
+    return Seen(False, "no TPU on the PCI bus")
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.readline().strip()
+    except OSError:
+        return ""
+
+
+def nvidia_driver() -> str | None:
+    """The version of NVIDIA's driver, such as "580.65.06"; None if it is not loaded."""
+    found = re.search(
+        r"Kernel Module.*?\s(\d+\.[\d.]+)", _first_line("/proc/driver/nvidia/version")
+    )
+    return found.group(1) if found else None
+
+
+def has_nvidia_card() -> bool:
+    """Whether there is a graphics card of NVIDIA on the PCI bus, be there a driver or not."""
+    return any(
+        _first_line(vendor) == _NVIDIA
+        and _first_line(os.path.join(os.path.dirname(vendor), "class")).startswith("0x03")
+        for vendor in glob.glob("/sys/bus/pci/devices/*/vendor")
+    )

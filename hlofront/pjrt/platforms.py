@@ -1,0 +1,408 @@
+"""Which PJRT plugins there are, found without importing their packages, and which one wins.
+
+A plugin is one shared library. Packages bring them (libtpu, jax-cuda13-pjrt and its kin), the
+environment names them (PJRT_NAMES_AND_LIBRARY_PATHS), or `register_plugin` does. The Python beside
+the libraries imports jax, and is never run.
+"""
+
+import dataclasses
+import glob
+import importlib.util
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hlofront.base.errors import PluginError
+from hlofront.bridge import plugins as bridge
+from hlofront.bridge.state import JaxRuntimeError
+from hlofront.pjrt import hardware
+
+GPUS = ("cuda", "rocm", "oneapi")
+ENVIRONMENT = "PJRT_NAMES_AND_LIBRARY_PATHS"
+_XLA_NAMES = {"cuda": "CUDA", "rocm": "ROCM"}
+# The higher one is the default where several platforms have devices; CPUs have 0.
+_PRIORITIES = {"tpu": 300, "cuda": 500, "rocm": 500}
+_OTHER_PRIORITY = 400
+_PACKAGES = {
+    "tpu": ("libtpu",),
+    # Built as one with jaxlib.
+    "cuda": ("jax-cuda13-pjrt=={jaxlib}", "jax-cuda13-plugin=={jaxlib}"),
+    "rocm": ("jax-rocm7-pjrt=={jaxlib}", "jax-rocm7-plugin=={jaxlib}"),
+}
+# Without these libtpu asks a metadata server for minutes, fails where another process has loaded
+# it, and prints what it did not find.
+_WITHOUT_TPU = {
+    "TPU_SKIP_MDS_QUERY": "1",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_LOG_DIR": "disabled",
+    "TPU_MIN_LOG_LEVEL": "3",
+    "TPU_STDERR_LOG_LEVEL": "3",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugin:
+    """A library that drives devices of one platform, and where it was found."""
+
+    name: str
+    """The platform: "tpu", "cuda", or the name that it was registered with."""
+    library: str
+    origin: str
+    """What named it: a distribution, an environment variable, or register_plugin."""
+    priority: int
+    installed: bool = False
+    """Whether a distribution brought it."""
+    options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None
+    """What its client is made with."""
+
+    @property
+    def version(self) -> str:
+        """Of its distribution; empty where there is none."""
+        return (version_of(self.origin) or "") if self.installed else ""
+
+    @property
+    def source(self) -> str:
+        """What brought it, for people: "libtpu 0.0.52", or the environment variable."""
+        return f"{self.origin} {self.version}".strip()
+
+
+_lock = threading.RLock()
+_registered: dict[str, Plugin] = {}
+_found: dict[str, Plugin] | None = None
+_usable: list[str] | None = None
+_loaded: dict[str, tuple[str, Any]] = {}
+
+
+def register_plugin(
+    name: str,
+    path: str | os.PathLike[str],
+    *,
+    options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
+    priority: int = _OTHER_PRIORITY,
+) -> None:
+    """Offer the devices of a PJRT plugin as a platform.
+
+    The library is loaded when its devices are first asked for: by `devices(name)`, or because no
+    platform of a higher priority has devices.
+
+    Args:
+      name: what the platform is called. It replaces a plugin of that name that was found.
+      path: the shared library, which has the function GetPjrtApi.
+      options: what the plugin's client is made with, or a function that returns it.
+      priority: the platform with the highest is the default one. CPUs have 0, TPUs 300, GPUs 500.
+
+    Raises:
+      ValueError: if the name is that of the CPU, or no name.
+      TypeError: if the options are neither a mapping nor a function.
+      PluginError: if the library cannot be used; it is loaded to see that.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w*", name) or name == "cpu":
+        raise ValueError(
+            f"a plugin's name is a word other than 'cpu', such as 'my_device': got {name!r}"
+        )
+    if options is not None and not (isinstance(options, Mapping) or callable(options)):
+        raise TypeError(f"options are a mapping, or a function that returns one: got {options!r}")
+    global _usable
+    plugin = Plugin(name, os.fspath(path), "register_plugin", priority, options=options)
+    check(plugin)
+    with _lock:
+        if name in _loaded and _loaded[name][0] != plugin.library:
+            raise PluginError(
+                f"the platform {name!r} was loaded from {_loaded[name][0]} before, and a process "
+                "loads one library per name: register it before devices are first asked for"
+            )
+        _registered[name] = plugin
+        _usable = None
+
+
+def find_plugins() -> dict[str, Plugin]:
+    """The plugins that there are, by platform; those named by hand go before the installed ones.
+
+    Raises:
+      PluginError: if the environment variable cannot be read.
+    """
+    global _found
+    with _lock:
+        if _found is None:
+            _found = {**_installed(), **_from_environment()}
+        return {**_found, **_registered}
+
+
+def forget_found() -> None:
+    """Look anew for plugins the next time that they are asked for."""
+    global _found, _usable
+    with _lock:
+        _found = _usable = None
+
+
+def _from_environment() -> dict[str, Plugin]:
+    text = os.environ.get(ENVIRONMENT, "")
+    found = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, colon, path = part.partition(":")
+        if not colon or not name or not path:
+            raise PluginError(
+                f"{ENVIRONMENT} is a list of name:path, such as "
+                f"'my_device:/opt/my_device.so,other:/opt/other.so'; cannot read {part!r}"
+            )
+        options = None
+        if path.endswith(".json"):
+            path, options = _read_settings(path)
+        found[name] = Plugin(name, path, ENVIRONMENT, _OTHER_PRIORITY, options=options)
+    return found
+
+
+def _read_settings(path: str) -> tuple[str, dict[str, Any]]:
+    try:
+        with open(path) as file:
+            settings = json.load(file)
+        options = settings.get("create_options", settings.get("create_option", {}))
+        return settings["library_path"], options
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise PluginError(
+            f"{ENVIRONMENT} names {path}, which should hold "
+            '{"library_path": "...", "create_options": {...}}: '
+            f"{type(error).__name__}: {error}"
+        ) from None
+
+
+def _installed() -> dict[str, Plugin]:
+    found: dict[str, Plugin] = {}
+    library = os.environ.get("TPU_LIBRARY_PATH", "")
+    if library:
+        found["tpu"] = Plugin("tpu", library, "TPU_LIBRARY_PATH", _PRIORITIES["tpu"])
+    else:
+        for folder in _folders_of("libtpu"):
+            library = os.path.join(folder, "libtpu.so")
+            if os.path.isfile(library):
+                found["tpu"] = _from_package("tpu", library, "libtpu")
+                break
+    for plugins in _folders_of("jax_plugins"):
+        # Of several for one platform the newest: xla_cuda13 before xla_cuda12.
+        for folder in sorted(glob.glob(os.path.join(plugins, "*")), reverse=True):
+            module = os.path.basename(folder)
+            name = re.sub(r"^xla_|\d+$|_plugin$", "", module)
+            library = _library_in(folder)
+            if library is not None and name not in found:
+                found[name] = _from_package(name, library, _distribution_of(module))
+    return found
+
+
+def _folders_of(package: str) -> list[str]:
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return []
+    return list(spec.submodule_search_locations or ()) if spec is not None else []
+
+
+def _library_in(folder: str) -> str | None:
+    """The plugin among the libraries of a folder."""
+    libraries = sorted(glob.glob(os.path.join(folder, "*.so")))
+    likely = [path for path in libraries if "plugin" in os.path.basename(path).lower()]
+    return next(iter(likely or libraries), None)
+
+
+def _distribution_of(module: str) -> str:
+    """The distribution that brings a module of jax_plugins: by JAX's rule, or its entry point."""
+    if module.startswith("xla_"):  # Entry points take 50 ms to look through.
+        return f"jax-{module.removeprefix('xla_')}-pjrt"
+    import importlib.metadata
+
+    for entry in importlib.metadata.entry_points(group="jax_plugins"):
+        if entry.value.partition(":")[0] == f"jax_plugins.{module}" and entry.dist is not None:
+            return entry.dist.name
+    return f"jax_plugins.{module}"
+
+
+def _from_package(name: str, library: str, package: str) -> Plugin:
+    priority = _PRIORITIES.get(name, _OTHER_PRIORITY)
+    options = bridge.gpu_options if name in _XLA_NAMES else None
+    return Plugin(name, library, package, priority, True, options)
+
+
+def version_of(distribution: str) -> str | None:
+    """The version of an installed distribution; None if it is not installed."""
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def install_command(platform: str, *more: str) -> str:
+    """The command that installs a platform's plugin, and more packages; empty if none is known."""
+    names = [name.format(jaxlib=bridge.jaxlib_version()) for name in _PACKAGES.get(platform, ())]
+    return " ".join(("pip install", *names, *more)) if names or more else ""
+
+
+def is_of_jaxlib(version: str) -> bool:
+    """Whether something that is built with jaxlib is of its version, patches aside."""
+    return version.split(".")[:3] == bridge.jaxlib_version().split(".")[:3]
+
+
+def mismatch(name: str) -> str:
+    """What to say where a GPU's plugin is not of jaxlib's version; empty where it is."""
+    plugin, wanted = find_plugins().get(name), bridge.jaxlib_version()
+    if plugin is None or not plugin.installed or name not in _XLA_NAMES:
+        return ""
+    if is_of_jaxlib(plugin.version):
+        return ""
+    return (
+        f"{plugin.source} is not of the version of jaxlib, {wanted}, and they are built as one. "
+        f"Run `{install_command(name)}`."
+    )
+
+
+# ---- loading -------------------------------------------------------------------------------------
+
+
+def check(plugin: Plugin) -> tuple[int, int]:
+    """The version of the PJRT API that a plugin's library offers.
+
+    Raises:
+      PluginError: if it is not a library of a plugin, or not of a version that jaxlib speaks.
+    """
+    _prepare(plugin.name)
+    try:
+        return bridge.api_version(plugin.library)
+    except bridge.NotAPlugin as error:
+        raise PluginError(
+            f"the PJRT plugin {plugin.name!r} (from {plugin.source}) cannot be used: "
+            f"{plugin.library} {error}. {_remedy(plugin)}"
+        ) from None
+
+
+def _remedy(plugin: Plugin) -> str:
+    if plugin.installed:
+        wanted = plugin.origin
+        if wanted.endswith("-pjrt"):  # GPU plugins carry jaxlib's version.
+            version = bridge.jaxlib_version()
+            kernels = wanted.removesuffix("-pjrt") + "-plugin"
+            wanted = f"{wanted}=={version} {kernels}=={version}"
+        return f"Run `pip install --force-reinstall {wanted}`."
+    if plugin.origin == ENVIRONMENT:
+        return f"Correct {ENVIRONMENT}, or unset it."
+    return "Name the library of a PJRT plugin that fits this jaxlib."
+
+
+def _prepare(name: str) -> None:
+    """The environment that a library wants to find when it is loaded."""
+    if name == "tpu":
+        there = hardware.seen("tpu")
+        if there is None or not there.there:
+            for variable, value in _WITHOUT_TPU.items():
+                os.environ.setdefault(variable, value)
+
+
+def load(name: str) -> Any:
+    """Load the plugin of a platform once; what topologies are made with.
+
+    Raises:
+      PluginError: if there is none, or it cannot be used.
+    """
+    with _lock:
+        if name in _loaded:
+            return _loaded[name][1]
+        plugin = find_plugins().get(name)
+        if plugin is None:
+            raise PluginError(missing(name))
+        version = check(plugin)
+        try:
+            api = bridge.load(name, plugin.library)
+            if name in _XLA_NAMES:
+                bridge.register_kernels(_XLA_NAMES[name], api, kernels_package(plugin))
+        except JaxRuntimeError as error:
+            raise PluginError(
+                f"the PJRT plugin {name!r} (from {plugin.source}, PJRT API {version[0]}."
+                f"{version[1]}) does not start under jaxlib {bridge.jaxlib_version()}: {error}. "
+                f"{_remedy(plugin)}"
+            ) from error
+        _loaded[name] = plugin.library, api
+        return api
+
+
+def kernels_package(plugin: Plugin) -> str:
+    """The package with the custom calls of a GPU's plugin: jax_cuda13_plugin."""
+    number = re.search(r"(?:cuda|rocm)\d*", plugin.origin)
+    return f"jax_{number.group() if number else plugin.name + '13'}_plugin"
+
+
+def missing(name: str, command: str = "") -> str:
+    """What to say where the plugin of a platform is not installed; `command` installs it."""
+    command = command or install_command(name)
+    there = ", ".join(sorted(find_plugins())) or "none"
+    text = f"there is no PJRT plugin for the platform {name!r}; installed are: {there}. "
+    if command:
+        return f"{text}Run `{command}`."
+    return f"{text}Give its library to hlofront.pjrt.register_plugin({name!r}, path)."
+
+
+def make_client(name: str) -> Any:
+    """The client of a platform that a plugin drives.
+
+    Raises:
+      PluginError: if its plugin cannot be used, or finds no device.
+    """
+    plugin = find_plugins().get(name)
+    if plugin is None:
+        raise PluginError(missing(name))
+    there = hardware.seen(name)
+    if there is not None and not there.there:
+        # The plugins themselves would print alarming lines on the way to the same answer.
+        raise PluginError(
+            f"Unable to initialize backend {name!r}: its plugin is there ({plugin.source}), and "
+            f"this machine has no device for it ({there.why}). To compile for one that is "
+            "elsewhere, see hlofront.targets()."
+        )
+    load(name)
+    options = plugin.options() if callable(plugin.options) else plugin.options
+    try:
+        return bridge.make_client(name, options or {})
+    except JaxRuntimeError as error:
+        raise PluginError(
+            f"Unable to initialize backend {name!r} ({plugin.source}): {error}. "
+            "Set JAX_PLATFORMS=cpu to go on without it."
+        ) from error
+
+
+# ---- which one wins ------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """What is known of a platform before it is used, for choosing one and for people."""
+
+    name: str
+    priority: int
+    usable: bool
+    why: str
+    plugin: Plugin | None = None
+
+
+def standings() -> list[Standing]:
+    """The platforms, that which is the default one first; nothing is loaded to know it."""
+    rows = [Standing("cpu", 0, True, "always there")]
+    for name, plugin in find_plugins().items():
+        there = hardware.seen(name)
+        if there is None:
+            row = Standing(name, plugin.priority, True, f"named by {plugin.source}", plugin)
+        else:
+            row = Standing(name, plugin.priority, there.there, there.why, plugin)
+        rows.append(row)
+    return sorted(rows, key=lambda row: (row.usable, row.priority), reverse=True)
+
+
+def usable() -> list[str]:
+    """The names of the platforms with devices, as far as can be seen; the default one first."""
+    global _usable
+    found = _usable
+    if found is None:
+        found = _usable = [row.name for row in standings() if row.usable]
+    return found

@@ -1,0 +1,205 @@
+"""The chips that programs can be compiled for, in numbers of their makers.
+
+Peak rates are of dense arithmetic without sparsity, in operations per second; memory and bandwidth
+in bytes. Each chip names where its numbers are published.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+_G, _T = 10**9, 10**12
+_GiB, _KiB, _MiB = 2**30, 2**10, 2**20
+
+
+class Tpu(NamedTuple):
+    """One generation of TPUs; the numbers are those of a chip."""
+
+    title: str
+    libtpu_name: str
+    devices_per_chip: int
+    memory: int
+    bandwidth: float
+    peak: Mapping[str, float]
+    shapes: tuple[str, ...]
+    source: str
+    chip_config: str = ""
+    """What libtpu calls the way that the cores are used, if not as it does by default."""
+
+
+class Gpu(NamedTuple):
+    """One GPU, with what XLA's compiler asks of it."""
+
+    title: str
+    memory: int
+    bandwidth: float
+    peak: Mapping[str, float]
+    source: str
+    capability: tuple[int, int]
+    multiprocessors: int
+    shared_memory: int
+    shared_memory_optin: int
+    threads: int
+    """The most that a multiprocessor keeps at once."""
+    units: int
+    """For float32, per multiprocessor."""
+    l2_cache: int
+    clock_ghz: float
+
+
+_FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
+_CUBES = (
+    *("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x8x8"),
+    *("8x8x16", "8x16x16"),
+)
+_DOCS = "https://cloud.google.com/tpu/docs/"
+
+TPUS: dict[str, Tpu] = {
+    "v2": Tpu(
+        *("TPU v2", "v2", 2, 16 * _GiB, 700 * _G, {"bfloat16": 45 * _T}),
+        *(("2x2", "4x4", "4x8", "8x8", "8x16", "16x16"), _DOCS + "v2"),
+    ),
+    "v3": Tpu(
+        *("TPU v3", "v3", 2, 32 * _GiB, 900 * _G, {"bfloat16": 123 * _T}),
+        *(("2x2", "4x4", "4x8", "8x8", "8x16", "16x16", "16x32", "32x32"), _DOCS + "v3"),
+    ),
+    "v4": Tpu(
+        *("TPU v4", "v4", 1, 32 * _GiB, 1228 * _G),
+        # As those that are rented are: a chip's two cores are one device.
+        *({"bfloat16": 275 * _T, "int8": 275 * _T}, _CUBES, _DOCS + "v4", "megacore"),
+    ),
+    "v5e": Tpu(
+        *("TPU v5e", "v5e", 1, 16 * _GiB, 819 * _G),
+        *({"bfloat16": 197 * _T, "int8": 394 * _T}, _FLAT, _DOCS + "v5e"),
+    ),
+    "v5p": Tpu(
+        *("TPU v5p", "v5p", 1, 95 * _GiB, 2765 * _G),
+        *({"bfloat16": 459 * _T, "int8": 918 * _T}, (*_CUBES, "16x16x16"), _DOCS + "v5p"),
+    ),
+    "v6e": Tpu(
+        *("TPU v6e (Trillium)", "v6e", 1, 32 * _GiB, 1638 * _G),
+        *({"bfloat16": 918 * _T, "int8": 1836 * _T}, _FLAT, _DOCS + "v6e"),
+    ),
+    "7x": Tpu(
+        *("TPU 7x (Ironwood)", "tpu7x", 2, 192 * _GiB, 7380 * _G),
+        *({"bfloat16": 2307 * _T, "float8": 4614 * _T}, (*_CUBES, "16x16x16"), _DOCS + "tpu7x"),
+    ),
+}
+
+_HOPPER = {
+    "float64": 34 * _T,
+    "float64 (tensor cores)": 67 * _T,
+    "float32": 67 * _T,
+    "tensorfloat32": 494.7 * _T,
+    "bfloat16": 989.4 * _T,
+    "float16": 989.4 * _T,
+    "float8": 1978.9 * _T,
+    "int8": 1978.9 * _T,
+}
+_NVIDIA = "https://www.nvidia.com/en-us/data-center/"
+
+GPUS: dict[str, Gpu] = {
+    "h100": Gpu(
+        *("NVIDIA H100 SXM, 80 GB", 80 * _GiB, 3352 * _G, _HOPPER, _NVIDIA + "h100/"),
+        *((9, 0), 132, 228 * _KiB, 227 * _KiB, 2048, 128, 50 * _MiB, 1.98),
+    ),
+    "h200": Gpu(
+        *("NVIDIA H200 SXM, 141 GB", 141 * _GiB, 4800 * _G, _HOPPER, _NVIDIA + "h200/"),
+        *((9, 0), 132, 228 * _KiB, 227 * _KiB, 2048, 128, 60 * _MiB, 1.98),
+    ),
+    "b200": Gpu(
+        *("NVIDIA B200 SXM, 180 GB", 180 * _GiB, 8000 * _G),
+        {
+            "float64": 37 * _T,
+            "float32": 75 * _T,
+            "tensorfloat32": 1125 * _T,
+            "bfloat16": 2250 * _T,
+            "float16": 2250 * _T,
+            "float8": 4500 * _T,
+            "int8": 4500 * _T,
+            "float4": 9000 * _T,
+        },
+        *(_NVIDIA + "dgx-b200/", (10, 0), 148, 228 * _KiB, 227 * _KiB, 2048, 128),
+        *(126 * _MiB, 1.965),
+    ),
+    "a100": Gpu(
+        *("NVIDIA A100 SXM, 80 GB", 80 * _GiB, 2039 * _G),
+        {
+            "float64": 9.7 * _T,
+            "float64 (tensor cores)": 19.5 * _T,
+            "float32": 19.5 * _T,
+            "tensorfloat32": 156 * _T,
+            "bfloat16": 312 * _T,
+            "float16": 312 * _T,
+            "int8": 624 * _T,
+        },
+        *(_NVIDIA + "a100/", (8, 0), 108, 164 * _KiB, 163 * _KiB, 2048, 64, 40 * _MiB, 1.41),
+    ),
+    "l4": Gpu(
+        *("NVIDIA L4, 24 GB", 24 * _GiB, 300 * _G),
+        {
+            "float32": 30.3 * _T,
+            "tensorfloat32": 60 * _T,
+            "bfloat16": 121 * _T,
+            "float16": 121 * _T,
+            "float8": 242.5 * _T,
+            "int8": 242.5 * _T,
+        },
+        *(_NVIDIA + "l4/", (8, 9), 58, 100 * _KiB, 99 * _KiB, 1536, 128, 48 * _MiB, 2.04),
+    ),
+    "t4": Gpu(
+        *("NVIDIA T4, 16 GB", 16 * _GiB, 320 * _G),
+        {"float32": 8.1 * _T, "float16": 65 * _T, "int8": 130 * _T},
+        *(_NVIDIA + "tesla-t4/", (7, 5), 40, 64 * _KiB, 64 * _KiB, 1024, 64, 4 * _MiB, 1.59),
+    ),
+}
+_CAPABILITIES = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/#compute-capabilities"
+
+
+def sources_of(chip: Tpu | Gpu) -> tuple[str, ...]:
+    """Where the numbers are published."""
+    return (chip.source, _CAPABILITIES) if isinstance(chip, Gpu) else (chip.source,)
+
+
+def target_config(chip: Gpu) -> str:
+    """What XLA's compiler wants to know of a GPU, as the text of a GpuTargetConfigProto."""
+    device = {
+        "threads_per_block_limit": 1024,
+        "threads_per_warp": 32,
+        "shared_memory_per_block": 48 * _KiB,
+        "shared_memory_per_core": chip.shared_memory,
+        "shared_memory_per_block_optin": chip.shared_memory_optin,
+        "threads_per_core_limit": chip.threads,
+        "core_count": chip.multiprocessors,
+        "fpus_per_core": chip.units,
+        "block_dim_limit_x": 2**31 - 1,
+        "block_dim_limit_y": 65535,
+        "block_dim_limit_z": 65535,
+        "memory_bandwidth": int(chip.bandwidth),
+        "l2_cache_size": chip.l2_cache,
+        "clock_rate_ghz": chip.clock_ghz,
+        "device_memory_size": chip.memory,
+        "registers_per_core_limit": 65536,
+        "registers_per_block_limit": 65536,
+    }
+    fields = " ".join(f"{name}: {value}" for name, value in device.items())
+    major, minor = chip.capability
+    fields += f" cuda_compute_capability {{ major: {major} minor: {minor} }}"
+    return (
+        f"gpu_device_info {{ {fields} }} "
+        'platform_name: "CUDA" dnn_version_info { major: 9 minor: 8 } '
+        "runtime_version { major: 12 minor: 8 } "
+        f'device_description_str: "{chip.title.partition(",")[0]}"'
+    )
+
+
+def is_shape(chip: Tpu, shape: str) -> bool:
+    """Whether there are slices of this shape: those that are listed, and cubes of 4x4x4 chips."""
+    if shape in chip.shapes:
+        return True
+    sides = shape.split("x")
+    if len(sides) != 3 or len(chip.shapes[0].split("x")) != 3:
+        return False
+    if not all(side.isascii() and side.isdigit() and len(side) <= 2 for side in sides):
+        return False
+    lengths = [int(side) for side in sides]
+    return all(n % 4 == 0 and 0 < n <= 24 for n in lengths) and lengths == sorted(lengths)

@@ -1,0 +1,394 @@
+"""Targets: devices to compile for, attached or not, by name: "tpu:v5e:2x2", "cuda:h100:8"."""
+
+import dataclasses
+import difflib
+import os
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from hlofront.base.errors import PluginError, TargetError
+from hlofront.bridge import plugins as bridge
+from hlofront.bridge.state import JaxRuntimeError
+from hlofront.pjrt import clients, platforms, toolchain
+from hlofront.pjrt.target_facts import GPUS, TPUS, Gpu, Tpu, is_shape, sources_of, target_config
+
+# One of each, with the shapes and counts that people rent.
+NAMES = (
+    *("cpu", "tpu:v4:2x2x1", "tpu:v5e:1x1", "tpu:v5e:2x2", "tpu:v5p:2x2x1", "tpu:v6e:1x1"),
+    *("tpu:v6e:4x4", "tpu:7x:2x2x1", "cuda:t4", "cuda:l4", "cuda:a100", "cuda:h100"),
+    *("cuda:h100:8", "cuda:h200", "cuda:b200"),
+)
+_PER_HOST = 8
+_MOST_GPUS = 4096
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """What one device of a target is, in its maker's numbers; None where they are not known."""
+
+    name: str
+    title: str
+    platform: str
+    devices: int
+    memory_bytes: int | None
+    """Of each device, as are the other numbers."""
+    bandwidth: float | None
+    """Of that memory, in bytes per second."""
+    peak_flops: Mapping[str, float]
+    """Operations per second by dtype, dense; empty where they are not known."""
+    plugin: str
+    """What compiles for it."""
+    sources: tuple[str, ...]
+
+    def __str__(self) -> str:
+        rows = [("devices", f"{self.devices} x {self.title}" if self.devices > 1 else self.title)]
+        if self.memory_bytes:
+            rows.append(("memory", f"{self.memory_bytes / 2**30:,.1f} GiB"))
+        if self.bandwidth:
+            rows.append(("bandwidth", f"{self.bandwidth / 1e9:,.0f} GB/s"))
+        for dtype, peak in self.peak_flops.items():
+            rows.append((f"peak {dtype}", f"{peak / 1e12:,.1f} TFLOP/s"))
+        rows.append(("compiled by", self.plugin))
+        rows += [("source", source) for source in self.sources]
+        width = max(len(title) for title, _ in rows)
+        each = " (memory and rates: of each device)" if self.devices > 1 else ""
+        return f"{self.name}{each}\n" + "\n".join(f"  {t:<{width}}  {v}" for t, v in rows)
+
+
+class Target:
+    """Devices to compile for, which need not be there. See `target`.
+
+    As a context manager it makes the stages of jit compile for it: `jit(f).lower(x).compile()`
+    inside is for the first of its devices. What runs inside runs where it did before.
+    """
+
+    __slots__ = ("_chip", "_count", "_devices", "_lock", "_shape", "name", "platform")
+
+    name: str
+    platform: str
+    """"cpu", "tpu" or "cuda"."""
+
+    def __init__(self, name: str, platform: str, chip: Tpu | Gpu | None, shape: str, count: int):
+        self.name = name
+        self.platform = platform
+        self._chip = chip
+        self._shape = shape
+        self._count = count
+        self._devices: list[Any] | None = None
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"hlofront.target({self.name!r})"
+
+    @property
+    def devices(self) -> list[Any]:
+        """The devices, with coordinates and all, to name in shardings and to compile for.
+
+        Raises:
+          PluginError: if the plugin that compiles for them is missing or does not know them.
+        """
+        if self._chip is None:
+            return clients.local_devices("cpu")
+        found = self._devices
+        if found is None:
+            with self._lock:
+                if self._devices is None:
+                    self._devices = self._open(self._chip)
+                found = self._devices
+        return list(found)
+
+    def _open(self, chip: Tpu | Gpu) -> list[Any]:
+        if platforms.find_plugins().get(self.platform) is None:
+            missing = platforms.missing(self.platform, whats_missing(self.platform))
+            raise PluginError(f"target {self.name!r}: {missing}")
+        api = platforms.load(self.platform)
+        try:
+            if isinstance(chip, Tpu):
+                name = f"{chip.libtpu_name}:{self._shape}"
+                options = {"chip_config_name": chip.chip_config} if chip.chip_config else {}
+                described = bridge.topology(api, "tpu", name, options)
+            else:
+                options = {"target_config": target_config(chip), "topology": self._shape}
+                described = bridge.topology(api, self.platform, self.name, options)
+        except JaxRuntimeError as error:
+            plugin = platforms.find_plugins()[self.platform]
+            raise PluginError(
+                f"target {self.name!r}: its plugin ({plugin.source}) does not know it: {error}. "
+                f"A newer one may: `pip install -U {plugin.origin}`."
+            ) from error
+        found = bridge.devices_of(described)
+        for device in found:
+            _target_of[device] = self
+        return found
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether what is compiled for it can run here: so for the CPU alone."""
+        return self._chip is None
+
+    def describe(self) -> Description:
+        """Its memory, bandwidth and peak rates per device, and where they are published."""
+        chip = self._chip
+        if chip is None:
+            title = f"this machine's processor, {os.cpu_count()} cores"
+            memory = _memory_of_host()
+            compiled_by = f"jaxlib {bridge.jaxlib_version()}"
+            sources = ("/proc/meminfo",) if memory else ()
+            return Description(
+                *(self.name, title, "cpu", len(self.devices), memory, None, {}, compiled_by),
+                sources,
+            )
+        found = platforms.find_plugins().get(self.platform)
+        share = chip.devices_per_chip if isinstance(chip, Tpu) else 1
+        title = chip.title if share == 1 else f"half a chip of {chip.title}"
+        return Description(
+            *(self.name, title, self.platform, self._count * share, chip.memory // share),
+            chip.bandwidth / share,
+            {dtype: peak / share for dtype, peak in chip.peak.items()},
+            found.source if found is not None else f"nothing yet: {whats_missing(self.platform)}",
+            sources_of(chip),
+        )
+
+    def __enter__(self) -> "Target":
+        # What is missing is said here, not at the first compile().
+        _ = self.devices
+        _enter(self, 1)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        _leave()
+
+    def on_all(self) -> "_OnAll":
+        """A context manager as the target is one, for programs spread over all of its devices."""
+        return _OnAll(self)
+
+    def compiler_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The user's compiler options, and those by which the plugin finds its tools."""
+        if self.platform != "cuda":
+            return dict(given)
+        return toolchain.ptxas_overrides(cuda_of_plugin(), dict(given))
+
+
+class _OnAll:
+    """The context of `Target.on_all()`."""
+
+    def __init__(self, target: Target):
+        self._target = target
+
+    def __enter__(self) -> Target:
+        count = len(self._target.devices)
+        if self._target.is_attached and count > 1:
+            raise TargetError(
+                f"{self._target} has {count} devices that are attached: on_all() is for those that "
+                "programs are only compiled for"
+            )
+        _enter(self._target, count)
+        return self._target
+
+    def __exit__(self, *exception: Any) -> None:
+        _leave()
+
+
+# What was chosen before comes along: targets are shared by threads, and keep no record of who
+# entered them.
+def _enter(target: Target, count: int) -> None:
+    clients.compiling_for.set((target, count, clients.compiling_for.get()))
+
+
+def _leave() -> None:
+    clients.compiling_for.set(clients.compiling_for.get()[2])
+
+
+_targets: dict[str, Target] = {}
+_target_of: dict[Any, Target] = {}
+
+
+def target_of(device: Any) -> Target | None:
+    """The target that a device is of, if one made it."""
+    return _target_of.get(device)
+
+
+def compiler_options(platform: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's compiler options, and those by which the platform's plugin finds its tools."""
+    if platform != "cuda":
+        return dict(given)
+    return toolchain.ptxas_overrides(cuda_of_plugin(), dict(given))
+
+
+def cuda_of_plugin() -> str:
+    """The major version of CUDA that the installed plugin is made for."""
+    plugin = platforms.find_plugins().get("cuda")
+    found = re.search(r"cuda(\d+)", f"{plugin.origin} {plugin.library}") if plugin else None
+    return found.group(1) if found else "13"
+
+
+def _memory_of_host() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+def target(name: str) -> Target:
+    """Devices to compile for by name, whether or not they are attached to this machine.
+
+    Inside `with target(name):`, `jit(f).lower(x).compile()` compiles for its first device, and
+    `with target(name).on_all():` for all. Its HLO, cost and memory can be read; to run it takes the
+    device.
+
+    Args:
+      name: "cpu"; "tpu:GENERATION:SHAPE", such as "tpu:v5e:2x2"; "cuda:GPU" or "cuda:GPU:COUNT",
+        such as "cuda:h100:8". `targets()` lists them.
+
+    Raises:
+      TargetError: if there is no such target; says what is close to it.
+      TypeError: if the name is no string.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a target's name is a string, such as 'tpu:v5e:2x2': got {name!r}")
+    found = _targets.get(name)
+    if found is None:
+        found = _targets.setdefault(name, _parse(name))
+    return found
+
+
+def _parse(name: str) -> Target:
+    kind, *rest = name.split(":")
+    if name == "cpu":
+        return Target(name, "cpu", None, "", 1)
+    if kind == "cpu":
+        raise _unknown(name, "the CPU has no kinds: its name is 'cpu' alone")
+    if kind == "tpu":
+        return _parse_tpu(name, rest)
+    if kind == "cuda":
+        return _parse_cuda(name, rest)
+    if kind in ("gpu", "rocm"):
+        raise _unknown(
+            name,
+            "GPUs of NVIDIA start with 'cuda:'; for others, programs are compiled on machines that "
+            "have them",
+        )
+    raise _unknown(name, "a target is 'cpu', 'tpu:GENERATION:SHAPE' or 'cuda:GPU[:COUNT]'")
+
+
+def _parse_tpu(name: str, rest: list[str]) -> Target:
+    generation = rest[0] if rest else ""
+    chip = TPUS.get(generation)
+    if chip is None:
+        raise _unknown(name, f"generations of TPUs are {_listed(TPUS)}")
+    if len(rest) != 2 or not is_shape(chip, rest[1]):
+        cubes = len(chip.shapes[0].split("x")) == 3
+        more = ", and multiples of 4x4x4 up to 24 with sides in ascending order" if cubes else ""
+        given = f"{rest[1]!r} is none of them" if len(rest) > 1 else "the name has none"
+        raise _unknown(
+            name,
+            f"a TPU's name ends with the shape of the slice, and {given}; {chip.title} has "
+            f"{', '.join(chip.shapes)}{more}",
+            [f"tpu:{generation}:{shape}" for shape in chip.shapes],
+        )
+    count = 1
+    for side in rest[1].split("x"):
+        count *= int(side)
+    return Target(name, "tpu", chip, rest[1], count)
+
+
+def _parse_cuda(name: str, rest: list[str]) -> Target:
+    chip = GPUS.get(rest[0]) if rest else None
+    if chip is None:
+        raise _unknown(name, f"the GPUs are {_listed(GPUS)}")
+    number = rest[1] if len(rest) == 2 else "1"
+    is_number = number.isascii() and number.isdigit() and not number.startswith("0")
+    count = int(number) if is_number and len(number) <= 6 else 0
+    hosts, left = divmod(count, _PER_HOST)
+    if len(rest) > 2 or not 0 < count <= _MOST_GPUS or (hosts and left):
+        raise _unknown(
+            name,
+            f"after the GPU comes how many: 1 to {_PER_HOST}, or a multiple of {_PER_HOST} up to "
+            f"{_MOST_GPUS}",
+            [f"cuda:{rest[0]}", f"cuda:{rest[0]}:{_PER_HOST}"],
+        )
+    return Target(name, "cuda", chip, f"1x{hosts}x{_PER_HOST}" if hosts else f"1x1x{count}", count)
+
+
+def _listed(names: Mapping[str, Any]) -> str:
+    return ", ".join(names)
+
+
+def _unknown(name: str, why: str, more: list[str] | None = None) -> TargetError:
+    candidates = [*NAMES, *(more or ()), *(f"tpu:{g}:{c.shapes[0]}" for g, c in TPUS.items())]
+    text = name.strip().lower().replace("gpu:", "cuda:", 1).replace("litepod-", "e:")
+    # "v5e:2x2" and "h100" are names without their first part.
+    spellings = (text, f"tpu:{text}", f"cuda:{text}")
+    close = next((s for s in spellings if s in candidates), None)
+    if close is None:
+        found = difflib.get_close_matches(text, candidates, 1, 0.6)
+        close = found[0] if found else None
+    hint = f" Did you mean {close!r}?" if close else ""
+    return TargetError(
+        f"there is no target {name!r}: {why}.{hint} hlofront.targets() lists all names."
+    )
+
+
+# ---- the list ------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Listed:
+    """One row of `targets()`."""
+
+    name: str
+    title: str
+    devices: int
+    ready: bool
+    """Whether what compiles for it is installed."""
+    how: str
+    """What compiles for it, or the command that installs that."""
+
+
+class TargetList(tuple[Listed, ...]):
+    """The targets that there are; prints as a table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        names, titles = max(len(r.name) for r in self), max(len(r.title) for r in self)
+        rows = [
+            f"{r.name:<{names}}  {r.devices:>4} x {r.title:<{titles}}  "
+            f"{'with' if r.ready else 'missing:'} {r.how}"
+            for r in self
+        ]
+        shapes = "; ".join(f"{name}: {', '.join(chip.shapes)}" for name, chip in TPUS.items())
+        return "\n".join([*rows, f"TPU slices: {shapes}", "GPUs: add :COUNT, such as cuda:h100:8"])
+
+    __str__ = __repr__
+
+
+def targets() -> TargetList:
+    """The names that `target` takes, what each is, and whether its plugin is installed."""
+    rows = []
+    for name in NAMES:
+        described = target(name).describe()
+        how, ready = described.plugin, True
+        missing = whats_missing(target(name).platform)
+        if missing:
+            how, ready = missing, False
+        rows.append(Listed(name, described.title, described.devices, ready, how))
+    return TargetList(rows)
+
+
+def whats_missing(platform: str) -> str:
+    """The command that installs what compiling for a platform lacks; empty if it lacks nothing."""
+    if platform == "cpu":
+        return ""
+    cuda = cuda_of_plugin()
+    assembler = []
+    if platform == "cuda" and toolchain.find_ptxas(cuda) is None:
+        assembler.append(toolchain.PACKAGES.get(cuda, toolchain.PACKAGES["13"]))
+    if platform not in platforms.find_plugins():
+        return platforms.install_command(platform, *assembler)
+    return platforms.install_command("", *assembler)

@@ -1,0 +1,72 @@
+"""NVIDIA's `ptxas`, without which no program can be compiled for a GPU that is not there."""
+
+import functools
+import importlib.util
+import os
+import shutil
+import subprocess
+from typing import Any
+
+from hlofront.base.errors import PluginError
+
+_DATA_DIR = "xla_gpu_cuda_data_dir"
+# By the plugin's CUDA: where its packages put their tools, and which package has ptxas.
+_FOLDERS = {"13": ("cu13",), "12": ("cuda_nvcc", "cu12")}
+PACKAGES = {"13": "nvidia-cuda-nvcc", "12": "nvidia-cuda-nvcc-cu12"}
+
+
+def find_ptxas(cuda: str = "13") -> str | None:
+    """The `ptxas` that there is: that of NVIDIA's Python packages, of the toolkit, or on PATH.
+
+    Args:
+      cuda: the major version that the plugin is made for.
+    """
+    places = []
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        places += [os.path.join(folder, name, "bin") for name in _FOLDERS.get(cuda, ())]
+    places += [
+        os.path.join(os.environ[n], "bin") for n in ("CUDA_HOME", "CUDA_DIR") if n in os.environ
+    ]
+    places += os.environ.get("PATH", "").split(os.pathsep)
+    places.append("/usr/local/cuda/bin")
+    return shutil.which("ptxas", path=os.pathsep.join(places))
+
+
+@functools.cache
+def version_of_tool(path: str) -> str:
+    """What `--version` says of a tool of CUDA's: "13.0"; empty where it says nothing."""
+    try:
+        said = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=20, check=False
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    _, _, after = said.partition("release ")
+    return after.partition(",")[0].strip()
+
+
+def ptxas_overrides(cuda: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The compiler options by which XLA finds `ptxas`; those that the user has given stay.
+
+    Raises:
+      PluginError: if there is none, or it is of an older CUDA than the plugin.
+    """
+    if _DATA_DIR in given or _DATA_DIR in os.environ.get("XLA_FLAGS", ""):
+        return given
+    path = find_ptxas(cuda)
+    install = f"Run `pip install {PACKAGES.get(cuda, PACKAGES['13'])}`"
+    if path is None:
+        raise PluginError(
+            "to compile for a GPU that is not there, XLA needs the assembler `ptxas`, and there is "
+            f"none in NVIDIA's Python packages, in CUDA_HOME or on PATH. {install}; the rest of "
+            "the CUDA toolkit is not needed."
+        )
+    version = version_of_tool(path)
+    major = version.partition(".")[0]
+    if major.isdigit() and int(major) < int(cuda):
+        raise PluginError(
+            f"the assembler {path} is of CUDA {version}, and the GPU plugin is made for CUDA "
+            f"{cuda}. {install}, whose ptxas is found before that one."
+        )
+    return {**given, _DATA_DIR: os.path.dirname(os.path.dirname(path))}

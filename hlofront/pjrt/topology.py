@@ -1,0 +1,66 @@
+"""Descriptions of devices by JAX's names: of those that are there, and of those that are not."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.base.errors import PluginError
+from hlofront.bridge import plugins as bridge
+from hlofront.pjrt import clients, platforms
+
+
+class TopologyDescription:
+    """Devices to compile for.
+
+    Args:
+      devices: all of them, in order.
+    """
+
+    def __init__(self, devices: Sequence[Any]):
+        self.devices = list(devices)
+
+    def __repr__(self) -> str:
+        return f"TopologyDescription({self.devices})"
+
+
+def get_attached_topology(platform: str | None = None) -> TopologyDescription:
+    """The devices of a platform that are there, as a description.
+
+    Args:
+      platform: its name; None for the default one.
+
+    Raises:
+      RuntimeError: if this process has no such platform.
+    """
+    return TopologyDescription(clients.devices(platform))
+
+
+def get_topology_desc(
+    topology_name: str = "", platform: str | None = None, **kwargs: Any
+) -> TopologyDescription:
+    """Devices that need not be there, by the name that their plugin knows them by.
+
+    `hlofront.target` is simpler, and knows what the plugin must be told of a GPU.
+
+    Args:
+      topology_name: of TPUs, a generation and a shape such as "v5e:2x2"; of GPUs, any name.
+      platform: "tpu" (the default), "cuda", or that of another plugin.
+      kwargs: what the plugin is told beside: of GPUs `target_config`, the text of a
+        GpuTargetConfigProto, and `topology`, "slices x hosts x GPUs per host" such as "1x1x8".
+
+    Raises:
+      PluginError: if there is no such plugin.
+      JaxRuntimeError: if the plugin knows no such topology.
+      NotImplementedError: for the CPU, which compiles only for the machine that it is.
+    """
+    name = "tpu" if platform is None else platform
+    if name == "gpu":
+        name = next((kind for kind in platforms.GPUS if kind in platforms.find_plugins()), "cuda")
+    if name == "cpu":
+        raise NotImplementedError(  # the class that JAX raises
+            "there are no topologies of CPUs: programs are compiled for the processor of this "
+            "machine. Use get_attached_topology('cpu')."
+        )
+    if name not in platforms.find_plugins():
+        raise PluginError(platforms.missing(name))
+    api = platforms.load(name)
+    return TopologyDescription(bridge.devices_of(bridge.topology(api, name, topology_name, kwargs)))

@@ -1,0 +1,131 @@
+"""What a program costs: against XLA's own counts, by line, in time and in memory."""
+
+import json
+import pathlib
+
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront.inspect import costs, parse
+from hlofront.inspect.estimates import Estimates
+from hlofront.pjrt.targets import Description
+
+TEXTS = pathlib.Path(__file__).with_name("texts")
+DEVICE = Description(
+    "test:1", "a device", "test", 1, 1 << 20, 1e9, {"float32": 1e9, "bfloat16": 4e9}, "", ()
+)
+
+
+def text_of(name):
+    return (TEXTS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "flops", "transcendentals", "moved"),
+    [
+        # As XLA's own analysis of these modules has it.
+        ("gpt_block.hlo", 743_936, 4160, 337_152),
+        ("layer.hlo", 272_352, 4096, 100_108),
+    ],
+)
+def test_totals(name, flops, transcendentals, moved):
+    report = costs(text_of(name))
+    assert report.total["flops"] == flops
+    assert report.total["transcendentals"] == transcendentals
+    assert report.total["bytes"] == moved
+    assert sum(row.flops for row in report.lines) == flops
+    assert sum(row.bytes for row in report.instructions) == moved
+
+
+def test_as_xla_counts_it():
+    def f(x, w):
+        return jnp.tanh(x @ w).sum(0)
+
+    sizes = jax.ShapeDtypeStruct((8, 16), "float32"), jax.ShapeDtypeStruct((16, 32), "float32")
+    compiled = jax.jit(f).lower(*sizes).compile()
+    theirs = compiled.cost_analysis()
+    ours = costs(compiled)
+    assert ours.total["flops"] == theirs["flops"]
+    assert ours.total["transcendentals"] == theirs["transcendentals"]
+    assert ours.total["bytes"] == theirs["bytes accessed"]
+    line = next(row for row in ours.lines if row.code and "jnp.tanh" in row.code)
+    assert line.file == __file__ and line.flops >= 2 * 8 * 16 * 32
+    memory = compiled.memory_analysis()
+    arguments = [b.bytes for b in ours.buffers if b.kind == "argument"]
+    assert sum(arguments) == memory.argument_size_in_bytes
+    before = costs(jax.jit(f).lower(*sizes))
+    assert before.total["transcendentals"] == 8 * 32
+
+
+def test_loops_run_as_often_as_they_do():
+    report = costs(text_of("scan_grad.hlo"))
+    dot = next(row for row in report.instructions if row.opcode == "dot")
+    assert dot.runs == 8 and dot.flops == 8 * 2 * 16 * 16
+    endless = costs(text_of("while_loop.hlo"))
+    assert {row.runs for row in endless.instructions if "region" in row.computation} == {None}
+
+
+def test_what_is_unknown_is_none():
+    report = costs(text_of("linalg.hlo"), target=DEVICE)
+    unknown = [row for row in report.instructions if row.opcode == "custom-call"]
+    assert len(unknown) == report.total["unknown"] == 3
+    assert all(row.flops is None and row.seconds is None for row in unknown)
+    assert report.total["seconds"] is None
+    assert "3 instructions have parts" in report.text()
+
+
+def test_time_is_bounded_by_work_or_by_memory():
+    report = costs(text_of("gpt_block.hlo"), target=DEVICE)
+    for row in report.instructions:
+        assert row.seconds >= row.bytes / 1e9
+    dot = next(row for row in report.instructions if row.name == "ynn_fusion.4")
+    assert dot.seconds == pytest.approx(max(dot.flops / 1e9, dot.bytes / 1e9))
+    assert report.total["seconds"] == pytest.approx(sum(r.seconds for r in report.instructions))
+    gemm = next(
+        row for row in costs(text_of("gpu_triton.hlo")).instructions if row.name == "cublas-gemm.2"
+    )
+    assert gemm.flops == 2 * 128 * 32 * 64
+
+
+def test_the_peak():
+    text = (
+        "HloModule m\n\nENTRY %e (a: f32[256]) -> f32[] {\n"
+        "  %a = f32[256]{0} parameter(0)\n  %big = f32[1024]{0} concatenate(%a, %a, %a, %a), "
+        "dimensions={0}\n  %view = f32[32,32]{1,0} bitcast(%big)\n"
+        "  %small = f32[256]{0} slice(%big), slice={[0:256]}\n"
+        "  %other = f32[2048]{0} broadcast(%one), dimensions={}\n"
+        "  %one = f32[] constant(1)\n  %r = f32[32,32]{1,0} negate(%view)\n"
+        '  ROOT %out = f32[] custom-call(%r, %small, %other), custom_call_target="end"\n}\n'
+    )
+    report = costs(text)
+    assert report.peak_bytes == 4 * (256 + 1024 + 256 + 2048 + 1 + 1024)
+    assert [b.name for b in report.buffers[:2]] == ["other", "big"]
+
+
+def test_json_and_text():
+    report = costs(text_of("layer.hlo"), target=DEVICE)
+    told = json.loads(report.json())
+    assert told["format"] == "hlofront.costs/1"
+    assert set(told) == {
+        *("format", "program", "target", "total", "lines", "instructions", "buffers"),
+    }
+    assert told["target"] == "test:1"
+    assert set(told["lines"][0]) == {
+        *("file", "line", "code", "instructions", "flops", "transcendentals", "bytes"),
+        *("intensity", "seconds", "unknown"),
+    }
+    assert "model.py:18" in report.text()
+    assert "ynn_fusion (fusion)" in report.text("instruction")
+    with pytest.raises(ValueError, match="'line' or 'instruction'"):
+        report.text("file")
+    with pytest.raises(TypeError, match="got int"):
+        costs(3)
+
+
+def test_every_text_has_its_estimate():
+    for path in sorted(TEXTS.glob("*.hlo")):
+        module = parse(path.read_text())
+        totals = Estimates(module).totals()
+        assert totals["operations"] > 0 and totals["bytes"] > 0
+        assert costs(module).peak_bytes > 0

@@ -1,0 +1,191 @@
+"""`python -m hlofront doctor`: what does not fit comes with the command that mends it."""
+
+import io
+import json
+
+import pytest
+
+import hlofront as jax
+from hlofront.inspect import cli, doctor
+from hlofront.pjrt import hardware, platforms, targets, toolchain
+
+
+@pytest.fixture(autouse=True)
+def as_found():
+    platforms.forget_found()
+    yield
+    platforms.forget_found()
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine with the plugins and devices that a test says, and nothing wrong."""
+    there, versions, plugins = {}, {}, {}
+    real = platforms.version_of
+    monkeypatch.setattr(platforms, "find_plugins", lambda: dict(plugins))
+    monkeypatch.setattr(platforms, "check", lambda plugin: (0, 112))
+    monkeypatch.setattr(platforms, "version_of", lambda name: versions.get(name, real(name)))
+    monkeypatch.setattr(platforms, "_usable", None)
+    monkeypatch.setattr(
+        hardware, "seen", lambda name: hardware.Seen(name in there, f"a fake {name}")
+    )
+    monkeypatch.setattr(hardware, "nvidia_driver", lambda: there.get("driver"))
+    monkeypatch.setattr(hardware, "has_nvidia_card", lambda: "card" in there)
+    monkeypatch.setattr(toolchain, "find_ptxas", lambda cuda: there.get("ptxas"))
+    monkeypatch.setattr(toolchain, "version_of_tool", lambda path: "13.0")
+
+    def say(plugin=None, **more):
+        if plugin is not None:
+            versions["jax-cuda13-pjrt"] = versions["jax-cuda13-plugin"] = plugin
+            plugins["cuda"] = platforms.Plugin("cuda", "/cuda.so", "jax-cuda13-pjrt", 500, True)
+        there.update(more)
+        monkeypatch.setattr(platforms, "_usable", None)
+        # Of a name's findings the first, which is the gravest.
+        return {each.name: each for each in reversed(doctor.findings())}
+
+    return say
+
+
+def run(*argv):
+    out = io.StringIO()
+    return cli.main(["doctor", *argv], out), out.getvalue()
+
+
+def test_what_it_says_here():
+    code, text = run()
+    assert code in (0, 1)
+    for chapter in ("Python", "Plugins", "Drivers and tools", "Platforms", "Caches on disk"):
+        assert f"\n{chapter}" in f"\n{text}"
+    assert jax.__version__ in text
+    assert ("Nothing is wrong." in text) == (code == 0)
+
+
+def test_json_says_the_same():
+    code, text = run("--json")
+    report = json.loads(text)
+    assert report["wrong"] == len([f for f in report["findings"] if f["state"] == "wrong"])
+    assert (code == 1) == bool(report["wrong"])
+    names = {each["name"] for each in report["findings"]}
+    assert {"interpreter", "jaxlib", "numpy", "ptxas", "default", "small executables"} <= names
+    assert set(report["findings"][0]) == {"chapter", "name", "value", "state", "why", "mend"}
+
+
+def test_a_machine_with_all_that_it_needs(machine):
+    version = ".".join(map(str, doctor._numbers(platforms.version_of("jaxlib"))))
+    found = machine(version, cuda=True, driver="580.65.06", ptxas="/usr/bin/ptxas")
+    assert not [each for each in found.values() if each.state == doctor.WRONG]
+    assert found["default"].value == "cuda"
+    assert "highest priority" in found["default"].why
+    assert found["NVIDIA's driver"].value == "580.65.06"
+
+
+def test_versions_that_do_not_fit(machine):
+    found = machine("0.9.0", cuda=True, driver="550.1", ptxas="/usr/bin/ptxas")
+    wanted = platforms.version_of("jaxlib")
+    assert found["jax-cuda13-pjrt"].mend.startswith(f"pip install jax-cuda13-pjrt=={wanted}")
+    assert found["jax-cuda13-plugin"].state == doctor.WRONG
+    assert "580 or newer" in found["NVIDIA's driver"].why
+    assert "jax-cuda12-pjrt" in found["NVIDIA's driver"].mend
+
+
+def test_what_is_missing(machine):
+    wanted = platforms.version_of("jaxlib")
+    found = machine(wanted, card=True)
+    assert found["ptxas"].mend == "pip install nvidia-cuda-nvcc"
+    assert "its driver is not loaded" in found["NVIDIA's driver"].why
+    assert found["NVIDIA's driver"].state == doctor.WRONG
+
+
+def test_devices_without_a_plugin(machine, monkeypatch):
+    monkeypatch.setattr(hardware, "seen", lambda name: hardware.Seen(True, f"a fake {name}"))
+    found = machine()
+    assert found["tpu"].mend == "pip install libtpu"
+    wanted = platforms.version_of("jaxlib")
+    assert f"jax-cuda13-plugin=={wanted}" in found["cuda"].mend
+
+
+def test_an_older_ptxas(machine, monkeypatch):
+    monkeypatch.setattr(toolchain, "version_of_tool", lambda path: "12.4")
+    found = machine(platforms.version_of("jaxlib"), ptxas="/opt/ptxas")
+    assert "older than the plugin" in found["ptxas"].why
+
+
+def test_a_jaxlib_of_another_time(monkeypatch):
+    monkeypatch.setattr(doctor, "jaxlib_version", lambda: "0.13.1")
+    found = {each.name: each for each in doctor._python()}
+    assert found["jaxlib"].mend == "pip install 'jaxlib>=0.10.2,<0.13'"
+
+
+def test_an_option_that_names_no_platform(monkeypatch):
+    try:
+        jax.config.update("jax_platforms", "rocm")
+        code, text = run()
+    finally:
+        jax.config.update("jax_platforms", None)
+    assert code == 1
+    assert "unset JAX_PLATFORMS" in text
+
+
+def test_an_environment_that_cannot_be_read(monkeypatch):
+    monkeypatch.setenv(platforms.ENVIRONMENT, "nonsense")
+    platforms.forget_found()
+    code, text = run()
+    assert code == 1
+    assert f"unset {platforms.ENVIRONMENT}" in text
+
+
+def test_a_plugin_that_is_none(monkeypatch, tmp_path):
+    path = tmp_path / "text.so"
+    path.write_text("no library")
+    monkeypatch.setenv(platforms.ENVIRONMENT, f"mine:{path}")
+    platforms.forget_found()
+    code, text = run()
+    assert code == 1
+    assert f"{path} is not a shared library" in text
+    assert f"  unset {platforms.ENVIRONMENT}" in text
+
+
+def test_a_folder_that_others_can_write_to(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(0o777)
+    try:
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        code, text = run()
+    finally:
+        jax.config.update("jax_compilation_cache_dir", None)
+    assert code == 1
+    assert f"  chmod go-w {folder}" in text
+
+
+# ---- show --target -------------------------------------------------------------------------------
+
+PROGRAM = """
+import hlofront.numpy as jnp
+
+def f(x, w):
+    return jnp.tanh(x @ w)
+"""
+
+
+def test_show_for_several_targets(tmp_path, capsys):
+    for platform in ("tpu", "cuda"):
+        if targets.whats_missing(platform):
+            pytest.skip(f"compiling for {platform} takes `{targets.whats_missing(platform)}`")
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    out = io.StringIO()
+    argv = ["show", f"{path}:f", "--args", "bf16[128,128], bf16[128,128]"]
+    names = ("cpu", "tpu:v5e:1x1", "cuda:h100")
+    for name in names:
+        argv += ["--target", name]
+    assert cli.main([*argv, "--stage", "hlo", "--stage", "cost"], out) == 0
+    text = out.getvalue()
+    places = [text.index(f"Optimized HLO for {name}") for name in names]
+    assert places == sorted(places)
+    assert "T(8,128)" in text[places[1] : places[2]]
+    assert "T(8,128)" not in text[: places[1]]
+    columns = text[text.index("Cost and memory") :]
+    assert [name for name in columns.split("\n")[1].split() if name] == list(names)
+    assert cli.main([*argv, "--target", "tpu:v5e:9x9"], out) == 2
+    assert "there is no target 'tpu:v5e:9x9'" in capsys.readouterr().err

@@ -1,0 +1,228 @@
+"""Plugins: found without importing their packages, refused with a reason, ranked by priority."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import hlofront as jax
+from hlofront.base.errors import PluginError
+from hlofront.pjrt import clients, hardware, platforms
+
+SOURCE = """
+#include <stddef.h>
+typedef struct { size_t size; void* extension; int major; int minor; } Version;
+typedef struct { size_t size; void* extension; Version version; void* functions[200]; } Api;
+static Api api;
+#ifdef ENTRY
+const Api* GetPjrtApi(void) {
+  api.size = sizeof(Api);
+  api.version.size = sizeof(Version);
+  api.version.major = MAJOR;
+  api.version.minor = MINOR;
+  return NULL_TABLE ? 0 : &api;
+}
+#else
+int something_else(void) { return 1; }
+#endif
+"""
+
+
+@pytest.fixture(autouse=True)
+def as_found(monkeypatch):
+    """Registrations of a test, and what it finds in its environment, go with it."""
+    monkeypatch.setattr(platforms, "_registered", {})
+    platforms.forget_found()
+    yield
+    monkeypatch.undo()
+    platforms.forget_found()
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler to build fake plugins with")
+    folder = tmp_path_factory.mktemp("plugins")
+    source = folder / "fake.c"
+    source.write_text(SOURCE)
+
+    def made(name, *flags):
+        path = folder / f"{name}.so"
+        command = [compiler, "-shared", "-fPIC", *flags, "-o", str(path), str(source)]
+        subprocess.run(command, check=True)
+        return str(path)
+
+    return made
+
+
+def entry(major, minor, null=0):
+    return "-DENTRY", f"-DMAJOR={major}", f"-DMINOR={minor}", f"-DNULL_TABLE={null}"
+
+
+def test_fake_plugins_are_refused_and_the_process_lives(build, tmp_path):
+    text = tmp_path / "text.so"
+    text.write_text("this is no library")
+    cases = {
+        str(text): "is not a shared library",
+        str(tmp_path / "missing.so"): "is not there",
+        str(tmp_path): "is a folder",
+        build("without"): "has no function GetPjrtApi",
+        build("future", *entry(1, 0)): "offers version 1.0 of the PJRT API",
+        build("empty", *entry(0, 9999)): "its table has no functions to start it",
+        build("null", *entry(0, 100, null=1)): "returned null",
+    }
+    for path, reason in cases.items():
+        with pytest.raises(PluginError, match="the PJRT plugin 'fake'") as caught:
+            jax.pjrt.register_plugin("fake", path)
+        assert reason in str(caught.value)
+        assert path in str(caught.value)
+    assert "made for a newer jaxlib" in str(_refusal(build("future", *entry(1, 0))))
+    with pytest.raises(RuntimeError, match="Unknown backend: 'fake'"):
+        jax.devices("fake")
+    assert jax.devices()[0].platform == "cpu"
+
+
+def _refusal(path):
+    with pytest.raises(PluginError) as caught:
+        platforms.register_plugin("fake", path)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ["cpu", "", "a b", "1st", 3])
+def test_names_that_no_plugin_can_have(name):
+    with pytest.raises(ValueError, match="a plugin's name is a word"):
+        platforms.register_plugin(name, "/nowhere.so")
+
+
+def test_options_of_a_plugin():
+    with pytest.raises(TypeError, match="options are a mapping"):
+        platforms.register_plugin("mine", "/nowhere.so", options=3)
+
+
+# ---- found ---------------------------------------------------------------------------------------
+
+
+def test_plugins_named_by_the_environment(monkeypatch, tmp_path):
+    settings = tmp_path / "other.json"
+    settings.write_text(json.dumps({"library_path": "/b.so", "create_options": {"n": 1}}))
+    monkeypatch.setenv(platforms.ENVIRONMENT, f"mine:/a.so, other:{settings}")
+    platforms.forget_found()
+    found = platforms.find_plugins()
+    assert (found["mine"].library, found["mine"].origin) == ("/a.so", platforms.ENVIRONMENT)
+    assert (found["other"].library, found["other"].options) == ("/b.so", {"n": 1})
+    with pytest.raises(PluginError, match="Correct PJRT_NAMES_AND_LIBRARY_PATHS"):
+        platforms.load("mine")
+
+
+@pytest.mark.parametrize("text", ["mine", "mine:", ":/a.so", "mine:/nowhere/settings.json"])
+def test_an_environment_that_cannot_be_read(monkeypatch, text):
+    monkeypatch.setenv(platforms.ENVIRONMENT, text)
+    platforms.forget_found()
+    with pytest.raises(PluginError, match=platforms.ENVIRONMENT):
+        platforms.find_plugins()
+
+
+def test_packages_are_found_by_their_files(monkeypatch, tmp_path):
+    for name in ("xla_cuda12", "xla_cuda13", "xla_rocm7", "mine"):
+        (tmp_path / "jax_plugins" / name).mkdir(parents=True)
+        (tmp_path / "jax_plugins" / name / "__init__.py").write_text("raise SystemExit('imported')")
+        (tmp_path / "jax_plugins" / name / "the_plugin.so").write_text("")
+    (tmp_path / "libtpu").mkdir()
+    (tmp_path / "libtpu" / "libtpu.so").write_text("")
+    folders = {name: [str(tmp_path / name)] for name in ("jax_plugins", "libtpu")}
+    monkeypatch.setattr(platforms, "_folders_of", folders.__getitem__)
+    platforms.forget_found()
+    found = platforms.find_plugins()
+    assert {"cuda", "rocm", "tpu", "mine"} <= set(found)
+    assert "xla_cuda13" in found["cuda"].library
+    assert platforms.kernels_package(found["cuda"]) == "jax_cuda13_plugin"
+    monkeypatch.setenv("TPU_LIBRARY_PATH", "/opt/libtpu.so")
+    platforms.forget_found()
+    assert platforms.find_plugins()["tpu"].library == "/opt/libtpu.so"
+
+
+# ---- which one wins ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Plugins for all platforms, and a way to say which devices are there."""
+    there = {}
+    plugins = {
+        "tpu": platforms.Plugin("tpu", "/tpu.so", "libtpu", 300),
+        "cuda": platforms.Plugin("cuda", "/cuda.so", "jax-cuda13-pjrt", 500),
+    }
+    monkeypatch.setattr(platforms, "_found", plugins)
+    monkeypatch.setattr(platforms, "_usable", None)
+    monkeypatch.setattr(
+        hardware, "seen", lambda name: hardware.Seen(there.get(name, False), f"a fake {name}")
+    )
+
+    def say(*names):
+        there.clear()
+        there.update(dict.fromkeys(names, True))
+        monkeypatch.setattr(platforms, "_usable", None)
+
+    return say
+
+
+def test_the_highest_priority_with_devices_wins(machine):
+    assert platforms.usable() == ["cpu"]
+    assert clients.default_platform() == "cpu"
+    machine("tpu")
+    assert clients.default_platform() == "tpu"
+    machine("tpu", "cuda")
+    assert platforms.usable() == ["cuda", "tpu", "cpu"]
+    assert [row.name for row in platforms.standings()] == ["cuda", "tpu", "cpu"]
+    machine()
+    assert [row.usable for row in platforms.standings()] == [True, False, False]
+
+
+def test_the_option_jax_platforms_decides(machine):
+    machine("tpu", "cuda")
+    try:
+        jax.config.update("jax_platforms", "cpu,cuda")
+        assert clients.default_platform() == "cpu"
+        assert jax.default_backend() == "cpu"
+        jax.config.update("jax_platforms", "gpu")
+        assert clients.default_platform() == "cuda"
+        jax.config.update("jax_platforms", "rocm,cpu")
+        with pytest.raises(RuntimeError, match="pip install jax-rocm7-pjrt"):
+            clients.default_platform()
+    finally:
+        jax.config.update("jax_platforms", None)
+
+
+def test_a_platform_without_devices_says_so(machine):
+    with pytest.raises(PluginError, match="this machine has no device for it"):
+        jax.devices("tpu")
+    with pytest.raises(PluginError, match=r"hlofront.targets\(\)"):
+        jax.devices("gpu")
+
+
+def test_hidden_gpus_are_not_seen(monkeypatch):
+    for hidden in ("", "-1"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+        assert hardware.seen("cuda") == (False, f"CUDA_VISIBLE_DEVICES={hidden!r} hides all GPUs")
+    assert hardware.seen("cpu") is None
+
+
+def test_nothing_is_printed_where_plugins_have_no_device():
+    code = (
+        "import sys, hlofront as jax, hlofront.numpy as jnp\n"
+        "assert 'hlofront.pjrt.platforms' not in sys.modules\n"
+        "assert jax.default_backend() in ('cpu', 'gpu', 'tpu')\n"
+        "print(float(jax.jit(jnp.sum)(jnp.ones(3))))\n"
+        "assert 'jax' not in sys.modules and 'jax_plugins' not in sys.modules\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    environment["PYTHONPATH"] = str(pathlib.Path(jax.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3.0\n", "")
