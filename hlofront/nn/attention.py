@@ -145,9 +145,7 @@ def dot_product_attention(
 
 
 @operation(static_argnames=("is_causal", "window", "residual"))
-def _attention(
-    query, key, value, bias, mask, queries, keys, *, scale, is_causal, window, residual
-):
+def _attention(query, key, value, bias, mask, queries, keys, *, scale, is_causal, window, residual):
     batch, length, heads, size = typeof(query).shape
     count, shared = typeof(key).shape[1:3]
     group = heads // shared

@@ -361,9 +361,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         dtype = _dtype(dtype, own)
         shape = canonical_shape(shape)
         if len(shape) < 2:
-            raise ValueError(
-                f"orthogonal initializer requires at least a 2D shape, got {shape}"
-            )
+            raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {shape}")
         columns = shape[column_axis]
         rows = math.prod(shape) // columns if columns else 0
         matrix = random.orthogonal(key, rows, (), dtype, columns, out_sharding=out_sharding)

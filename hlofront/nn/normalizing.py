@@ -180,24 +180,24 @@ def logsumexp(
 
 
 @operation(static_argnames=("axis", "keepdims"))
-def logmeanexp(a: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
     """Logarithm of the mean of exponentials over axes, without overflow.
 
     Args:
-      a: an array.
+      x: an array.
       axis: an axis, several, or None for all of them.
-      where: booleans that broadcast to the shape of `a`: the elements that count.
+      where: booleans that broadcast to the shape of `x`: the elements that count.
       keepdims: whether the folded axes stay, with size 1.
 
     Returns:
       An array of floats or complex numbers.
 
     Raises:
-      TypeError: if `a` is no array.
+      TypeError: if `x` is no array.
       ValueError: if there is no such axis, or `where` is not of booleans.
     """
-    result, _ = _log_sum_exp(a, axis, None, keepdims, False, where)
-    aval, dtype = typeof(a), typeof(result).dtype
+    result, _ = _log_sum_exp(x, axis, None, keepdims, False, where)
+    aval, dtype = typeof(x), typeof(result).dtype
     count = count_over(aval, reduced_axes(axis, aval.ndim), dtype, keepdims, where)
     if where is None:
         count = np.asarray(count, dtype)

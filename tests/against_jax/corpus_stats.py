@@ -52,7 +52,6 @@ QUANTILES = {
 }
 # Where NaN is given, theirs is not NaN.
 NOT_NAN = {"truncnorm", "uniform", "gamma", "wrapcauchy"}
-NO_HALF = {"norm", "truncnorm"}
 
 
 def programs(jax, jnp, lax):
@@ -66,59 +65,43 @@ def programs(jax, jnp, lax):
             return jax
         return importlib.import_module(f"{jax.__name__}.scipy.stats.{name}")
 
+    # All functions of a distribution are one program, so that little is compiled.
     for name, (functions, parameters) in CONTINUOUS.items():
         x = X[:-1] if name in NOT_NAN else X
-        for function in functions.split():
-            f = getattr(module(name), function)
-            corpus.add(
-                f"{name}_{function}",
-                lambda x, f=f, p=parameters: [f(x, *p), f(x, *p, 0.25, 2.0)],
-                x,
-                tolerance=1e-5,
-            )
-        of_kinds(corpus, name, getattr(module(name), functions.split()[0]), parameters)
+        moved = (*parameters, 0.25, 2.0)
+        add(corpus, module(name), name, functions, x, (parameters, moved))
     for name, (functions, parameters) in (UNSCALED | DISCRETE).items():
         x = K if name in DISCRETE else X[:-1]
-        for function in functions.split():
-            f = getattr(module(name), function)
-            corpus.add(
-                f"{name}_{function}", lambda x, f=f, p=parameters: f(x, *p), x, tolerance=1e-5
-            )
-        of_kinds(corpus, name, getattr(module(name), functions.split()[0]), parameters)
+        add(corpus, module(name), name, functions, x, (parameters,))
     for name, (functions, parameters) in QUANTILES.items():
         # Theirs goes on where the tangent does; its tails end at what rounding leaves of pi.
-        x = Q[:5] if name == "cauchy" else Q
-        for function in functions.split():
-            f = getattr(module(name), function)
-            corpus.add(
-                f"{name}_{function}",
-                lambda q, f=f, p=parameters: [f(q, *p), f(q, *p, 1.0, 2.0)],
-                x,
-                tolerance=2e-5,
-            )
-            corpus.add(f"{name}_{function}_of_a_list", lambda f=f, p=parameters: f([0.5], *p))
+        q = Q[:5] if name == "cauchy" else Q
+        moved = (*parameters, 1.0, 2.0)
+        add(corpus, module(name), f"{name}_quantiles", functions, q, (parameters, moved))
     others(corpus, jnp, module)
     summaries(corpus, jnp, stats)
     estimates(corpus, jax, jnp, stats)
     return corpus
 
 
-def of_kinds(corpus, name, f, parameters):
-    corpus.add(
-        f"{name}_of_numbers",
-        lambda f=f, p=parameters: [f(1, *p), f(1.0, *p), f(np.int32(1), *map(F, p))],
-        tolerance=1e-5,
-    )
-    half = [np.float16(p) for p in parameters]
-    corpus.add(f"{name}_of_half", lambda f=f, p=half: f(np.float16(1), *p), tolerance=1e-2)
-    corpus.add(f"{name}_of_a_list", lambda f=f, p=parameters: f([1.0], *p))
-    corpus.add(f"{name}_in_jit", lambda x, f=f, p=parameters: f(x, *p), 0.5, modes=("jit",))
-    corpus.add(
-        f"{name}_x64",
-        lambda f=f, p=parameters: f(np.float64([0.25, 1]), *p),
-        x64=True,
-        tolerance=1e-11,
-    )
+def add(corpus, module, name, functions, x, parameters):
+    several = [getattr(module, function) for function in functions.split()]
+
+    def all_of(x):
+        return [f(x, *given) for given in parameters for f in several]
+
+    corpus.add(name, all_of, x, modes=("jit",), tolerance=2e-5)
+    for function, f in zip(functions.split(), several, strict=True):
+        corpus.add(f"{name}_{function}_of_a_list", lambda f=f: f([0.5], *parameters[0]))
+        corpus.add(
+            f"{name}_{function}_of_kinds",
+            lambda f=f: [
+                f(1.0, *parameters[0]),
+                f(np.float16(1), *map(np.float16, parameters[0])),
+                f(F(1), *map(np.float64, parameters[0])),
+            ],
+            modes=("shape",),
+        )
 
 
 def others(corpus, jnp, module):
@@ -147,7 +130,6 @@ def others(corpus, jnp, module):
         lambda x, p: [
             multinomial.logpmf(x, 6, p),
             multinomial.pmf(x, 5, p),
-            multinomial.logpmf(np.stack([x, x]), 6, p),
         ],
         *(np.int32([1, 2, 3]), x),
         tolerance=1e-5,

@@ -27,7 +27,10 @@ CORPORA = (
     "corpus_linalg",
     "corpus_scipy_linalg",
     "corpus_fft",
+    "corpus_special",
     "corpus_stats",
+    "corpus_nn",
+    "corpus_scipy_small",
     "corpus_transform_errors",
     "corpus_debugging",
 )

@@ -139,7 +139,7 @@ def _bfgs(objective: Any, x: Any, options: Mapping[str, Any]) -> OptimizeResults
 def _results(end: _State, inverse: Any) -> OptimizeResults:
     return OptimizeResults(
         x=end.x,
-        success=end.status == 0,
+        success=(end.status == 0).astype(bool),
         status=end.status,
         fun=end.value,
         jac=end.gradient,
@@ -264,9 +264,7 @@ def minimize(
       IndexError: if `x0` is a scalar.
     """
     if not isinstance(args, tuple):
-        raise TypeError(
-            f"args argument to jax.scipy.optimize.minimize must be a tuple, got {args}"
-        )
+        raise TypeError(f"args argument to jax.scipy.optimize.minimize must be a tuple, got {args}")
     name = method.lower()
     if name not in _METHODS:
         raise ValueError(f"Method {method} not recognized: give 'BFGS'")

@@ -242,8 +242,7 @@ def _backwards(x):
 def _check_plane(name: str, in1: Any, in2: Any, boundary: str, fillvalue: Any) -> None:
     if boundary != "fill" or fillvalue != 0:
         raise NotImplementedError(  # the class that JAX raises
-            f"{name}() only supports boundary='fill', fillvalue=0, got {boundary!r} and "
-            f"{fillvalue}"
+            f"{name}() only supports boundary='fill', fillvalue=0, got {boundary!r} and {fillvalue}"
         )
     check_arraylike(name, in1, in2)
     shapes = [typeof(x).shape for x in (in1, in2)]

@@ -1,5 +1,6 @@
 """Spectra of pieces of sequences: Welch's method (1967), short-time Fourier transforms."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,13 @@ def _is_complex(x: Any) -> bool:
 def _segment(window: Any, nperseg: Any, size: int) -> tuple[Any, int]:
     """The window as an array, and how many elements a piece has."""
     if isinstance(window, str | tuple | float | int):
-        count = min(256 if nperseg is None else int(nperseg), size)
+        count = 256 if nperseg is None else int(nperseg)
+        if count > size:
+            warnings.warn(
+                f"nperseg = {count} is greater than input length  = {size}, using nperseg = {size}",
+                stacklevel=3,
+            )
+            count = size
         return window_of(window, count), count
     shape = typeof(jnp.asarray(window)).shape
     if len(shape) != 1:
@@ -64,6 +71,11 @@ def _counts(count: int, noverlap: Any, nfft: Any) -> tuple[int, int]:
     if overlap >= count:
         raise ValueError(f"noverlap must be less than nperseg., got {overlap} and {count}")
     return overlap, transformed
+
+
+def _warn_of_sides(asked: bool, onesided: bool) -> None:
+    if asked and not onesided:
+        warnings.warn("Input data is complex, switching to return_onesided=False", stacklevel=3)
 
 
 # ---- pieces, transformed -------------------------------------------------------------------------
@@ -229,6 +241,7 @@ def csd(
     window, count = _segment(window, nperseg, size)
     overlap, transformed = _counts(count, noverlap, nfft)
     onesided = return_onesided and not any(_is_complex(a) for a in (x, y) if a is not None)
+    _warn_of_sides(return_onesided, onesided)
     settings = _Settings(
         *(count, overlap, transformed, detrend, onesided, scaling, False, None, False, average)
     )
@@ -326,6 +339,7 @@ def stft(
     window, count = _segment(window, nperseg, size)
     overlap, transformed = _counts(count, noverlap, nfft)
     onesided = return_onesided and not _is_complex(x)
+    _warn_of_sides(return_onesided, onesided)
     scaling = "spectrum"
     settings = _Settings(
         *(count, overlap, transformed, detrend, onesided, scaling, True, boundary, padded, None)

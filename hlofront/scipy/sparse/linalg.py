@@ -202,9 +202,7 @@ def _bicgstab(A, b, *, x0, M, tol, atol, maxiter):
         x, residual, alpha, omega, rho, direction, image, count = state
         new = _product(shadow, residual)
         beta = new / rho * alpha / omega
-        direction = _plus(
-            residual, _times(beta, _minus(direction, _times(omega, image)))
-        )
+        direction = _plus(residual, _times(beta, _minus(direction, _times(omega, image))))
         better = M(direction)
         image = A(better)
         alpha = new / _product(shadow, image)
@@ -336,9 +334,7 @@ def _gmres_cycle(A, x, residual, restart, wanted, stops):
         basis, matrix, _, count = while_loop(going, body, (basis, matrix, beta, 0))
         shares = jnp.where(jnp.arange(restart) < count, least_squares(matrix), 0)
     else:
-        basis, matrix = fori_loop(
-            0, restart, lambda i, state: extend(i, *state), (basis, matrix)
-        )
+        basis, matrix = fori_loop(0, restart, lambda i, state: extend(i, *state), (basis, matrix))
         shares = least_squares(matrix)
     return x + jnp.matmul(shares, basis[:-1], precision=Precision.HIGHEST)
 

@@ -205,14 +205,12 @@ def _axes(seq: str) -> tuple[tuple[int, ...], bool]:
     """The axes that a sequence names, and whether they turn along."""
     if not 1 <= len(seq) <= 3:
         raise ValueError(
-            "Expected axis specification to be a non-empty string of upto 3 characters, got "
-            f"{seq}"
+            f"Expected axis specification to be a non-empty string of upto 3 characters, got {seq}"
         )
     intrinsic = re.fullmatch("[XYZ]+", seq) is not None
     if not intrinsic and re.fullmatch("[xyz]+", seq) is None:
         raise ValueError(
-            "Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got "
-            f"{seq}"
+            f"Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got {seq}"
         )
     if any(one == other for one, other in zip(seq, seq[1:], strict=False)):
         raise ValueError(f"Expected consecutive axes to be different, got {seq}")
@@ -410,9 +408,7 @@ class Slerp(NamedTuple):
           ValueError: if there are fewer than two, or not as many as times.
         """
         if not isinstance(rotations, Rotation):
-            raise TypeError(
-                f"`rotations` must be a `Rotation` instance., got {type(rotations)}"
-            )
+            raise TypeError(f"`rotations` must be a `Rotation` instance., got {type(rotations)}")
         if rotations.single or len(rotations) == 1:
             raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
         times = _array(times)

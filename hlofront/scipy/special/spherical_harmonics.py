@@ -81,7 +81,7 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, n_max: int) -> Any:
         degree = jnp.asarray(k, dtype)
         above = degree > size
         distance = jnp.where(above, jnp.square(degree) - jnp.square(size), 1.0)
-        factor = jnp.sqrt((4 * jnp.square(degree) - 1) / distance)
+        factor = jnp.sqrt(jnp.where(above, 4 * jnp.square(degree) - 1, 1.0) / distance)
         # Zero for the first degree above the order, where there is none before.
         behind = jnp.where(degree > size + 1, jnp.square(degree - 1) - jnp.square(size), 0.0)
         weight = jnp.where(behind > 0, behind / (4 * jnp.square(degree - 1) - 1), 0.0)

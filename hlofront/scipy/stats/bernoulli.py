@@ -69,4 +69,4 @@ def ppf(q: Any, p: Any) -> Any:
       TypeError: if an argument is neither array nor scalar.
     """
     q, p = arrays("bernoulli.ppf", q, p)
-    return jnp.where(outside(q) | outside(p), jnp.nan, jnp.where(q <= 1 - p, 0, 1))
+    return jnp.where(outside(q) | outside(p), jnp.nan, jnp.where(q <= 1 - p, 0, jnp.ones_like(q)))

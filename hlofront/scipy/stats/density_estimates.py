@@ -207,9 +207,9 @@ class gaussian_kde:
         """
         index_key, noise_key = split(key)
         index = choice(index_key, self.n, shape=shape, p=self.weights)
-        noise = normal(noise_key, (self.d, *shape), typeof(self.dataset).dtype)
+        noise = normal(noise_key, (*shape, self.d), typeof(self.dataset).dtype)
         lower = cholesky(self.covariance)
-        return self.dataset[:, index] + jnp.tensordot(lower, noise, 1)
+        return self.dataset[:, index] + jnp.tensordot(lower, noise, ((1,), (len(shape),)))
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
         """Raises NotImplementedError: there is no integration over boxes of several dimensions."""

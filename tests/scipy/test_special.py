@@ -1,0 +1,225 @@
+"""Special functions against SciPy's, over their range, with edges, infinities and NaN."""
+
+import numpy as np
+import pytest
+import scipy.special
+
+import hlofront as jax
+import hlofront.numpy as jnp
+import hlofront.scipy.special as special
+from hlofront.test_util import check_grads
+
+INF, NAN = np.inf, np.nan
+EDGES = [0, -0.0, INF, -INF, NAN, 1, -1, 2, -2, 0.5, -0.5, 1e-10, -1e-10, 1e10, -1e10, 3, 4, 6, 12]
+REAL = np.concatenate(
+    [
+        EDGES,
+        np.linspace(-12, 12, 97),
+        np.logspace(-6, 2.5, 50),
+        -np.logspace(-6, 2.5, 40),
+    ]
+)
+UNIT = np.concatenate(
+    [[0, 1, 0.5, NAN, -0.1, 1.1], np.linspace(0.001, 0.999, 100), np.logspace(-30, -1, 100)]
+)
+_random = np.random.default_rng(0)
+A, B = 10 ** _random.uniform(-3, 2, (2, 200))
+SIGN, X = _random.choice([-1, 1], 200), _random.uniform(0, 1, 200)
+
+# Name -> the arguments, and the relative tolerance in float64.
+UNARY = {
+    **dict.fromkeys("erf erfc erfcx dawsn exp1 expit i0 i0e i1 i1e ndtr entr wofz".split(), 4e-14),
+    **dict.fromkeys("expi sici fresnel gammasgn".split(), 4e-14),
+    **dict.fromkeys("loggamma log_ndtr gamma gammaln".split(), 4e-13),
+}
+BINARY = {
+    "beta": (A, B, 4e-13),
+    "betaln": (A, B, 1e-13),
+    "boxcox": (A, B * SIGN, 4e-14),
+    "boxcox1p": (A, B * SIGN, 4e-14),
+    "comb": (np.floor(3 * A), np.floor(B), 1e-12),
+    "gammainc": (A, B, 1e-12),
+    "gammaincc": (A, B, 1e-12),
+    "kl_div": (A, B, 1e-13),
+    "rel_entr": (A, B, 4e-14),
+    "xlogy": (A, B, 1e-14),
+    "xlog1py": (A, B, 1e-14),
+    "poch": (A * SIGN, np.minimum(B, 8), 1e-12),
+    "owens_t": (0.2 * A * SIGN, B, 1e-12),
+    "zeta": (A + 1.1, B, 1e-13),
+    "expn": (np.floor(A), B, 1e-13),
+}
+
+
+def compare(name, args, tolerance, narrow):
+    """Ours and SciPy's, of the same numbers, in float64 and in float32."""
+    ours, theirs = jax.jit(getattr(special, name)), getattr(scipy.special, name)
+    with np.errstate(all="ignore"):
+        with jax.enable_x64(True):
+            assert_close(ours(*args), theirs(*args), tolerance)
+        args = [np.asarray(x, np.float32) for x in args]
+        wanted = theirs(*[x.astype(np.float64) for x in args])
+        assert_close(ours(*args), wanted, narrow)
+
+
+def assert_close(found, wanted, tolerance):
+    many = found if isinstance(found, tuple) else (found,)
+    for x, y in zip(many, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        x = np.asarray(x)
+        limits = np.finfo(x.dtype)
+        # What the dtype cannot hold, or near a zero of the function.
+        y = np.where(np.abs(y) > limits.max, np.sign(y) * INF, y) if x.dtype.kind == "f" else y
+        near_zero = 30 * limits.eps if tolerance > 1e-14 else 0
+        np.testing.assert_allclose(x, y, tolerance, near_zero, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_of_one_array(name):
+    x = REAL
+    if name == "gammaln":
+        # SciPy's of minus infinity is minus infinity.
+        x = REAL[REAL != -INF]
+    compare(name, (x,), UNARY[name], 2e-5 if "gamma" in name else 1e-5)
+
+
+def test_of_probabilities():
+    compare("ndtri", (UNIT,), 2e-15, 1e-6)
+    compare("logit", (UNIT,), 2e-14, 1e-5)
+    compare("erfinv", (2 * UNIT[6:106] - 1,), 1e-9, 1e-5)
+
+
+def test_factorial_and_spence():
+    with np.errstate(all="ignore"), jax.enable_x64(True):
+        x = np.linspace(-3, 150, 200)
+        assert_close(special.factorial(x), scipy.special.factorial(x), 1e-12)
+        x = np.concatenate([[0, 1, NAN, -1], np.logspace(-10, 10, 200), np.linspace(0, 3, 61)])
+        assert_close(special.spence(x), scipy.special.spence(x), 1e-13)
+        assert special.spence(INF) == -INF
+        x = np.linspace(0.1, 30, 100)
+        for n in range(4):
+            assert_close(special.polygamma(n, x), scipy.special.polygamma(n, x), 1e-12)
+        assert_close(special.digamma(x), scipy.special.digamma(x), 1e-13)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_of_two_arrays(name):
+    first, second, tolerance = BINARY[name]
+    if name == "zeta":
+        second = np.maximum(second, 0.1)
+    narrow = 2e-4 if name in ("poch", "beta", "owens_t") else 6e-5
+    compare(name, (first, second), tolerance, narrow)
+
+
+def test_hypergeometric():
+    with jax.enable_x64(True):
+        b = np.minimum(B, 10) + 0.1
+        a = np.minimum(A, 5)
+        x = np.concatenate([60 * X[:160] - 20, 600 * X[160:] - 300])
+        # Where the terms have one sign, or nearly so.
+        kept = (x > 0) | (a < b)
+        a, b, x = a[kept], b[kept], x[kept]
+        assert_close(special.hyp1f1(a, b, x), scipy.special.hyp1f1(a, b, x), 1e-11)
+        edges = np.array([[0, 1, 1], [1, 2, 0], [-2, 3, 2], [3, 2, -30], [-1, -2, 1], [2, 2, 5]]).T
+        np.testing.assert_allclose(
+            special.hyp1f1(*edges.astype(float)), scipy.special.hyp1f1(*edges.astype(float)), 1e-10
+        )
+        a, b, c, x = np.minimum(A, 4), np.minimum(B, 4), 0.5 + 9 * X, 4 * X[::-1] - 3.001
+        assert_close(special.hyp2f1(a, b, c, x), scipy.special.hyp2f1(a, b, c, x), 1e-9)
+        edges = np.array([[1, 2, 4, 1], [1, 1, 2, -5], [-2, 1, 3, 2], [0.5, 0.5, 1.5, 0.99]]).T
+        np.testing.assert_allclose(special.hyp2f1(*edges), scipy.special.hyp2f1(*edges), 1e-11)
+        assert special.hyp2f1(1.0, 1.0, 2.0, 2.0) == INF
+    for name, arguments in (("hyp1f1", (1.3, 2.1, 0.7)), ("hyp2f1", (1.3, 2.1, 3.3, 0.4))):
+        f = getattr(special, name)
+        with jax.enable_x64(True):
+            check_grads(f, arguments, order=1)
+            found = jax.grad(jax.grad(f, len(arguments) - 1), len(arguments) - 1)(*arguments)
+            *parameters, x = arguments
+            factor = np.prod([p * (p + 1) for p in parameters[:-1]])
+            factor /= parameters[-1] * (parameters[-1] + 1)
+            np.testing.assert_allclose(found, factor * f(*[p + 2 for p in parameters], x), 1e-12)
+
+
+def test_complex():
+    z = 10 ** _random.uniform(-2, 1.2, 200) * np.exp(2j * np.pi * X)
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        for name, tolerance in (("wofz", 2e-13), ("loggamma", 2e-13), ("gamma", 4e-12)):
+            found = np.asarray(getattr(special, name)(z))
+            wanted = getattr(scipy.special, name)(z)
+            kept = np.isfinite(wanted)
+            assert np.max(np.abs(found - wanted)[kept] / np.abs(wanted)[kept]) < tolerance
+        slope = jax.vmap(jax.grad(special.loggamma, holomorphic=True))(z)
+        np.testing.assert_allclose(slope, scipy.special.digamma(z), 1e-11)
+        at = 0.7 + 0.2j
+        slope = 2j / np.sqrt(np.pi) - 2 * at * scipy.special.wofz(at)
+        np.testing.assert_allclose(jax.grad(special.wofz, holomorphic=True)(at), slope, 1e-12)
+
+
+def test_bessel_functions():
+    z = np.concatenate([[0, 1e-12, 1e-3], np.linspace(-20, 20, 101)])
+    wanted = scipy.special.jv(np.arange(5)[:, None], z)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(special.bessel_jn(z, v=4), wanted, 1e-10, 1e-14)
+    np.testing.assert_allclose(
+        special.bessel_jn(z.astype(np.float32), v=4), wanted, 1e-4, 1e-6
+    )
+
+
+def test_spherical_harmonics():
+    n = _random.integers(0, 8, 100)
+    m = _random.integers(-8, 9, 100)
+    theta, phi = np.pi * X[:100], 6 * X[100:]
+    with jax.enable_x64(True):
+        found = special.sph_harm_y(n, m, theta, phi)
+        np.testing.assert_allclose(found, scipy.special.sph_harm_y(n, m, theta, phi), 1e-11, 1e-14)
+        # Scalars and any shapes broadcast.
+        found = special.sph_harm_y(2, np.array([[1], [0]]), 0.3, np.array([0.1, 0.2]))
+        wanted = scipy.special.sph_harm_y(2, np.array([[1], [0]]), 0.3, np.array([0.1, 0.2]))
+        np.testing.assert_allclose(found, wanted, 1e-12)
+
+
+def test_bernoulli_and_multigammaln():
+    with jax.enable_x64(True):
+        found = np.asarray(special.bernoulli(60))
+        np.testing.assert_allclose(found, scipy.special.bernoulli(60), 1e-12)
+        assert np.isinf(np.asarray(special.bernoulli(262))[[260, 262]]).all()
+        found = special.multigammaln(np.array([3.0, 7.5]), 4)
+        wanted = [scipy.special.multigammaln(x, 4) for x in (3.0, 7.5)]
+        np.testing.assert_allclose(found, wanted, 1e-13)
+
+
+def test_derivatives():
+    x = np.array([0.3, 0.7, 1.6, 4.5])
+    functions = ("dawsn erfcx exp1 expi log_ndtr ndtr spence i0 i1 gamma entr").split()
+
+    def several(x):
+        found = [getattr(special, name)(x) for name in functions]
+        return [*found, *special.sici(x), *special.fresnel(x / 2)]
+
+    def of_two(x, y):
+        names = "betaln beta kl_div rel_entr xlogy xlog1py owens_t poch boxcox comb".split()
+        return [getattr(special, name)(x, y) for name in names]
+
+    with jax.enable_x64(True):
+        check_grads(jax.jit(several), (x,), order=2, rtol=1e-5, atol=1e-5)
+        check_grads(jax.jit(of_two), (x + 2, x), order=2, rtol=1e-5, atol=1e-5)
+        p = np.array([1e-8, 0.1, 0.6, 0.99])
+        slope = jax.vmap(jax.grad(special.ndtri))(p)
+        y = scipy.special.ndtri(p)
+        np.testing.assert_allclose(slope, np.sqrt(2 * np.pi) * np.exp(y**2 / 2), 1e-12)
+        found = jax.vmap(jax.grad(special.expn, 1), (None, 0))(3, x)
+        np.testing.assert_allclose(found, -scipy.special.expn(2, x), 1e-12)
+        assert jax.grad(special.spence)(1.0) == -1
+        slope = jax.vmap(jax.grad(special.log_ndtr))(np.array([-1e3, -30.0, 30.0]))
+        np.testing.assert_allclose(slope, [1000.001, 30.033259667, 1.47364613e-196], 1e-5)
+
+
+def test_narrow_dtypes():
+    x = np.array([0.3, 1.5, 2.5])
+    for dtype, tolerance in ((jnp.bfloat16, 1e-2), (jnp.float16, 2e-3)):
+        narrow = jnp.asarray(x, dtype)
+        wide = np.asarray(narrow, np.float64)
+        for name in ("erfcx", "dawsn", "exp1", "expi", "gammaln", "i0"):
+            found = getattr(special, name)(narrow)
+            assert found.dtype == dtype
+            wanted = getattr(scipy.special, name)(wide)
+            np.testing.assert_allclose(np.asarray(found, np.float64), wanted, tolerance, 1e-2)
