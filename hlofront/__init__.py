@@ -107,11 +107,12 @@ __getattr__, __dir__ = _lazy(
     (
         *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dlpack"),
         *("dtypes", "errors", "experimental", "extend", "flatten_util", "interpreters", "lax"),
-        *("image", "memory", "monitoring", "nn", "numpy", "ops", "random", "scipy", "stages"),
-        *("test_util", "tree", "tree_util", "typing"),
+        *("image", "inspect", "memory", "monitoring", "nn", "numpy", "ops", "random", "scipy"),
+        *("stages", "test_util", "tree", "tree_util", "typing"),
     ),
     {
         "effects_barrier": "hlofront.runtime.host_calls",
+        "fits": "hlofront.inspect.memory_fit",
         "pure_callback": "hlofront.runtime.callbacks",
         "target": "hlofront.pjrt.targets",
         "targets": "hlofront.pjrt.targets",

@@ -39,9 +39,9 @@ class Place(NamedTuple):
 class Change(NamedTuple):
     """One thing that differs, and all places where it does.
 
-    `kind` is "added", "removed", "changed", "split", "merged" or "module". `what` says of what:
-    "operation", "copy", "collective", "fusion", "dtype", "shape", "layout", "opcode", "constant",
-    "operands" or the name of an attribute. `before` and `after` are its texts.
+    `kind` is "added", "removed", "changed", "split", "merged", "regrouped" or "module". `what` says
+    of what: "operation", "copy", "collective", "fusion", "dtype", "shape", "layout", "opcode",
+    "constant", "operands" or the name of an attribute. `before` and `after` are its texts.
     """
 
     kind: str
@@ -57,9 +57,13 @@ class Change(NamedTuple):
         names_a, names_b = listed(self.a), listed(self.b)
         match self.kind:
             case "split":
-                return f"{names_a} was split in {_number(len(self.b))}: {self.after}{_lost(self)}"
+                plain = all(place.opcode != "fusion" for place in self.b)
+                what = "is no longer fused but" if plain else "was split in"
+                return f"{names_a} {what} {_number(len(self.b))}: {self.after}{_lost(self)}"
             case "merged":
                 return f"{self.before} were merged into {names_b}{_lost(self)}"
+            case "regrouped":
+                return f"fusions were regrouped: {self.before} became {self.after}"
             case "added":
                 return f"added {_many(self.what, len(self.b))}{names_b}: {self.after}"
             case "removed":
@@ -136,10 +140,26 @@ def hlo_changes(a: Hashes, b: Hashes) -> list[Change]:
     changes: list[Change] = []
     for regrouped in matching.regrouped:
         changes.append(_regrouped(regrouped, matching))
+    for found in matching.redistributed:
+        changes.append(
+            Change(
+                *("regrouped", "fusion", _and(found.a), _and(found.b)),
+                tuple(_place(i, "") for i in found.a),
+                tuple(_place(i, "") for i in found.b),
+            )
+        )
     for compared in matching.compared:
         changes += _in_computation(compared, matching)
     changes += _module_changes(a.module, b.module, bool(changes))
-    order = {"split": 0, "merged": 0, "added": 1, "removed": 2, "changed": 3, "module": 5}
+    order = {
+        "split": 0,
+        "merged": 0,
+        "regrouped": 0,
+        "added": 1,
+        "removed": 2,
+        "changed": 3,
+        "module": 5,
+    }
 
     def rank(change: Change) -> tuple[int, bool]:
         opcodes = {place.opcode for place in (*change.a, *change.b)}
@@ -161,7 +181,7 @@ def _place(instruction: Instruction, path: str) -> Place:
 
 
 def _regrouped(found: Regrouped, matching: Matching) -> Change:
-    parts = " and ".join(f"{part.name} ({_summary(part)})" for part in found.parts)
+    parts = _and(found.parts)
     whole = f"{found.whole.name} ({_summary(found.whole)})"
     tokens = matching.tokens(found.whole).copy()
     inside = sum((matching.tokens(part) for part in found.parts), type(tokens)())
@@ -178,6 +198,14 @@ def _regrouped(found: Regrouped, matching: Matching) -> Change:
     if found.kind == "split":
         return Change("split", what, whole, parts, one, many)
     return Change("merged", what, parts, whole, many, one)
+
+
+def _and(instructions: list[Instruction]) -> str:
+    """Operations with what they do, the first few by name."""
+    named = [f"{i.name} ({_summary(i)})" for i in instructions[:_SHOWN]]
+    more = len(instructions) - len(named)
+    last = f"{more} more" if more else named.pop()
+    return f"{', '.join(named)} and {last}" if named else last
 
 
 def _opcodes(tokens: Any) -> str:
@@ -241,7 +269,7 @@ def differences(
     """What two operations that stand for each other differ in: (what, before, after)."""
     if matching.a.own(a) != matching.b.own(b):
         if a.opcode != b.opcode:
-            yield "opcode", a.opcode, b.opcode
+            yield "opcode", _opcode(a), _opcode(b)
         yield from _shape_differences(a.shape, b.shape)
         if a.literal.split() != b.literal.split():
             yield "constant", _clipped(a.literal, b.literal), _clipped(b.literal, a.literal)
@@ -269,6 +297,11 @@ def differences(
                     yield "control predecessor", before.name, ""
                 else:
                     yield "control predecessor", "", before.name
+
+
+def _opcode(instruction: Instruction) -> str:
+    opcode = instruction.opcode
+    return f"fusion of {_summary(instruction)}" if opcode == "fusion" else opcode
 
 
 def _names(instruction: Instruction, key: str) -> str:

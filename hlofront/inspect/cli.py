@@ -1,4 +1,4 @@
-"""The command line: `python -m hlofront show FILE:FUNCTION`, `cache` and `doctor`."""
+"""The command line: `python -m hlofront show | diff | compare | cost | cache | doctor`."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from typing import TextIO
 
 from hlofront.base.errors import JaxRuntimeError, PluginError, TargetError
 from hlofront.base.version import __version__
-from hlofront.inspect import cache_cli, doctor
+from hlofront.inspect import cache_cli, doctor, programs_cli
 from hlofront.inspect.colour import Painter
 from hlofront.inspect.stages_shown import STAGES, sections
 from hlofront.inspect.target import UsageError, arguments_for, load_function
@@ -62,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
         help="colours and headings in colour; by default on a terminal only",
     )
     show.set_defaults(run=_show)
+    programs_cli.add_parsers(commands)
     cache_cli.add_parser(commands)
     doctor.add_parser(commands)
     return top

@@ -24,7 +24,7 @@ _STYLE = """
 .hlofront-diff code { font: 12px/1.5 ui-monospace, monospace; white-space: pre-wrap;
   background: transparent; color: inherit; }
 .hlofront-diff .added { color: var(--add); } .hlofront-diff .removed { color: var(--remove); }
-.hlofront-diff .split, .hlofront-diff .merged { color: var(--move); }
+.hlofront-diff .split, .hlofront-diff .merged, .hlofront-diff .regrouped { color: var(--move); }
 .hlofront-diff .where { color: var(--dim); }
 """
 

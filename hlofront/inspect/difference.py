@@ -19,7 +19,13 @@ from hlofront.runtime.stages import Compiled, Lowered, Traced
 FORMAT = "hlofront.diff/1"
 KINDS = ("jaxpr", "stablehlo", "hlo")
 _TITLES = {"jaxpr": "jaxpr", "stablehlo": "StableHLO", "hlo": "HLO"}
-_COLOURS = {"added": "\x1b[32m", "removed": "\x1b[31m", "split": "\x1b[33m", "merged": "\x1b[33m"}
+_COLOURS = {
+    "added": "\x1b[32m",
+    "removed": "\x1b[31m",
+    "split": "\x1b[33m",
+    "merged": "\x1b[33m",
+    "regrouped": "\x1b[33m",
+}
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -151,7 +157,8 @@ class Diff:
 def diff(a: Any, b: Any, *, stage: str | None = None) -> Diff:
     """What differs between two programs.
 
-    Names, source lines, install paths and orders that mean nothing are no differences.
+    Names, source lines, install paths and orders that mean nothing are no differences; nor is the
+    order in which a compiled program is scheduled.
 
     Args:
       a: text of a jaxpr, of StableHLO or HLO; the path of a file of such text; what `trace`,

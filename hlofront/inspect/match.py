@@ -15,6 +15,9 @@ TRIVIAL = frozenset({
 # How much of an operation's content must be that of another for one to be a part of the other.
 _PART = 0.6
 _ALIKE = 0.5
+# Of fusions that were regrouped: how many may be taken together, how much they must share.
+_FEW = 12
+_MOST = 0.7
 
 
 class Regrouped(NamedTuple):
@@ -23,6 +26,13 @@ class Regrouped(NamedTuple):
     kind: str  # "split" or "merged"
     whole: Instruction
     parts: list[Instruction]
+
+
+class Redistributed(NamedTuple):
+    """Operations of several fusions that are in several others."""
+
+    a: list[Instruction]
+    b: list[Instruction]
 
 
 class Compared(NamedTuple):
@@ -49,6 +59,7 @@ class Matching:
         self.back: dict[int, Instruction] = {}
         self.compared: list[Compared] = []
         self.regrouped: list[Regrouped] = []
+        self.redistributed: list[Redistributed] = []
         # Digests of operations in the computations that are compared.
         self.digests: dict[int, bytes] = {}
         self._seen: set[tuple[int, int]] = set()
@@ -197,6 +208,10 @@ class Matching:
             [i for i in self._left(b, self.back) if id(i) not in regrouped],
         )
         self._replaced(a, b, regrouped)
+        regrouped |= self._redistribute(
+            [i for i in self._left(a, self.to) if id(i) not in regrouped],
+            [i for i in self._left(b, self.back) if id(i) not in regrouped],
+        )
         pairs = [(i, self.to[id(i)]) for i in a.instructions if id(i) in self.to]
         removed = [i for i in self._left(a, self.to) if id(i) not in regrouped]
         added = [i for i in self._left(b, self.back) if id(i) not in regrouped]
@@ -342,6 +357,28 @@ class Matching:
                 taken.add(id(whole))
             else:
                 taken.difference_update(map(id, parts))
+
+    def _redistribute(self, a: list[Instruction], b: list[Instruction]) -> set[int]:
+        """Take what is left as one piece of work, where it is few and computes about the same."""
+        a = [i for i in a if i.opcode not in TRIVIAL]
+        b = [i for i in b if i.opcode not in TRIVIAL]
+        fusions = sum(i.opcode == "fusion" for i in a), sum(i.opcode == "fusion" for i in b)
+        if not (min(fusions) >= 1 and max(fusions) >= 2 and len(a) + len(b) <= _FEW):
+            return set()
+        mine = self._kinds(a)
+        others = self._kinds(b)
+        # What is computed again in several places counts once.
+        if len(mine & others) < _MOST * len(mine | others):
+            return set()
+        a = [i for i in a if self._kinds([i]) & others]
+        b = [i for i in b if self._kinds([i]) & mine]
+        self.redistributed.append(Redistributed(a, b))
+        return {id(i) for i in (*a, *b)}
+
+    def _kinds(self, instructions: Iterable[Instruction]) -> set[str]:
+        """The opcodes inside, a product of matrices as one, however it is spelt."""
+        found = {opcode for i in instructions for opcode in self.opcodes(i)}
+        return {"dot" if opcode == "convolution" else opcode for opcode in found}
 
     def _connected(
         self, whole: Instruction, part: Instruction, parts: Sequence[Instruction]

@@ -148,7 +148,7 @@ def _show(found: Any, options: argparse.Namespace, out: TextIO) -> None:
 
 
 def _compare(options: argparse.Namespace, out: TextIO) -> int:
-    from hlofront.inspect.compare import compare
+    from hlofront.inspect.comparison import compare
 
     if not (options.jaxlib or options.target or options.at):
         raise UsageError("give at least one --jaxlib VERSION, --target DEVICE or --at REVISION")

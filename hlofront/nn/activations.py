@@ -10,10 +10,10 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import python_scalar_dtype
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.core.aval import typeof
+from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.core.dimensions import canonical_axis
 from hlofront.primitives import creating, elementwise
 from hlofront.primitives.collectives import axis_index, axis_size
 from hlofront.primitives.converting import convert

@@ -1,6 +1,8 @@
 """The stages of a jitted function, one at a time: Traced -> Lowered -> Compiled."""
 
-from typing import TYPE_CHECKING, Any
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
@@ -160,20 +162,25 @@ class Lowered(Stage):
         self._module = module
         self._platform = platform
 
-    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+    def as_text(
+        self, dialect: str | None = None, *, debug_info: bool = False, style: str = "raw"
+    ) -> str:
         """The module as text.
 
         Args:
           dialect: "stablehlo" (the default) or "hlo", which is the module as XLA first sees it.
           debug_info: whether the locations are shown.
+          style: "raw"; "source", with the user's lines; "short", without metadata and long
+            constants; "canonical", with names and orders that depend on the program alone.
 
         Raises:
-          ValueError: if the dialect is neither.
+          ValueError: if there is no such dialect or style.
         """
+        debug_info = debug_info or style == "source"
         if dialect in (None, "stablehlo"):
-            return self._module.text(debug_info)
+            return _styled(self._module.text(debug_info), style)
         if dialect == "hlo":
-            return self._module.hlo_text(debug_info)
+            return _styled(self._module.hlo_text(debug_info), style)
         raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -319,9 +326,13 @@ class Compiled(Stage):
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self.__call__(*args, **kwargs)
 
-    def as_text(self) -> str | None:
-        """XLA's optimized HLO."""
-        return self._executable.hlo_text()
+    def as_text(self, *, style: str = "raw") -> str | None:
+        """XLA's optimized HLO.
+
+        Args:
+          style: as in `Lowered.as_text`.
+        """
+        return _styled(self._executable.hlo_text(), style)
 
     def cost_analysis(self) -> Any:
         """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
@@ -368,6 +379,34 @@ def _devices_of(device: Any, assignment: Any) -> tuple[Any, ...]:
         return ()
     devices = tuple(chosen[0].devices)
     return devices if device in devices else ()
+
+
+_STYLES = "hlofront.inspect.styles"
+
+
+def _styled(text: str, style: str) -> str:
+    """A program's text in a style: what reads HLO is on a floor above, and named here alone."""
+    if style == "raw":
+        return text
+    return importlib.import_module(_STYLES).styled(text, style)
+
+
+CompilerOptions = dict[str, str | bool]
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """A function that was made by jit: it can be called, traced and lowered."""
+
+    __call__: Callable[..., Any]
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace the function for these arguments."""
+        ...
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower the function for these arguments."""
+        ...
 
 
 def _structure_message(wanted: Any, given: Any) -> str:

@@ -182,7 +182,32 @@ def test_a_fusion_taken_apart_in_one_of_many_layers():
     before = head + body + entry + "".join(layers) + "}\n"
     after = head + body + entry + "".join([*layers[:19], apart, *layers[20:]]) + "}\n"
     (change,) = diff(before, after).changes
-    assert change.sentence == "t20 was split in two: s20 (sine) and t20 (exponential)"
+    assert change.sentence == "t20 is no longer fused but two: s20 (sine) and t20 (exponential)"
+
+
+def test_versions_of_jaxlib():
+    """The same programs, compiled by others."""
+    found = diff(TEXTS / "layer.v0.12.0.1.hlo", TEXTS / "layer.hlo")
+    assert found.equal
+    found = diff(TEXTS / "scan_grad.hlo", TEXTS / "scan_grad.v0.12.0.1.hlo")
+    (change,) = found.changes
+    assert change.sentence == "opcode of scan.49, scan.56 -> call, call.1: while -> call"
+    found = diff(TEXTS / "layer.v0.6.2.hlo", TEXTS / "layer.hlo")
+    assert "reduce -> fusion of reduce" in found.text()
+    found = diff(TEXTS / "sorting.v0.8.3.hlo", TEXTS / "sorting.hlo")
+    assert "select_compare_fusion is no longer fused but 15: " in found.text()
+
+
+def test_devices():
+    """The same program on others: whatever is said, it is said of each once."""
+    found = diff(TEXTS / "layer.tpu.hlo", TEXTS / "layer.gpu.hlo")
+    change = next(change for change in found.changes if change.kind == "regrouped")
+    assert [place.name for place in change.a] == ["fusion.3", "fusion.2", "fusion.1"]
+    assert change.after == (
+        "gemm_fusion_dot_general.1 (dot, add, tanh) and "
+        "triton_softmax.2 (reduce, subtract, exponential, divide)"
+    )
+    assert len(found.changes) < 10
 
 
 def test_a_regrouped_sum():

@@ -25,6 +25,7 @@ from hlofront.scipy.special.exponential_integrals import expi as expi
 from hlofront.scipy.special.exponential_integrals import expn as expn
 from hlofront.scipy.special.exponential_integrals import spence as spence
 from hlofront.scipy.special.exponential_sums import log_softmax as log_softmax
+from hlofront.scipy.special.exponential_sums import logsumexp as logsumexp
 from hlofront.scipy.special.exponential_sums import softmax as softmax
 from hlofront.scipy.special.faddeeva import dawsn as dawsn
 from hlofront.scipy.special.faddeeva import erfcx as erfcx
@@ -52,4 +53,3 @@ from hlofront.scipy.special.oscillating_integrals import fresnel as fresnel
 from hlofront.scipy.special.oscillating_integrals import owens_t as owens_t
 from hlofront.scipy.special.oscillating_integrals import sici as sici
 from hlofront.scipy.special.spherical_harmonics import sph_harm_y as sph_harm_y
-from hlofront.scipy.special.exponential_sums import logsumexp as logsumexp

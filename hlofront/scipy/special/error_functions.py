@@ -1,11 +1,9 @@
 """The error function, and the normal distribution."""
 
 import math
-import operator
 from typing import Any
 
 import hlofront.numpy as jnp
-from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 import hlofront.numpy as jnp
-from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray

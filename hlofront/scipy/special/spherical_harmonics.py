@@ -8,9 +8,9 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.errors import ConcretizationTypeError
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
-from hlofront.base.errors import ConcretizationTypeError
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact

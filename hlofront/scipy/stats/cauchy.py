@@ -6,7 +6,6 @@ import hlofront.numpy as jnp
 from hlofront.runtime.operation import operation
 from hlofront.scipy.stats.arguments import arrays
 
-
 _PI = 3.141592653589793
 
 

@@ -26,7 +26,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     y = (x - loc) / (2 * scale)
     inside = (y >= 0) & (y < jnp.inf)
     part = jnp.where(inside, y, 1)
-    found = xlogy(df / 2 - 1, part) - part - gammaln(df / 2) - jnp.log((2 * scale))
+    found = xlogy(df / 2 - 1, part) - part - gammaln(df / 2) - jnp.log(2 * scale)
     return jnp.where(inside, found, jnp.where(y != y, y, -jnp.inf))
 
 

@@ -14,8 +14,8 @@ from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from hlofront.primitives.factoring import cholesky
 from hlofront.primitives.solving import triangular_solve
 from hlofront.random.continuous import normal
-from hlofront.random.permuting import choice
 from hlofront.random.keys import split
+from hlofront.random.permuting import choice
 from hlofront.runtime.operation import operation
 from hlofront.scipy.special.error_functions import ndtr
 

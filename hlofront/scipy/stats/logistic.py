@@ -4,8 +4,7 @@ from typing import Any
 
 import hlofront.numpy as jnp
 from hlofront.runtime.operation import operation
-from hlofront.scipy.special.entropies import expit
-from hlofront.scipy.special.entropies import logit
+from hlofront.scipy.special.entropies import expit, logit
 from hlofront.scipy.stats.arguments import arrays
 
 

@@ -8,7 +8,6 @@ from hlofront.runtime.operation import operation
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr, ndtri
 from hlofront.scipy.stats.arguments import arrays
 
-
 _LOG_ROOT = 0.9189385332046727  # log(2 pi) / 2
 
 

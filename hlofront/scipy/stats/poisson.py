@@ -9,7 +9,6 @@ from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
 from hlofront.scipy.stats.arguments import arrays
 
-
 # Below this mean so many terms are summed; beyond, the asymptotic series has all digits.
 _FAR, _TERMS = 300, 512
 

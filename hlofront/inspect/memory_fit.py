@@ -1,0 +1,103 @@
+"""Whether a program fits into a device's memory, before anything runs."""
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hlofront.inspect.cost import BufferCost, costs
+from hlofront.pjrt.targets import Target
+from hlofront.pjrt.targets import target as find_target
+from hlofront.runtime.jit import jit
+
+
+class Fits(NamedTuple):
+    """The answer: true where the program fits."""
+
+    fits: bool | None
+    """None where the device's memory is not known."""
+    needed_bytes: int
+    """Arguments, results, temporaries and code; what is donated is counted once."""
+    available_bytes: int | None
+    argument_bytes: int
+    output_bytes: int
+    temporary_bytes: int
+    code_bytes: int
+    alias_bytes: int
+    """What arguments and results share, by donation."""
+    device: str
+    buffers: tuple[BufferCost, ...]
+    """The largest buffers that live at the peak, with the lines that they come from."""
+
+    def __bool__(self) -> bool:
+        return bool(self.fits)
+
+    def __str__(self) -> str:
+        verdict = {True: "fits", False: "does not fit", None: "may or may not fit"}[self.fits]
+        of = "" if self.available_bytes is None else f" of {_size(self.available_bytes)}"
+        lines = [
+            f"{verdict} into the memory of {self.device}: it needs {_size(self.needed_bytes)}{of}",
+            f"  arguments {_size(self.argument_bytes)}, results {_size(self.output_bytes)}, "
+            f"temporaries {_size(self.temporary_bytes)}, code {_size(self.code_bytes)}, "
+            f"shared by donation {_size(self.alias_bytes)}",
+        ]
+        for buffer in self.buffers[:5]:
+            where = f" at {os.path.basename(buffer.file)}:{buffer.line}" if buffer.file else ""
+            lines.append(f"  {_size(buffer.bytes)}: {buffer.kind} {buffer.type}{where}")
+        return "\n".join(lines)
+
+
+def fits(
+    f: Callable[..., Any], *specs: Any, target: str | Target | None = None, margin: float = 0.0
+) -> Fits:
+    """Whether a program fits a device's memory, by compiling it for the device.
+
+    Args:
+      f: a function of arrays, jitted or not.
+      specs: its arguments: arrays, or anything with a shape and dtype.
+      target: the device, attached or not, as `hlofront.target` takes it: "cuda:h100",
+        "tpu:v5e:1x1". By default the device that the function would run on.
+      margin: which share of the memory is to stay free, for the runtime and other programs.
+
+    Raises:
+      ValueError: if the margin is not between 0 and 1.
+      TargetError: if there is no such target.
+    """
+    if not 0 <= margin < 1:
+        raise ValueError(f"margin is a share of the memory, from 0 to below 1: got {margin}")
+    place = find_target(target) if isinstance(target, str) else target
+    staged: Any = f if hasattr(f, "lower") else jit(f)
+    with place if place is not None else contextlib.nullcontext():
+        lowered = staged.lower(*specs)
+        compiled = lowered.compile()
+    memory = compiled.memory_analysis()
+    sizes = [
+        getattr(memory, f"{name}_size_in_bytes")
+        for name in ("argument", "output", "temp", "generated_code", "alias")
+    ]
+    needed = sum(sizes[:4]) - sizes[4]
+    device = lowered._device
+    if place is not None:
+        name, available = str(place.name), place.describe().memory_bytes
+    else:
+        name = str(device)
+        stats = device.memory_stats() if hasattr(device, "memory_stats") else None
+        available = (stats or {}).get("bytes_limit")
+    usable = None if available is None else int(available * (1 - margin))
+    return Fits(
+        None if usable is None else needed <= usable,
+        needed,
+        usable,
+        *sizes[:4],
+        sizes[4],
+        name,
+        tuple(costs(compiled).buffers),
+    )
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"

@@ -1,0 +1,191 @@
+"""compare: one function under several jaxlibs, devices and revisions; and what cannot be done."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront.base.config import options
+from hlofront.bridge import state
+from hlofront.inspect import cli, environments
+from hlofront.inspect import comparison as compare
+
+x = np.ones((4, 8), np.float32)
+HERE = ".".join(map(str, state.jaxlib_version))
+
+
+def f(x):
+    return jnp.tanh(x @ x.T).sum(0)
+
+
+def test_this_jaxlib_in_a_process_of_its_own():
+    found = compare.compare(f, x, jaxlib=["current", HERE])
+    first, second = found.columns
+    assert first.error is None and first.hlo == second.hlo
+    assert first.flops > 0 and first.argument_bytes == x.nbytes and first.compile_seconds > 0
+    assert first.run_seconds > 0
+    assert found.equal and not found.errors
+    assert "no difference" in found.text() and f"jaxlib {HERE}" in found.text()
+    assert json.loads(found.json())["equal"] is True
+
+
+def test_large_constants_fences_and_every_dtype_go_along():
+    table = jnp.arange(4096, dtype=jnp.bfloat16)
+
+    def g(x, i, b):
+        for _ in range(20):
+            x = x + jnp.tanh((x - x.mean()) @ x.T) @ x
+        return table[i] + x.astype(jnp.bfloat16).sum() + b
+
+    staged = jax.jit(g)
+    args = (x, np.int32(3), np.bool_(True))
+    (_, column) = compare.compare(staged, *args, jaxlib=["current"]).columns
+    assert column.error is None and column.run_seconds > 0
+    assert "opt-barrier" in column.hlo
+
+
+def test_without_a_run():
+    (_, column) = compare.compare(f, x, jaxlib=["current"], run=False).columns
+    assert column.run_seconds is None and column.hlo
+
+
+def test_targets():
+    found = compare.compare(f, x, target=["cpu", "cpu"])
+    assert found.equal and all(column.flops > 0 for column in found.columns)
+
+
+def test_what_cannot_be_had_is_a_column_with_its_reason(tmp_path):
+    with options["hlofront_environments_dir"](str(tmp_path)):
+        found = compare.compare(f, x, jaxlib=["current", "abc"], target=["tpu:v9:1x1"])
+    assert found.columns[0].error is None
+    assert "'abc' is no version of jaxlib" in found.errors["jaxlib abc"]
+    assert "v9" in found.errors["tpu:v9:1x1"]
+    assert not found.equal and "not compiled" in found.text()
+
+
+def test_a_python_that_is_not_there(monkeypatch, tmp_path):
+    monkeypatch.setattr(environments, "_candidates", lambda name: iter(()))
+    monkeypatch.setattr(environments, "_pythons_of", lambda jaxlib: ((3, 98), (3, 99)))
+    with (
+        options["hlofront_environments_dir"](str(tmp_path)),
+        pytest.raises(environments.NoEnvironment, match=r"needs Python 3\.98 to 3\.99.*uv python"),
+    ):
+        environments.python_with("0.0.1")
+    assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+def test_which_pythons_a_jaxlib_has_wheels_for():
+    assert environments._pythons_of("0.12.0.1")[0] == (3, 12)
+    assert environments._pythons_of("0.10.2")[0] == (3, 11)
+    assert environments._pythons_of("0.6.2")[0] == (3, 10)
+
+
+def test_programs_that_call_back_are_refused():
+    def called(x):
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with pytest.raises(ValueError, match="calls back to Python"):
+        compare.compare(called, x, jaxlib=["current"])
+    with pytest.raises(ValueError, match="wants versions"):
+        compare.compare(f, x)
+    with pytest.raises(ValueError, match="FILE:FUNCTION"):
+        compare.compare(f, x, at=["HEAD"])
+
+
+# ---- at the shell --------------------------------------------------------------------------------
+
+MODEL = """
+import hlofront.numpy as jnp
+from neighbour import scale
+
+def step(x):
+    return jnp.{operation}(x @ x.T) * scale
+
+def example_args():
+    import numpy as np
+    return (np.ones((4, 8), np.float32),)
+"""
+
+
+@pytest.fixture
+def repository(tmp_path):
+    def git(*arguments):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
+
+    git("init", "--quiet")
+    for operation in ("tanh", "tanh", "sin"):
+        (tmp_path / "model.py").write_text(MODEL.format(operation=operation))
+        note = len(list(tmp_path.iterdir()))
+        (tmp_path / "neighbour.py").write_text(f"scale = 2.0  # {operation} {note}\n")
+        git("add", "-A")
+        git("commit", "--quiet", "--allow-empty", "-m", operation)
+    return tmp_path / "model.py"
+
+
+def run(capsys, *arguments):
+    code = cli.main(list(arguments))
+    return code, *capsys.readouterr()
+
+
+def test_revisions(repository, capsys):
+    target = f"{repository}:step"
+    code, out, err = run(capsys, "compare", target, "--at", "HEAD~2", "--at", "HEAD~1")
+    assert code == 0 and "no difference" in out and "compiling model.py:step at HEAD~2" in err
+    code, out, _ = run(capsys, "compare", target, "--at", "HEAD~1", "--at", "HEAD", "--json")
+    assert code == 1
+    found = json.loads(out)
+    assert "tanh" in found["columns"][0]["hlo"] and "sine" in found["columns"][1]["hlo"]
+    code, out, _ = run(capsys, "compare", target, "--at", "nothing", "--at", "HEAD")
+    assert code == 2 and "nothing" in out
+    listed = subprocess.run(
+        ["git", "worktree", "list"], cwd=repository.parent, capture_output=True, text=True
+    )
+    assert len(listed.stdout.splitlines()) == 1, "checkouts are removed"
+
+
+def test_diff_and_cost(repository, capsys, tmp_path):
+    target = f"{repository}:step"
+    code, out, _ = run(capsys, "diff", target, target)
+    assert code == 0
+    text = tmp_path / "a.hlo"
+    text.write_text(jax.jit(f).lower(x).compile().as_text())
+    page = tmp_path / "page.html"
+    code, out, err = run(capsys, "diff", str(text), target, "--html", str(page))
+    assert code == 1 and "<html" in page.read_text() and "wrote" in err
+    code, out, _ = run(capsys, "diff", target, target, "--stage", "jaxpr", "--json")
+    assert code == 0 and json.loads(out)
+    code, _, err = run(capsys, "diff", "nowhere", target)
+    assert code == 2 and "nowhere" in err
+    code, out, _ = run(capsys, "cost", target)
+    assert code == 0 and "model.py:6" in out
+    code, out, _ = run(capsys, "cost", target, "--json", "--by", "instruction")
+    assert code == 0 and json.loads(out)["total"]["flops"] > 0
+
+
+@pytest.mark.parametrize("command", ["show", "diff", "compare", "cost", "cache", "doctor"])
+def test_help_has_an_example(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([command, "--help"])
+    assert ended.value.code == 0
+    assert f"python -m hlofront {command}" in capsys.readouterr().out
+
+
+def test_the_worker_stands_alone():
+    """It must run where nothing of hlofront is, under Pythons from 3.9 on."""
+    text = environments.WORKER.read_text()
+    assert "hlofront." not in text.split('"""')[2]
+    done = subprocess.run(
+        [sys.executable, "-I", str(environments.WORKER), "--about"], capture_output=True, text=True
+    )
+    assert json.loads(done.stdout)["jaxlib"] == HERE
+    assert pathlib.Path(environments.WORKER).name == "worker.py"
