@@ -137,7 +137,7 @@ def _within(weights: Any, places: Any, old: int) -> Any:
 
 
 def _with_borders(weights: Any, places: Any, old: int) -> Any:
-    """Weights of the cubic kernel, the elements at the ends counted as often as they lie outside."""
+    """Weights of the cubic kernel, the outermost elements repeated beyond the ends."""
     kernel = _KERNELS[ResizeMethod.CUBIC_PYTORCH]
     before = sum(kernel(jnp.abs(places + i)) for i in (1, 2))
     after = sum(kernel(jnp.abs(places - (old - 1 + i))) for i in (1, 2))

@@ -125,7 +125,9 @@ class RegularGridInterpolator:
                     f"point array {i} has shape {shape}, and values has {aval.shape[i]} elements "
                     f"along dimension {i}"
                 )
-            if not isinstance(one, Tracer) and not np.all(np.diff(np.asarray(one)) > 0):
+            if not isinstance(one, Tracer) and not bool(
+                (np.diff(np.asarray(one, np.float64)) > 0).all()
+            ):
                 raise ValueError(f"the points in dimension {i} must be strictly ascending")
         if fill_value is not None:
             check_arraylike("RegularGridInterpolator", fill_value)

@@ -1,5 +1,6 @@
 """Trends of sequences: constants or lines, taken off."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def _detrend(data, axis, breaks):
     dtype = typeof(data).dtype
     real = np.zeros((), dtype).real.dtype
     pieces = []
-    for start, stop in zip(breaks[:-1], breaks[1:], strict=True):
+    for start, stop in itertools.pairwise(breaks):
         piece = data[..., start:stop]
         # Least squares with places around their middle, where both terms are orthogonal.
         places = np.arange(stop - start) - (stop - start - 1) / 2

@@ -90,8 +90,8 @@ def _chebyshev(count: int, attenuation: float) -> np.ndarray:
     return result / result.max()
 
 
-# The coefficients of Harris, "On the use of windows for harmonic analysis" (1978), of Nuttall (1981)
-# and of the ISO's flat top.
+# The coefficients of Harris, "On the use of windows for harmonic analysis" (1978), of Nuttall
+# (1981) and of the ISO's flat top.
 _PLAIN: dict[str, Callable[[int], np.ndarray]] = {
     "boxcar": np.ones,
     "triang": _triangle,

@@ -1,4 +1,4 @@
-"""hlofront.scipy.sparse.linalg: linear systems, solved by applying their operator again and again."""
+"""hlofront.scipy.sparse.linalg: linear systems, solved by applying their operator repeatedly."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,5 +1,6 @@
 """hlofront.scipy.spatial.transform: rotations in space, as unit quaternions (x, y, z, w)."""
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -212,7 +213,7 @@ def _axes(seq: str) -> tuple[tuple[int, ...], bool]:
         raise ValueError(
             f"Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got {seq}"
         )
-    if any(one == other for one, other in zip(seq, seq[1:], strict=False)):
+    if any(one == other for one, other in itertools.pairwise(seq)):
         raise ValueError(f"Expected consecutive axes to be different, got {seq}")
     return tuple(["xyz".index(letter) for letter in seq.lower()]), intrinsic
 

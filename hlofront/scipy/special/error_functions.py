@@ -129,9 +129,7 @@ def _ndtri(p: Any) -> Any:
     return jnp.where(inside, jnp.where(is_middle, near, far), edge)
 
 
-_ndtri.defjvps(
-    lambda t, result, p: t * (math.sqrt(2 * math.pi) * jnp.exp(jnp.square(result) / 2))
-)
+_ndtri.defjvps(lambda t, result, p: t * (math.sqrt(2 * math.pi) * jnp.exp(jnp.square(result) / 2)))
 
 
 @operation

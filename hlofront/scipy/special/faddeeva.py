@@ -96,7 +96,7 @@ def wofz(z: Any) -> Any:
 
 
 def _exp_of_square(x: Any) -> Any:
-    """exp(x^2): the square is split, as its rounding error would be a relative one of the result."""
+    """exp(x^2): the square is split, as its rounding error would be one of all digits."""
     high = jnp.round(x * 16) / 16
     return jnp.exp(jnp.square(high)) * jnp.exp((x - high) * (x + high))
 

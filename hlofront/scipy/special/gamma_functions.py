@@ -24,7 +24,16 @@ from hlofront.scipy.special.arguments import (
 from hlofront.transforms.grad import jvp
 
 # Of Stirling's series, DLMF 5.11.1: B(2k) / (2k (2k - 1)).
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+_STIRLING = (
+    1 / 12,
+    -1 / 360,
+    1 / 1260,
+    -1 / 1680,
+    1 / 1188,
+    -691 / 360360,
+    1 / 156,
+    -3617 / 122400,
+)
 
 
 def _stirling(x: Any) -> Any:
@@ -293,8 +302,12 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
 def _binomial(n: Any, k: Any) -> Any:
     valid = (k <= n) & (n >= 0) & (k >= 0)
     n, k = jnp.where(valid, n, 0.0), jnp.where(valid, k, 0.0)
-    found = jnp.exp(-in_float32(_betaln, n - k + 1, k + 1)) / (n + 1)
-    return jnp.where(valid, found, 0.0)
+    small = jnp.minimum(k, n - k)
+    rest = n - small + 1
+    far = rest >= 10
+    near = special.lgamma(n + 1) - special.lgamma(rest)
+    growth = jnp.where(far, _log_gamma_ratio(jnp.where(far, rest, 10.0), small), near)
+    return jnp.where(valid, jnp.exp(growth - special.lgamma(small + 1)), 0.0)
 
 
 def _log_gamma_ratio(x: Any, step: Any) -> Any:

@@ -23,13 +23,14 @@ def _sum(ratio: Callable[[Any], Any], like: Any) -> Any:
     least = float(finfo(typeof(like).dtype).eps) / 64
 
     def unfinished(carry):
-        k, term, total, small = carry
+        k, _, _, small = carry
         # Derivatives are carried as well, and are a few terms late.
         return (k < _MOST) & jnp.any(small < 8)
 
     def step(carry):
         k, term, total, small = carry
-        term = term * ratio(k)
+        # What has ended stays so, also where a zero below follows the one above.
+        term = jnp.where(term == 0, 0.0, term * ratio(k))
         total = total + term
         tiny = (jnp.abs(term) <= least * jnp.abs(total)) | ~jnp.isfinite(total)
         return k + 1, term, total, jnp.where(tiny, small + 1, 0)

@@ -1,9 +1,9 @@
 """Chebyshev series of special functions, and how they are summed.
 
-Each table holds the coefficients of a smooth function of a variable from -1 to 1. They were computed
-by interpolation at Chebyshev points, in 40 digits and more. Where a variable reaches to infinity it
-is mapped by a fraction, as in Boyd, "Orthogonal rational functions on a semi-infinite interval"
-(1987).
+Each table holds the coefficients of a smooth function of a variable from -1 to 1. They were
+computed by interpolation at Chebyshev points, in 40 digits and more. Where a variable reaches to
+infinity it is mapped by a fraction, as in Boyd, "Orthogonal rational functions on a
+semi-infinite interval" (1987).
 """
 
 from typing import Any

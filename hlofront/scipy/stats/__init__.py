@@ -6,11 +6,31 @@ from hlofront.scipy.stats.summaries import mode as mode
 from hlofront.scipy.stats.summaries import rankdata as rankdata
 from hlofront.scipy.stats.summaries import sem as sem
 
-_DISTRIBUTIONS = (
-    *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),
-    *("gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial"),
-    *("multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform"),
-    *("vonmises", "wrapcauchy"),
+__getattr__, __dir__ = _lazy(
+    __name__,
+    (
+        *(
+            "bernoulli",
+            "beta",
+            "betabinom",
+            "binom",
+            "cauchy",
+            "chi2",
+            "dirichlet",
+            "expon",
+            "gamma",
+        ),
+        *("gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial"),
+        *(
+            "multivariate_normal",
+            "nbinom",
+            "norm",
+            "pareto",
+            "poisson",
+            "t",
+            "truncnorm",
+            "uniform",
+        ),
+        *("vonmises", "wrapcauchy"),
+    ),
 )
-
-__getattr__, __dir__ = _lazy(__name__, _DISTRIBUTIONS)

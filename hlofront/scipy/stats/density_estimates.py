@@ -83,8 +83,7 @@ class gaussian_kde:
         if callable(method):
             return method(self)
         raise ValueError(
-            "`bw_method` should be 'scott', 'silverman', a scalar, or a callable: got "
-            f"{method!r}."
+            f"`bw_method` should be 'scott', 'silverman', a scalar, or a callable: got {method!r}."
         )
 
     @property

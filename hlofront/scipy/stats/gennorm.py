@@ -1,4 +1,4 @@
-"""The generalized normal distribution, with densities like exp(-abs(x)**beta): functions of arrays that broadcast."""
+"""The generalized normal distribution, with densities like exp(-abs(x)**beta)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The geometric distribution, of trials up to the first success: functions of arrays that broadcast."""
+"""The geometric distribution, of trials up to the first success."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The negative binomial distribution, of failures before the n-th success: functions of arrays that broadcast."""
+"""The negative binomial distribution, of failures before the n-th success."""
 
 from typing import Any
 

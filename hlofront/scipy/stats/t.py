@@ -23,7 +23,11 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     x, df, loc, scale = arrays("t.logpdf", x, df, loc, scale)
     y = (x - loc) / scale
-    norm = betaln(df / 2, jnp.full_like(df, 0.5)) + 0.5 * jnp.log(df) + 0.5 * jnp.log(jnp.square(scale))
+    norm = (
+        betaln(df / 2, jnp.full_like(df, 0.5))
+        + 0.5 * jnp.log(df)
+        + 0.5 * jnp.log(jnp.square(scale))
+    )
     return -(df + 1) / 2 * jnp.log1p(jnp.square(y) / df) - norm
 
 

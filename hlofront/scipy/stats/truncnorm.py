@@ -1,4 +1,4 @@
-"""The normal distribution between a and b standard deviations of loc: functions of arrays that broadcast."""
+"""The normal distribution between a and b standard deviations of loc."""
 
 from typing import Any
 
