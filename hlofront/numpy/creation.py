@@ -134,7 +134,8 @@ def array(
             raise TypeError(
                 f"array() takes at most 5 positional arguments but {len(args) + 2} were given"
             )
-        copy, order, ndmin = (*args, *(copy, order, ndmin)[len(args) :])
+        given: tuple[Any, ...] = (*args, *(copy, order, ndmin)[len(args) :])
+        copy, order, ndmin = given
     if dtype is None and not ndmin and device is None and out_sharding is None and order == "K":
         type_ = type(object)
         if type_ is _ndarray:
