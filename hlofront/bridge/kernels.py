@@ -21,4 +21,4 @@ def load_lapack() -> None:
             )
     for name in lapack.batch_partitionable_targets():
         extension.register_custom_call_as_batch_partitionable(name)
-    lapack._lapack.initialize()
+    lapack._lapack.initialize()  # pyright: ignore[reportPrivateImportUsage]

@@ -18,7 +18,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rules import lower
 
-ArrayImpl: Any = state.ArrayImpl  # pyright: ignore[reportUnknownMemberType]
+ArrayImpl = cast("type[Any]", state.ArrayImpl)  # pyright: ignore[reportUnknownMemberType]
 
 # Parameters that lowering does not read: derivative rules and their like.
 _unread: dict[Primitive, frozenset[str]] = {}
@@ -144,7 +144,7 @@ class _Writer:
             self.parts.append(f"{kind.__module__}.{value}")
         elif isinstance(value, np.generic | np.ndarray):
             self._array(value)
-        elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        elif _is_named_tuple(kind):
             self.parts.append(f"{kind.__module__}.{kind.__qualname__}")
             self._members(value)
         elif kind is type and value.__module__ in ("builtins", "numpy", "ml_dtypes"):
@@ -216,6 +216,10 @@ _WRITERS: dict[Any, Any] = {
     Jaxpr: _Writer._open,
     ShapedArray: _Writer._aval,
 }
+
+
+def _is_named_tuple(kind: Any) -> bool:
+    return tuple in kind.__mro__ and hasattr(kind, "_fields")
 
 
 def _aval_text(aval: Any) -> str:
