@@ -3,6 +3,7 @@
 import linecache
 import os
 import re
+from html import escape as html_escape
 
 from hlofront.inspect.canonical_form import canonical_hlo
 from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction, Source, indexed
@@ -156,3 +157,15 @@ def _beside(rows: list[tuple[str, Source | None]]) -> list[str]:
         name = os.path.basename(place.file)
         lines.append(f"{text:<{width}}  # {name}:{place.line}" + (f"  {code}" if code else ""))
     return lines
+
+
+# ---- notebooks -----------------------------------------------------------------------------------
+
+
+def html(title: str, text: str) -> str:
+    """A program for a notebook: a line that opens to its text, in the short style."""
+    shown = html_escape(styled(text, "short"))
+    return (
+        f"<details><summary><code>{html_escape(title)}</code></summary>"
+        f'<pre style="max-height: 40em; overflow: auto">{shown}</pre></details>'
+    )

@@ -183,6 +183,15 @@ class Lowered(Stage):
             return _styled(self._module.hlo_text(debug_info), style)
         raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
 
+    def __repr__(self):
+        operations = sum(" = " in line for line in self.as_text().splitlines())
+        fences = f", {len(self.fences)} fences" if self.fences else ""
+        name = self._module.name
+        return f"<Lowered {name} for {self._platform}: {operations} operations{fences}>"
+
+    def _repr_html_(self) -> str:
+        return importlib.import_module(_STYLES).html(repr(self), self.as_text())
+
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The module as the object that jaxlib has for it: an `ir.Module`, or an XlaComputation."""
         if dialect in (None, "stablehlo"):
@@ -333,6 +342,13 @@ class Compiled(Stage):
           style: as in `Lowered.as_text`.
         """
         return _styled(self._executable.hlo_text(), style)
+
+    def __repr__(self):
+        size = self.memory_analysis().temp_size_in_bytes
+        return f"<Compiled {self._jitted.name} for {self._device}: {size:,} bytes of temporaries>"
+
+    def _repr_html_(self) -> str:
+        return importlib.import_module(_STYLES).html(repr(self), self.as_text() or "")
 
     def cost_analysis(self) -> Any:
         """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""

@@ -2,8 +2,11 @@
 
 import io
 
+import numpy as np
 import pytest
 
+import hlofront as jax
+import hlofront.numpy as jnp
 from hlofront.inspect.cli import main
 
 PROGRAM = '''
@@ -109,3 +112,25 @@ def test_a_file_without_example_args(tmp_path, capsys):
     path.write_text("def f(x):\n    return x\n")
     assert run("show", f"{path}:f")[0] == 2
     assert "define example_args() in the file" in capsys.readouterr().err
+
+
+def test_stages_in_notebooks():
+    lowered = jax.jit(lambda x: jnp.sin(x) < 0).lower(np.ones(3, np.float32))
+    assert "operations" in repr(lowered) and "for cpu" in repr(lowered)
+    page = lowered._repr_html_()
+    assert "stablehlo.sine" in page and "tensor&lt;3xf32&gt;" in page
+    compiled = lowered.compile()
+    assert "bytes of temporaries" in repr(compiled)
+    assert "sine" in compiled._repr_html_() and "metadata" not in compiled._repr_html_()
+
+
+@pytest.mark.parametrize("style", ["raw", "source", "short", "canonical"])
+def test_styles_of_the_stages(style):
+    lowered = jax.jit(lambda x: jnp.sin(x) * 2).lower(np.ones(3, np.float32))
+    texts = lowered.as_text(style=style), lowered.compile().as_text(style=style)
+    assert "sine" in texts[0] and "sine" in texts[1]
+    for text in texts:
+        with_lines = style == "source" or (style == "raw" and text is texts[1])
+        assert ("test_cli.py" in text) == with_lines
+    with pytest.raises(ValueError, match="a style is one of"):
+        lowered.as_text(style="pretty")
