@@ -9,6 +9,7 @@ from typing import Any
 from hlofront.base import events
 from hlofront.base.config import options
 from hlofront.bridge import client as bridge
+from hlofront.bridge.kernels import load_lapack
 from hlofront.core.digest import program_digest
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import cache_key
@@ -24,6 +25,11 @@ SAVED = "/jax/compilation_cache/compile_time_saved_sec"
 # Little programs are stored by default: of up to so many equations and bytes of executable.
 _MOST_EQUATIONS = 200
 _MOST_BYTES = 256 * 1024
+
+# How programs call LAPACK, whose functions XLA must know before it loads one; and what it says of
+# those that it does not know.
+_LAPACK = "@lapack_"
+_NOT_REGISTERED = "No FFI handler registered"
 
 _least_seconds = options["jax_persistent_cache_min_compile_time_secs"]
 _least_bytes = options["jax_persistent_cache_min_entry_size_bytes"]
@@ -78,6 +84,8 @@ class Place:
                 found = StoredCall(
                     call["kept"], call["has_barriers"], call["unusable"], fields["hlo"]
                 )
+                if call["lapack"]:
+                    load_lapack()
                 settings = compile_options(
                     devices, dict(self._options), keep_barriers=found.has_barriers
                 )
@@ -86,6 +94,8 @@ class Place:
                 )
                 saved = json.loads(fields["about"])["compile_seconds"]
             except (KeyError, ValueError, TypeError, bridge.JaxRuntimeError) as error:
+                if _NOT_REGISTERED in str(error):
+                    continue  # It is whole: a function of the user's that it calls is not here yet.
                 store.set_aside(self.digest, f"it cannot be loaded: {error}")
                 continue
             seconds = time.perf_counter() - started
@@ -145,10 +155,12 @@ class Place:
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "executable_bytes": size,
         }
+        stablehlo = module.text()
         call = {
             "kept": list(module.kept),
             "has_barriers": module.has_barriers,
             "unusable": module.unusable,
+            "lapack": _LAPACK in stablehlo,
         }
         store.put(
             self.digest,
@@ -157,7 +169,7 @@ class Place:
                 "about": json.dumps(about).encode(),
                 "call": json.dumps(call).encode(),
                 "executable": executable,
-                "stablehlo": zlib.compress(module.text().encode(), 6),
+                "stablehlo": zlib.compress(stablehlo.encode(), 6),
                 "hlo": zlib.compress(hlo.encode(), 6),
             },
         )

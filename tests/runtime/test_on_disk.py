@@ -70,9 +70,9 @@ print(json.dumps([found, mlir, f.timings(), f.lower(x).compile().as_text()]))
 """
 
 
-def in_a_process(folder, seed, **environment):
+def in_a_process(folder, seed, script=SCRIPT, **environment):
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+        [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -96,6 +96,22 @@ def test_another_process_neither_lowers_nor_compiles(tmp_path):
     assert warm[1] == warm[2] == 0 and warm[3] > 0
     assert not mlir, "MLIR is not even loaded"
     assert text_again == text
+
+
+LAPACK = """
+import sys, json
+import hlofront as jax, hlofront.numpy as jnp, numpy as np
+a = np.array([[2.0, 1.0], [1.0, 3.0]], np.float32)
+f = jax.jit(lambda a: jnp.linalg.inv(a) + jnp.linalg.eigh(a)[1] + jnp.linalg.qr(a)[0])
+found = np.asarray(f(a)).tobytes().hex()
+print(json.dumps([found, f.timings()]))
+"""
+
+
+def test_programs_that_call_lapack_load_it_first(tmp_path):
+    (first, _), (again, warm) = (in_a_process(tmp_path / "a", "1", LAPACK) for _ in range(2))
+    assert again == first and warm[2] == 0 and warm[3] > 0
+    assert not (tmp_path / "a" / "damaged").exists()
 
 
 def test_off_and_without_a_home_nothing_is_written(tmp_path):
