@@ -80,7 +80,7 @@ _ELSEWHERE = {
 _PAIR = "tuple[Array, Array]"
 _MANY = "list[Array]"
 # Function -> what it returns, where that is no array.
-_RESULTS = {
+RESULTS = {
     "average": f"Array | {_PAIR}",
     "can_cast": "bool",
     "divmod": _PAIR,
@@ -139,7 +139,7 @@ def annotate(function: FunctionType) -> None:
         said.setdefault(parameters[count], Any)
     # Functions of the other namespaces, as linalg, say themselves what they return.
     if said.get("return", Any) is Any and function.__module__.count(".") == _HERE:
-        said["return"] = _RESULTS.get(name, "Array")
+        said["return"] = RESULTS.get(name, "Array")
 
 
 _HERE = __name__.count(".")

@@ -1,0 +1,14 @@
+# Written by scripts/write_stubs.py from the running package: do not edit.
+
+from collections.abc import Sequence
+
+from hlofront import Array
+from hlofront.typing import ArrayLike
+
+def map_coordinates(
+    input: ArrayLike,
+    coordinates: Sequence[ArrayLike],
+    order: int,
+    mode: str = "constant",
+    cval: ArrayLike = 0.0,
+) -> Array: ...

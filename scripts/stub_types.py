@@ -1,0 +1,249 @@
+"""The types that stubs say where the functions themselves say none: a name means one thing."""
+
+# Type -> the parameters that are of it, in functions other than hlofront.numpy's, which say their
+# own (hlofront/numpy/signatures.py). One whose default is None may also be None.
+_PARAMETERS = {
+    "ArrayLike": (
+        "A a a_matrix alpha arr array B b beta bias C c c_matrix code_book concentration cov cval "
+        "d data df dfden dfnum dl du dx E e epsilon f fill_value fs global_scale group_offset "
+        "group_sizes h image in1 in2 index indices init_value input k kappa key key_bits_array "
+        "key_value_seq_lengths keys lam left lhs lhs_scale lhs_scales like_arr lmbda loc logits M "
+        "m mask max maxval mean min minval mu N n negative_slope obs on_false on_true operand p "
+        "padding_value phi pivots pred q query query_seq_lengths r r_matrix rhs rhs_scale "
+        "rhs_scales right s scale scatter_indices seed segment_ids sigma src start_index stddev T "
+        "taus theta translation update updates upper v value values variance w_vector where x x0 "
+        "x1 x2 y Z z Zxx"
+    ),
+    "int": (
+        "axis batch_group_count blocksize bp bucket_size dimension exponent_bits "
+        "feature_group_count mantissa_bits max_iterations max_squarings num_keys num_segments "
+        "permutation_size reduction_dimension reduction_input_size_override"
+    ),
+    "bool": "debug lower overwrite_data",
+    "float": "eps recall_target tol",
+    "str": "algorithm implementation kind method mode norm to",
+    "DTypeLike": "dtype index_dtype new_dtype out_dtype preferred_element_type",
+    "Shape": (
+        "filter_shape in_shape lhs_shape new_sizes operand_shape rhs_shape shape slice_sizes "
+        "update_shape window_dimensions window_shape"
+    ),
+    "Sequence[int]": (
+        "axes base_dilation lhs_dilation rhs_dilation strides window_dilation window_strides"
+    ),
+    "str | Sequence[tuple[int, int]]": "padding",
+    "Sequence[tuple[int, int, int]]": "padding_config",
+    "ArrayLike | Sequence[ArrayLike]": "start_indices",
+    "Callable[..., Any]": "computation default false_fun fn select_callable true_fun",
+    "Sequence[Callable[..., Any]]": "branches",
+    "AxisName": "axis_name",
+    "PrecisionLike": "precision",
+    "bool | int": "unroll",
+    "tuple[int, int]": "subset_by_index",
+    "tuple[float, float]": "select_range",
+    "Sequence[tuple[int, int]]": "pads perm",
+    "Sequence[Sequence[int]]": "axis_index_groups",
+}
+PARAMETER = {name: kind for kind, names in _PARAMETERS.items() for name in names.split()}
+
+# (the module's name without `hlofront.`, function, parameter) -> its type there; "*" is any.
+ELSEWHERE = {
+    ("random", "*", "p"): "ArrayLike",
+    ("random", "split", "num"): "int | tuple[int, ...]",
+    ("random", "ball", "d"): "int",
+    ("random", "*", "impl"): "Any",
+    ("random", "*", "mode"): "str",
+    ("random", "triangular", "mode"): "ArrayLike",
+    ("", "apply", "func"): "Callable[[Array], Array]",
+    ("", "get", "fill_value"): "ArrayLike",
+    ("", "*", "values"): "ArrayLike",
+    ("", "*", "mode"): "str | GatherScatterMode",
+    ("nn", "*", "axis"): "int | Sequence[int]",
+    ("nn", "dot_product_attention", "scale"): "float",
+    ("nn", "dot_product_attention", "local_window_size"): "int | tuple[int, int]",
+    ("nn", "logsumexp", "a"): "ArrayLike",
+    ("nn.initializers", "variance_scaling", "scale"): "float",
+    ("nn.initializers", "variance_scaling", "mode"): "str",
+    ("lax", "top_k", "k"): "int",
+    ("lax", "approx_max_k", "k"): "int",
+    ("lax", "approx_min_k", "k"): "int",
+    ("lax", "index_in_dim", "keepdims"): "bool",
+    ("lax", "slice_in_dim", "start_index"): "int",
+    ("lax", "slice", "start_indices"): "Sequence[int]",
+    ("lax", "*", "accuracy"): "Any",
+    ("lax", "*", "mode"): "str | GatherScatterMode",
+    ("lax", "*", "dimension_numbers"): "Any",
+    ("lax", "*", "sharding"): "Any",
+    ("lax", "fft", "fft_type"): "FftType | str",
+    ("lax", "scan", "f"): "Callable[[_Carry, Any], tuple[_Carry, Any]]",
+    ("lax", "scan", "init"): "_Carry",
+    ("lax", "fori_loop", "lower"): "ArrayLike",
+    ("lax", "fori_loop", "upper"): "ArrayLike",
+    ("lax", "fori_loop", "body_fun"): "Callable[[Array, _Carry], _Carry]",
+    ("lax", "fori_loop", "init_val"): "_Carry",
+    ("lax", "while_loop", "cond_fun"): "Callable[[_Carry], Any]",
+    ("lax", "while_loop", "body_fun"): "Callable[[_Carry], _Carry]",
+    ("lax", "while_loop", "init_val"): "_Carry",
+    ("lax", "map", "f"): "Callable[..., Any]",
+    ("lax", "custom_linear_solve", "b"): "Any",
+    ("lax", "custom_root", "f"): "Callable[..., Any]",
+    ("lax", "reduce", "dimensions"): "Sequence[int]",
+    ("lax", "sort", "operand"): "Any",
+    ("lax", "stop_gradient", "x"): "_T",
+    ("lax", "optimization_barrier", "operand"): "_T",
+    ("lax", "switch", "index"): "ArrayLike",
+    ("lax", "select_n", "which"): "ArrayLike",
+    ("image", "resize", "method"): "str | ResizeMethod",
+    ("image", "scale_and_translate", "method"): "str | ResizeMethod",
+    ("scipy.linalg", "*", "lower"): "bool",
+    ("scipy.linalg", "cho_solve", "c_and_lower"): "tuple[ArrayLike, bool]",
+    ("scipy.linalg", "lu_solve", "lu_and_piv"): "tuple[ArrayLike, ArrayLike]",
+    ("scipy.linalg", "lu_solve", "trans"): "int",
+    ("scipy.linalg", "solve_triangular", "trans"): "int | str",
+    ("scipy.linalg", "funm", "func"): "Callable[[Array], Array]",
+    ("scipy.special", "*", "n"): "ArrayLike",
+    ("scipy.stats", "*", "axis"): "int | Sequence[int]",
+    ("scipy.ndimage", "map_coordinates", "coordinates"): "Sequence[ArrayLike]",
+    ("numpy", "*", "shape"): "int | Sequence[int]",
+    ("numpy.linalg", "norm", "axis"): "int | Sequence[int] | None",
+    ("numpy.linalg", "norm", "ord"): "int | float | str | None",
+}
+
+_PAIR, _THREE = "tuple[Array, Array]", "tuple[Array, Array, Array]"
+_NOT_KNOWN = (
+    "after_all all_gather all_to_all associative_scan axis_index broadcast_shapes composite "
+    "cond conv_general_permutations conv_general_shape_tuple conv_shape_tuple "
+    "conv_transpose_shape_tuple create_token custom_linear_solve custom_root dce_sink map "
+    "padtype_to_pads platform_dependent pmax pmean pmin ppermute pshuffle psum psum_scatter "
+    "pswapaxes reduce reduce_window reduce_window_shape_tuple rng_bit_generator switch"
+)
+# (module, function) -> what it returns, where that is no array.
+RESULT = {
+    **{("lax", name): "Any" for name in _NOT_KNOWN.split()},
+    ("lax", "scan"): "tuple[_Carry, Any]",
+    ("lax", "fori_loop"): "_Carry",
+    ("lax", "while_loop"): "_Carry",
+    ("lax", "stop_gradient"): "_T",
+    ("lax", "optimization_barrier"): "_T",
+    ("lax", "axis_size"): "int",
+    ("lax", "approx_max_k"): _PAIR,
+    ("lax", "approx_min_k"): _PAIR,
+    ("lax", "top_k"): _PAIR,
+    ("lax", "sort_key_val"): _PAIR,
+    ("lax", "sort"): "Any",
+    ("lax", "split"): "Sequence[Array]",
+    ("lax", "unstack"): "tuple[Array, ...]",
+    ("lax", "conv_dimension_numbers"): "ConvDimensionNumbers",
+    ("lax", "broadcast_shapes"): "tuple[int, ...]",
+    ("lax", "conv_shape_tuple"): "tuple[int, ...]",
+    ("lax", "padtype_to_pads"): "list[tuple[int, int]]",
+    ("lax.linalg", "eigh"): _PAIR,
+    ("lax.linalg", "eig"): "list[Array]",
+    ("lax.linalg", "hessenberg"): _PAIR,
+    ("lax.linalg", "schur"): _PAIR,
+    ("lax.linalg", "lu"): _THREE,
+    ("lax.linalg", "qdwh"): "tuple[Array, Array, Array, Array]",
+    ("lax.linalg", "tridiagonal"): "tuple[Array, Array, Array, Array]",
+    ("random", "key_dtype"): "Any",
+    ("random", "key_impl"): "Any",
+    ("nn", "get_scaled_dot_general_config"): "Any",
+    ("nn", "dot_product_attention"): "Any",
+    ("scipy.cluster.vq", "vq"): _PAIR,
+    ("scipy.linalg", "cho_factor"): "tuple[Array, bool]",
+    ("scipy.linalg", "funm"): f"Array | {_PAIR}",
+    ("scipy.linalg", "lu_factor"): _PAIR,
+    ("scipy.linalg", "polar"): _PAIR,
+    ("scipy.linalg", "qr"): f"tuple[Array] | {_PAIR} | {_THREE}",
+    ("scipy.linalg", "qr_multiply"): f"{_PAIR} | {_THREE}",
+    ("scipy.linalg", "rsf2csf"): _PAIR,
+    ("scipy.linalg", "schur"): _PAIR,
+    ("scipy.optimize", "minimize"): "OptimizeResults",
+    ("scipy.signal", "stft"): _THREE,
+    ("scipy.signal", "istft"): _PAIR,
+    ("scipy.signal", "csd"): _PAIR,
+    ("scipy.signal", "welch"): _PAIR,
+    ("scipy.special", "fresnel"): _PAIR,
+    ("scipy.special", "sici"): _PAIR,
+    ("scipy.stats", "mode"): "ModeResult",
+    ("scipy.sparse.linalg", "cg"): "tuple[Any, Any]",
+    ("scipy.sparse.linalg", "gmres"): "tuple[Any, Any]",
+    ("scipy.sparse.linalg", "bicgstab"): "tuple[Any, Any]",
+    ("numpy.linalg", "cond"): "Array",
+    ("numpy.linalg", "eig"): "EigResult",
+    ("numpy.linalg", "eigh"): "EighResult",
+    ("numpy.linalg", "slogdet"): "SlogdetResult",
+    ("numpy.linalg", "lstsq"): "tuple[Array, Array, Array, Array]",
+    **{("numpy", name): "np.dtype[Any]" for name in ("promote_types", "result_type")},
+    **{("numpy", name): "bool" for name in ("issubdtype", "isdtype", "can_cast", "isscalar")},
+    **{("numpy", name): "bool" for name in ("iscomplexobj", "isrealobj", "iterable")},
+    **{("numpy", name): "int" for name in ("ndim", "size")},
+    ("numpy", "shape"): "tuple[int, ...]",
+    **dict.fromkeys((("numpy", "array_repr"), ("numpy", "array_str")), "str"),
+    **{("numpy", name): "None" for name in ("save", "savez", "set_printoptions")},
+    ("numpy", "get_printoptions"): "dict[str, Any]",
+    **{("numpy", name): "Any" for name in ("vectorize", "frompyfunc")},
+    ("numpy", "broadcast_shapes"): "tuple[int, ...]",
+    ("numpy", "block"): "Array",
+    **{("numpy", f"unique_{name}"): "Any" for name in ("all", "counts", "inverse")},
+    # These have several flags.
+    **{("numpy", name): "Any" for name in ("unique", "intersect1d", "polyfit", "gradient")},
+    ("numpy.linalg", "qr"): "Any",
+}
+# (module, function) -> a flag and what is returned without and with it.
+BY_FLAG = {
+    ("numpy", "linspace"): ("retstep", "Array", _PAIR),
+    ("numpy", "average"): ("returned", "Array", _PAIR),
+    ("numpy.linalg", "svd"): ("compute_uv", "Array", "SVDResult"),
+    ("lax.linalg", "svd"): ("compute_uv", "Array", _THREE),
+    ("lax.linalg", "qr"): ("pivoting", _PAIR, _THREE),
+    ("nn", "logsumexp"): ("return_sign", "Array", _PAIR),
+    ("scipy.special", "logsumexp"): ("return_sign", "Array", _PAIR),
+    ("scipy.linalg", "svd"): ("compute_uv", "Array", _THREE),
+    ("scipy.linalg", "eigh"): ("eigvals_only", _PAIR, "Array"),
+    ("scipy.linalg", "eigh_tridiagonal"): ("eigvals_only", _PAIR, "Array"),
+    ("scipy.linalg", "expm_frechet"): ("compute_expm", "Array", _PAIR),
+    ("scipy.linalg", "hessenberg"): ("calc_q", "Array", _PAIR),
+    ("scipy.linalg", "lu"): ("permute_l", _THREE, _PAIR),
+}
+_ONE_OR_MANY = """@overload
+def {name}(x: ArrayLike, /) -> Array: ...
+@overload
+def {name}(*arys: ArrayLike) -> list[Array]: ...
+"""
+# (module, function) -> how it is declared.
+DECLARED = {
+    ("numpy", name): _ONE_OR_MANY.format(name=name)
+    for name in ("atleast_1d", "atleast_2d", "atleast_3d")
+}
+# Modules whose functions return arrays where nothing else is said; Any in the others.
+OF_ARRAYS = (
+    *("numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "random", "nn", "image", "ops"),
+    *("scipy.special", "scipy.linalg", "scipy.signal", "scipy.fft", "scipy.integrate"),
+    *("scipy.ndimage", "scipy.stats"),
+)
+# What is a property of arrays is of this type.
+PROPERTY = {
+    "shape": "tuple[int, ...]",
+    "dtype": "np.dtype[Any]",
+    **dict.fromkeys(("ndim", "size", "nbytes", "itemsize"), "int"),
+    **dict.fromkeys(("T", "mT", "real", "imag"), "Array"),
+    "at": "At",
+    **dict.fromkeys(
+        ("weak_type", "committed", "is_fully_addressable", "is_fully_replicated"), "bool"
+    ),
+    "addressable_shards": "list[Shard]",
+    "global_shards": "list[Shard]",
+}
+# What methods of arrays return, where that is no array.
+METHOD_RESULT = {
+    "tolist": "Any",
+    "item": "Any",
+    "tobytes": "bytes",
+    **dict.fromkeys(("delete", "copy_to_host_async"), "None"),
+    **dict.fromkeys(("is_deleted", "is_ready"), "bool"),
+    "devices": "set[Any]",
+    "nonzero": "tuple[Array, ...]",
+    "on_device_size_in_bytes": "int",
+    "platform": "str",
+    "unsafe_buffer_pointer": "int",
+    "view": "Array",
+}
