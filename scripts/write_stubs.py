@@ -13,6 +13,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -439,8 +440,7 @@ def stubs() -> Iterator[tuple[pathlib.Path, str]]:
 
 def main(arguments: list[str]) -> int:
     stale = 0
-    for path, text in stubs():
-        text = _formatted(text)
+    for path, text in _formatted(dict(stubs())).items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale += 1
@@ -452,19 +452,18 @@ def main(arguments: list[str]) -> int:
     return 1 if stale and "--check" in arguments else 0
 
 
-def _formatted(text: str) -> str:
-    command = [sys.executable, "-m", "ruff"]
-    for rest in (["check", "--select", "I,F401", "--fix-only", "-q"], ["format", "-q"]):
-        done = subprocess.run(
-            [*command, *rest, "--stdin-filename", "hlofront/any.pyi", "-"],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=ROOT,
-        )
-        text = done.stdout
-    return text
+def _formatted(texts: dict[pathlib.Path, str]) -> dict[pathlib.Path, str]:
+    """The texts as ruff writes them: all in one run, elsewhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        elsewhere = {path: pathlib.Path(folder, *path.relative_to(ROOT).parts) for path in texts}
+        for path, copy in elsewhere.items():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(texts[path], encoding="utf-8")
+        command = [sys.executable, "-m", "ruff"]
+        settings = ["--config", str(ROOT / "pyproject.toml"), folder]
+        for verb in (["check", "--select", "I,F401,UP", "--fix-only", "-q"], ["format", "-q"]):
+            subprocess.run([*command, *verb, *settings], check=True)
+        return {path: copy.read_text(encoding="utf-8") for path, copy in elsewhere.items()}
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tests.house.source import PACKAGE
 
 ROOT = PACKAGE.parent

@@ -58,7 +58,7 @@ def arrays(y: jax.Array) -> None:
     assert_type(y.sum(axis=(0, 1), keepdims=True).astype(jnp.int32), jax.Array)
     assert_type(y.reshape(-1).reshape((2, 4)).reshape(2, 4).T, jax.Array)
     assert_type(y.shape, tuple[int, ...])
-    assert_type([row for row in y], list[jax.Array])
+    assert_type(list(y), list[jax.Array])
     assert_type(float(y[0, 0]), float)
     np.asarray(y)
     y.nothing  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnusedExpression]
