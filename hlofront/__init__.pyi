@@ -92,7 +92,6 @@ AxisName: TypeAlias = Any
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _R_co = TypeVar("_R_co", covariant=True)
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 class Array:
     __hash__: ClassVar[None]  # type: ignore[assignment]
@@ -616,17 +615,17 @@ def hessian(
     holomorphic: bool = False,
 ) -> Callable[_P, Any]: ...
 def vmap(
-    fun: _F,
+    fun: Callable[_P, _R],
     in_axes: int | Sequence[Any] | None = 0,
     out_axes: Any = 0,
     axis_name: AxisName | None = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
     sum_match: bool = False,
-) -> _F: ...
+) -> Callable[_P, _R]: ...
 @overload
 def checkpoint(
-    fun: _F,
+    fun: Callable[_P, _R],
     /,
     *,
     prevent_cse: bool | Sequence[bool] = True,
@@ -634,7 +633,7 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: Any = None,
-) -> _F: ...
+) -> Callable[_P, _R]: ...
 @overload
 def checkpoint(
     *,
@@ -643,10 +642,10 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: Any = None,
-) -> Callable[[_F], _F]: ...
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 @overload
 def remat(
-    fun: _F,
+    fun: Callable[_P, _R],
     /,
     *,
     prevent_cse: bool | Sequence[bool] = True,
@@ -654,7 +653,7 @@ def remat(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: Any = None,
-) -> _F: ...
+) -> Callable[_P, _R]: ...
 @overload
 def remat(
     *,
@@ -663,7 +662,7 @@ def remat(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: Any = None,
-) -> Callable[[_F], _F]: ...
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 def block_until_ready(x: _R) -> _R: ...
 def device_get(x: Any) -> Any: ...
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, list[Any]]: ...

@@ -1,5 +1,6 @@
 """What holds for every test: the real jax is never imported, not even where it is installed."""
 
+import glob
 import os
 import sys
 
@@ -14,3 +15,40 @@ def jax_stays_out():
     yield
     loaded = sorted(name for name in sys.modules if name == "jax" or name.startswith("jax."))
     assert not loaded, f"the real jax was imported: {loaded[:5]}"
+
+
+@pytest.fixture(autouse=True)
+def platform(request):
+    """Where the test runs, if that is said. See tests/on_platforms.py."""
+    name = getattr(request, "param", None)
+    if name is None:
+        yield
+        return
+    from tests import on_platforms
+
+    on_platforms.skip_unsupported(name, request.node.callspec.params)
+    with on_platforms.on(name):
+        yield
+
+
+def pytest_configure(config):
+    # Where there is a GPU, tests are for the CPU all the same, unless `-m` asks for it.
+    if "gpu" not in config.option.markexpr and glob.glob("/dev/nvidia[0-9]*"):
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+
+def pytest_generate_tests(metafunc):
+    from tests import on_platforms
+
+    on_platforms.generate(metafunc)
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--ask-jax",
+        choices=("new", "some", "keep", "all"),
+        default=os.environ.get("HLOFRONT_ASK_JAX", "new"),
+        help="which answers of the real jax tests/against_jax asks for, in a process of its own: "
+        "those to new questions alone (new); these and some of those that are kept, to compare "
+        "(some); the new ones, to keep them (keep); all, to keep them (all)",
+    )

@@ -42,6 +42,19 @@ def boundary(function: F) -> F:
     return at_boundary  # type: ignore[return-value]
 
 
+# What jit gives its functions, as attributes of each.
+_OF_JITTED = ("trace", "lower", "eval_shape", "clear_cache", "cache_report", "timings")
+
+
+def named_as(wrapper: Any, fun: Any) -> Any:
+    """`functools.update_wrapper`, but without what jit gave `fun`: `grad(f).lower` is no f's."""
+    functools.update_wrapper(wrapper, fun)
+    if all(hasattr(fun, name) for name in _OF_JITTED):
+        for name in _OF_JITTED:
+            wrapper.__dict__.pop(name, None)
+    return wrapper
+
+
 class UnfilteredTraceback(Exception):
     """Stands above an exception under "remove_frames": the whole traceback."""
 

@@ -1,5 +1,6 @@
 """PJRT as jaxlib shows it: make a client, compile, put arrays on devices, execute."""
 
+import pickle
 from typing import Any
 
 from hlofront.bridge import state
@@ -51,6 +52,24 @@ def compile_and_load(
     """Compile a module for these devices; the module is an `ir.Module` and stays usable."""
     with ir_module.context:
         return client.compile_and_load(ir_module, DeviceList(tuple(devices)), options, callbacks)
+
+
+def host_transfers(client: Any, function: Any, sent: Any, received: Any) -> Any:
+    """A host's function that a program sends arrays to and receives arrays from.
+
+    Args:
+      sent: for each operand the number of its channel, and its aval.
+      received: the same for each result.
+    """
+    shapes = [
+        [hlo.Shape.array_shape(aval.dtype, aval.shape) for _, aval in channels]
+        for channels in (sent, received)
+    ]
+    numbers = [[number for number, _ in channels] for channels in (sent, received)]
+    # Clients that are on another machine would pickle the function.
+    return client.make_python_callback_from_host_send_and_recv(
+        function, *shapes, *numbers, pickle.dumps
+    )
 
 
 def deserialize(client: Any, executable: bytes, devices: Any, options: Any) -> Any:

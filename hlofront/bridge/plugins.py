@@ -11,6 +11,7 @@ import jaxlib.version
 
 from hlofront.bridge import state
 from hlofront.bridge.client import DeviceList, xla_client
+from hlofront.bridge.kernels import load_gpu_kernels
 
 _jax = state.extension
 # The devices of a topology have such a client: it compiles and runs nothing.
@@ -144,6 +145,7 @@ def register_kernels(platform: str, api: Any, package: str) -> bool:
         xla_client.register_custom_type(name, type_id, platform=platform)
     for name, kernel in extension.ffi_handlers().items():
         xla_client.register_custom_call_target(name, kernel, platform=platform, api_version=1)
+    load_gpu_kernels()
     return True
 
 

@@ -31,14 +31,14 @@ def eval_jaxpr(
     _assign(environment, "constant", jaxpr.constvars, consts)
     _assign(environment, "input", jaxpr.invars, args)
     del args
-    last_uses = _last_uses(jaxpr)
+    uses = last_uses(jaxpr)
     tracing = not is_eager()
 
     def read(atom: Atom) -> Any:
         return atom.val if type(atom) is Literal else environment[atom]
 
     try:
-        for equation, is_last in zip(jaxpr.eqns, last_uses, strict=True):
+        for equation, is_last in zip(jaxpr.eqns, uses, strict=True):
             operands = [read(atom) for atom in equation.invars]
             if tracing:
                 traceback = equation.traceback if propagate_source_info else None
@@ -76,7 +76,7 @@ def _assign(
     environment.update(zip(variables, values, strict=True))
 
 
-def _last_uses(jaxpr: Jaxpr) -> list[set[Any]]:
+def last_uses(jaxpr: Jaxpr) -> list[set[Any]]:
     """For each equation the variables that nothing after it uses, its own results included."""
     needed = {atom for atom in jaxpr.outvars if type(atom) is not Literal}
     found: list[set[Any]] = []

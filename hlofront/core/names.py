@@ -3,8 +3,9 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
 from typing import Any
+
+from hlofront.base.boundary import named_as
 
 _stack: ContextVar[tuple[str, ...]] = ContextVar("names", default=())
 _replayed: ContextVar[Any] = ContextVar("replayed_traceback", default=None)
@@ -67,9 +68,8 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
     """`fun` with its operations labelled by `name`, by default its own name."""
     label = getattr(fun, "__name__", type(fun).__name__) if name is None else name
 
-    @wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
         with named_scope(label):
             return fun(*args, **kwargs)
 
-    return named
+    return named_as(named, fun)

@@ -51,24 +51,33 @@ class RuleTable(dict[Primitive, Callable[..., Any]]):
 class LoweringTable(RuleTable):
     """The same, where a rule may be for one platform: `@lower(sin_p, platform="tpu")`.
 
-    Those in `on_platform` go before the general ones.
+    Those in `on_platform` go before the general ones. A general rule that asks which platform it
+    is for says `platform="each"`: programs for several platforms are then told apart before it.
     """
 
     def __init__(self, name: str, home: str, question: str):
         super().__init__(name, home, question)
         self.on_platform: dict[tuple[Primitive, str], Callable[..., Any]] = {}
+        # Those that have rules for one platform.
+        self.on_some: set[Primitive] = set()
+        # Those whose general rule asks for the platform.
+        self.on_each: set[Primitive] = set()
 
     def __call__(
         self, *primitives: Primitive, platform: str | None = None
     ) -> Callable[[Callable[..., Any]], Any]:
-        if platform is None:
+        if platform == "each":
+            self.on_each.update(primitives)
+        if platform in (None, "each"):
             return super().__call__(*primitives)
         if platform not in _PLATFORMS:
             raise ValueError(
-                f"a rule is for one of the platforms {', '.join(_PLATFORMS)}: got {platform!r}"
+                f"a rule is for one of the platforms {', '.join(_PLATFORMS)}, or for each: got "
+                f"{platform!r}"
             )
 
         def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+            self.on_some.update(primitives)
             for primitive in primitives:
                 for name in _PLATFORMS[platform]:
                     self.on_platform[primitive, name] = rule
@@ -79,8 +88,42 @@ class LoweringTable(RuleTable):
         return register
 
     def for_platform(self, primitive: Primitive, platform: str) -> Callable[..., Any]:
-        """The rule of a primitive for a platform, or its general one."""
-        return self.on_platform.get((primitive, platform)) or self[primitive]
+        """The rule of a primitive for a platform, or its general one.
+
+        Raises:
+          NoRuleError: if there is neither.
+        """
+        rule = self.on_platform.get((primitive, platform)) or self.get(primitive)
+        if rule is None and primitive in self.on_some:
+            there = sorted(name for each, name in self.on_platform if each is primitive)
+            raise NoRuleError(
+                f"{primitive} cannot be lowered for {platform}, only for {', '.join(there)}: "
+                "compute it there, as on the operands that hlofront.device_put(x, "
+                f"hlofront.devices({there[0]!r})[0]) gives, or add @{self.name}({primitive}_p, "
+                f"platform={platform!r}) in {self.home}"
+            )
+        return rule or self[primitive]
+
+    def for_platforms(
+        self, primitive: Primitive, platforms: tuple[str, ...]
+    ) -> list[tuple[Callable[..., Any], tuple[str, ...]]]:
+        """The rules for these platforms, each with those that it is lowered for at once.
+
+        The general rule is for all that have none of their own, unless it asks which one it is.
+        """
+        if primitive not in self.on_some and primitive not in self.on_each:
+            return [(self[primitive], platforms)]
+        groups: list[tuple[Callable[..., Any], tuple[str, ...]]] = []
+        general: list[str] = []
+        for platform in platforms:
+            rule = self.for_platform(primitive, platform)
+            if primitive in self.on_each or (primitive, platform) in self.on_platform:
+                groups.append((rule, (platform,)))
+            else:
+                general.append(platform)
+        if general:
+            groups.append((self[primitive], tuple(general)))
+        return groups
 
 
 # What programs can be lowered for; a rule for "gpu" is for both of its kinds.

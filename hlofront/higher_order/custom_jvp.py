@@ -3,11 +3,10 @@
 import inspect
 import operator
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
 from typing import Any
 
 from hlofront.base import source, tree
-from hlofront.base.boundary import boundary
+from hlofront.base.boundary import boundary, named_as
 from hlofront.base.errors import UnexpectedTracerError
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
@@ -122,7 +121,7 @@ class CustomRule:
                 f"{type(self).__name__} wants a function, got {source.shortened(repr(fun))} of "
                 f"type {type(fun)}"
             )
-        update_wrapper(self, fun)
+        named_as(self, fun)
         self.fun = fun
         self.signature = Signature(fun)
         if isinstance(nondiff_argnums, int):

@@ -1,11 +1,10 @@
 """custom_vmap: a function whose batching is the user's; sequential_vmap, which maps a loop."""
 
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
 from typing import Any
 
 from hlofront.base import source, tree
-from hlofront.base.boundary import boundary
+from hlofront.base.boundary import boundary, named_as
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
@@ -53,7 +52,7 @@ class custom_vmap(CustomRule):
 
     def __init__(self, fun: Callable[..., Any]):
         super().__init__(fun)
-        update_wrapper(self, fun)
+        named_as(self, fun)
         self.vmap_rule: Callable[..., Any] | None = None
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:

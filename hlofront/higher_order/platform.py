@@ -1,13 +1,12 @@
 """platform_dependent: code per platform. composite: an operation with a name and its meaning."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from hlofront.base import errors, source, tree
-from hlofront.base.boundary import boundary
+from hlofront.base.boundary import boundary, named_as
 from hlofront.bridge.fast_parts import Array
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -175,7 +174,6 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0):
             f"{source.shortened(repr(decomposition))}"
         )
 
-    @wraps(decomposition)
     @boundary
     def decomposed(*args, **kwargs):
         leaves, args_tree = tree.tree_flatten(args)
@@ -197,7 +195,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0):
         params = {"name": name, "attributes": attributes, "version": version, "jaxpr": program}
         return written.out_tree.unflatten(composite_p.bind(*consts, *leaves, **params))
 
-    return decomposed
+    return named_as(decomposed, decomposition)
 
 
 def _attribute(name: str, key: str, value: Any) -> tuple[str, tuple[Any, ...], Any]:

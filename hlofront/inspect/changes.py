@@ -1,12 +1,8 @@
 """What differs between two texts of a program: changes, each with the places it was found at."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
-
-from hlofront.inspect.estimates import is_collective
-from hlofront.inspect.hashes import Hashes, clean_attributes, is_commutative, module_attributes
-from hlofront.inspect.hlo_graph import HloModule, Instruction, Shape, nearest_source
-from hlofront.inspect.match import TRIVIAL, Compared, Matching, Regrouped, content
 
 
 class Place(NamedTuple):
@@ -39,9 +35,13 @@ class Place(NamedTuple):
 class Change(NamedTuple):
     """One thing that differs, and all places where it does.
 
-    `kind` is "added", "removed", "changed", "split", "merged", "regrouped" or "module". `what` says
-    of what: "operation", "copy", "collective", "fusion", "dtype", "shape", "layout", "opcode",
-    "constant", "operands" or the name of an attribute. `before` and `after` are its texts.
+    `kind` is "added", "removed", "changed", "split", "merged", "regrouped", "reordered",
+    "scheduled" or "module". `what` says of what: "operation", "copy", "collective", "fusion",
+    "dtype", "shape", "layout", "opcode", "constant", "operands", "body", "views", "schedule" or
+    the name of an attribute.
+    `before` and `after` are its texts, and `note` what else there is to say; `count` is how often
+    it was found, of changes that have several places each; where `key` is given, changes of one
+    key are one whatever else they say.
     """
 
     kind: str
@@ -50,20 +50,43 @@ class Change(NamedTuple):
     after: str
     a: tuple[Place, ...]
     b: tuple[Place, ...]
+    note: str = ""
+    count: int = 1
+    key: str = ""
 
     @property
     def sentence(self) -> str:
         """The change in words, without the source lines."""
         names_a, names_b = listed(self.a), listed(self.b)
+        note = f" ({self.note})" if self.note else ""
         match self.kind:
             case "split":
+                parts = len(self.b) // self.count
                 plain = all(place.opcode != "fusion" for place in self.b)
-                what = "is no longer fused but" if plain else "was split in"
-                return f"{names_a} {what} {_number(len(self.b))}: {self.after}{_lost(self)}"
+                what = "no longer fused but" if plain else "split in"
+                if self.count == 1:
+                    be = "is" if plain else "was"
+                    return f"{names_a} {be} {what} {_number(parts)}: {self.after}{note}"
+                be = "are" if plain else "were each"
+                return (
+                    f"{self.count} fusions ({names_a}) {be} {what} {_number(parts)}, such as "
+                    f"{self.after}{note}"
+                )
             case "merged":
-                return f"{self.before} were merged into {names_b}{_lost(self)}"
+                if self.count == 1:
+                    return f"{self.before} were merged into {names_b}{note}"
+                first = self.b[0].name
+                return (
+                    f"{self.before} were merged into {first}{note}; and alike into "
+                    f"{listed(self.b[1:])}"
+                )
             case "regrouped":
-                return f"fusions were regrouped: {self.before} became {self.after}"
+                times = f", {self.count} times" if self.count > 1 else ""
+                return f"fusions were regrouped{times}: {self.before} became {self.after}{note}"
+            case "scheduled":
+                return f"the schedule of {self.before}: {self.after}"
+            case "reordered":
+                return f"{self.what} of {names_a}: {self.before} -> {self.after}"
             case "added":
                 return f"added {_many(self.what, len(self.b))}{names_b}: {self.after}"
             case "removed":
@@ -72,8 +95,15 @@ class Change(NamedTuple):
                 return (
                     f"the module's {self.what}: {self.before or 'none'} -> {self.after or 'none'}"
                 )
-        names = names_a if names_a == names_b else f"{names_a} -> {names_b}"
-        return f"{self.what} of {names}: {self.before or 'none'} -> {self.after or 'none'}"
+        if self.what in _LISTS:
+            both = [f"without {self.before}"] if self.before else []
+            both += [f"with {self.after}"] if self.after else []
+            return _LISTS[self.what].format(names_a or names_b, " and ".join(both))
+        names = names_a
+        if names_a != names_b and len(self.a) <= _BOTH:
+            # Of many places the names on one side do: on the other they are often others.
+            names = f"{names_a} -> {names_b}"
+        return f"{self.what} of {names}: {self.before or 'none'} -> {self.after or 'none'}{note}"
 
     @property
     def sources(self) -> list[str]:
@@ -94,7 +124,9 @@ class Change(NamedTuple):
 
 
 _NUMBERS = ("no parts", "one", "two", "three", "four", "five", "six")
-_SHOWN = 6
+_SHOWN = 4
+_BOTH = 2
+_LISTS = {"body": "inside {}: {}", "views": "views of values beside what is told here: {1}"}
 
 
 def _number(count: int) -> str:
@@ -103,11 +135,6 @@ def _number(count: int) -> str:
 
 def _many(what: str, count: int) -> str:
     return f"{what} " if count == 1 else f"{count} × {what}: "
-
-
-def _lost(change: Change) -> str:
-    """What a regrouping left out or took in: it follows the places, after a bar."""
-    return f" ({change.what.partition('|')[2]})" if "|" in change.what else ""
 
 
 def listed(places: Iterable[Place]) -> str:
@@ -120,268 +147,42 @@ def grouped(changes: Iterable[Change]) -> list[Change]:
     """Changes that say the same of several places as one."""
     found: dict[Any, Change] = {}
     for change in changes:
-        key = (change.kind, change.what, change.before, change.after)
-        if change.kind in ("split", "merged"):
-            # Each tells of one fusion.
-            key = (*key, len(found))
+        before, after = ("", change.key) if change.key else _nameless(change)
+        key = (change.kind, change.what, change.note, before, after)
         known = found.get(key)
         if known is not None:
-            change = known._replace(a=known.a + change.a, b=known.b + change.b)
+            if change.key:
+                if (known.before, known.after) != (change.before, change.after):
+                    known = known._replace(note="of the first")
+            elif change.kind not in _EXAMPLES:
+                known = known._replace(before=before, after=after)
+            change = known._replace(
+                a=known.a + change.a, b=known.b + change.b, count=known.count + 1
+            )
         found[key] = change
     return list(found.values())
 
 
-# ---- HLO ----------------------------------------------------------------------------------------
+# Of these the first one's names stay, as an example.
+_EXAMPLES = ("split", "merged", "regrouped")
+# The operands at the end of an operation; of constants and parameters it is what they are.
+_OPERANDS = re.compile(r"(?<!constant)(?<!parameter)\([^()]*\)$")
+_NAMES = re.compile(r"[A-Za-z_][\w.\-]*")
 
 
-def hlo_changes(a: Hashes, b: Hashes) -> list[Change]:
-    """What differs between two modules of HLO, the important first."""
-    matching = Matching(a, b)
-    changes: list[Change] = []
-    for regrouped in matching.regrouped:
-        changes.append(_regrouped(regrouped, matching))
-    for found in matching.redistributed:
-        changes.append(
-            Change(
-                *("regrouped", "fusion", _and(found.a), _and(found.b)),
-                tuple(_place(i, "") for i in found.a),
-                tuple(_place(i, "") for i in found.b),
-            )
-        )
-    for compared in matching.compared:
-        changes += _in_computation(compared, matching)
-    changes += _module_changes(a.module, b.module, bool(changes))
-    order = {
-        "split": 0,
-        "merged": 0,
-        "regrouped": 0,
-        "added": 1,
-        "removed": 2,
-        "changed": 3,
-        "module": 5,
-    }
+def _nameless(change: Change) -> tuple[str, str]:
+    """What stood before and stands after, without the names of operations."""
+    texts = [change.before, change.after]
+    if change.kind in _EXAMPLES:
+        for place in (*change.a, *change.b):
+            texts = [text.replace(place.name + " (", "(") for text in texts]
+    elif change.kind in ("added", "removed"):
+        texts = [_OPERANDS.sub("", text) for text in texts]
+    elif change.kind == "reordered":
+        letters: dict[str, str] = {}
 
-    def rank(change: Change) -> tuple[int, bool]:
-        opcodes = {place.opcode for place in (*change.a, *change.b)}
-        return order[change.kind], bool(opcodes) and opcodes <= TRIVIAL - {"copy", "convert"}
+        def letter(name: re.Match[str]) -> str:
+            return letters.setdefault(name[0], chr(ord("a") + len(letters) % 26))
 
-    return sorted(grouped(changes), key=rank)
-
-
-def _place(instruction: Instruction, path: str) -> Place:
-    source = nearest_source(instruction)
-    return Place(
-        path + instruction.name,
-        instruction.opcode,
-        instruction.shape.short_text(),
-        source.file if source else "",
-        source.line if source else 0,
-        source.function if source else "",
-    )
-
-
-def _regrouped(found: Regrouped, matching: Matching) -> Change:
-    parts = _and(found.parts)
-    whole = f"{found.whole.name} ({_summary(found.whole)})"
-    tokens = matching.tokens(found.whole).copy()
-    inside = sum((matching.tokens(part) for part in found.parts), type(tokens)())
-    lost, gained = tokens - inside, inside - tokens
-    extra: list[str] = []
-    first, then = (lost, gained) if found.kind == "split" else (gained, lost)
-    if first:
-        extra.append("without " + _opcodes(first))
-    if then:
-        extra.append("also " + _opcodes(then))
-    what = "fusion" + ("|" + ", ".join(extra) if extra else "")
-    one = (_place(found.whole, ""),)
-    many = tuple(_place(part, "") for part in found.parts)
-    if found.kind == "split":
-        return Change("split", what, whole, parts, one, many)
-    return Change("merged", what, parts, whole, many, one)
-
-
-def _and(instructions: list[Instruction]) -> str:
-    """Operations with what they do, the first few by name."""
-    named = [f"{i.name} ({_summary(i)})" for i in instructions[:_SHOWN]]
-    more = len(instructions) - len(named)
-    last = f"{more} more" if more else named.pop()
-    return f"{', '.join(named)} and {last}" if named else last
-
-
-def _opcodes(tokens: Any) -> str:
-    return ", ".join(dict.fromkeys(opcode for opcode, _ in tokens))
-
-
-def _summary(instruction: Instruction) -> str:
-    """What a fusion does, in a few words; the opcode of another operation."""
-    if instruction.fused is None:
-        return instruction.opcode
-    body = content(instruction)
-    telling = [i for i in body if i.opcode not in TRIVIAL] or body
-    opcodes = list(dict.fromkeys(i.opcode for i in telling))
-    more = f" and {len(opcodes) - 5} more" if len(opcodes) > 5 else ""
-    return ", ".join(opcodes[:5]) + more
-
-
-def _what(instruction: Instruction) -> str:
-    opcode = instruction.opcode
-    if opcode in ("fusion", "parameter", "constant"):
-        return opcode
-    if opcode in ("copy", "copy-start", "copy-done"):
-        return "copy"
-    return "collective" if is_collective(opcode) else "operation"
-
-
-def described(instruction: Instruction) -> str:
-    """An operation in one line, for one who reads what was added or removed."""
-    shape = instruction.shape.short_text()
-    if instruction.opcode == "constant":
-        literal = instruction.literal
-        return f"{shape} constant({literal if len(literal) < 40 else literal[:37] + '...'})"
-    if instruction.fused is not None:
-        return f"{shape} fusion of {_summary(instruction)}"
-    if instruction.opcode == "parameter":
-        return f"{shape} parameter({instruction.number})"
-    named = ", ".join(operand.name for operand in instruction.operands[:4])
-    more = ", ..." if len(instruction.operands) > 4 else ""
-    return f"{shape} {instruction.opcode}({named}{more})"
-
-
-def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
-    path = compared.path or ("" if compared.a.is_entry else f"{compared.a.name}/")
-    path_b = compared.path or ("" if compared.b.is_entry else f"{compared.b.name}/")
-    for i in compared.added:
-        # The parts of a fusion's signature are not news beside what it computes.
-        if not (compared.path and i.opcode == "parameter"):
-            yield Change("added", _what(i), "", described(i), (), (_place(i, path_b),))
-    for i in compared.removed:
-        if not (compared.path and i.opcode == "parameter"):
-            yield Change("removed", _what(i), described(i), "", (_place(i, path),), ())
-    for a, b in compared.pairs:
-        places = (_place(a, path),), (_place(b, path_b),)
-        for what, before, after in differences(a, b, matching, bool(compared.path)):
-            yield Change("changed", what, before, after, *places)
-
-
-def differences(
-    a: Instruction, b: Instruction, matching: Matching, fused: bool
-) -> Iterator[tuple[str, str, str]]:
-    """What two operations that stand for each other differ in: (what, before, after)."""
-    if matching.a.own(a) != matching.b.own(b):
-        if a.opcode != b.opcode:
-            yield "opcode", _opcode(a), _opcode(b)
-        yield from _shape_differences(a.shape, b.shape)
-        if a.literal.split() != b.literal.split():
-            yield "constant", _clipped(a.literal, b.literal), _clipped(b.literal, a.literal)
-        if a.number != b.number and not fused:
-            yield "parameter", str(a.number), str(b.number)
-        attributes_a, attributes_b = clean_attributes(a), clean_attributes(b)
-        if a.opcode == b.opcode:
-            for key in sorted(attributes_a.keys() | attributes_b.keys()):
-                before, after = attributes_a.get(key, ""), attributes_b.get(key, "")
-                if before != after:
-                    yield key, _clipped(before, after), _clipped(after, before)
-        for key in sorted(a.called.keys() ^ b.called.keys()):
-            if a.opcode == b.opcode:
-                yield key, _names(a, key), _names(b, key)
-        for key in a.called.keys() & b.called.keys():
-            if len(a.called[key]) != len(b.called[key]):
-                yield key, _names(a, key), _names(b, key)
-    if a.opcode not in ("tuple", "fusion") or len(a.operands) == len(b.operands):
-        yield from _operand_differences(a, b, matching)
-    for x, y in ((a, b), (b, a)):
-        for before in x.predecessors:
-            other = matching.to.get(id(before)) or matching.back.get(id(before))
-            if other is not None and other not in y.predecessors:
-                if x is a:
-                    yield "control predecessor", before.name, ""
-                else:
-                    yield "control predecessor", "", before.name
-
-
-def _opcode(instruction: Instruction) -> str:
-    opcode = instruction.opcode
-    return f"fusion of {_summary(instruction)}" if opcode == "fusion" else opcode
-
-
-def _names(instruction: Instruction, key: str) -> str:
-    return ", ".join(c.name for c in instruction.called.get(key, ()))
-
-
-def _operand_differences(
-    a: Instruction, b: Instruction, matching: Matching
-) -> Iterator[tuple[str, str, str]]:
-    mine, theirs = list(a.operands), list(b.operands)
-    if (is_commutative(a) and is_commutative(b)) or a.opcode == "fusion":
-        # Only what has no partner on the other side at all.
-        left = list(theirs)
-        rest: list[Instruction] = []
-        for x in mine:
-            partner = next((y for y in left if matching.same(x, y)), None)
-            if partner is None:
-                rest.append(x)
-            else:
-                left.remove(partner)
-        mine, theirs = rest, left
-    if a.opcode == "tuple" and len(mine) != len(theirs):
-        return
-    changed = [
-        (x, y)
-        for x, y in zip(mine, theirs, strict=False)
-        # What was added or removed is told where it stands.
-        if not matching.same(x, y) and id(x) in matching.to and id(y) in matching.back
-    ]
-    if changed:
-        yield (
-            "operands",
-            ", ".join(x.name for x, _ in changed[:4]),
-            ", ".join(y.name for _, y in changed[:4]),
-        )
-
-
-def _shape_differences(a: Shape, b: Shape) -> Iterator[tuple[str, str, str]]:
-    if a == b:
-        return
-    leaves_a, leaves_b = list(a.leaves()), list(b.leaves())
-    if len(leaves_a) != len(leaves_b) or a.is_tuple != b.is_tuple:
-        yield "shape", a.without_layout(), b.without_layout()
-        return
-    seen: set[tuple[str, str, str]] = set()
-    for x, y in zip(leaves_a, leaves_b, strict=True):
-        found: list[tuple[str, str, str]] = []
-        if x.dtype != y.dtype:
-            found.append(("dtype", x.dtype, y.dtype))
-        if (x.dimensions, x.dynamic) != (y.dimensions, y.dynamic):
-            found.append(("shape", f"[{x.sizes_text()}]", f"[{y.sizes_text()}]"))
-        elif x.layout_text() != y.layout_text() and (
-            x.dimensions or not (x.is_default_layout and y.is_default_layout)
-        ):
-            found.append(("layout", x.layout_text(), y.layout_text()))
-        for one in found:
-            if one not in seen:
-                seen.add(one)
-                yield one
-
-
-def _clipped(text: str, other: str) -> str:
-    """A long text from where it begins to differ from another."""
-    if len(text) <= 60:
-        return text
-    same = next((n for n, (x, y) in enumerate(zip(text, other, strict=False)) if x != y), 0)
-    start = max(0, same - 20)
-    return (
-        ("..." if start else "")
-        + text[start : start + 60]
-        + ("..." if start + 60 < len(text) else "")
-    )
-
-
-def _module_changes(a: HloModule, b: HloModule, explained: bool) -> Iterator[Change]:
-    first, second = module_attributes(a), module_attributes(b)
-    for key in sorted(first.keys() | second.keys()):
-        # The entry's layouts are those of its parameters and result, which are told already.
-        if key == "entry_computation_layout" and explained:
-            continue
-        before, after = first.get(key, ""), second.get(key, "")
-        if before != after:
-            yield Change("module", key, _clipped(before, after), _clipped(after, before), (), ())
+        texts = [_NAMES.sub(letter, text) for text in texts]
+    return texts[0], texts[1]

@@ -21,6 +21,7 @@ example:
   python -m hlofront show examples/kmeans.py:step
   python -m hlofront show model.py:loss --args "f32[32,64], i32[32]" --stage hlo
   python -m hlofront show model.py:loss --target cpu --target tpu:v5e:1x1 --target cuda:h100
+  python -m hlofront show model.py:loss --html loss.html
 """
 
 
@@ -56,6 +57,12 @@ def parser() -> argparse.ArgumentParser:
         "given again for more (all names: python -m hlofront doctor)",
     )
     show.add_argument(
+        "--html",
+        metavar="OUT",
+        help="write one page to this file, to look at in a browser: source beside operations, a "
+        "graph, costs as colour; of the optimized HLO, or of --stage jaxpr or stablehlo",
+    )
+    show.add_argument(
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
@@ -87,6 +94,8 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
         # The user's file or function failed: it is theirs to read, with their own lines.
         traceback.print_exception(error)
         return 2
+    finally:
+        programs_cli.told()
 
 
 def _show(options: argparse.Namespace, out: TextIO) -> int:
@@ -95,10 +104,27 @@ def _show(options: argparse.Namespace, out: TextIO) -> int:
         _ = each.devices  # What is missing is said before anything is shown.
     function, module = load_function(options.function)
     args = arguments_for(module, options.function, options.args)
+    if options.html:
+        return _page(options, function, args)
     wanted = tuple(options.stage or STAGES)
     painter = Painter(out, options.color)
+    programs_cli.tell(f"compiling {options.function}")
     for i, section in enumerate(sections(function, args, wanted, targets)):
+        programs_cli.told()
         if len(wanted) > 1 or len(targets) > 1:
             print(("\n" if i else "") + painter.heading(section.title), file=out)
         print(painter.code(section.text, section.language), file=out)
+        programs_cli.tell(f"compiling {options.function}")
+    return 0
+
+
+def _page(options: argparse.Namespace, function: object, args: tuple[object, ...]) -> int:
+    stages = options.stage or ["hlo"]
+    if len(stages) > 1 or stages[0] not in programs_cli.PAGES:
+        pages = ", ".join(programs_cli.PAGES)
+        raise UsageError(f"--html is a page of one program: with it --stage is one of {pages}")
+    if len(options.target) > 1:
+        raise UsageError("--html is a page of one program: give one --target with it")
+    name = options.target[0] if options.target else None
+    programs_cli.write_page(options.html, function, args, stages[0], name)
     return 0

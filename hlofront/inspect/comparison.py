@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hlofront.inspect.columns import Artifact, Column, at_revision, here, under_jaxlib
+from hlofront.inspect.diff_page import page
 from hlofront.inspect.difference import Diff, diff
 from hlofront.runtime.jit import jit
 
@@ -27,7 +28,10 @@ class Comparison:
         compiled = [column for column in columns if column.hlo is not None]
         self.base = compiled[0].label if compiled else None
         self.diffs: dict[str, Diff] = {
-            column.label: diff(compiled[0].hlo, column.hlo) for column in compiled[1:]
+            column.label: diff(
+                compiled[0].hlo, column.hlo, labels=(compiled[0].label, column.label)
+            )
+            for column in compiled[1:]
         }
 
     @property
@@ -82,6 +86,21 @@ class Comparison:
         return "\n".join(lines)
 
     __str__ = text
+
+    def html(self) -> str:
+        """The table, and each way side by side with the first one, as one page."""
+        rows = [
+            (row.title, [_shown(value, row.unit) for value in row.values])
+            for row in self.rows()
+            if any(value is not None for value in row.values)
+        ]
+        table = {
+            "heads": [column.label for column in self.columns],
+            "rows": rows,
+            "errors": list(self.errors.items()),
+        }
+        diffs = {f"{self.base} → {label}": each for label, each in self.diffs.items()}
+        return page(diffs, self.name, table)
 
     def json(self) -> str:
         """Everything as JSON: name, equal, base, columns and diffs."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hlofront.inspect.estimates import Estimates, Work, is_collective, trip_count
+from hlofront.inspect.estimates import ELEMENTWISE, Estimates, Work, is_collective, trip_count
 from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction, nearest_source
 from hlofront.inspect.hlo_text import parse
 from hlofront.pjrt.targets import Description, Target
@@ -16,9 +16,11 @@ from hlofront.runtime.stages import Compiled, Lowered
 FORMAT = "hlofront.costs/1"
 _UNPLACED = "(no line)"
 # What stands for other values and has no buffer of its own.
-_VIEWS = frozenset({"bitcast", "tuple", "get-tuple-element", "while", "opt-barrier", "conditional",
-                    "call", "copy-done", "async-done", "all-reduce-done", "all-gather-done",
-                    "collective-permute-done", "add-dependency", "domain"})  # fmt: skip
+_VIEWS = frozenset({"bitcast", "tuple", "get-tuple-element", "while", "opt-barrier", "copy-done",
+                    "async-done", "all-reduce-done", "all-gather-done", "collective-permute-done",
+                    "add-dependency", "domain"})  # fmt: skip
+# Of what these call, one computation is in memory at a time.
+_RUNNING = frozenset({"while", "conditional", "call", "async-start"})
 
 
 class InstructionCost(NamedTuple):
@@ -218,7 +220,7 @@ def costs(program: Any, target: Target | Description | str | None = None) -> Cos
     found.sort(key=lambda row: (-(row.seconds or 0), -(row.flops or 0) - row.bytes))
     rows = [_line(key, numbers) for key, numbers in lines.items()]
     rows.sort(key=lambda row: (-(row.seconds or 0), -row.flops - row.transcendentals - row.bytes))
-    buffers, peak = _peak(module.entry)
+    buffers, peak = _peaks(module)
     return Costs(module.name, description, found, rows, buffers, peak)
 
 
@@ -357,17 +359,42 @@ def _line(key: tuple[str | None, int | None], numbers: list[Any]) -> LineCost:
 # ---- memory -------------------------------------------------------------------------------------
 
 
-def _peak(entry: Computation) -> tuple[list[BufferCost], int]:
-    """The values that are live when the most bytes are, the largest first; and the bytes.
+class _Peak(NamedTuple):
+    """What is in memory when the most is: the bytes, and the values, each with whether a result."""
+
+    bytes: int
+    live: list[tuple[Instruction, bool]]
+
+
+def _peaks(module: HloModule) -> tuple[list[BufferCost], int]:
+    """The values that are live when the most bytes are, the largest first; and the bytes."""
+    known: dict[int, _Peak] = {}
+    running = {id(module.entry)}
+    for computation in reversed(module.callees_first()):
+        for instruction in computation.instructions:
+            if id(computation) in running and instruction.opcode in _RUNNING:
+                callees = [c for listed in instruction.called.values() for c in listed]
+                running.update(map(id, callees))
+    for computation in module.callees_first():
+        if id(computation) in running:
+            known[id(computation)] = _peak(computation, known)
+    most = known[id(module.entry)]
+    live = sorted(most.live, key=lambda found: -found[0].shape.bytes)
+    return [_buffer(i, result) for i, result in live if i.shape.bytes], most.bytes
+
+
+def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
+    """The most that a computation has in memory, beside what its caller gives and takes.
 
     In the order of the text, which is the schedule of a compiled program. A value is live from
-    where it is made to where it, or a view of it, is last used; arguments always are.
+    where it is made to where it, or a view of it, is last used; arguments always are. What a loop
+    or a branch computes on the way is live while that runs; its results are its caller's.
     """
-    order = entry.instructions
+    order = computation.instructions
     place = {id(i): n for n, i in enumerate(order)}
     # What each value is a view of.
     owners: dict[int, set[int]] = {}
-    for instruction in entry.in_order():
+    for instruction in computation.in_order():
         own: set[int] = set()
         if instruction.opcode in _VIEWS or instruction.opcode.endswith("-done"):
             for operand in instruction.operands:
@@ -380,27 +407,69 @@ def _peak(entry: Computation) -> tuple[list[BufferCost], int]:
         for operand in instruction.operands:
             for owner in owners[id(operand)]:
                 last[owner] = max(last[owner], place[id(instruction)])
-    for owner in owners[id(entry.root)]:
+    results = owners[id(computation.root)]
+    for owner in results:
         last[owner] = len(order)
-    results = owners[id(entry.root)]
-    always = [i for i in order if i.opcode in ("parameter", "constant")]
+    is_entry = computation.is_entry
+    always = [i for i in order if i.opcode == "constant" or (i.opcode == "parameter" and is_entry)]
     made = [
-        i for i in order if owners[id(i)] == {id(i)} and i.opcode not in ("parameter", "constant")
+        i
+        for i in order
+        if owners[id(i)] == {id(i)}
+        and i.opcode not in ("parameter", "constant")
+        and (is_entry or id(i) not in results)
     ]
-    held = sum(i.shape.bytes for i in always)
+    inside: dict[int, _Peak] = {}
+    for instruction in order:
+        if instruction.opcode in _RUNNING:
+            callees = [c for listed in instruction.called.values() for c in listed]
+            peaks = [known[id(callee)] for callee in callees if id(callee) in known]
+            if peaks:
+                inside[place[id(instruction)]] = max(peaks, key=lambda peak: peak.bytes)
     changes: list[tuple[int, int, int]] = []
+    # What gives its buffer to the operation that is the last to use it.
+    given: set[int] = set()
     for instruction in made:
-        changes.append((place[id(instruction)], 0, instruction.shape.bytes))
-        changes.append((last[id(instruction)], 1, -instruction.shape.bytes))
+        size = instruction.shape.bytes
+        changes.append((place[id(instruction)], 1, size))
+        at = last[id(instruction)]
+        if at < len(order) and _overwrites(order[at], size) and id(order[at]) not in given:
+            given |= {id(instruction), id(order[at])}
+            changes.append((at, 0, -size))
+        else:
+            changes.append((at, 2, -size))
+    for at, peak in inside.items():
+        changes.append((at, 1, peak.bytes))
+        changes.append((at, 2, -peak.bytes))
+    held = sum(i.shape.bytes for i in always)
     most = now = held
     when = -1
     for at, _, size in sorted(changes):
         now += size
         if now > most:
             most, when = now, at
-    live = always + [i for i in made if place[id(i)] <= when <= last[id(i)]]
-    live.sort(key=lambda i: -i.shape.bytes)
-    return [_buffer(i, id(i) in results) for i in live if i.shape.bytes], most
+    live = [(i, is_entry and id(i) in results) for i in always]
+    live += [
+        (i, is_entry and id(i) in results)
+        for i in made
+        if place[id(i)] <= when < last[id(i)] or (when == last[id(i)] and id(i) not in given)
+    ]
+    if when in inside:
+        live += inside[when].live
+    return _Peak(most, live)
+
+
+def _overwrites(instruction: Instruction, size: int) -> bool:
+    """Whether it may write its result over an operand of that size."""
+    opcode = instruction.opcode
+    alike = opcode in ELEMENTWISE or opcode == "dynamic-update-slice"
+    if opcode == "fusion":
+        inside = instruction.fused.instructions if instruction.fused else []
+        alike = all(i.opcode in ELEMENTWISE or i.opcode in _IN_PLACE for i in inside)
+    return alike and instruction.shape.bytes == size
+
+
+_IN_PLACE = frozenset({"parameter", "constant", "bitcast", "dynamic-update-slice", "broadcast"})
 
 
 def _buffer(instruction: Instruction, result: bool) -> BufferCost:

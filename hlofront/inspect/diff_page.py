@@ -1,10 +1,21 @@
-"""The differences of two programs as a page that stands alone."""
+"""The differences of two programs as a page that stands alone, and as a piece of a notebook."""
 
 import html
 import linecache
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hlofront.inspect.changes import Change
+from hlofront.inspect.hlo_text import parse
+from hlofront.inspect.jaxpr_graph import read_jaxpr
+from hlofront.inspect.page_file import standing_alone
+from hlofront.inspect.page_model import Files
+from hlofront.inspect.page_pairs import hlo_pairs, line_pairs
+from hlofront.inspect.stablehlo_graph import read_stablehlo
+from hlofront.inspect.stablehlo_text import jaxpr_lines, stablehlo_lines
+
+Table = Mapping[str, Any]
+_READERS = {"hlo": parse, "stablehlo": read_stablehlo, "jaxpr": read_jaxpr}
 
 _STYLE = """
 .hlofront-diff { color-scheme: light dark; --line: #d0d7de; --dim: #57606a; --text: #1f2328;
@@ -53,17 +64,52 @@ def fragment(
     return "\n".join([*parts, "</div>"])
 
 
-def page(
-    title: str, a: str, b: str, totals: Sequence[tuple[str, int, int]], changes: Sequence[Change]
-) -> str:
-    """The differences as a whole page: no scripts, nothing from elsewhere."""
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{_text(title)}</title><style>body {{ margin: 0; }}</style></head>\n<body>\n"
-        f"{fragment(title, a, b, totals, changes)}\n</body></html>\n"
-    )
+def page(diffs: Mapping[str, Any], title: str = "", table: Table | None = None) -> str:
+    """Differences as a whole page: both programs side by side, unchanged runs folded.
+
+    Args:
+      diffs: what `diff` returned, by what they are called; one of them is seen at a time.
+      title: of the page; by default the first one's.
+      table: figures above them: heads of columns, and rows of a title and texts.
+    """
+    files = Files()
+    listed = [
+        {
+            "label": label,
+            "title": found.title,
+            "kind": found.kind,
+            "sides": [found.a.label, found.b.label],
+            "totals": found.total_rows(),
+            "changes": [_told(change, files) for change in found.changes],
+            **_pairs(found, files),
+        }
+        for label, found in diffs.items()
+    ]
+    shown = title or (listed[0]["title"] if listed else "compared")
+    return standing_alone(shown, {"view": "diff", "diffs": listed, "table": table}, files)
+
+
+def _pairs(found: Any, files: Files) -> dict[str, Any]:
+    sides = found.a, found.b
+    try:
+        first, second = (side.module or _READERS[found.kind](side.text) for side in sides)
+        return hlo_pairs(first, second, found.changes, found.equal, files)
+    except ValueError:
+        # As `diff` does it: what cannot be read as a program is compared by lines.
+        if found.kind == "hlo":
+            raise
+    read = stablehlo_lines if found.kind == "stablehlo" else jaxpr_lines
+    before, after = (read(side.text) for side in sides)
+    return line_pairs(before, after, found.changes, files)
+
+
+def _told(change: Change, files: Files) -> dict[str, Any]:
+    """A change as the page lists it: in words, with the lines of both sides."""
+    places = [
+        sorted({(files.number(p.file, [p.line]), p.line) for p in side if p.file})[:6]
+        for side in (change.a, change.b)
+    ]
+    return {"kind": change.kind, "text": change.sentence, "a": places[0], "b": places[1]}
 
 
 def _row(change: Change) -> str:

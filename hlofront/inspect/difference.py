@@ -6,13 +6,23 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.inspect.changes import Change, grouped, hlo_changes
+from hlofront.inspect.changes import Change, grouped
 from hlofront.inspect.diff_page import fragment, page
 from hlofront.inspect.estimates import Estimates
 from hlofront.inspect.hashes import Hashes, module_attributes
-from hlofront.inspect.hlo_graph import HloModule
-from hlofront.inspect.hlo_text import parse, write
-from hlofront.inspect.stablehlo_text import jaxpr_lines, line_changes, stablehlo_lines
+from hlofront.inspect.hlo_changes import hlo_changes
+from hlofront.inspect.hlo_graph import HloModule, HloSyntaxError
+from hlofront.inspect.hlo_text import parse
+from hlofront.inspect.hlo_writing import write
+from hlofront.inspect.jaxpr_graph import read_jaxpr
+from hlofront.inspect.schedules import is_scheduled, same_schedule, schedule_changes
+from hlofront.inspect.stablehlo_graph import read_stablehlo
+from hlofront.inspect.stablehlo_text import (
+    bounded,
+    jaxpr_lines,
+    line_changes,
+    stablehlo_lines,
+)
 from hlofront.runtime.jit import jit
 from hlofront.runtime.stages import Compiled, Lowered, Traced
 
@@ -25,6 +35,8 @@ _COLOURS = {
     "split": "\x1b[33m",
     "merged": "\x1b[33m",
     "regrouped": "\x1b[33m",
+    "reordered": "\x1b[33m",
+    "scheduled": "\x1b[33m",
 }
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
@@ -44,9 +56,10 @@ class Diff:
     `equal` says whether they are the same program: nothing differs but names, places, and orders
     that mean nothing. `changes` are the differences, each with its places; `kind` is "jaxpr",
     "stablehlo" or "hlo"; `totals` are counts and estimates of both sides, of HLO alone.
+    `same_schedule` says of scheduled HLO that is equal whether it runs in one order, else None.
     """
 
-    __slots__ = ("a", "b", "changes", "equal", "kind", "totals")
+    __slots__ = ("a", "b", "changes", "equal", "kind", "same_schedule", "totals")
 
     def __init__(
         self,
@@ -55,6 +68,7 @@ class Diff:
         equal: bool,
         changes: list[Change],
         totals: tuple[dict[str, int], dict[str, int]] | None,
+        same_schedule: bool | None = None,
     ):
         self.a = a
         self.b = b
@@ -62,6 +76,7 @@ class Diff:
         self.equal = equal
         self.changes = changes
         self.totals = totals
+        self.same_schedule = same_schedule
 
     @property
     def title(self) -> str:
@@ -89,6 +104,10 @@ class Diff:
             return f"{style}{text}{_RESET}" if color and style else text
 
         lines = [paint(_BOLD, self.title), f"  a: {self.a.label}", f"  b: {self.b.label}"]
+        if self.equal and self.same_schedule is False:
+            lines.append(
+                "  in another order: schedule=True (--schedule at the shell) says what moved"
+            )
         rows = self.total_rows()
         if rows:
             lines.append("")
@@ -120,24 +139,25 @@ class Diff:
         """The differences as what `json.dumps` takes; the names of fields stay as they are.
 
         Returns:
-          `format` ("hlofront.diff/1"), `kind`, `equal`, `a` and `b` (each with `label`, and
-          `totals` or None), and `changes`: each with `kind`, `what`, `before`, `after`, `text`,
-          and `a` and `b`, lists of places with `name`, `opcode`, `type`, `file`, `line` and
-          `function`. What is not known is None.
+          `format` ("hlofront.diff/1"), `kind`, `equal`, `same_schedule`, `a` and `b` (each with
+          `label`, and `totals` or None), and `changes`: each with `kind`, `what`, `before`,
+          `after`, `text`, and `a` and `b`, lists of places with `name`, `opcode`, `type`, `file`,
+          `line` and `function`. What is not known is None.
         """
         totals = self.totals or (None, None)
         return {
             "format": FORMAT,
             "kind": self.kind,
             "equal": self.equal,
+            "same_schedule": self.same_schedule,
             "a": {"label": self.a.label, "totals": totals[0]},
             "b": {"label": self.b.label, "totals": totals[1]},
             "changes": [change.as_dict() for change in self.changes],
         }
 
     def html(self) -> str:
-        """The differences as one page that needs nothing else: no scripts, no other files."""
-        return page(self.title, self.a.label, self.b.label, self.total_rows(), self.changes)
+        """Both programs side by side as one page that needs nothing else, not even a network."""
+        return page({"": self})
 
     def _repr_html_(self) -> str:
         return fragment(self.title, self.a.label, self.b.label, self.total_rows(), self.changes)
@@ -154,11 +174,18 @@ class Diff:
         raise TypeError("a Diff is neither true nor false: ask for its .equal")
 
 
-def diff(a: Any, b: Any, *, stage: str | None = None) -> Diff:
+def diff(
+    a: Any,
+    b: Any,
+    *,
+    stage: str | None = None,
+    schedule: bool = False,
+    labels: tuple[str, str] | None = None,
+) -> Diff:
     """What differs between two programs.
 
     Names, source lines, install paths and orders that mean nothing are no differences; nor is the
-    order in which a compiled program is scheduled.
+    order in which a compiled program is scheduled, unless that is asked for.
 
     Args:
       a: text of a jaxpr, of StableHLO or HLO; the path of a file of such text; what `trace`,
@@ -167,6 +194,9 @@ def diff(a: Any, b: Any, *, stage: str | None = None) -> Diff:
       b: the other one, of the same kind.
       stage: what functions are compared as: "jaxpr", "stablehlo" or "hlo"; by default what the
         other side is, and "hlo" where both are functions.
+      schedule: whether operations that run earlier or later in a compiled program differ: one
+        change per computation, which says what has moved.
+      labels: what the two are called; by default what they are.
 
     Raises:
       HloSyntaxError: if a text of HLO cannot be read.
@@ -180,35 +210,67 @@ def diff(a: Any, b: Any, *, stage: str | None = None) -> Diff:
         known = [_side(side, None).kind for side in (a, b) if not _is_call(side)]
         wanted = known[0] if known else "hlo"
     sides = _side(a, wanted), _side(b, wanted)
+    if labels is not None:
+        sides = sides[0]._replace(label=labels[0]), sides[1]._replace(label=labels[1])
     if sides[0].kind != sides[1].kind:
         raise ValueError(
             f"{sides[0].label} is {_TITLES[sides[0].kind]} and {sides[1].label} is "
             f"{_TITLES[sides[1].kind]}: compare programs at one stage"
         )
     if sides[0].kind == "hlo":
-        return _of_hlo(*sides)
-    lines = [
-        stablehlo_lines(side.text) if side.kind == "stablehlo" else jaxpr_lines(side.text)
-        for side in sides
-    ]
+        return _of_hlo(*sides, schedule)
+    return _of_text_kinds(*sides)
+
+
+def _of_text_kinds(a: Side, b: Side) -> Diff:
+    """The differences of StableHLO or jaxprs: of lines, where their structure cannot be read."""
+    if a.text == b.text:
+        return Diff(a, b, True, [], None)
+    a, b = a._replace(text=bounded(a.text)), b._replace(text=bounded(b.text))
+    read = read_stablehlo if a.kind == "stablehlo" else read_jaxpr
+    try:
+        hashes = Hashes(read(a.text)), Hashes(read(b.text))
+    except ValueError:
+        pass
+    else:
+        if _same(*hashes):
+            return Diff(a, b, True, [], None)
+        changes = hlo_changes(*hashes)
+        changes = changes or [Change("module", "structure", "as in a", "as in b", (), ())]
+        return Diff(a, b, False, changes, None)
+    lines_of = stablehlo_lines if a.kind == "stablehlo" else jaxpr_lines
+    lines = lines_of(a.text), lines_of(b.text)
     if [line.text for line in lines[0]] == [line.text for line in lines[1]]:
-        return Diff(*sides, True, [], None)
+        return Diff(a, b, True, [], None)
     changes = grouped(line_changes(*lines))
-    return Diff(*sides, not changes, changes, None)
+    return Diff(a, b, not changes, changes, None)
 
 
-def _of_hlo(a: Side, b: Side) -> Diff:
-    first = a.module or parse(a.text)
-    second = b.module or parse(b.text)
+def _of_hlo(a: Side, b: Side, schedule: bool) -> Diff:
+    first, second = _parsed(a), _parsed(b)
     totals = Estimates(first).totals(), Estimates(second).totals()
     hashes = Hashes(first), Hashes(second)
+    scheduled = is_scheduled(first) and is_scheduled(second)
+    moved = list(schedule_changes(*hashes)) if schedule and scheduled else []
     if _same(*hashes):
-        return Diff(a, b, True, [], totals)
-    changes = hlo_changes(*hashes)
+        in_order = same_schedule(*hashes) if scheduled else None
+        return Diff(a, b, not moved, moved, totals, in_order)
+    changes = hlo_changes(*hashes) + moved
     if not changes:
         # Nothing stands out though the digests differ: say so rather than nothing.
         changes = [Change("module", "structure", "as in a", "as in b", (), ())]
     return Diff(a, b, False, changes, totals)
+
+
+def _parsed(side: Side) -> HloModule:
+    if side.module is not None:
+        return side.module
+    try:
+        return parse(side.text)
+    except HloSyntaxError as error:
+        raise HloSyntaxError(
+            error.message, error.line, error.column, error.text, side.label
+        ) from None
 
 
 def _same(a: Hashes, b: Hashes) -> bool:
@@ -239,7 +301,8 @@ def _side(value: Any, stage: str | None) -> Side:
     if isinstance(value, Compiled):
         return Side("hlo", "a compiled function", value.as_text() or "")
     if isinstance(value, ClosedJaxpr | Jaxpr):
-        return Side("jaxpr", "a jaxpr", str(value))
+        text = value.pretty_print(source_info=True, use_color=False)
+        return Side("jaxpr", "a jaxpr", text)
     if isinstance(value, os.PathLike):
         return _of_file(os.fspath(value))
     if isinstance(value, str):
@@ -276,6 +339,15 @@ def _staged(traced: Traced, stage: str | None, label: str) -> Side:
     return Side("hlo", label, lowered.compile().as_text() or "")
 
 
+def kind_of_file(path: str) -> str:
+    """Which kind of program a file holds: "jaxpr", "stablehlo" or "hlo".
+
+    Raises:
+      ValueError: if it holds none.
+    """
+    return _of_file(path).kind
+
+
 def _of_file(path: str) -> Side:
     if not os.path.exists(path):
         raise ValueError(f"{path[:200]!r} is neither a file nor the text of a program")
@@ -294,6 +366,8 @@ def _of_text(text: str, label: str) -> Side:
         return Side("stablehlo", label, text)
     if start.startswith(("{ lambda", "{lambda", "let ")):
         return Side("jaxpr", label, text)
+    if not start:
+        raise ValueError(f"{label} is empty: it is no text of a program")
     raise ValueError(
         f"{label} is no text of a program: HLO begins with HloModule, StableHLO with module, a "
         f"jaxpr with {{ lambda; this begins with {start[:30]!r}"

@@ -20,6 +20,7 @@ _TRANSCENDENTAL = frozenset({
     "cosine", "tan", "sqrt", "rsqrt", "cbrt", "power", "atan2", "erf", "acos", "acosh", "asin",
     "asinh", "atanh", "cosh", "sinh",
 })  # fmt: skip
+ELEMENTWISE = _ARITHMETIC | _TRANSCENDENTAL
 # What moves no bytes of its own.
 _FREE = frozenset({
     "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "add-dependency",

@@ -45,7 +45,7 @@ def text_of(program: Any) -> tuple[str, str, str]:
       TypeError: if it is neither Lowered, Compiled nor text.
     """
     if isinstance(program, Lowered):
-        return "stablehlo", program._platform, canonical(program.as_text())
+        return "stablehlo", ", ".join(program._platforms), canonical(program.as_text())
     if isinstance(program, Compiled):
         return "hlo", program._device.platform, canonical(program.as_text() or "")
     if isinstance(program, str):

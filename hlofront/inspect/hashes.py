@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from hlofront.inspect.hlo_graph import CALLING, Computation, HloModule, Instruction
 from hlofront.inspect.payloads import clean_config, sorted_map, without_paths
 
-COMMUTATIVE = frozenset({"add", "multiply", "and", "or", "xor", "maximum", "minimum"})
+COMMUTATIVE = frozenset(
+    # Those of HLO, and as jaxprs call them.
+    ("add", "multiply", "and", "or", "xor", "maximum", "minimum", "mul", "max", "min", "add_any")
+)
 # What says where an operation is from, or how its text names others.
 _PLACES = frozenset({"metadata", "origin", "original_value", "control-predecessors", "channel_id"})
 _LEFT_OUT = _PLACES | frozenset(CALLING)
@@ -41,9 +44,13 @@ def clean_value(key: str, text: str) -> str:
 def clean_attributes(instruction: Instruction) -> dict[str, str]:
     """The attributes that say what an operation does, in order; not the computations it calls."""
     attributes = instruction.attributes
-    return {
+    found = {
         key: clean_value(key, attributes[key]) for key in sorted(attributes) if key not in _LEFT_OUT
     }
+    if instruction.opcode == "reduce" and "dimensions" in found:
+        # They are gone, in whatever order they are named.
+        found["dimensions"] = "{" + ",".join(map(str, sorted(instruction.dimensions))) + "}"
+    return found
 
 
 # A module's attributes that say how it came about, not what it is.

@@ -9,19 +9,22 @@ from typing import Any, NamedTuple
 class HloSyntaxError(ValueError):
     """Text that is not HLO, with the place where it stops being so.
 
-    `line` and `column` count from 1; `text` is the line.
+    `line` and `column` count from 1; `text` is the line, and `file` what it is a line of, where
+    that is known.
     """
 
-    def __init__(self, message: str, line: int, column: int, text: str):
+    def __init__(self, message: str, line: int, column: int, text: str, file: str = ""):
         self.message = message
         self.line = line
         self.column = column
         self.text = text
+        self.file = file
         # A line of a module may be megabytes of constants: only the place is shown.
         first = max(0, column - 61)
         shown = text[first : first + 120].replace("\t", " ")
+        where = f"{file}, line {line}" if file else f"line {line}"
         super().__init__(
-            f"line {line}, column {column}: {message}\n  {shown}\n  {' ' * (column - 1 - first)}^"
+            f"{where}, column {column}: {message}\n  {shown}\n  {' ' * (column - 1 - first)}^"
         )
 
 
@@ -121,8 +124,8 @@ class Shape:
     what else stands in the layout.
     """
 
-    __slots__ = ("_canonical", "dimensions", "dtype", "dynamic", "elements", "extra", "layout",
-                 "memory_space", "text", "tiles")  # fmt: skip
+    __slots__ = ("_bytes", "_canonical", "_size", "dimensions", "dtype", "dynamic", "elements",
+                 "extra", "layout", "memory_space", "text", "tiles")  # fmt: skip
 
     def __init__(
         self,
@@ -145,7 +148,10 @@ class Shape:
         self.memory_space = memory_space
         self.extra = extra
         self.elements = elements
+        # Equal texts are one object: what it takes to count is found once.
         self._canonical: str | None = None
+        self._size = -1
+        self._bytes = -1
 
     @property
     def is_tuple(self) -> bool:
@@ -171,20 +177,25 @@ class Shape:
     @property
     def size(self) -> int:
         """The number of elements, of all arrays in it; bounds count as sizes."""
-        total = 0
-        for leaf in self.leaves():
-            product = 1
-            for size in leaf.dimensions:
-                product *= max(size, 0)
-            total += product
-        return total
+        if self._size < 0:
+            total = 0
+            for leaf in self.leaves():
+                product = 1
+                for size in leaf.dimensions:
+                    product *= max(size, 0)
+                total += product
+            self._size = total
+        return self._size
 
     @property
     def bytes(self) -> int:
         """The bytes of its elements, without the padding of tiles."""
-        if self.elements:
-            return sum(leaf.bytes for leaf in self.leaves())
-        return (self.size * bits_of(self.dtype) + 7) // 8
+        if self._bytes < 0:
+            if self.elements:
+                self._bytes = sum(leaf.bytes for leaf in self.leaves())
+            else:
+                self._bytes = (self.size * bits_of(self.dtype) + 7) // 8
+        return self._bytes
 
     def without_layout(self) -> str:
         if self.dtype == "buffer":
@@ -429,6 +440,19 @@ class Computation:
         Raises:
           ValueError: if an instruction needs itself.
         """
+        done: set[int] = set()
+        for instruction in self.instructions:
+            for needed in instruction.operands:
+                if id(needed) not in done:
+                    return self._sorted()
+            for needed in instruction.predecessors:
+                if id(needed) not in done:
+                    return self._sorted()
+            done.add(id(instruction))
+        # As it is of what XLA writes.
+        return list(self.instructions)
+
+    def _sorted(self) -> list[Instruction]:
         done: set[int] = set()
         order: list[Instruction] = []
         open_: set[int] = set()

@@ -1,10 +1,11 @@
-"""HLO text read into objects and written again, in Python alone: XLA's own parser may abort.
+"""HLO text read into objects, in Python alone: XLA's own parser may abort the process.
 
 The text is read in one pass, from positions and never by recursion, so that time and memory grow
 with its length alone, whatever it says.
 """
 
 import re
+from collections.abc import Iterator
 from typing import NoReturn
 
 from hlofront.inspect.hlo_graph import (
@@ -16,13 +17,17 @@ from hlofront.inspect.hlo_graph import (
     Instruction,
     Shape,
     StackFrame,
-    indexed,
     tuple_text,
     unquoted,
 )
 
+_CALLING = frozenset(CALLING)
 # Text nested deeper than this is no program's.
 DEEPEST = 100
+DEEPEST_TUPLE = 20
+# And longer than this is no list of theirs.
+LONGEST = 1_000_000
+LONGEST_SIZES = 10_000
 
 _SPACE = re.compile(r"(?:\s++|/\*(?s:.*?)\*/|//[^\n]*+)*+")
 _NAME = re.compile(r"%?([\w.\-]+)")
@@ -44,6 +49,7 @@ _CLOSES = {")": "(", "]": "[", "}": "{"}
 _TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*\n")
 _TABLE_ENTRY = re.compile(r'(\d{1,9})\s+("(?:[^"\\\n]++|\\.)*+"|\{[^{}\n]*\})[ \t]*(?:\n|$)')
 _ENTRY_FIELD = re.compile(r"(\w+)=(-?\d{1,9})\b")
+_LOCATION = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
 _LAYOUT = re.compile(r"([\d,\s]*)(?::(.*))?$", re.DOTALL)
 _TILE = re.compile(r"\([\d,*\s\-]*\)")
 _MEMORY_SPACE = re.compile(r"S\((\d{1,9})\)")
@@ -117,11 +123,10 @@ class _Reader:
         opened, where = waiting[-1] if waiting else (self.text[at], at)
         self.fail(f"{opened!r} is never closed", where)
 
-    def parts(self, first: int, end: int) -> list[tuple[str, int]]:
+    def parts(self, first: int, end: int) -> Iterator[tuple[str, int]]:
         """What stands between the commas of a list, with positions; comments are left out."""
         text = self.text
-        found: list[tuple[str, int]] = []
-        depth, start = 0, first
+        depth, start, count = 0, first, 0
         piece = ""
         for token in _PART.finditer(text, first, end):
             sign = token[0]
@@ -133,12 +138,14 @@ class _Reader:
                 piece += text[start : token.start()]
                 start = token.end()
             elif sign == "," and depth == 0:
-                found.append(((piece + text[start : token.start()]).strip(), start))
+                yield (piece + text[start : token.start()]).strip(), start
                 piece, start = "", token.end()
+                count += 1
+                if count > LONGEST:
+                    self.fail(f"a list of more than {LONGEST:,} values", first)
         last = (piece + text[start:end]).strip()
-        if last or found:
-            found.append((last, start))
-        return found
+        if last or count:
+            yield last, start
 
     # ---- the module -----------------------------------------------------------------------------
 
@@ -225,14 +232,8 @@ class _Reader:
                             get("file_location_id", 0), get("parent_frame_id", 0)
                         )
                     else:
-                        frames.locations[number] = FileLocation(
-                            get("file_name_id", 0),
-                            get("function_name_id", 0),
-                            get("line", 0),
-                            get("end_line", 0),
-                            get("column", 0),
-                            get("end_column", 0),
-                        )
+                        values = (get(name, 0) for name in _LOCATION)
+                        frames.locations[number] = FileLocation(*values)
                 self.at = entry.end()
 
     def attributes(self) -> dict[str, str]:
@@ -300,8 +301,8 @@ class _Reader:
         opened = self.at
         self.at += 1
         names: dict[str, Instruction] = {}
-        # Operands' names, looked up when all are known.
-        waiting: list[tuple[Instruction, list[tuple[str, int]]]] = []
+        # Where operands stand, to be looked up when all are known.
+        waiting: list[tuple[Instruction, int, int]] = []
         root = None
         while True:
             self.skip()
@@ -311,19 +312,19 @@ class _Reader:
             if self.at >= len(text):
                 self.fail("'{' is never closed", opened)
             begun = self.at
-            instruction, operands = self.instruction(module)
+            instruction, first, end = self.instruction()
             if instruction.name in names:
                 self.fail(f"there are two instructions {instruction.name!r}", begun)
             names[instruction.name] = instruction
             instruction.computation = computation
             computation.instructions.append(instruction)
-            if operands:
-                waiting.append((instruction, operands))
+            if end > first:
+                waiting.append((instruction, first, end))
             if instruction.is_root:
                 if root is not None:
                     self.fail("there are two ROOT instructions", begun)
                 root = instruction
-            if any(key in instruction.attributes for key in CALLING):
+            if not _CALLING.isdisjoint(instruction.attributes):
                 self.calls.append((instruction, begun))
             if "control-predecessors" in instruction.attributes:
                 self.ordered.append((instruction, begun))
@@ -332,7 +333,7 @@ class _Reader:
         computation.attributes.update(self.attributes())
         computation.root = root or computation.instructions[-1]
         computation.root.is_root = True
-        self.link_operands(computation, names, waiting)
+        self.link_operands(computation, names, waiting, module)
         try:
             computation.in_order()
         except ValueError as error:
@@ -343,7 +344,8 @@ class _Reader:
         self,
         computation: Computation,
         names: dict[str, Instruction],
-        waiting: list[tuple[Instruction, list[tuple[str, int]]]],
+        waiting: list[tuple[Instruction, int, int]],
+        module: HloModule,
     ) -> None:
         for instruction, at in self.ordered:
             for name in _NAME.findall(instruction.attributes["control-predecessors"]):
@@ -356,12 +358,18 @@ class _Reader:
                     )
                 instruction.predecessors.append(before)
         self.ordered.clear()
-        for instruction, operands in waiting:
-            for name, at in operands:
+        for instruction, first, end in waiting:
+            operands = instruction.operands
+            for part, at in self.parts(first, end):
+                name = part.rpartition(" ")[2].removeprefix("%")
                 operand = names.get(name)
                 if operand is None:
-                    self.fail(f"{name!r} is not an instruction of {computation.name}", at)
-                instruction.operands.append(operand)
+                    if not _NAME.fullmatch(name):
+                        self.fail(f"wanted an operand's name, got {part[:40]!r}", at)
+                    self.fail(f"{name[:80]!r} is not an instruction of {computation.name}", at)
+                if " " in part:
+                    module.operand_shapes = True
+                operands.append(operand)
         for instruction in computation.instructions:
             for operand in dict.fromkeys(instruction.operands):
                 operand.users.append(instruction)
@@ -383,7 +391,8 @@ class _Reader:
 
     # ---- instructions ---------------------------------------------------------------------------
 
-    def instruction(self, module: HloModule) -> tuple[Instruction, list[tuple[str, int]]]:
+    def instruction(self) -> tuple[Instruction, int, int]:
+        """The instruction that stands here, and from where to where its operands do."""
         text = self.text
         found = _INSTRUCTION.match(text, self.at)
         if found is None:
@@ -400,32 +409,26 @@ class _Reader:
         plain = _PLAIN_OPERANDS.match(text, first)
         end = plain.end() if plain else self.closing(first - 1)
         self.at = end
-        operands: list[tuple[str, int]] = []
+        operands = first, end - 1
         if name == "constant":
             instruction.literal = text[first : end - 1].strip()
+            operands = 0, 0
         elif name == "parameter":
             number = text[first : end - 1].strip()
             if not (number.isdecimal() and len(number) < 10):
                 self.fail(f"wanted the parameter's number, got {number[:40]!r}", first)
             instruction.number = int(number)
-        else:
-            for part, at in self.parts(first, end - 1):
-                operand = part.rpartition(" ")[2].removeprefix("%")
-                if not operand or not _NAME.fullmatch(operand):
-                    self.fail(f"wanted an operand's name, got {part[:40]!r}", at)
-                if " " in part:
-                    module.operand_shapes = True
-                operands.append((operand, at))
+            operands = 0, 0
         instruction.attributes = self.attributes()
         after = _LINE_END.match(text, self.at)
         if after is None:
             self.fail(f"wanted ', NAME=VALUE' or the end of the instruction, got {self.found()}")
         self.at = after.end()
-        return instruction, operands
+        return instruction, *operands
 
     # ---- shapes ---------------------------------------------------------------------------------
 
-    def shape(self) -> Shape:
+    def shape(self, depth: int = 0) -> Shape:
         """The shape that stands here; equal texts are one object."""
         text = self.text
         start = self.at
@@ -434,27 +437,7 @@ class _Reader:
             self.at = found.end()
             return self.array(found, found[3], start)
         if text.startswith(("(", "b("), start):
-            opened = start + text.startswith("b", start)
-            end = self.closing(opened)
-            known = self.shapes.get(text[start:end])
-            if known is None:
-                elements: list[Shape] = []
-                for part, at in self.parts(opened + 1, end - 1):
-                    space = _SPACE.match(text, at)
-                    self.at = space.end() if space else at
-                    if not part:
-                        self.fail(f"wanted a shape, got {self.found()}")
-                    elements.append(self.shape())
-                whole = tuple_text([e.text for e in elements])
-                dtype = "buffer" if opened > start else "tuple"
-                if dtype == "buffer" and len(elements) != 1:
-                    self.fail("a buffer is of one array", start)
-                known = Shape(
-                    "b" + whole if opened > start else whole, dtype, elements=tuple(elements)
-                )
-                self.shapes[text[start:end]] = known
-            self.at = end
-            return known
+            return self.tuple_shape(start, depth)
         nested = _NESTED_LAYOUT.match(text, start)
         if nested:
             found = _ARRAY.match(text, start)
@@ -463,6 +446,40 @@ class _Reader:
                 return self.array(found, text[nested.end() + 1 : self.at - 1], start)
         self.fail(f"wanted a shape, such as f32[2,3]{{1,0}}, got {self.found(start)}", start)
 
+    def tuple_shape(self, start: int, depth: int) -> Shape:
+        text = self.text
+        if depth >= DEEPEST_TUPLE:
+            self.fail(f"nested deeper than {DEEPEST_TUPLE} tuples", start)
+        buffer = text.startswith("b", start)
+        opened = start + buffer
+        self.at = opened + 1
+        elements: list[Shape] = []
+        while True:
+            self.skip()
+            sign = text[self.at : self.at + 1]
+            if sign == ")":
+                self.at += 1
+                break
+            if elements:
+                if sign != ",":
+                    if self.at >= len(text):
+                        self.fail("'(' is never closed", opened)
+                    self.fail(f"wanted ',' or ')' in a tuple's shape, got {self.found()}")
+                self.at += 1
+                self.skip()
+            elements.append(self.shape(depth + 1))
+            if len(elements) > LONGEST:
+                self.fail(f"a list of more than {LONGEST:,} values", opened)
+        if buffer and len(elements) != 1:
+            self.fail("a buffer is of one array", start)
+        whole = tuple_text([e.text for e in elements])
+        whole = "b" + whole if buffer else whole
+        known = self.shapes.get(whole)
+        if known is None:
+            known = Shape(whole, "buffer" if buffer else "tuple", elements=tuple(elements))
+            self.shapes[whole] = known
+        return known
+
     def array(self, found: re.Match[str], layout: str | None, start: int) -> Shape:
         text = self.text[start : self.at]
         known = self.shapes.get(text)
@@ -470,6 +487,8 @@ class _Reader:
             return known
         sizes: list[int] = []
         dynamic: list[bool] = []
+        if found.end(2) - found.start(2) > LONGEST_SIZES:
+            self.fail("more dimensions than there can be", found.start(2))
         for part in found[2].split(",") if found[2].strip() else ():
             size = part.strip()
             bounded = size.startswith("<=")
@@ -506,80 +525,3 @@ class _Reader:
 
 
 _LINE_END = re.compile(r"[ \t]*(?:/\*[^\n]*?\*/[ \t]*)?(?://[^\n]*)?(?:\r?\n|(?=\})|$)")
-
-
-# ---- writing ------------------------------------------------------------------------------------
-
-
-def write(module: HloModule) -> str:
-    """The module as text that `parse` reads as the same module, in the way XLA writes it."""
-    head = f"HloModule {module.name}" + _attributes_text(module.attributes)
-    lines = [head, ""]
-    frames = module.frames
-    if frames:
-        lines += ["FileNames", *(f"{n} {quoted(v)}" for n, v in frames.files.items()), ""]
-        lines += ["FunctionNames", *(f"{n} {quoted(v)}" for n, v in frames.functions.items()), ""]
-        lines.append("FileLocations")
-        for number, place in frames.locations.items():
-            lines.append(
-                f"{number} {{file_name_id={place.file} function_name_id={place.function} "
-                f"line={place.line} end_line={place.end_line} column={place.column} "
-                f"end_column={place.end_column}}}"
-            )
-        lines += ["", "StackFrames"]
-        for number, frame in frames.stack.items():
-            lines.append(
-                f"{number} {{file_location_id={frame.location} parent_frame_id={frame.parent}}}"
-            )
-        lines += ["", ""]
-    for computation in module.computations:
-        lines += [*computation_lines(computation), ""]
-    return "\n".join(lines)
-
-
-def computation_lines(computation: Computation) -> list[str]:
-    """The lines of one computation."""
-    lines = [head_text(computation)]
-    lines += ["  " + instruction_text(i) for i in computation.instructions]
-    return [*lines, "}" + _attributes_text(computation.attributes)]
-
-
-def head_text(computation: Computation) -> str:
-    percent = "%" if computation.module.percent else ""
-    parameters = [f"{p.name}: {p.shape.without_layout()}" for p in computation.parameters]
-    result = computation.root.shape.without_layout()
-    entry = "ENTRY " if computation.is_entry else ""
-    return f"{entry}{percent}{computation.name} ({', '.join(parameters)}) -> {result} {{"
-
-
-def instruction_text(instruction: Instruction) -> str:
-    """The line of one instruction."""
-    module = instruction.computation.module
-    percent = "%" if module.percent else ""
-    root = "ROOT " if instruction.is_root else ""
-    start = f"{root}{percent}{instruction.name} = {instruction.shape.text} {instruction.opcode}("
-    return start + operands_text(instruction) + ")" + _attributes_text(instruction.attributes)
-
-
-def operands_text(instruction: Instruction) -> str:
-    if instruction.opcode == "constant":
-        return instruction.literal
-    if instruction.opcode == "parameter":
-        return str(instruction.number)
-    module = instruction.computation.module
-    percent = "%" if module.percent else ""
-    names = [percent + operand.name for operand in instruction.operands]
-    if module.operand_shapes:
-        pairs = zip(instruction.operands, names, strict=True)
-        names = [f"{operand.shape.text} {name}" for operand, name in pairs]
-    return indexed(names)
-
-
-def _attributes_text(attributes: dict[str, str]) -> str:
-    return "".join(f", {key}={value}" for key, value in attributes.items())
-
-
-def quoted(text: str) -> str:
-    """A string of HLO."""
-    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    return '"' + re.sub(r'["\\\n\t\r]', lambda found: escapes[found[0]], text) + '"'

@@ -4,53 +4,55 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from hlofront.inspect.hashes import Hashes, is_commutative, with_users
+from hlofront.inspect.graph_building import (
+    captures,
+    operands_of_regions,
+    parameters_of_regions,
+)
+from hlofront.inspect.hashes import Hashes, clean_attributes, is_commutative, with_users
 from hlofront.inspect.hlo_graph import Computation, Instruction
+from hlofront.inspect.regrouping import TRIVIAL, Regrouped, Work, groups, join
 
-# What a fusion is not recognized by: it is moved, copied and left out freely.
-TRIVIAL = frozenset({
-    "parameter", "constant", "broadcast", "bitcast", "reshape", "tuple", "get-tuple-element",
-    "copy", "iota", "convert",
-})  # fmt: skip
 # How much of an operation's content must be that of another for one to be a part of the other.
 _PART = 0.6
 _ALIKE = 0.5
 # Of fusions that were regrouped: how many may be taken together, how much they must share.
 _FEW = 12
 _MOST = 0.7
-
-
-class Regrouped(NamedTuple):
-    """A fusion that became several operations, or several that became one fusion."""
-
-    kind: str  # "split" or "merged"
-    whole: Instruction
-    parts: list[Instruction]
-
-
-class Redistributed(NamedTuple):
-    """Operations of several fusions that are in several others."""
-
-    a: list[Instruction]
-    b: list[Instruction]
+_MOST_PAIRS = 64
 
 
 class Compared(NamedTuple):
-    """Two computations, and the operations of both that stand for each other."""
+    """Two computations, and the operations of both that stand for each other.
+
+    Of the bodies of fusions `paths` say in which they are, and `callers` are those fusions.
+    """
 
     a: Computation
     b: Computation
-    path: str
+    paths: tuple[str, str]
+    callers: tuple[Instruction, Instruction] | None
     pairs: list[tuple[Instruction, Instruction]]
     removed: list[Instruction]
     added: list[Instruction]
+
+
+class _Call(NamedTuple):
+    """Two computations to compare, and what called them."""
+
+    a: Computation
+    b: Computation
+    paths: tuple[str, str]
+    seeds: list[tuple[int, int]] | None
+    callers: tuple[Instruction, Instruction] | None
 
 
 class Matching:
     """The operations of two modules that stand for each other.
 
     `compared` are the pairs of computations that are not equal, the entries first; `regrouped`
-    the fusions that were split or merged. Computations that are equal are not looked into.
+    the fusions that were split, merged or regrouped. Computations that are equal are not looked
+    into.
     """
 
     def __init__(self, a: Hashes, b: Hashes):
@@ -59,26 +61,27 @@ class Matching:
         self.back: dict[int, Instruction] = {}
         self.compared: list[Compared] = []
         self.regrouped: list[Regrouped] = []
-        self.redistributed: list[Redistributed] = []
         # Digests of operations in the computations that are compared.
         self.digests: dict[int, bytes] = {}
         self._seen: set[tuple[int, int]] = set()
         self._tokens: dict[int, Counter[Any]] = {}
-        waiting: list[tuple[Computation, Computation, str, Any]] = [
-            (a.module.entry, b.module.entry, "", None)
-        ]
+        # What belongs to a group in `regrouped`.
+        self._taken: set[int] = set()
+        self._signatures: dict[int, Counter[Any]] = {}
+        waiting: list[_Call] = [_Call(a.module.entry, b.module.entry, ("", ""), None, None)]
         while waiting:
-            first, second, path, seeds = waiting.pop(0)
-            if (id(first), id(second)) in self._seen:
+            call = waiting.pop(0)
+            if (id(call.a), id(call.b)) in self._seen:
                 continue
-            self._seen.add((id(first), id(second)))
-            found = self._computations(first, second, path, seeds)
+            self._seen.add((id(call.a), id(call.b)))
+            found = self._computations(call)
             self.compared.append(found)
             waiting += self._called(found)
 
     def same(self, a: Instruction, b: Instruction) -> bool:
         """Whether they stand for each other, or compute the same."""
-        if self.to.get(id(a)) is b:
+        # Of a computation that stands for several, the last one is in `to`.
+        if self.to.get(id(a)) is b or self.back.get(id(b)) is a:
             return True
         known = self.digests.get(id(a))
         return known is not None and known == self.digests.get(id(b))
@@ -102,9 +105,9 @@ class Matching:
 
     # ---- one pair of computations ---------------------------------------------------------------
 
-    def _called(self, found: Compared) -> list[tuple[Computation, Computation, str, Any]]:
+    def _called(self, found: Compared) -> list["_Call"]:
         """The computations that operations which stand for each other call, where they differ."""
-        calls: list[tuple[Computation, Computation, str, Any]] = []
+        calls: list[_Call] = []
         for a, b in found.pairs:
             for key in a.called.keys() & b.called.keys():
                 for first, second in zip(a.called[key], b.called[key], strict=False):
@@ -117,8 +120,14 @@ class Matching:
                         seeds = self._shared_operands(a, b)
                         if self._equal_inside(first, second, seeds):
                             continue
-                    path = f"{found.path}{a.name}/" if a.opcode == "fusion" else ""
-                    calls.append((first, second, path, seeds))
+                    elif "captured" in first.attributes or "captured" in second.attributes:
+                        seeds = parameters_of_regions(a, b, first, second, self.same)
+                    paths, callers = ("", ""), None
+                    if a.opcode == "fusion":
+                        before, after = found.paths
+                        paths = f"{before}{a.name}/", f"{after}{b.name}/"
+                        callers = a, b
+                    calls.append(_Call(first, second, paths, seeds, callers))
         return calls
 
     def _shared_operands(self, a: Instruction, b: Instruction) -> list[tuple[int, int]]:
@@ -176,14 +185,21 @@ class Matching:
         self.back[id(b)] = a
 
     def _free(self, a: Instruction, b: Instruction) -> bool:
-        return id(a) not in self.to and id(b) not in self.back
+        return not (
+            id(a) in self.to or id(b) in self.back or id(a) in self._taken or id(b) in self._taken
+        )
 
-    def _computations(
-        self, a: Computation, b: Computation, path: str, seeds: list[tuple[int, int]] | None
-    ) -> Compared:
+    def _computations(self, call: "_Call") -> Compared:
+        a, b, seeds = call.a, call.b, call.seeds
         first, second = self._arguments(a, b, seeds)
         depth = 0 if seeds is None else 1
         body_a, body_b = self.a.body(a, first, depth), self.b.body(b, second, depth)
+        for i in a.instructions:
+            self.to.pop(id(i), None)
+            self._taken.discard(id(i))
+        for i in b.instructions:
+            self.back.pop(id(i), None)
+            self._taken.discard(id(i))
         self.digests.update(body_a)
         self.digests.update(body_b)
         if seeds is None:
@@ -196,46 +212,62 @@ class Matching:
         for p, q in shared:
             self._pair(p, q)
         self._equal(a, b, body_a, body_b)
-        for compatible in (self._identical, self._same_kind, self._same_opcode):
+        self._by_work(a, b)
+        for compatible in (self._identical, self._alike_inside, self._same_kind, self._same_opcode):
             self._spread(a, b, compatible)
         self._by_origin(a, b)
         self._spread(a, b, self._same_opcode)
-        self._regroup("split", self._left(a, self.to), self._left(b, self.back))
-        self._regroup("merged", self._left(b, self.back), self._left(a, self.to))
-        regrouped = {id(i) for r in self.regrouped for i in (r.whole, *r.parts)}
-        self._alike(
-            [i for i in self._left(a, self.to) if id(i) not in regrouped],
-            [i for i in self._left(b, self.back) if id(i) not in regrouped],
-        )
-        self._replaced(a, b, regrouped)
-        regrouped |= self._redistribute(
-            [i for i in self._left(a, self.to) if id(i) not in regrouped],
-            [i for i in self._left(b, self.back) if id(i) not in regrouped],
-        )
+        self._pair_equal(a, b, body_a, body_b)
+        self._by_work(a, b)
+        self._regroup(a, b, False)
+        self._regroup(a, b, True)
+        self._alike(self._left(a), self._left(b))
+        self._replaced(a, b)
+        self._redistribute(self._left(a), self._left(b))
         pairs = [(i, self.to[id(i)]) for i in a.instructions if id(i) in self.to]
-        removed = [i for i in self._left(a, self.to) if id(i) not in regrouped]
-        added = [i for i in self._left(b, self.back) if id(i) not in regrouped]
-        return Compared(a, b, path, pairs, removed, added)
+        return Compared(a, b, call.paths, call.callers, pairs, self._left(a), self._left(b))
 
-    @staticmethod
-    def _left(computation: Computation, done: dict[int, Instruction]) -> list[Instruction]:
-        return [i for i in computation.instructions if id(i) not in done]
+    def _left(self, computation: Computation) -> list[Instruction]:
+        """What has found nothing on the other side yet."""
+        return [
+            i
+            for i in computation.instructions
+            if not (id(i) in self.to or id(i) in self.back or id(i) in self._taken)
+        ]
+
+    def _take(self, group: Regrouped) -> None:
+        self.regrouped.append(group)
+        self._taken.update(map(id, (*group.a, *group.b)))
 
     def _equal(
         self, a: Computation, b: Computation, body_a: dict[int, bytes], body_b: dict[int, bytes]
     ) -> None:
-        """Pair what computes the same, those first that are also used for the same."""
-        for keys_a, keys_b in (
-            (with_users(a, body_a), with_users(b, body_b)),
-            (body_a, body_b),
-        ):
-            groups: dict[bytes, list[Instruction]] = defaultdict(list)
-            for i in self._left(b, self.back):
-                groups[keys_b[id(i)]].append(i)
-            for i in self._left(a, self.to):
-                group = groups.get(keys_a[id(i)])
-                if group:
-                    self._pair(i, group.pop(0))
+        """Pair what computes the same, those first that are also used for the same.
+
+        Where one side has more of them, what they are used for tells later which is which.
+        """
+        self._pair_equal(a, b, with_users(a, body_a), with_users(b, body_b))
+        self._pair_equal(a, b, body_a, body_b, as_many=True)
+
+    def _pair_equal(
+        self,
+        a: Computation,
+        b: Computation,
+        keys_a: dict[int, bytes],
+        keys_b: dict[int, bytes],
+        as_many: bool = False,
+    ) -> None:
+        groups: dict[bytes, list[Instruction]] = defaultdict(list)
+        for i in self._left(b):
+            groups[keys_b[id(i)]].append(i)
+        left = self._left(a)
+        counts = Counter(keys_a[id(i)] for i in left)
+        for i in left:
+            key = keys_a[id(i)]
+            group = groups.get(key)
+            if group and (not as_many or counts[key] == len(group)):
+                counts[key] -= 1
+                self._pair(i, group.pop(0))
 
     # ---- from neighbour to neighbour ------------------------------------------------------------
 
@@ -244,8 +276,22 @@ class Matching:
             a.fused is None
             or b.fused is None
             or self.a.computation(a.fused) == self.b.computation(b.fused)
-            or self.tokens(a) == self.tokens(b)
         )
+
+    def _alike_inside(self, a: Instruction, b: Instruction) -> bool:
+        """Of the same operations with the same attributes, wherever their values lie."""
+        if a.opcode != b.opcode or a.opcode in ("parameter", "constant"):
+            return False
+        return self._signature(a) == self._signature(b)
+
+    def _signature(self, instruction: Instruction) -> Any:
+        known = self._signatures.get(id(instruction))
+        if known is None:
+            known = Counter(
+                (i.opcode, i.shape.dimensions, *attributes_of(i)) for i in content(instruction)
+            )
+            self._signatures[id(instruction)] = known
+        return known
 
     def _same_kind(self, a: Instruction, b: Instruction) -> bool:
         return (
@@ -273,12 +319,7 @@ class Matching:
         waiting = [(i, self.to[id(i)]) for i in a.instructions if id(i) in self.to]
         while waiting:
             first, second = waiting.pop()
-            pairs: Iterable[tuple[Instruction, Instruction]]
-            if is_commutative(first) and is_commutative(second):
-                pairs = [(x, y) for x in first.operands for y in second.operands]
-            else:
-                pairs = zip(first.operands, second.operands, strict=False)
-            for x, y in pairs:
+            for x, y in self._operands(first, second):
                 if self._free(x, y) and compatible(x, y):
                     self._pair(x, y)
                     waiting.append((x, y))
@@ -296,6 +337,32 @@ class Matching:
                     users.remove(fitting[0])
                     mine = [u for u in mine if u is not x]
 
+    def _operands(
+        self, first: Instruction, second: Instruction
+    ) -> Iterable[tuple[Instruction, Instruction]]:
+        """The operands that may stand for each other, the likest first where order is free."""
+        if first.opcode == second.opcode and (captures(first) or captures(second)):
+            return operands_of_regions(first, second, self._free)
+        free = is_commutative(first) and is_commutative(second)
+        if not free and not (first.opcode == second.opcode == "fusion"):
+            return zip(first.operands, second.operands, strict=False)
+        mine = [x for x in first.operands if id(x) not in self.to]
+        others = [y for y in second.operands if id(y) not in self.back]
+        if len(mine) < 2 or len(others) < 2 or len(mine) * len(others) > _MOST_PAIRS:
+            if free or len(mine) == len(others) == 1:
+                return [(x, y) for x in mine for y in others]
+            return zip(first.operands, second.operands, strict=False)
+
+        def unlike(pair: tuple[int, int]) -> tuple[int, int]:
+            x, y = mine[pair[0]], others[pair[1]]
+            if x.opcode != y.opcode:
+                return 0, abs(pair[0] - pair[1])
+            common = (self._signature(x) & self._signature(y)).total()
+            return -common, abs(pair[0] - pair[1])
+
+        places = sorted(((n, m) for n in range(len(mine)) for m in range(len(others))), key=unlike)
+        return [(mine[n], others[m]) for n, m in places]
+
     def _by_origin(self, a: Computation, b: Computation) -> None:
         """Pair what is alone in its computation with its opcode, name and line."""
 
@@ -304,10 +371,10 @@ class Matching:
             return i.opcode, i.op_name, i.source and i.source.line, tokens
 
         groups: dict[Any, list[Instruction]] = defaultdict(list)
-        for i in self._left(b, self.back):
+        for i in self._left(b):
             groups[key(i)].append(i)
         mine: dict[Any, list[Instruction]] = defaultdict(list)
-        for i in self._left(a, self.to):
+        for i in self._left(a):
             if i.op_name:
                 mine[key(i)].append(i)
         for found, instructions in mine.items():
@@ -317,10 +384,32 @@ class Matching:
 
     # ---- fusions that were split, merged, changed -----------------------------------------------
 
-    def _regroup(
-        self, kind: str, wholes: Sequence[Instruction], others: Sequence[Instruction]
-    ) -> None:
-        taken = {id(i) for r in self.regrouped for i in (r.whole, *r.parts)}
+    def _by_work(self, a: Computation, b: Computation) -> None:
+        """Take together what shares work, and pair what alone does the work of the other."""
+        left_a, left_b = self._left(a), self._left(b)
+        if not (left_a and left_b and any(i.opcode == "fusion" for i in (*left_a, *left_b))):
+            return
+        known_a: dict[int, bytes] = {}
+        known_b: dict[int, bytes] = {}
+        for n, i in enumerate(i for i in a.instructions if id(i) in self.to):
+            known_a[id(i)] = known_b[id(self.to[id(i)])] = b"both%d" % n
+        work_a, work_b = Work(self.a, a, known_a), Work(self.b, b, known_b)
+        found: list[Regrouped] = []
+        for group in groups(work_a, work_b, left_a, left_b):
+            if len(group.a) == len(group.b) == 1:
+                self._pair(group.a[0], group.b[0])
+            else:
+                found.append(group)
+        join(found, work_a, work_b, self._left(a), self._left(b))
+        for group in found:
+            self._take(group)
+
+    def _regroup(self, a: Computation, b: Computation, merged: bool) -> None:
+        """Find the fusions of one side that are several of the other, by what they do."""
+        wholes, others = self._left(a), self._left(b)
+        if merged:
+            wholes, others = others, wholes
+        taken = set[int]()
         index: dict[Any, list[Instruction]] = defaultdict(list)
         for other in others:
             if id(other) not in taken and other.opcode not in TRIVIAL:
@@ -353,27 +442,26 @@ class Matching:
             if len(parts) >= 2 and size - left.total() >= _PART * size:
                 order = {id(i): n for n, i in enumerate(others)}
                 parts.sort(key=lambda i: order[id(i)])
-                self.regrouped.append(Regrouped(kind, whole, parts))
+                self._take(Regrouped(parts, [whole]) if merged else Regrouped([whole], parts))
                 taken.add(id(whole))
             else:
                 taken.difference_update(map(id, parts))
 
-    def _redistribute(self, a: list[Instruction], b: list[Instruction]) -> set[int]:
+    def _redistribute(self, a: list[Instruction], b: list[Instruction]) -> None:
         """Take what is left as one piece of work, where it is few and computes about the same."""
-        a = [i for i in a if i.opcode not in TRIVIAL]
-        b = [i for i in b if i.opcode not in TRIVIAL]
+        a = [i for i in a if i.opcode not in TRIVIAL and not i.opcode.startswith("copy")]
+        b = [i for i in b if i.opcode not in TRIVIAL and not i.opcode.startswith("copy")]
         fusions = sum(i.opcode == "fusion" for i in a), sum(i.opcode == "fusion" for i in b)
         if not (min(fusions) >= 1 and max(fusions) >= 2 and len(a) + len(b) <= _FEW):
-            return set()
+            return
         mine = self._kinds(a)
         others = self._kinds(b)
         # What is computed again in several places counts once.
         if len(mine & others) < _MOST * len(mine | others):
-            return set()
+            return
         a = [i for i in a if self._kinds([i]) & others]
         b = [i for i in b if self._kinds([i]) & mine]
-        self.redistributed.append(Redistributed(a, b))
-        return {id(i) for i in (*a, *b)}
+        self._take(Regrouped(a, b))
 
     def _kinds(self, instructions: Iterable[Instruction]) -> set[str]:
         """The opcodes inside, a product of matrices as one, however it is spelt."""
@@ -424,12 +512,14 @@ class Matching:
             if not mine & others:
                 # Of other sizes throughout.
                 mine, others = Counter(self.opcodes(a)), Counter(self.opcodes(b))
-            score += 0.6 * (mine & others).total() / max((mine | others).total(), 1)
+            score += 0.5 * (mine & others).total() / max((mine | others).total(), 1)
+            score += 0.15 * (a.shape.without_layout() == b.shape.without_layout())
+            score += 0.15 * bool(a.op_name and _origin(a) == _origin(b))
             if not mine & others:
                 return 0.0
         else:
             score += 0.2 + 0.2 * (a.shape.without_layout() == b.shape.without_layout())
-            score += 0.2 * (a.op_name == b.op_name)
+            score += 0.2 * (_origin(a) == _origin(b))
         pairs = zip(a.operands, b.operands, strict=False)
         if a.operands or b.operands:
             longest = max(len(a.operands), len(b.operands))
@@ -440,13 +530,12 @@ class Matching:
         theirs = {id(u) for u in b.users}
         return score + 0.2 * any(u is not None and id(u) in theirs for u in users)
 
-    def _replaced(self, a: Computation, b: Computation, regrouped: set[int]) -> None:
+    def _replaced(self, a: Computation, b: Computation) -> None:
         """Pair operations of other opcodes that stand in each other's place."""
 
         def fits(x: Instruction, y: Instruction) -> bool:
             return (
                 self._free(x, y)
-                and not {id(x), id(y)} & regrouped
                 and "parameter" not in (x.opcode, y.opcode)
                 and len(x.operands) == len(y.operands) > 0
                 and x.shape.dimensions == y.shape.dimensions
@@ -463,6 +552,17 @@ class Matching:
                 if fits(x, y):
                     self._pair(x, y)
                     waiting.append((x, y))
+
+
+def _origin(instruction: Instruction) -> str:
+    """The path of names that it had when it was traced, without the function's own name."""
+    return instruction.op_name.partition("/")[2]
+
+
+def attributes_of(instruction: Instruction) -> tuple[str, ...]:
+    """What an operation's attributes say of what it computes."""
+    clean = clean_attributes(instruction)
+    return tuple(f"{key}={value}" for key, value in clean.items() if key != "backend_config")
 
 
 def content(instruction: Instruction) -> list[Instruction]:

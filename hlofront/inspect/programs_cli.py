@@ -1,8 +1,10 @@
 """`diff`, `compare` and `cost` at the shell: 0 for programs that are the same, 1 for others."""
 
 import argparse
+import contextlib
 import pathlib
 import sys
+import threading
 from typing import Any, TextIO
 
 from hlofront.inspect.colour import Painter
@@ -32,7 +34,9 @@ Shows where a compiled program spends operations, bytes and time: by source line
 
 example:
   python -m hlofront cost model.py:step --args "f32[32,64]" --target cuda:h100
+  python -m hlofront cost model.py:step --target cuda:h100 --html cost.html
 """
+PAGES = ("jaxpr", "stablehlo", "hlo")
 
 
 def add_parsers(commands: Any) -> None:
@@ -43,8 +47,13 @@ def add_parsers(commands: Any) -> None:
     diff.add_argument(
         "--stage",
         choices=("jaxpr", "stablehlo", "hlo"),
-        default="hlo",
-        help="of functions: which of their programs; the optimized HLO by default",
+        help="of functions: which of their programs; by default that of the file beside it, and "
+        "the optimized HLO of two functions",
+    )
+    diff.add_argument(
+        "--schedule",
+        action="store_true",
+        help="operations that run earlier or later in a compiled program differ too",
     )
     _add_outputs(diff)
     diff.set_defaults(run=_diff)
@@ -70,6 +79,7 @@ def add_parsers(commands: Any) -> None:
     cost.add_argument("--by", choices=("line", "instruction"), default="line")
     cost.add_argument("--most", type=int, default=20, help="how many rows")
     cost.add_argument("--json", action="store_true")
+    cost.add_argument("--html", metavar="OUT", help="write the program as a page, costs as colour")
     cost.set_defaults(run=_cost)
 
 
@@ -97,28 +107,63 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
 
 
-def tell(text: str) -> None:
-    """Say on stderr what is going on, for what takes long."""
+def say(text: str) -> None:
+    """Say something on stderr, where it is in nobody's way."""
     print(f"hlofront: {text}", file=sys.stderr, flush=True)
+
+
+# Seconds that something may take before it is said what is going on.
+PATIENCE = 1.0
+_waiting: threading.Timer | None = None
+
+
+def tell(text: str) -> None:
+    """Say on stderr what is going on, if that takes long: until the next call, or `told`."""
+    global _waiting
+    told()
+    if PATIENCE <= 0:
+        say(text)
+        return
+    _waiting = threading.Timer(PATIENCE, say, (text,))
+    _waiting.daemon = True
+    _waiting.start()
+
+
+def told() -> None:
+    """What was going on is done."""
+    if _waiting is not None:
+        _waiting.cancel()
 
 
 # ---- diff ----------------------------------------------------------------------------------------
 
 
 def _diff(options: argparse.Namespace, out: TextIO) -> int:
-    from hlofront.inspect.difference import diff
+    from hlofront.inspect.difference import diff, kind_of_file
 
+    if options.stage is None:
+        files = [text for text in (options.before, options.after) if pathlib.Path(text).is_file()]
+        try:
+            options.stage = kind_of_file(files[0]) if len(files) == 1 else "hlo"
+        except ValueError as error:
+            raise UsageError(str(error)) from error
     sides = [_side(text, options) for text in (options.before, options.after)]
-    found = diff(*sides)
+    told()
+    labels = options.before, options.after
+    try:
+        found = diff(*sides, schedule=options.schedule, labels=labels)
+    except ValueError as error:
+        # A text that cannot be read, or texts of two kinds: the message says which.
+        raise UsageError(str(error)) from error
     _show(found, options, out)
     return 0 if found.equal else 1
 
 
-def _side(text: str, options: argparse.Namespace) -> str:
-    """One side of a diff as text: of a file, or of a function's program."""
+def _side(text: str, options: argparse.Namespace) -> str | pathlib.Path:
+    """One side of a diff: a file, or the text of a function's program."""
     path = pathlib.Path(text)
     if path.is_file():
-        return path.read_text()
+        return path
     if ":" not in text:
         raise UsageError(f"there is no file {text}, and it is no FILE:FUNCTION")
     function, module = load_function(text)
@@ -126,10 +171,10 @@ def _side(text: str, options: argparse.Namespace) -> str:
     staged: Any = function if hasattr(function, "trace") else jit(function)
     traced = staged.trace(*args)
     if options.stage == "jaxpr":
-        return str(traced.jaxpr)
+        return traced.jaxpr.pretty_print(source_info=True, use_color=False)
     lowered = traced.lower()
     if options.stage == "stablehlo":
-        return lowered.as_text()
+        return lowered.as_text(debug_info=True)
     tell(f"compiling {text}")
     return lowered.compile().as_text() or ""
 
@@ -137,7 +182,7 @@ def _side(text: str, options: argparse.Namespace) -> str:
 def _show(found: Any, options: argparse.Namespace, out: TextIO) -> None:
     if options.html:
         pathlib.Path(options.html).write_text(found.html(), encoding="utf-8")
-        tell(f"wrote {options.html}")
+        say(f"wrote {options.html}")
     if options.json:
         print(found.json(), file=out)
     elif not options.html:
@@ -165,6 +210,7 @@ def _compare(options: argparse.Namespace, out: TextIO) -> int:
         specs=options.args,
         tell=tell,
     )
+    told()
     _show(found, options, out)
     if found.errors:
         return 2
@@ -179,6 +225,11 @@ def _cost(options: argparse.Namespace, out: TextIO) -> int:
 
     function, module = load_function(options.target_function)
     args = arguments_for(module, options.target_function, options.args)
+    if options.html:
+        write_page(options.html, function, args, "hlo", options.target)
+        if not options.json:
+            return 0
+    tell(f"compiling {options.target_function}")
     staged: Any = function if hasattr(function, "lower") else jit(function)
     if options.target:
         with find_target(options.target) as place:
@@ -186,5 +237,32 @@ def _cost(options: argparse.Namespace, out: TextIO) -> int:
             report = costs(compiled, target=place)
     else:
         report = costs(staged.lower(*args).compile())
+    told()
     print(report.json() if options.json else report.text(options.by, options.most), file=out)
     return 0
+
+
+# ---- pages ---------------------------------------------------------------------------------------
+
+
+def write_page(
+    path: str, function: Any, args: tuple[Any, ...], stage: str, target: str | None
+) -> None:
+    """Write a function's program to a file as a page to look at.
+
+    Args:
+      stage: "jaxpr", "stablehlo" or "hlo".
+      target: the name of what it is compiled and its time reckoned for; None: the device at hand.
+    """
+    from hlofront.inspect.page_program import page
+
+    staged: Any = function if hasattr(function, "trace") else jit(function)
+    place = find_target(target) if target else None
+    with place or contextlib.nullcontext():
+        traced = staged.trace(*args)
+        program = traced if stage == "jaxpr" else traced.lower()
+        if stage == "hlo":
+            tell(f"compiling {getattr(function, '__name__', 'the function')}")
+            program = program.compile()
+    pathlib.Path(path).write_text(page(program, place), encoding="utf-8")
+    say(f"wrote {path}")

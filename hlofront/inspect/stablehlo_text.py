@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hlofront.inspect.changes import Change, Place
+from hlofront.inspect.hlo_graph import HloSyntaxError
 from hlofront.inspect.payloads import sorted_map, without_paths
 
 
@@ -25,6 +26,34 @@ class Line(NamedTuple):
     used: tuple[str, ...]
     place: Place
     written: str  # as it was, without its location
+
+
+# More than this, strings of constants aside, is no program that one compares line by line.
+_LARGEST = 32 << 20
+_LONG_STRING = re.compile(r'"[^"\\\n]{1000,}+"')
+
+
+def bounded(text: str) -> str:
+    """The text, with the long strings that constants and kernels are as their digests.
+
+    Raises:
+      HloSyntaxError: if what is left is too large to be read line by line.
+    """
+    if len(text) > _LARGEST:
+        text = _LONG_STRING.sub(_digested, text)
+    if len(text) > _LARGEST:
+        start = text.rfind("\n", 0, _LARGEST) + 1
+        raise HloSyntaxError(
+            f"more than {_LARGEST >> 20} MB of text, constants aside",
+            text.count("\n", 0, start) + 1,
+            _LARGEST - start + 1,
+            text[start : _LARGEST + 100].partition("\n")[0],
+        )
+    return text
+
+
+def _digested(found: re.Match[str]) -> str:
+    return f'"<{hashlib.blake2b(found[0].encode("utf-8", "replace"), digest_size=12).hexdigest()}>"'
 
 
 def canonical_stablehlo(text: str) -> str:
@@ -46,22 +75,27 @@ _LOC = re.compile(r"\s*\bloc\(")
 _BRACKET = re.compile(_STRING + r"|[()]", re.DOTALL)
 _VALUE = re.compile(r"%[\w$.\-]+")
 _SYMBOL = re.compile(r"@([\w$.\-]+)")
-_ATTRIBUTES = re.compile(r"\{[^{}%\n]* = [^{}%\n]*\}")
+_ATTRIBUTES = re.compile(r"\{[^{}%\n]*+\}")
 _COMMUTATIVE = re.compile(
     r"(\bstablehlo\.(?:add|multiply|maximum|minimum|and|or|xor) )(%[\w#]+), (%[\w#]+)(?= )"
 )
-_OPERATION = re.compile(r"(?:= )?\"?([a-z]\w*\.[\w.]+|\b(?:call|return)\b)\"?")
+_OPERATION = re.compile(r"(?:= )?\"?(?<!\w)([a-z]\w*+\.[\w.]++|(?:call|return)\b)\"?")
 _TYPE = re.compile(r"(?:->|:) ([^:>{}]*tensor<[^\n{]*?)\s*\{?$")
+
+
+def _in_order(attributes: re.Match[str]) -> str:
+    return sorted_map(attributes[0]) if " = " in attributes[0] else attributes[0]
 
 
 def _without_locations(line: str) -> tuple[str, str]:
     """A line without `loc(...)`, and what stood in the last one."""
     location = ""
+    kept: list[str] = []
     at = 0
     while True:
         found = _LOC.search(line, at)
         if found is None:
-            return line, location
+            return "".join([*kept, line[at:]]), location
         depth = 0
         end = len(line)
         for bracket in _BRACKET.finditer(line, found.end() - 1):
@@ -73,8 +107,8 @@ def _without_locations(line: str) -> tuple[str, str]:
                     end = bracket.end()
                     break
         location = line[found.start() : end].strip()
-        line = line[: found.start()] + line[end:]
-        at = found.start()
+        kept.append(line[at : found.start()])
+        at = end
 
 
 def _source(location: str, aliases: dict[str, str]) -> tuple[str, int]:
@@ -98,7 +132,7 @@ def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
     """
     aliases: dict[str, str] = {}
     kept: list[tuple[str, str]] = []
-    for line in text.splitlines():
+    for line in bounded(text).splitlines():
         if _LOCATION_LINE.match(line):
             name, _, value = line.partition("=")
             aliases[name.strip()] = value.strip()
@@ -132,7 +166,7 @@ def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
                 for part in re.split(f"({_STRING})", plain)
             )
         if "{" in plain:
-            plain = _ATTRIBUTES.sub(lambda found: sorted_map(found[0]), plain)
+            plain = _ATTRIBUTES.sub(_in_order, plain)
         if '"' in plain:
             plain = without_paths(plain)
         opcode = _OPERATION.search(plain)
@@ -297,7 +331,7 @@ def jaxpr_lines(text: str) -> list[Line]:
     """The lines of a jaxpr, in order; notes that source_info leaves are places."""
     values = _Values("")
     lines: list[Line] = []
-    for line in text.splitlines():
+    for line in bounded(text).splitlines():
         note = _NOTE.search(line)
         plain = line[: note.start()] if note else line.rstrip()
         if not plain.strip():

@@ -8,15 +8,74 @@ from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.primitives import block_contracting as c
 from hlofront.primitives.comparing import ge, lt, select
-from hlofront.primitives.contracting import dot_general
+from hlofront.primitives.contracting import Precision, dot_general
 from hlofront.primitives.creating import broadcasted_iota, full
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.elementwise import bitwise_and, sub
 from hlofront.primitives.shaping import broadcast, broadcast_in_dim, transpose
 
 
+@lower(c.ragged_dot_general_p, platform="gpu")
+def _(build, *operands, **params):
+    return (_ragged_dot if _is_known(build, params, 1) else _masked_dots)(
+        build, *operands, **params
+    )
+
+
+@lower(c.ragged_dot_general_p, platform="tpu")
+def _(build, *operands, **params):
+    return (_ragged_dot if _is_known(build, params, 0) else _masked_dots)(
+        build, *operands, **params
+    )
+
+
+def _is_known(build: Any, params: dict[str, Any], sizes_per_batch: int) -> bool:
+    """Whether XLA's compilers for GPUs and TPUs know how to compute it: they fail on many others.
+
+    One wants sizes of groups for each element of a batch, the other has one for all.
+    """
+    numbers = params["ragged_dot_dimension_numbers"]
+    lhs, rhs, group_sizes = build.avals_in
+    (contracting, _), (batch, _) = numbers.dot_dimension_numbers
+    if numbers.mode == "batch":
+        return True
+    if numbers.mode == "contracting":
+        of_matrices = lhs.ndim == rhs.ndim == 2 + len(batch)
+        return group_sizes.ndim == 1 == len(contracting) and (of_matrices or sizes_per_batch > 0)
+    if not sizes_per_batch and len(contracting) > 1:
+        return False
+    wanted = 1 + sizes_per_batch * len(batch)
+    return group_sizes.ndim == wanted and lhs.ndim == 1 + len(batch) + len(contracting)
+
+
+def _ragged_dot(build, *operands, ragged_dot_dimension_numbers, precision, **_):
+    """As the operation that these compilers have kernels for, or spell out by themselves."""
+    numbers = ragged_dot_dimension_numbers
+    contracting, batch = numbers.dot_dimension_numbers
+    axes = {
+        "lhs_batching_dimensions": batch[0],
+        "rhs_batching_dimensions": batch[1],
+        "lhs_contracting_dimensions": contracting[0],
+        "rhs_contracting_dimensions": contracting[1],
+        "lhs_ragged_dimensions": numbers.lhs_ragged_dimensions,
+        "rhs_group_dimensions": numbers.rhs_group_dimensions,
+    }
+    listed = ", ".join(f"{name} = {list(which)}" for name, which in axes.items() if which)
+    if type(precision) is not tuple:
+        precision = (precision if isinstance(precision, Precision) else Precision.DEFAULT,) * 2
+    names = ", ".join(f"#chlo<precision {one.name}>" for one in precision)
+    return build.op(
+        "chlo.ragged_dot",
+        operands,
+        ragged_dot_dimension_numbers=types.attribute(f"#chlo.ragged_dot<{listed}>"),
+        precision_config=types.attribute(f"[{names}]"),
+    )
+
+
 @lower(c.ragged_dot_general_p)
-def _(build, *operands, ragged_dot_dimension_numbers, precision, preferred_element_type, **_):
+def _masked_dots(
+    build, *operands, ragged_dot_dimension_numbers, precision, preferred_element_type, **_
+):
     return build.by_tracing(
         _masked_dot,
         operands,

@@ -15,6 +15,7 @@ from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.platform import number_for, platform_index_p
 from hlofront.higher_order.while_loop import split, while_p
 from hlofront.lowering.builder import PRUNED, Builder, Value
+from hlofront.lowering.per_platform import choose, number_of
 from hlofront.lowering.reducing import emit_reduce
 
 PRUNED.update((cond_p, while_p))
@@ -30,7 +31,7 @@ def _run(program: ClosedJaxpr, args: Sequence[Value], build: Builder) -> list[Va
 @lower(cond_p)
 def _(build, index, *operands, branches, branches_platforms=None):
     if branches_platforms is not None:
-        branches = [branches[number_for(build.module.platform, branches_platforms)]]
+        return _of_platforms(build, operands, branches, branches_platforms)
     if len(branches) == 1:
         return _run(branches[0], operands, build)
     effects = no_effects.union(*[branch.effects for branch in branches])
@@ -38,9 +39,25 @@ def _(build, index, *operands, branches, branches_platforms=None):
     return build.case(index, regions, build.avals_out, effects)
 
 
+def _of_platforms(build: Any, operands: Any, branches: Any, branches_platforms: Any) -> list[Value]:
+    """The branches of the platforms that the program is for, and of no others."""
+    chosen: dict[int, list[str]] = {}
+    for name in build.module.platforms:
+        chosen.setdefault(number_for(name, branches_platforms), []).append(name)
+    if len(chosen) == 1:
+        (number,) = chosen
+        return _run(branches[number], operands, build)
+    effects = no_effects.union(*[branches[number].effects for number in chosen])
+    regions = [
+        (tuple(names), partial(_run, branches[number], operands))
+        for number, names in chosen.items()
+    ]
+    return choose(build, regions, build.avals_out, effects)
+
+
 @lower(platform_index_p)
 def _(build, *, platforms):
-    return build.constant(number_for(build.module.platform, platforms), np.int32)
+    return number_of(build, [number_for(name, platforms) for name in build.module.platforms])
 
 
 # ---- while ---------------------------------------------------------------------------------------

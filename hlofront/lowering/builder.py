@@ -17,45 +17,12 @@ from hlofront.core.rules import lower, simplify
 from hlofront.lowering import types
 from hlofront.lowering.direct import DIRECT
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
-from hlofront.lowering.locations import Locations
+from hlofront.lowering.module_state import ModuleState
+from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.transforms.stage import stage
 
 Value = Any
 _create = Operation.create
-
-
-class ModuleState:
-    """What the functions of one module share."""
-
-    __slots__ = (
-        *("callbacks", "fences", "functions", "has_barriers", "ip", "locations", "platform"),
-        "symbols",
-    )
-
-    def __init__(self, platform: str, body: Any, fences: Any = None):
-        self.platform = platform
-        self.has_barriers = False
-        # Which values to store, of any program; None where XLA is to decide. See fences.py.
-        self.fences = fences
-        # Where functions go: the end of the module.
-        self.ip = ir.InsertionPoint(body)
-        # How many functions were given each name.
-        self.symbols: dict[str, int] = {"main": 1}
-        self.locations = Locations()
-        # What was lowered to a private function -> its symbol.
-        self.functions: dict[Any, Any] = {}
-        # Host functions that the module calls back, in the order of their index.
-        self.callbacks: list[Any] = []
-
-    def unique_symbol(self, name: str) -> str:
-        """`g` for the first function called g, then `g_0`, `g_1`, ..."""
-        symbol = name
-        while symbol in self.symbols:
-            count = self.symbols[name]
-            self.symbols[name] = count + 1
-            symbol = f"{name}_{count - 1}"
-        self.symbols[symbol] = 1
-        return symbol
 
 
 class Builder:
@@ -350,7 +317,7 @@ class Builder:
             self.scoped(equation.name_stack) + "/" + primitive.name, equation.traceback
         )
         outvars = equation.outvars
-        name = DIRECT.get(primitive)
+        name = None if primitive in lower.on_some else DIRECT.get(primitive)
         if name is not None and equation.params:
             for value in equation.params.values():
                 if value is not None:
@@ -374,15 +341,23 @@ class Builder:
         params = equation.params
         if primitive in EXTENDED and isinstance(self.avals_in[0].dtype, ExtendedDType):
             operands, params = extend_to_elements(self, operands, params)
-        results = self.rule(primitive)(self, *operands, **params)
+        rule = self.rule(primitive)
+        if rule is not None:
+            results = rule(self, *operands, **params)
+        else:
+            results = lower_per_platform(self, operands, params)
         if primitive.multiple_results:
             environment.update(zip(outvars, results, strict=True))
         else:
             environment[outvars[0]] = results
 
-    def rule(self, primitive: Any) -> Callable[..., Any]:
-        """How a primitive is lowered on this platform."""
-        return lower.for_platform(primitive, self.module.platform)
+    def rule(self, primitive: Any) -> Callable[..., Any] | None:
+        """How a primitive is lowered; None where the module is for platforms that differ."""
+        platforms = self.module.platforms
+        if len(platforms) == 1:
+            return lower.for_platform(primitive, platforms[0])
+        groups = lower.for_platforms(primitive, platforms)
+        return groups[0][0] if len(groups) == 1 else None
 
     def scoped(self, name_stack: tuple[str, ...]) -> str:
         return "/".join((self.prefix, *name_stack)) if name_stack else self.prefix
@@ -435,8 +410,9 @@ class Builder:
         down the calls. So do the tokens of those of the `effects` that are ordered, and back up.
         """
         ordered = ordered_effects(effects)
+        constants = self.carried(constants)
         symbol = self.define_function(key, name, avals_in, avals_out, body, constants, ordered)
-        extra = [self.hoisted[id(value)] for value, _ in constants]
+        extra = self.values_of(constants)
         results = _create(
             "func.call",
             [types.aval_type(aval) for aval in (*[token_aval] * len(ordered), *avals_out)],
@@ -446,6 +422,15 @@ class Builder:
             ip=self.ip,
         ).results
         return self.take_tokens(ordered, results)
+
+    def carried(self, constants: Sequence["Constant"]) -> Sequence["Constant"]:
+        """The constants that a function takes: where platforms may differ, which one it is too."""
+        several = len(self.module.platforms) > 1 and id(INDEX) in self.hoisted
+        return ((INDEX, index_aval), *constants) if several else constants
+
+    def values_of(self, constants: Sequence["Constant"]) -> list[Value]:
+        """The arguments of the function around that carry these large constants."""
+        return [self.hoisted[id(value)] for value, _ in constants]
 
     def define_function(
         self,
@@ -463,10 +448,11 @@ class Builder:
         returns the tokens and the results.
         """
         module = self.module
+        key = key, module.platforms
         symbol = module.functions.get(key)
         if symbol is not None:
             return symbol
-        extra_types = [self.hoisted[id(value)].type for value, _ in constants]
+        extra_types = [value.type for value in self.values_of(constants)]
         tokens = [token_aval] * len(ordered)
         in_types = [types.aval_type(aval) for aval in (*tokens, *avals_in)]
         unique = module.unique_symbol(name)

@@ -1,8 +1,10 @@
-"""Callbacks as StableHLO: custom calls that find the host's function by its number."""
+"""Callbacks as StableHLO: calls of the host's functions by number, or transfers there and back."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge import state
@@ -19,7 +21,7 @@ class HostCall:
     runtime/host_calls.py makes of it what the device's runtime calls.
     """
 
-    __slots__ = ("avals_in", "avals_out", "function", "name", "ordered", "x64")
+    __slots__ = ("avals_in", "avals_out", "channels", "function", "name", "ordered", "x64")
 
     def __init__(
         self,
@@ -28,6 +30,7 @@ class HostCall:
         avals_in: Sequence[Any],
         avals_out: Sequence[Any],
         ordered: bool,
+        channels: tuple["Channels", "Channels"] | None = None,
     ):
         # The primitive's.
         self.name = name
@@ -36,9 +39,14 @@ class HostCall:
         self.avals_out = avals_out
         # Whether it is handed a token before the arrays, and returns one before the results.
         self.ordered = ordered
+        # What goes to the host and what comes back, where they are transfers.
+        self.channels = channels
         # Whether 64-bit types were on where the program was made.
         self.x64 = bool(state.enable_x64.value)
 
+
+# The numbers of channels, each with the aval of what goes through it.
+Channels = list[tuple[int, ShapedArray]]
 
 _TARGETS = {
     "cpu": "xla_ffi_python_cpu_callback",
@@ -46,7 +54,14 @@ _TARGETS = {
     "rocm": "xla_ffi_python_gpu_callback",
 }
 # Called by each device with its own part of the operands.
-_PARTITIONED = {"cpu": "xla_ffi_partitioned_python_cpu_callback"}
+_PARTITIONED = {
+    "cpu": "xla_ffi_partitioned_python_cpu_callback",
+    "cuda": "xla_ffi_partitioned_python_gpu_callback",
+    "rocm": "xla_ffi_partitioned_python_gpu_callback",
+}
+# What is sent where there are no operands, and received where there are no results.
+_NOTHING_SENT = ShapedArray((1,), np.dtype(np.float32))
+_NOTHING_RECEIVED = ShapedArray((), np.dtype(np.float32))
 
 
 @lower(c.pure_callback_p)
@@ -81,12 +96,23 @@ def _call(
 ) -> list[Any]:
     """Emit the call of a host function; `effect` is the one that it is ordered by, if any."""
     name = build.equation.primitive.name
+    if len(build.module.platforms) > 1:
+        raise NotImplementedError(  # the class that JAX raises
+            f"multi-platform lowering for {name}: a program that calls Python functions is lowered "
+            f"for one platform at a time, not for {', '.join(build.module.platforms)}"
+        )
     platform = build.module.platform
-    targets = {**_TARGETS, **_PARTITIONED} if partitioned else _TARGETS
+    if platform == "tpu" and not partitioned:
+        return _transfer(build, function, operands, effect)
+    if platform == "tpu":
+        raise NotImplementedError(  # the class that JAX raises
+            f"{name}: TPUs call no function with each device's own part: leave out partitioned=True"
+        )
+    targets = _PARTITIONED if partitioned else _TARGETS
     if platform not in targets:
         raise ValueError(
             f"{name}: programs on {platform} cannot call Python functions; those on "
-            f"{', '.join(sorted(_TARGETS))} can"
+            f"{', '.join((*sorted(_TARGETS), 'tpu'))} can"
         )
     ordered = () if effect is None else (effect,)
     avals_in = [_physical(aval) for aval in build.avals_in]
@@ -105,8 +131,71 @@ def _call(
         backend_config=types.attribute(f"{{index = {number} : ui64}}"),
         operand_layouts=_layouts([*tokens, *avals_in]),
         result_layouts=_layouts([*tokens, *avals_out]),
+        **_sharding(platform, len(avals_out), effect, partitioned),
     )
     return build.take_tokens(ordered, results)
+
+
+def _transfer(
+    build: Any, function: Callable[..., Any], operands: Sequence[Any], effect: Effect | None
+) -> list[Any]:
+    """Send the operands to the host, one by one, and then receive the results."""
+    avals_in = [_physical(aval) for aval in build.avals_in]
+    avals_out = [_physical(aval) for aval in build.avals_out]
+    sent = list(zip(operands, avals_in, strict=True))
+    if not sent:
+        sent = [(build.full(0, _NOTHING_SENT), _NOTHING_SENT)]
+    received = [aval for aval in avals_out if aval.size] if avals_out else [_NOTHING_RECEIVED]
+    callbacks = build.module.callbacks
+    start = 1 + sum(len(ids) for call in callbacks for ids in call.channels)
+    outgoing = [(start + i, aval) for i, (_, aval) in enumerate(sent)]
+    incoming = [(start + len(sent) + i, aval) for i, aval in enumerate(received)]
+    name = build.equation.primitive.name
+    callbacks.append(
+        HostCall(name, function, avals_in, avals_out, effect is not None, (outgoing, incoming))
+    )
+    # Each waits for the one before.
+    token = build.tokens[effect] if effect else build.op("stablehlo.create_token", (), token_aval)
+    for (number, _), (value, _) in zip(outgoing, sent, strict=True):
+        attributes = {**_channel(number, 2), **_sharding("tpu", 1, effect)}
+        token = build.op("stablehlo.send", (value, token), token_aval, **attributes)
+    values: list[Any] = []
+    for number, aval in incoming:
+        attributes = {**_channel(number, 3), **_sharding("tpu", 2, effect)}
+        value, token = build.ops("stablehlo.recv", (token,), (aval, token_aval), **attributes)
+        values.append(value)
+    if effect:
+        build.tokens[effect] = token
+    arrived = iter(values)
+    return [next(arrived) if aval.size else build.full(0, aval) for aval in avals_out]
+
+
+def _sharding(
+    platform: str, results: int, effect: Effect | None, partitioned: bool = False
+) -> dict[str, Any]:
+    """Where a program for several devices calls: on the first one, or on each, with its part.
+
+    What is ordered is in programs for one device alone.
+    """
+    if platform == "cpu" or effect is not None:
+        return {}
+    each = "{replicated}" if partitioned else "{maximal device=0}"
+    text = each if results < 2 else f"{{{', '.join([each] * results)}}}"
+    return {"mhlo.sharding": types.string(text)}
+
+
+def _channel(number: int, kind: int) -> dict[str, Any]:
+    """The attributes of a transfer: 2 is a send to the host, 3 a receive from it."""
+    return {
+        "channel_handle": types.attribute(
+            f"#stablehlo.channel_handle<handle = {number}, type = {kind}>"
+        ),
+        "is_host_transfer": types.boolean(True),
+        "mhlo.frontend_attributes": types.attribute(
+            '{_xla_host_transfer_handler_name = "pjrt_rendezvous", '
+            f'_xla_host_transfer_rendezvous = "{number}"}}'
+        ),
+    }
 
 
 def _physical(aval: Any) -> Any:

@@ -23,7 +23,7 @@ def _(build, *args, name, attributes, version, jaxpr):
             'dot and a name, as in "my_library.gelu".'
         )
     ordered = ordered_effects(jaxpr.effects)
-    constants = large_constants(jaxpr)
+    constants = build.carried(large_constants(jaxpr))
     symbol = build.define_function(
         (composite_p, jaxpr),
         symbol_name(name),
@@ -33,7 +33,7 @@ def _(build, *args, name, attributes, version, jaxpr):
         constants,
         ordered,
     )
-    extra = [build.hoisted[id(value)] for value, _ in constants]
+    extra = build.values_of(constants)
     values = {key: _attribute(name, key, leaves, tree) for key, leaves, tree in attributes}
     given: dict[str, Any] = {"name": types.string(name), "decomposition": symbol}
     if values:

@@ -52,7 +52,7 @@ def _(build, lhs, rhs, *, dimension_numbers, precision, **_):
         precision is not DotAlgorithmPreset.DEFAULT
     ):
         lhs_dtype, rhs_dtype, dtype, algorithm = choose_algorithm(
-            precision, a.dtype, b.dtype, out.dtype, build.module.platform
+            precision, a.dtype, b.dtype, out.dtype, "cpu" in build.module.platforms
         )
         attributes["algorithm"] = algorithm
         lhs, rhs = _converted(build, lhs, a, lhs_dtype), _converted(build, rhs, b, rhs_dtype)
@@ -60,10 +60,25 @@ def _(build, lhs, rhs, *, dimension_numbers, precision, **_):
     elif a.dtype != b.dtype and not (_is_float8(a.dtype) and _is_float8(b.dtype)):
         # XLA wants equal dtypes, but for pairs of float8.
         lhs, rhs = _converted(build, lhs, a, out.dtype), _converted(build, rhs, b, out.dtype)
+    elif _of_integers(a, out) and not _GPUS.isdisjoint(build.module.platforms):
+        # XLA's compiler for GPUs ends the process on such: bytes are summed as integers, of which
+        # the GPU has products, and others are rounded first.
+        if a.dtype == np.int8:
+            result = out.update(dtype=np.dtype(np.int32), weak_type=False)
+        else:
+            lhs, rhs = _converted(build, lhs, a, out.dtype), _converted(build, rhs, b, out.dtype)
     elif a.dtype != out.dtype:
         lhs, rhs = widened(build, lhs, a), widened(build, rhs, b)
     product = build.op("stablehlo.dot_general", (lhs, rhs), result, **attributes)
     return product if result is out else build.convert(product, out)
+
+
+_GPUS = frozenset(("cuda", "rocm"))
+
+
+def _of_integers(aval: ShapedArray, out: ShapedArray) -> bool:
+    """Whether a product of integers is wanted in floats."""
+    return issubdtype(aval.dtype, np.integer) and not issubdtype(out.dtype, np.integer)
 
 
 def _converted(build: Any, x: Any, aval: ShapedArray, dtype: Any) -> Any:
@@ -72,10 +87,14 @@ def _converted(build: Any, x: Any, aval: ShapedArray, dtype: Any) -> Any:
 
 def widened(build: Any, x: Any, aval: ShapedArray) -> Any:
     """x, of a byte where it is of less: XLA fails to widen such within an operation."""
-    if aval.dtype.name not in BELOW_A_BYTE:
-        return x
-    signed = issubdtype(aval.dtype, np.signedinteger)
-    return _converted(build, x, aval, np.dtype(np.int8 if signed else np.uint8))
+    return _converted(build, x, aval, at_least_a_byte(aval.dtype))
+
+
+def at_least_a_byte(dtype: Any) -> Any:
+    """The dtype, or that of a byte for integers of less."""
+    if dtype.name not in BELOW_A_BYTE:
+        return dtype
+    return np.dtype(np.int8 if issubdtype(dtype, np.signedinteger) else np.uint8)
 
 
 def _is_float8(dtype: Any) -> bool:
@@ -111,15 +130,13 @@ _ON_CPU = (
 
 
 def choose_algorithm(
-    precision: Any, lhs: Any, rhs: Any, out: Any, platform: str
+    precision: Any, lhs: Any, rhs: Any, out: Any, on_cpu: bool
 ) -> tuple[Any, Any, Any, Any]:
     """The dtypes that an algorithm takes for both operands and gives, and its attribute.
 
-    Raises ValueError if the platform or the operands' dtypes do not allow it.
+    Raises ValueError if CPUs, where it is for them, or the operands' dtypes do not allow it.
     """
-    if platform == "cpu" and not (
-        isinstance(precision, DotAlgorithmPreset) and precision.name in _ON_CPU
-    ):
+    if on_cpu and not (isinstance(precision, DotAlgorithmPreset) and precision.name in _ON_CPU):
         raise ValueError(
             f"The precision '{precision}' is not supported by dot_general on CPU. There are "
             f"lax.Precision and the presets {', '.join(_ON_CPU)}."

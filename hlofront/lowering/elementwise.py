@@ -94,6 +94,25 @@ def _(build, low, x, high):
     return build.op("stablehlo.clamp", (low, x, high))
 
 
+@lower(e.clamp_p, platform="tpu")
+def _(build, low, x, high):
+    aval = build.avals_in[1]
+    if aval.dtype != np.bool_ and not _is_complex(aval):
+        return build.op("stablehlo.clamp", (low, x, high))
+    # XLA's compiler for TPUs knows it of real numbers alone.
+    low, x, high = _operands(build, low, x, high)
+    if aval.dtype == np.bool_:
+        return build.op("stablehlo.and", (build.op("stablehlo.or", (low, x)), high))
+    # Of complex numbers the real parts are compared; of equal ones the first is taken.
+    part = aval.update(dtype=real_of(aval.dtype), weak_type=False)
+
+    def first_if(direction, one, other):
+        parts = [build.op("stablehlo.real", (value,), part) for value in (one, other)]
+        return build.op("stablehlo.select", (build.compare(direction, *parts, part), one, other))
+
+    return first_if("LE", first_if("GE", low, x), high)
+
+
 @lower(e.round_p)
 def _(build, x, *, rounding_method):
     if rounding_method == e.RoundingMethod.TO_NEAREST_EVEN:
@@ -211,7 +230,7 @@ def _parts_of_sine(build, x):
     )
 
 
-@lower(e.mulhi_p)
+@lower(e.mulhi_p, platform="each")
 def _(build, x, y):
     out = build.avals_out[0]
     bits = 8 * out.dtype.itemsize

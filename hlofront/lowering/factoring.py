@@ -1,24 +1,26 @@
-"""Factorizations as calls of LAPACK's routines; Cholesky's as StableHLO on other devices."""
+"""Factorizations as calls of LAPACK's routines, which cuSOLVER has as well, and XLA's of TPUs."""
 
 from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.rules import lower
+from hlofront.core.trace import process
 from hlofront.lowering import kernels, types
-from hlofront.lowering.kernels import character
+from hlofront.lowering.kernels import CUDA, GPUS, LAPACK, by_library, flag
 from hlofront.primitives import factoring as f
 from hlofront.primitives import matrices
-from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.comparing import eq, gt, select_n
 from hlofront.primitives.creating import broadcasted_iota, full_like
-from hlofront.primitives.elementwise import add, div, mul, sign, sqrt, sub
+from hlofront.primitives.elementwise import add, bitwise_and, div, mul, sign, sqrt, sub
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims
 from hlofront.primitives.slicing import pad, slice_in_dim
 
 _int32 = np.dtype(np.int32)
+# Of the kernels that CUDA has for real numbers alone.
+_OF_CUDA = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def _zeros(build: Any, aval: ShapedArray) -> Any:
@@ -28,16 +30,13 @@ def _zeros(build: Any, aval: ShapedArray) -> Any:
 # ---- Cholesky ------------------------------------------------------------------------------------
 
 
-@lower(f.cholesky_p, platform="cpu")
-def _cholesky_on_cpu(build, x):
+@by_library(f.cholesky_p)
+def _(build, library, x):
     (aval,), (result,) = build.avals_in, build.avals_out
     if not aval.size:
         return x
-    batch = aval.ndim - 2
-    attributes = {"uplo": character("L")}
-    results = (result, kernels.batch_info(aval, batch))
-    routine = f"{kernels.letter(build, aval.dtype)}potrf"
-    factor, info = kernels.call(build, routine, (x,), (aval,), results, batch, attributes, {0: 0})
+    results = (result, kernels.batch_info(aval))
+    factor, info = library(build, "potrf", (x,), (aval,), results, library.triangle(True), {0: 0})
     return kernels.nan_where_failed(build, info, (factor,), (result,))[0]
 
 
@@ -47,7 +46,7 @@ def _(build, x):
 
 
 @lower(f.symmetric_product_p)
-def _(build, a, c, *, alpha, beta):
+def _symmetric_product(build, a, c, *, alpha, beta):
     def total(a, c):
         dtype = typeof(c).dtype
         first = matrices.product(a, matrices.swap(a))
@@ -56,8 +55,22 @@ def _(build, a, c, *, alpha, beta):
     return build.by_tracing(total, (a, c))[0]
 
 
+@lower(f.symmetric_product_p, platform="cuda")
+def _(build, a, c, *, alpha, beta):
+    avals = _, result = build.avals_in
+    if result.dtype not in _OF_CUDA or not avals[0].size:
+        return _symmetric_product(build, a, c, alpha=alpha, beta=beta)
+    factors = [build.constant(factor, result.dtype) for factor in (alpha, beta)]
+    scalar = ShapedArray((), result.dtype)
+    return kernels.call(
+        *(build, f"{CUDA.solver}_syrk_ffi", (a, c, *factors), (*avals, scalar, scalar)),
+        *((result,), result.ndim - 2, {"transpose": flag(False)}, {0: 1}),
+        by_rows=True,
+    )[0]
+
+
 @lower(f.cholesky_update_p)
-def _(build, r, w):
+def _cholesky_update(build, r, w):
     """A rotation per row turns the vector into zeros: Golub & Van Loan, section 6.5.4."""
     matrix, vector = build.avals_in
     n = matrix.shape[-1]
@@ -98,6 +111,16 @@ def _(build, r, w):
     )[1]
 
 
+@lower(f.cholesky_update_p, platform="cuda")
+def _(build, r, w):
+    avals = matrix, _ = build.avals_in
+    # The kernel takes one matrix.
+    if matrix.dtype not in _OF_CUDA or matrix.ndim > 2 or not matrix.size:
+        return _cholesky_update(build, r, w)
+    target = f"{CUDA.own}_cholesky_update_ffi"
+    return kernels.call(build, target, (r, w), avals, avals, 0, None, {0: 0, 1: 1}, by_rows=True)[0]
+
+
 def _sign_or_one(x: Any) -> Any:
     return select_n(eq(x, full_like(x, 0)), sign(x), full_like(x, 1))
 
@@ -105,27 +128,47 @@ def _sign_or_one(x: Any) -> Any:
 # ---- LU ------------------------------------------------------------------------------------------
 
 
-@lower(f.lu_p)
-def _(build, x):
+@by_library(f.lu_p)
+def _(build, library, x):
     (aval,) = build.avals_in
     matrix, pivot, permutation = build.avals_out
     if not aval.size:
-        order = build.by_tracing(
-            lambda: broadcasted_iota(_int32, permutation.shape, permutation.ndim - 1), (), ()
-        )[0]
-        return [x, _zeros(build, pivot), order]
-    batch = aval.ndim - 2
-    results = (matrix, pivot, kernels.batch_info(aval, batch))
-    routine = f"{kernels.letter(build, aval.dtype)}getrf"
-    factors, pivots, info = kernels.call(
-        build, routine, (x,), (aval,), results, batch, None, {0: 0}
-    )
+        return _lu_of_nothing(build, x)
+    results = (matrix, pivot, kernels.batch_info(aval))
+    factors, pivots, info = library(build, "getrf", (x,), (aval,), results, None, {0: 0})
     # LAPACK counts rows from one.
     pivots = build.op("stablehlo.subtract", (pivots, build.full(1, pivot)), pivot)
     # A zero on the diagonal of U is no failure.
     (factors,) = kernels.nan_where_failed(build, info, (factors,), (matrix,), least=True)
-    order = _permutation(build, pivots, pivot, permutation)
+    size = permutation.shape[-1]
+    (order,) = build.by_tracing(
+        lambda pivots: f.lu_pivots_to_permutation(pivots, size), (pivots,), (pivot,)
+    )
     return [factors, pivots, order]
+
+
+def _lu_of_nothing(build: Any, x: Any) -> list[Any]:
+    _, pivot, permutation = build.avals_out
+    (order,) = build.by_tracing(
+        lambda: broadcasted_iota(_int32, permutation.shape, permutation.ndim - 1), (), ()
+    )
+    return [x, _zeros(build, pivot), order]
+
+
+@lower(f.lu_p, platform="tpu")
+def _(build, x):
+    if not build.avals_in[0].size:
+        return _lu_of_nothing(build, x)
+    return kernels.xla_call(build, "LuDecomposition", (x,), build.avals_out, api_version=2)
+
+
+@by_library(f.lu_pivots_to_permutation_p, of=GPUS)
+def _(build, library, pivots, *, permutation_size):
+    (aval,), (result,) = build.avals_in, build.avals_out
+    if not aval.size:
+        return _permutation(build, pivots, aval, result)
+    target = f"{library.own}_lu_pivots_to_permutation"
+    return kernels.call(build, target, (pivots,), (aval,), (result,), aval.ndim - 1)[0]
 
 
 @lower(f.lu_pivots_to_permutation_p)
@@ -175,107 +218,155 @@ def _permutation(build: Any, pivots: Any, pivot: ShapedArray, result: ShapedArra
 # ---- QR ------------------------------------------------------------------------------------------
 
 
-@lower(f.geqrf_p)
-def _(build, a):
-    return _reflect(build, a, build.avals_in[0])
-
-
-def _reflect(build: Any, a: Any, aval: ShapedArray) -> list[Any]:
-    """The factorization as (reflectors and R, scales)."""
-    batch = aval.ndim - 2
-    scales = ShapedArray((*aval.shape[:batch], min(aval.shape[batch:])), aval.dtype)
+@by_library(f.geqrf_p)
+def _(build, library, a):
+    aval, scales = build.avals_out
     if not aval.size:
         return [a, _zeros(build, scales)]
-    routine = f"{kernels.letter(build, aval.dtype)}geqrf"
-    return kernels.call(build, routine, (a,), (aval,), (aval, scales), batch, None, {0: 0})
+    return library(build, "geqrf", (a,), (aval,), (aval, scales), None, {0: 0})
 
 
-@lower(f.geqp3_p)
-def _(build, a, jpvt):
-    return _reflect_pivoted(build, a, jpvt, *build.avals_in)
+@lower(f.geqrf_p, platform="tpu")
+def _(build, a):
+    aval, scales = build.avals_out
+    if not aval.size:
+        return [a, _zeros(build, scales)]
+    return kernels.xla_call(build, "Qr", (a,), (aval, scales))
 
 
-def _reflect_pivoted(
-    build: Any, a: Any, columns: Any, aval: ShapedArray, column: ShapedArray
-) -> list[Any]:
-    """As `_reflect`, (reflectors and R, columns from 1 on, scales)."""
-    batch = aval.ndim - 2
-    scales = ShapedArray((*aval.shape[:batch], min(aval.shape[batch:])), aval.dtype)
+@by_library(f.geqp3_p)
+def _(build, library, a, jpvt, *, use_magma):
+    """The factors, columns from 1 on, and scales."""
+    avals, results = build.avals_in, build.avals_out
+    aval, column, scales = results
     if not aval.size:
         (order,) = build.by_tracing(
-            lambda: add(broadcasted_iota(_int32, column.shape, batch), np.int32(1)), (), ()
+            lambda: add(broadcasted_iota(_int32, column.shape, column.ndim - 1), np.int32(1)),
+            *((), ()),
         )
         return [a, order, _zeros(build, scales)]
-    routine = f"{kernels.letter(build, aval.dtype)}geqp3"
-    results = (aval, column, scales)
-    return kernels.call(
-        build, routine, (a, columns), (aval, column), results, batch, None, {0: 0, 1: 1}
-    )
+    aliases = {0: 0, 1: 1}
+    if library is LAPACK:
+        return library(build, "geqp3", (a, jpvt), avals, results, None, aliases)
+    # LAPACK's on the host, or MAGMA's where it is installed.
+    attributes = {"magma": kernels.magma(use_magma)}
+    return library.on_host(build, "geqp3", (a, jpvt), avals, results, attributes, aliases)
 
 
-@lower(f.householder_product_p)
+@by_library(f.householder_product_p)
+def _(build, library, a, taus):
+    avals = aval, _ = build.avals_in
+    trivial = _trivial_product(build, a)
+    if trivial is not None:
+        return trivial
+    return library(build, "orgqr", (a, taus), avals, (aval,), None, {0: 0})[0]
+
+
+@lower(f.householder_product_p, platform="tpu")
 def _(build, a, taus):
-    return _multiply_out(build, a, taus, *build.avals_in)
+    trivial = _trivial_product(build, a)
+    if trivial is not None:
+        return trivial
+    target = "ProductOfElementaryHouseholderReflectors"
+    return kernels.xla_call(build, target, (a, taus), build.avals_out)[0]
 
 
-def _multiply_out(build: Any, a: Any, taus: Any, aval: ShapedArray, scales: ShapedArray) -> Any:
-    """The product of reflections as a matrix of the shape of their reflectors."""
+def _trivial_product(build: Any, a: Any) -> Any:
+    """The product where there is no element or no reflection; else None."""
+    aval, scales = build.avals_in
     if not aval.size:
         return a
     if not scales.size:
         return build.by_tracing(lambda: matrices.identity(aval.dtype, aval.shape), (), ())[0]
-    is_complex = issubdtype(aval.dtype, np.complexfloating)
-    routine = f"{kernels.letter(build, aval.dtype)}{'un' if is_complex else 'or'}gqr"
-    return kernels.call(
-        build, routine, (a, taus), (aval, scales), (aval,), aval.ndim - 2, None, {0: 0}
-    )[0]
+    return None
+
+
+@by_library(f.ormqr_p)
+def _(build, library, a, taus, c, *, left, transpose):
+    avals = _, scales, result = build.avals_in
+    if not result.size or not scales.size:
+        return c
+    attributes = {"left": flag(left), "transpose": flag(transpose)}
+    return library(build, "ormqr", (a, taus, c), avals, (result,), attributes, {0: 2})[0]
 
 
 @lower(f.ormqr_p)
 def _(build, a, taus, c, *, left, transpose):
-    avals = aval, scales, result = build.avals_in
-    if not result.size or not scales.size:
+    """One reflection after the other: from the last one to the first, or the other way around."""
+    aval, scales, result = build.avals_in
+    count = scales.shape[-1]
+    if not result.size or not count:
         return c
-    is_complex = issubdtype(aval.dtype, np.complexfloating)
-    routine = f"{kernels.letter(build, aval.dtype)}{'un' if is_complex else 'or'}mqr"
-    attributes = {"left": str(left).lower(), "transpose": str(transpose).lower()}
-    return kernels.call(
-        build, routine, (a, taus, c), avals, (result,), aval.ndim - 2, attributes, {0: 2}
-    )[0]
+    # Q c begins with the last reflection, Q^H c with the first; from the right it is as for Q^H.
+    ascends = bool(transpose) == bool(left)
+    index_aval = ShapedArray((), _int32)
+
+    def reflect(step, a, taus, c):
+        index = step if ascends else sub(np.int32(count - 1), step)
+        vector, scale = _reflector(a, taus, index)
+        if transpose:
+            scale = matrices.conjugate(scale)
+        columns = matrices.in_columns(vector)
+        rows = matrices.conjugate(matrices.in_rows(vector))
+        if left:
+            change = matrices.product(columns, matrices.product(rows, c))
+        else:
+            change = matrices.product(matrices.product(c, columns), rows)
+        scale = broadcast_in_dim(scale, typeof(c).shape, range(typeof(scale).ndim))
+        return [add(step, np.int32(1)), a, taus, sub(c, mul(scale, change))]
+
+    def condition(inner, step, *_):
+        return inner.compare("LT", step, inner.constant(count, _int32), index_aval)
+
+    avals = [index_aval, aval, scales, result]
+    return build.while_loop(
+        condition,
+        lambda inner, *values: inner.by_tracing(reflect, values, avals),
+        [build.constant(0, _int32), a, taus, c],
+        avals,
+    )[3]
+
+
+def _reflector(a: Any, taus: Any, index: Any) -> tuple[Any, Any]:
+    """The vector of one reflection, with its leading one, and its scale."""
+    shape = typeof(a).shape
+    rows, columns = (broadcasted_iota(_int32, shape, len(shape) - 2 + i) for i in (0, 1))
+    chosen = bitwise_and(eq(columns, index), gt(rows, index))
+    vector = reduce_sum(select_n(chosen, full_like(a, 0), a), (len(shape) - 1,))
+    places = broadcasted_iota(_int32, typeof(vector).shape, len(shape) - 2)
+    vector = select_n(eq(places, index), vector, full_like(vector, 1))
+    numbers = broadcasted_iota(_int32, typeof(taus).shape, len(shape) - 2)
+    scale = reduce_sum(select_n(eq(numbers, index), full_like(taus, 0), taus), (len(shape) - 2,))
+    return vector, scale
 
 
 @lower(f.qr_p)
 def _(build, x, *, pivoting, full_matrices, use_magma):
-    (aval,) = build.avals_in
-    q_aval, r_aval = build.avals_out[:2]
+    return build.by_tracing(
+        *(_qr, (x,)), pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma
+    )
+
+
+def _qr(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list[Any]:
+    aval = typeof(x)
     batch = aval.ndim - 2
     m, n = aval.shape[batch:]
     last = []
     if pivoting:
-        column = build.avals_out[2]
-        none = build.full(0, column)
-        reflected, columns, scales = _reflect_pivoted(build, x, none, aval, column)
-        last = [build.op("stablehlo.subtract", (columns, build.full(1, column)), column)]
+        free = broadcast_in_dim(np.int32(0), (*aval.shape[:batch], n), ())
+        reflected, columns, scales = process(f.geqp3_p, (x, free), {"use_magma": use_magma})
+        last = [sub(columns, full_like(columns, 1))]
     else:
-        reflected, scales = _reflect(build, x, aval)
-    width = q_aval.shape[-1]
-
-    def reflectors(a):
-        if width < n:
-            return slice_in_dim(a, 0, width, axis=batch + 1)
-        if width > n:
-            rows = [(0, 0, 0)] * a.ndim
-            rows[-1] = (0, width - n, 0)
-            return pad(a, typeof(a).dtype.type(0), rows)
-        return a
-
-    def triangle(a):
-        if r_aval.shape[batch] < m:
-            a = slice_in_dim(a, 0, r_aval.shape[batch], axis=batch)
-        return matrices.upper_triangle(a)
-
-    (wide,) = build.by_tracing(reflectors, (reflected,), (aval,))
-    scale_aval = ShapedArray((*aval.shape[:batch], min(m, n)), aval.dtype)
-    q = _multiply_out(build, wide, scales, q_aval, scale_aval)
-    (r,) = build.by_tracing(triangle, (reflected,), (aval,))
-    return [q, r, *last]
+        reflected, scales = f.geqrf(x)
+    # As many columns of reflectors as Q has.
+    width = m if full_matrices else min(m, n)
+    wide = reflected
+    if width < n:
+        wide = slice_in_dim(reflected, 0, width, axis=batch + 1)
+    elif width > n:
+        rows = [(0, 0, 0)] * aval.ndim
+        rows[-1] = (0, width - n, 0)
+        wide = pad(reflected, aval.dtype.type(0), rows)
+    height = m if full_matrices else min(m, n)
+    upper = slice_in_dim(reflected, 0, height, axis=batch) if height < m else reflected
+    return [f.householder_product(wide, scales), matrices.upper_triangle(upper), *last]

@@ -325,9 +325,12 @@ def _at_edges(a, x, values):
 
 def _lower(a, x, series, fraction):
     density = _gamma_density(a, x)
+    # Where a is small so is what is left to 1, which is known to more digits than the powers.
+    is_small = (a < 0.05) & (x <= 1)
+    small = _upper_of_small(where(is_small, a, 1.0), where(is_small, x, 1.0))
     return (
         _Temme(a, x).lower(),
-        density / a * series,
+        where(is_small & (small < 0.5), 1 - small, density / a * series),
         1 - density / fraction,
         *(0.0, 1.0, 1.0, 0.0),
     )

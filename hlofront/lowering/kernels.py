@@ -1,63 +1,174 @@
-"""Calls of LAPACK's routines, and what becomes of their results where they report failure."""
+"""Calls of LAPACK, cuSOLVER and their like, and what becomes of results where they fail."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
+from hlofront.base.config import options
+from hlofront.base.dtypes import issubdtype
 from hlofront.bridge import kernels
 from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import lower
 from hlofront.lowering import types
 
+_use_magma = options["jax_use_magma"]
 _int32 = np.dtype(np.int32)
 _bool = np.dtype(np.bool_)
+# The letters of dtypes in LAPACK's names.
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+# LAPACK's routines whose names for complex matrices differ by more than the letter.
+_OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 
 
-def letter(build: Any, dtype: Any) -> str:
-    """The letter of a dtype in LAPACK's names; NotImplementedError for others."""
-    found = _LETTERS.get(dtype.name)
-    if found is None:
-        raise NotImplementedError(  # the class that JAX raises
-            f"{build.equation.primitive.name}: LAPACK has no routine for {dtype.name}, only for "
-            f"{', '.join(_LETTERS)}: convert with .astype('float32') first"
-        )
-    return found
+class Library:
+    """The kernels for the matrices of one platform, by the names of LAPACK's routines."""
+
+    def __init__(self, platform: str, title: str, solver: str, sparse: str, own: str):
+        self.platform = platform
+        self.title = title
+        # What the names of kernels begin with: of the vendor's libraries, and of XLA's own.
+        self.solver = solver
+        self.sparse = sparse
+        self.own = own
+
+    def __call__(
+        self,
+        build: Any,
+        routine: str,
+        operands: Sequence[Any],
+        avals: Sequence[ShapedArray],
+        results: Sequence[ShapedArray],
+        attributes: Mapping[str, str] | None = None,
+        aliases: Mapping[int, int] | None = None,
+    ) -> list[Any]:
+        """Call a routine by its name in LAPACK. See `kernel`."""
+        self.check(build, avals[0].dtype)
+        target = self.target(routine, avals[0].dtype)
+        return self.kernel(build, target, operands, avals, results, attributes, aliases)
+
+    def kernel(
+        self,
+        build: Any,
+        target: str,
+        operands: Sequence[Any],
+        avals: Sequence[ShapedArray],
+        results: Sequence[ShapedArray],
+        attributes: Mapping[str, str] | None = None,
+        aliases: Mapping[int, int] | None = None,
+    ) -> list[Any]:
+        """Call a kernel on batches, of which at least one operand is of matrices. See `call`.
+
+        Raises:
+          NotImplementedError: for a dtype that the library does not know.
+        """
+        self.check(build, avals[0].dtype)
+        batch = max(aval.ndim for aval in avals) - 2
+        return call(build, target, operands, avals, results, batch, attributes, aliases)
+
+    def on_host(
+        self,
+        build: Any,
+        routine: str,
+        operands: Sequence[Any],
+        avals: Sequence[ShapedArray],
+        results: Sequence[ShapedArray],
+        attributes: Mapping[str, str],
+        aliases: Mapping[int, int] | None = None,
+    ) -> list[Any]:
+        """Call a kernel that hands matrices to the host's LAPACK, or to MAGMA. See `kernel`."""
+        kernels.load_hybrid_kernels()
+        target = f"{self.own}hybrid_{routine}"
+        return self.kernel(build, target, operands, avals, results, attributes, aliases)
+
+    def target(self, routine: str, dtype: Any) -> str:
+        """The name of the kernel for a routine of LAPACK's."""
+        return f"{self.solver}_{routine}_ffi"
+
+    def check(self, build: Any, dtype: Any) -> None:
+        """Raises NotImplementedError for a dtype of elements that the library does not know."""
+        if dtype.name not in _LETTERS:
+            raise NotImplementedError(  # the class that JAX raises
+                f"{build.equation.primitive.name}: {self.title} has no routine for {dtype.name}, "
+                f"only for {', '.join(_LETTERS)}: convert with .astype('float32') first"
+            )
+
+    def triangle(self, lower: bool) -> dict[str, str]:
+        """The option that says which triangle of a symmetric matrix is read."""
+        return {"lower": str(lower).lower()}
+
+
+class _Lapack(Library):
+    """LAPACK has a routine for each dtype, and options that are letters."""
+
+    def target(self, routine: str, dtype: Any) -> str:
+        if issubdtype(dtype, np.complexfloating):
+            routine = _OF_COMPLEX.get(routine, routine)
+        return f"lapack_{_LETTERS[dtype.name]}{routine}_ffi"
+
+    def check(self, build: Any, dtype: Any) -> None:
+        super().check(build, dtype)
+        kernels.load_lapack()
+
+    def triangle(self, lower: bool) -> dict[str, str]:
+        return {"uplo": character("L" if lower else "U")}
+
+
+LAPACK = _Lapack("cpu", "LAPACK", "lapack", "lapack", "lapack")
+CUDA = Library("cuda", "cuSOLVER", "cusolver", "cusparse", "cu")
+ROCM = Library("rocm", "hipSOLVER", "hipsolver", "hipsparse", "hip")
+GPUS = (CUDA, ROCM)
+
+Rule = Callable[..., Any]
+
+
+def by_library(
+    *primitives: Primitive, of: Sequence[Library] = (LAPACK, *GPUS)
+) -> Callable[[Rule], Rule]:
+    """Register `rule(build, library, *values, **params)` for the platform of each library."""
+
+    def register(rule: Rule) -> Rule:
+        for library in of:
+            lower(*primitives, platform=library.platform)(_with_library(rule, library))
+        return rule
+
+    return register
+
+
+def _with_library(rule: Rule, library: Library) -> Rule:
+    @wraps(rule)
+    def bound(build, *values, **params):
+        return rule(build, library, *values, **params)
+
+    return bound
 
 
 def call(
     build: Any,
-    routine: str,
+    target: str,
     operands: Sequence[Any],
     avals: Sequence[ShapedArray],
     results: Sequence[ShapedArray],
     batch: int,
     attributes: Mapping[str, str] | None = None,
     aliases: Mapping[int, int] | None = None,
+    *,
+    by_rows: bool = False,
 ) -> list[Any]:
-    """Call a routine on each element of a batch.
+    """Call a kernel on each element of a batch.
 
     Args:
-      routine: its name, such as "spotrf".
+      target: its name, such as "cusolver_potrf_ffi".
       operands: values, of these avals.
       results: the avals of what it returns.
-      batch: how many leading axes are batch axes. What has two more is a matrix: LAPACK's are
-        stored by columns.
-      attributes: the routine's options, each as the text of an MLIR attribute.
+      batch: how many leading axes are batch axes. What has two more is a matrix.
+      attributes: the kernel's options, each as the text of an MLIR attribute.
       aliases: which result may lie where an operand lies: result -> operand.
-
-    Raises:
-      NotImplementedError: where the program is not for CPUs.
+      by_rows: whether matrices are stored by rows, rather than by columns as LAPACK's are.
     """
-    platform = build.module.platform
-    if platform != "cpu":
-        raise NotImplementedError(  # the class that JAX raises
-            f"{build.equation.primitive.name} is there for CPUs only: there is no kernel for "
-            f"{platform} yet. Put its operands on a CPU: "
-            "hlofront.device_put(x, hlofront.devices('cpu')[0])."
-        )
-    kernels.load_lapack()
-    options = ", ".join(f"{key} = {text}" for key, text in sorted((attributes or {}).items()))
+    listed = ", ".join(f"{key} = {text}" for key, text in sorted((attributes or {}).items()))
     places = [
         "#stablehlo.output_operand_alias<output_tuple_indices = "
         f"[{result if len(results) > 1 else ''}], operand_index = {operand}, "
@@ -68,15 +179,32 @@ def call(
         "stablehlo.custom_call",
         operands,
         results,
-        call_target_name=types.string(
-            routine if routine.endswith("_ffi") else f"lapack_{routine}_ffi"
-        ),
+        call_target_name=types.string(target),
         api_version=types.i32(4),
-        backend_config=types.attribute(f"{{{options}}}"),
-        operand_layouts=_layouts(avals, batch),
-        result_layouts=_layouts(results, batch),
+        backend_config=types.attribute(f"{{{listed}}}"),
+        operand_layouts=_layouts(avals, batch, by_rows),
+        result_layouts=_layouts(results, batch, by_rows),
         output_operand_aliases=types.attribute(f"[{', '.join(places)}]"),
         **{"mhlo.frontend_attributes": types.attribute(f'{{num_batch_dims = "{batch}"}}')},
+    )
+
+
+def xla_call(
+    build: Any,
+    target: str,
+    operands: Sequence[Any],
+    results: Sequence[ShapedArray],
+    settings: str = "",
+    api_version: int = 1,
+) -> list[Any]:
+    """Call what XLA's compiler for a platform expands by itself, as that for TPUs does `Qr`."""
+    return build.ops(
+        "stablehlo.custom_call",
+        operands,
+        results,
+        call_target_name=types.string(target),
+        api_version=types.i32(api_version),
+        backend_config=types.string(settings),
     )
 
 
@@ -85,32 +213,45 @@ def character(text: str) -> str:
     return f"{ord(text)} : ui8"
 
 
-def _layouts(avals: Sequence[ShapedArray], batch: int) -> Any:
-    return types.attribute(f"[{', '.join(_layout(aval.ndim, batch) for aval in avals)}]")
+def flag(value: bool) -> str:
+    """An option that is a truth value, as the text of an attribute."""
+    return str(bool(value)).lower()
 
 
-def _layout(rank: int, batch: int) -> str:
+def magma(use: bool | None) -> str:
+    """The option that says whether MAGMA is to be used; None as `jax_use_magma` says."""
+    return f'"{_use_magma.value if use is None else "on" if use else "off"}"'
+
+
+def _layouts(avals: Sequence[ShapedArray], batch: int, by_rows: bool) -> Any:
+    texts = [_layout(aval.ndim, batch, by_rows) for aval in avals]
+    return types.attribute(f"[{', '.join(texts)}]")
+
+
+def _layout(rank: int, batch: int, by_rows: bool) -> str:
     order = list(reversed(range(rank)))
-    if rank == batch + 2:
+    if rank == batch + 2 and not by_rows:
         order[:2] = order[1], order[0]
     body = f"[{', '.join(map(str, order))}]" if rank else ""
     return f"dense<{body}> : tensor<{rank}xindex>"
 
 
-def batch_info(aval: ShapedArray, batch: int) -> ShapedArray:
-    """The aval of LAPACK's reports, one for each element of the batch."""
-    return ShapedArray(aval.shape[:batch], _int32)
+def batch_info(aval: ShapedArray) -> ShapedArray:
+    """The aval of a routine's reports, one for each of a batch of matrices."""
+    return ShapedArray(aval.shape[:-2], _int32)
 
 
 def nan_where_failed(
     build: Any, info: Any, values: Sequence[Any], avals: Sequence[ShapedArray], least: bool = False
 ) -> list[Any]:
-    """The values, or NaN where LAPACK reported failure: anything but 0, or with `least` below 0."""
+    """The values, or NaN where a routine reported failure: anything but 0, with `least` below 0."""
     batch = avals[0].shape[: len(info.type.shape)]
     report = ShapedArray(tuple(batch), _int32)
     fine = build.compare("GE" if least else "EQ", info, build.full(0, report), report)
     found = []
     for value, aval in zip(values, avals, strict=True):
         which = build.broadcast(fine, aval.update(dtype=_bool), range(len(batch)))
-        found.append(build.op("stablehlo.select", (which, value, build.full(np.nan, aval)), aval))
+        is_complex = issubdtype(aval.dtype, np.complexfloating)
+        nan = build.full(complex(np.nan, np.nan) if is_complex else np.nan, aval)
+        found.append(build.op("stablehlo.select", (which, value, nan), aval))
     return found

@@ -10,8 +10,10 @@ from hlofront.core.aval import AbstractToken, token_aval
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Literal
 from hlofront.lowering import types
-from hlofront.lowering.builder import Builder, ModuleState, large_constants, live_equations
+from hlofront.lowering.builder import Builder, large_constants, live_equations
 from hlofront.lowering.fences import Fence, Fences
+from hlofront.lowering.module_state import ModuleState
+from hlofront.lowering.per_platform import INDEX, index_aval
 
 
 class Module:
@@ -89,7 +91,7 @@ class Module:
 def lower_program(
     program: ClosedJaxpr,
     name: str,
-    platform: str,
+    platform: str | tuple[str, ...],
     *,
     donated: Sequence[bool] | None = None,
     keep_unused: bool = False,
@@ -101,6 +103,8 @@ def lower_program(
     """Lower a program to a verified module whose main function computes it.
 
     Args:
+      platform: the one that it is for. For several, the first argument of main is the number of
+        that which it runs on.
       fences: whether to store values that XLA would compute at every use. See fences.py.
 
     Raises:
@@ -116,25 +120,33 @@ def lower_program(
     operation.attributes["mhlo.num_partitions"] = types.i32(1)
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
     wanted = Fences() if fences else None
-    state = ModuleState(platform, ir_module.body, wanted)
+    platforms = (platform,) if isinstance(platform, str) else platform
+    state = ModuleState(platforms, ir_module.body, wanted)
+    several = len(platforms) > 1
 
     ordered = ordered_effects(jaxpr.effects)
     tokens: list[Any] = [token_aval] * len(ordered)
-    in_avals = [*tokens, *(aval for _, aval in constants), *(jaxpr.invars[i].aval for i in kept)]
+    in_avals = [*([index_aval] if several else ()), *tokens]
+    in_avals += [*(aval for _, aval in constants), *(jaxpr.invars[i].aval for i in kept)]
     in_types = [types.aval_type(aval) for aval in in_avals]
     out_types = [types.aval_type(aval) for aval in (*tokens, *jaxpr.out_avals)]
-    names = [f"token of {effect}" for effect in ordered]
+    names = ["platform index"] if several else []
+    names += [f"token of {effect}" for effect in ordered]
     names += [f"constant{i}" for i in range(len(constants))]
     names += [arg_names[i] if arg_names and i < len(arg_names) else f"args[{i}]" for i in kept]
     locations = [state.locations.named(n) for n in names]
     function = _create_main(in_types, out_types, state.ip)
     block = function.regions[0].blocks.append(*in_types, arg_locs=locations)
-    arguments = list(block.arguments)[len(ordered) :]
+    given = list(block.arguments)
+    index = given.pop(0) if several else None
+    arguments = given[len(ordered) :]
     hoisted = {
         id(value): argument for (value, _), argument in zip(constants, arguments, strict=False)
     }
+    if several:
+        hoisted[id(INDEX)] = index
     builder = Builder(state, ir.InsertionPoint(block), f"{wrapper}({name})", hoisted)
-    builder.take_tokens(ordered, block.arguments)
+    builder.take_tokens(ordered, given)
     values: list[Any] = [None] * len(jaxpr.invars)
     for position, argument in zip(kept, arguments[len(constants) :], strict=True):
         values[position] = argument
@@ -143,7 +155,7 @@ def lower_program(
     Operation.create("func.return", (), outputs, loc=types.unknown, ip=builder.ip)
 
     donation = _set_argument_attributes(
-        function, jaxpr, kept, len(ordered), len(constants), donated
+        function, jaxpr, kept, several, len(ordered), len(constants), donated
     )
     if result_paths or ordered:
         paths = result_paths or [""] * len(jaxpr.outvars)
@@ -188,11 +200,12 @@ def _set_argument_attributes(
     function: Any,
     jaxpr: Any,
     kept: tuple[int, ...],
+    several: bool,
     tokens: int,
     constants: int,
     donated: Sequence[bool] | None,
 ) -> tuple[tuple[int, ...], list[str]]:
-    """Mark the arguments of main that are tokens, and those that are donated.
+    """Mark the arguments of main that say the platform, are tokens, and are donated.
 
     Each donated input is given an output of its shape and dtype to share a buffer with. One that
     fits no output is marked as a donor: XLA may use it for temporaries.
@@ -202,11 +215,14 @@ def _set_argument_attributes(
     """
     donates = bool(donated) and any(donated)
     donation: tuple[tuple[int, ...], list[str]] = (), []
-    if not donates and not tokens:
+    if not donates and not tokens and not several:
         return donation
-    offset = tokens + constants
-    attributes: list[Any] = [ir.DictAttr.get({}, context=context)] * (offset + len(kept))
-    attributes[:tokens] = [_is_token()] * tokens
+    attributes: list[Any] = [_is_token()] * tokens
+    if several:
+        marked = {"jax.global_constant": types.string("_platform_index")}
+        attributes.insert(0, ir.DictAttr.get(marked, context=context))
+    offset = len(attributes) + constants
+    attributes += [ir.DictAttr.get({}, context=context)] * (constants + len(kept))
     if donates:
         donation = _alias_donated(attributes, jaxpr, kept, tokens, offset, donated)
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes, context=context)

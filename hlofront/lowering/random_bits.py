@@ -2,14 +2,17 @@
 
 import numpy as np
 
+from hlofront.base.config import options
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
-from hlofront.lowering import types
+from hlofront.lowering import kernels, types
+from hlofront.lowering.kernels import GPUS, by_library
 from hlofront.primitives import random_bits as r
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
 _state = ShapedArray((2,), _uint64)
 _halves = ShapedArray((2, 2), _uint32)
+_has_kernel = options["jax_threefry_gpu_kernel_lowering"]
 
 
 @lower(r.rng_bit_generator_p)
@@ -34,12 +37,32 @@ def _(build, key, *, algorithm, **_):
 
 @lower(r.rng_uniform_p)
 def _(build, a, b, *, shape):
-    sizes = build.constant(np.array(shape, np.int64))
+    return _uniform(build, a, b, build.avals_out[0])
+
+
+def _uniform(build, a, b, result):
+    sizes = build.constant(np.array(result.shape, np.int64))
     return build.op(
         "stablehlo.rng",
         (a, b, sizes),
+        result,
         rng_distribution=types.attribute("#stablehlo<rng_distribution UNIFORM>"),
     )
+
+
+@lower(r.rng_uniform_p, platform="tpu")
+def _(build, a, b, *, shape):
+    (aval, _), (result,) = build.avals_in, build.avals_out
+    if result.dtype.itemsize > 2:
+        return _uniform(build, a, b, result)
+    # XLA's compiler for TPUs ends the process on narrower floats: they are rounded from wider ones.
+    wide = result.update(dtype=np.dtype(np.float32))
+    ends = [build.convert(end, aval.update(dtype=wide.dtype)) for end in (a, b)]
+    drawn = build.convert(_uniform(build, *ends, wide), result)
+    lowest, end = (build.broadcast(x, result, ()) for x in (a, b))
+    # What is rounded up to the end, which is not among the numbers, becomes the start.
+    inside = build.compare("LT", drawn, end, result)
+    return build.op("stablehlo.select", (inside, drawn, lowest), result)
 
 
 # ---- threefry ------------------------------------------------------------------------------------
@@ -154,6 +177,19 @@ def _rolled(build, keys, words, first, second, x, y):
 
 lower(r.threefry2x32_p)(_threefry(_unrolled))
 lower(r.threefry2x32_p, platform="cpu")(_threefry(_rolled))
+
+
+@by_library(r.threefry2x32_p, of=GPUS)
+def _(build, library, *words):
+    aval = build.avals_out[0]
+    if not _has_kernel.value or not aval.size:
+        return lower[r.threefry2x32_p](build, *words)
+    words = [
+        build.broadcast_to(word, its, aval) for word, its in zip(words, build.avals_in, strict=True)
+    ]
+    target = f"{library.own}_threefry2x32_ffi"
+    # Numbers of one after the other, in any shape.
+    return kernels.call(build, target, words, [aval] * 4, build.avals_out, aval.ndim)
 
 
 def _entry(build, table, i):

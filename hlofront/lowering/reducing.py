@@ -9,6 +9,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.contracting import at_least_a_byte, widened
 from hlofront.primitives import reducing as r
 
 # body(builder, *accumulated, *elements) -> the new values that are accumulated.
@@ -131,6 +132,9 @@ def _(build, x, *, axes, index_dtype):
 
 def _emit_index(build, x, axes, index_dtype, direction, start):
     (operand,), (result,) = build.avals_in, build.avals_out
+    # XLA's compiler for GPUs fails where one of two is of less than a byte.
+    x = widened(build, x, operand)
+    operand = operand.update(dtype=at_least_a_byte(operand.dtype))
     indices = build.op(
         "stablehlo.iota",
         (),

@@ -34,6 +34,8 @@ from hlofront.lowering import (
     sorting,
     special,
     spectral,
+    spectral_gpu,
+    spectral_tpu,
     windowed,
 )
 from hlofront.lowering.module import lower_program
@@ -73,5 +75,7 @@ __all__ = [
     "sorting",
     "special",
     "spectral",
+    "spectral_gpu",
+    "spectral_tpu",
     "windowed",
 ]

@@ -1,21 +1,31 @@
-"""Direct solutions as calls of LAPACK's; triangular ones as StableHLO on other devices."""
+"""Direct solutions as calls of LAPACK's and cuSPARSE's; as StableHLO on other devices."""
 
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import kernels, types
-from hlofront.lowering.kernels import character
+from hlofront.lowering.kernels import GPUS, LAPACK, by_library, character
+from hlofront.primitives import matrices
 from hlofront.primitives import solving as s
+from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
+from hlofront.primitives.elementwise import add, div, mul, sub
+
+_int32 = np.dtype(np.int32)
+# cuSPARSE has no tridiagonal systems of fewer equations.
+_FEWEST_EQUATIONS = 3
 
 
-@lower(s.triangular_solve_p, platform="cpu")
+@by_library(s.triangular_solve_p, of=(LAPACK,))
 def _triangular_solve_on_cpu(
-    build, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
+    build, library, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
 ):
     a_aval, b_aval = build.avals_in
     (result,) = build.avals_out
     if not b_aval.size:
         return b
-    letter = kernels.letter(build, b_aval.dtype)
-    batch = b_aval.ndim - 2
     if conjugate_a and not transpose_a:
         # LAPACK conjugates only what it transposes.
         (a,) = build.by_tracing(s.conjugate, (a,), (a_aval,))
@@ -27,9 +37,7 @@ def _triangular_solve_on_cpu(
         "trans_x": character(transposed),
         "diag": character("U" if unit_diagonal else "N"),
     }
-    return kernels.call(
-        *(build, f"{letter}trsm", (a, b), build.avals_in, (result,), batch, attributes, {0: 1})
-    )[0]
+    return library(build, "trsm", (a, b), build.avals_in, (result,), attributes, {0: 1})[0]
 
 
 @lower(s.triangular_solve_p)
@@ -52,19 +60,98 @@ def _(build, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal)
     )
 
 
-@lower(s.tridiagonal_solve_p)
-def _(build, dl, d, du, b, *, perturb_singular):
+# ---- tridiagonal ---------------------------------------------------------------------------------
+
+
+@by_library(s.tridiagonal_solve_p, of=(LAPACK,))
+def _(build, library, dl, d, du, b, *, perturb_singular):
     avals = *_, right = build.avals_in
     if not right.size:
         return b
-    letter = kernels.letter(build, right.dtype)
-    batch = right.ndim - 2
+    operands = dl, d, du, b
     if perturb_singular:
         name = "tridiagonal_solve_perturbed_ffi"
-        return kernels.call(build, name, (dl, d, du, b), avals, (right,), batch)[0]
+        return library.kernel(build, name, operands, avals, (right,))[0]
+    results = [*avals, kernels.batch_info(right)]
     aliases = {i: i for i in range(4)}
-    results = [*avals, kernels.batch_info(right, batch)]
-    *_, x, info = kernels.call(
-        build, f"{letter}gtsv", (dl, d, du, b), avals, results, batch, None, aliases
-    )
+    *_, x, info = library(build, "gtsv", operands, avals, results, None, aliases)
     return kernels.nan_where_failed(build, info, (x,), (right,))[0]
+
+
+@by_library(s.tridiagonal_solve_p, of=GPUS)
+def _(build, library, dl, d, du, b, *, perturb_singular):
+    avals = *_, right = build.avals_in
+    if not right.size:
+        return b
+    operands = dl, d, du, b
+    if perturb_singular:
+        name = f"{library.own}_tridiagonal_solve_perturbed"
+        return library.kernel(build, name, operands, avals, (right,))[0]
+    if right.shape[-2] < _FEWEST_EQUATIONS:
+        return _eliminate(build, *operands)
+    name = f"{library.sparse}_gtsv2_ffi"
+    return library.kernel(build, name, operands, avals, (right,), None, {0: 3})[0]
+
+
+@lower(s.tridiagonal_solve_p)
+def _(build, dl, d, du, b, *, perturb_singular):
+    if perturb_singular:
+        raise NotImplementedError(  # the class that JAX raises
+            "tridiagonal_solve: perturb_singular=True is there for CPUs and GPUs only: leave it "
+            "away, and add what is to be added to d"
+        )
+    return _eliminate(build, dl, d, du, b) if build.avals_in[3].size else b
+
+
+def _eliminate(build: Any, dl: Any, d: Any, du: Any, b: Any) -> Any:
+    """Gauss's elimination without exchanges of rows: Golub & Van Loan (2013), section 4.3.6."""
+    avals = *_, diagonal, right = build.avals_in
+    axis = diagonal.ndim - 1
+    count = diagonal.shape[axis]
+    index_aval = ShapedArray((), _int32)
+    above = diagonal.update(shape=(*diagonal.shape[:axis], 1))
+    solution = right.update(shape=(*right.shape[:axis], 1, right.shape[-1]))
+
+    def row(x, index):
+        return dynamic_slice_in_dim(x, index, 1, axis)
+
+    def wide(x):
+        return matrices.along_columns(x, solution.shape)
+
+    def put(x, update, index):
+        return dynamic_update_slice_in_dim(x, update, index, axis)
+
+    def forward(index, dl, d, du, b, last_above, last):
+        """A row, after that before it was subtracted, divided by what is on the diagonal."""
+        below = row(dl, index)
+        pivot = sub(row(d, index), mul(below, last_above))
+        last_above = div(row(du, index), pivot)
+        last = div(sub(row(b, index), mul(wide(below), last)), wide(pivot))
+        # They take the places of rows that are read no more.
+        return [
+            *(add(index, np.int32(1)), dl, d, put(du, last_above, index)),
+            *(put(b, last, index), last_above, last),
+        ]
+
+    def backward(index, dl, d, du, b, last_above, last):
+        last = sub(row(b, index), mul(wide(row(du, index)), last))
+        return [sub(index, np.int32(1)), dl, d, du, put(b, last, index), last_above, last]
+
+    def up_to_the_end(inner, index, *_):
+        return inner.compare("LT", index, inner.constant(count, _int32), index_aval)
+
+    def down_to_the_start(inner, index, *_):
+        return inner.compare("GE", index, inner.constant(0, _int32), index_aval)
+
+    avals = [index_aval, *avals, above, solution]
+
+    def loop(condition, step, values):
+        return build.while_loop(
+            condition, lambda inner, *xs: inner.by_tracing(step, xs, avals), values, avals
+        )
+
+    first = build.constant(0, _int32)
+    none = build.full(0, above), build.full(0, solution)
+    values = loop(up_to_the_end, forward, [first, dl, d, du, b, *none])
+    start = build.constant(count - 2, _int32)
+    return loop(down_to_the_start, backward, [start, *values[1:]])[4]

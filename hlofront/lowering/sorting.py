@@ -10,7 +10,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.rules import lower
 from hlofront.lowering import types
-from hlofront.lowering.contracting import BELOW_A_BYTE
+from hlofront.lowering.contracting import BELOW_A_BYTE, at_least_a_byte, widened
 from hlofront.lowering.reducing import scalars_of
 from hlofront.primitives import reducing
 from hlofront.primitives import sorting as s
@@ -24,7 +24,10 @@ _int32 = np.dtype(np.int32)
 
 @lower(s.sort_p)
 def _(build, *operands, dimension, is_stable, num_keys):
-    scalars = scalars_of(build.avals_in)
+    # XLA's compiler for GPUs has no sort of integers below a byte.
+    avals = [aval.update(dtype=at_least_a_byte(aval.dtype)) for aval in build.avals_in]
+    operands = list(map(widened, (build,) * len(avals), operands, build.avals_in))
+    scalars = scalars_of(avals)
 
     def less(inner, *pairs):
         # The arguments are x0, y0, x1, y1, ... of the operands.
@@ -33,7 +36,11 @@ def _(build, *operands, dimension, is_stable, num_keys):
             keys += _ordered_parts(inner, pairs[2 * i], pairs[2 * i + 1], scalars[i])
         return _lexicographic(inner, keys)
 
-    return emit_sort(build, operands, build.avals_out, dimension, is_stable, less)
+    found = emit_sort(build, operands, avals, dimension, is_stable, less)
+    return [
+        value if aval.dtype == result.dtype else build.convert(value, result)
+        for value, aval, result in zip(found, avals, build.avals_out, strict=True)
+    ]
 
 
 def emit_sort(
@@ -120,8 +127,7 @@ def _(build, x, *, k, axis):
     x, aval = swap(x, aval)
     narrow = aval.dtype.name in BELOW_A_BYTE
     if narrow:  # XLA has no top_k of integers below a byte
-        wide = np.dtype(np.int8 if issubdtype(aval.dtype, np.signedinteger) else np.uint8)
-        aval = aval.update(dtype=wide)
+        aval = aval.update(dtype=at_least_a_byte(aval.dtype))
         x = build.convert(x, aval)
     shape = (*aval.shape[:-1], k)
     found = [aval.update(shape=shape), ShapedArray(shape, _int32)]

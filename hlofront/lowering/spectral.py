@@ -6,9 +6,8 @@ import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import ShapedArray
-from hlofront.core.rules import lower
 from hlofront.lowering import kernels
-from hlofront.lowering.kernels import character
+from hlofront.lowering.kernels import LAPACK, by_library, character
 from hlofront.primitives import matrices
 from hlofront.primitives import spectral as s
 
@@ -17,42 +16,40 @@ def _is_complex(aval: ShapedArray) -> bool:
     return issubdtype(aval.dtype, np.complexfloating)
 
 
-def _zeros(build: Any) -> list[Any]:
+def zeros(build: Any) -> list[Any]:
+    """The equation's results, as zeros."""
     return [build.full(0, aval) for aval in build.avals_out]
 
 
-def _refuse_part(build: Any, subset: Any, whole: int) -> None:
+def refuse_part(build: Any, subset: Any, whole: int) -> None:
+    """Raises NotImplementedError where only some of the results of the whole are wanted."""
     if subset is not None and subset != (0, whole):
         raise NotImplementedError(  # the class that JAX raises
-            f"{build.equation.primitive.name}: subset_by_index={subset} is not there for CPUs, "
-            "which find all: slice the results instead"
+            f"{build.equation.primitive.name}: subset_by_index={subset} is not there for CPUs and "
+            "GPUs, which find all: slice the results instead"
         )
 
 
-@lower(s.eigh_p)
-def _(build, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+@by_library(s.eigh_p, of=(LAPACK,))
+def _(build, library, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     (aval,), results = build.avals_in, build.avals_out
-    _refuse_part(build, subset_by_index, aval.shape[-1])
+    refuse_part(build, subset_by_index, aval.shape[-1])
     if algorithm not in (None, s.EighImplementation.QR):
         raise NotImplementedError(  # the class that JAX raises
             f"eigh: {algorithm} is not there for CPUs: they have EighImplementation.QR"
         )
     if not aval.size:
-        return _zeros(build)
-    batch = aval.ndim - 2
-    letter = kernels.letter(build, aval.dtype)
-    routine = f"{letter}{'heevd' if _is_complex(aval) else 'syevd'}"
-    attributes = {"mode": character("V"), "uplo": character("L" if lower else "U")}
-    *found, info = kernels.call(
-        *(build, routine, (x,), (aval,), (*results, kernels.batch_info(aval, batch)), batch),
-        *(attributes, {0: 0}),
-    )
+        return zeros(build)
+    attributes = {"mode": character("V"), **library.triangle(lower)}
+    declared = (*results, kernels.batch_info(aval))
+    *found, info = library(build, "syevd", (x,), (aval,), declared, attributes, {0: 0})
     return kernels.nan_where_failed(build, info, found, results)
 
 
-@lower(s.eig_p)
+@by_library(s.eig_p, of=(LAPACK,))
 def _(
     build,
+    library,
     x,
     *,
     compute_left_eigenvectors,
@@ -65,10 +62,8 @@ def _(
         raise ValueError(
             f"eig: only the implementation LAPACK is there for CPUs, got {implementation}"
         )
-    letter = kernels.letter(build, aval.dtype)
     if not aval.size:
-        return _zeros(build)
-    batch = aval.ndim - 2
+        return zeros(build)
     value = results[0]
     vector = aval.update(dtype=value.dtype)
     attributes = {
@@ -77,11 +72,8 @@ def _(
     }
     part = value.update(dtype=matrices.real_dtype(value.dtype))
     values = [value] if _is_complex(aval) else [part, part]
-    *parts, left, right, info = kernels.call(
-        *(build, f"{letter}geev", (x,), (aval,)),
-        (*values, vector, vector, kernels.batch_info(aval, batch)),
-        *(batch, attributes),
-    )
+    declared = (*values, vector, vector, kernels.batch_info(aval))
+    *parts, left, right, info = library(build, "geev", (x,), (aval,), declared, attributes)
     if len(parts) == 2:
         parts = [build.op("stablehlo.complex", parts, value)]
     wanted = [*parts]
@@ -100,97 +92,80 @@ _SVD_ROUTINES = {
 }
 
 
-@lower(s.svd_p)
-def _(build, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+@by_library(s.svd_p, of=(LAPACK,))
+def _(build, library, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     (aval,), results = build.avals_in, build.avals_out
     batch = aval.ndim - 2
     m, n = aval.shape[batch:]
-    _refuse_part(build, subset_by_index, min(m, n))
+    refuse_part(build, subset_by_index, min(m, n))
     routine = _SVD_ROUTINES.get(algorithm)
     if routine is None:
         raise NotImplementedError(  # the class that JAX raises
             f"svd: {algorithm} is not there for CPUs: they have QR and DIVIDE_AND_CONQUER"
         )
-    letter = kernels.letter(build, aval.dtype)
     if not aval.size:
-        return [_zeros(build)[0], *[_identity(build, result) for result in results[1:]]]
-    outer = aval.shape[:batch]
+        return svd_of_nothing(build)
     k = min(m, n)
     if not compute_uv or full_matrices:
         left, right = (m, m), (n, n)
     else:
         left, right = (m, k), (k, n)
     mode = ("A" if full_matrices else "S") if compute_uv else "N"
-    declared = (
-        aval,
-        results[0],
-        aval.update(shape=(*outer, *left)),
-        aval.update(shape=(*outer, *right)),
-        kernels.batch_info(aval, batch),
-    )
+    outer = aval.shape[:batch]
+    vectors = [aval.update(shape=(*outer, *shape)) for shape in (left, right)]
+    declared = (aval, results[0], *vectors, kernels.batch_info(aval))
     attributes = {"mode": character(mode)}
-    _, *found, info = kernels.call(
-        build, f"{letter}{routine}", (x,), (aval,), declared, batch, attributes, {0: 0}
-    )
+    _, *found, info = library(build, routine, (x,), (aval,), declared, attributes, {0: 0})
     return kernels.nan_where_failed(build, info, found[: len(results)], results)
 
 
-def _identity(build: Any, aval: ShapedArray) -> Any:
-    return build.by_tracing(lambda: matrices.identity(aval.dtype, aval.shape), (), ())[0]
+def svd_of_nothing(build: Any) -> list[Any]:
+    """What the factors of matrices without elements are: identities."""
+
+    def factors():
+        return [matrices.identity(aval.dtype, aval.shape) for aval in build.avals_out[1:]]
+
+    return [zeros(build)[0], *build.by_tracing(factors, (), ())]
 
 
-@lower(s.schur_p)
-def _(build, x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+@by_library(s.schur_p, of=(LAPACK,))
+def _(build, library, x, *, compute_schur_vectors, sort_eig_vals, select_callable):
     (aval,), results = build.avals_in, build.avals_out
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError(  # the class that JAX raises
             "schur: eigenvalues cannot be ordered: leave sort_eig_vals and select_callable away"
         )
-    letter = kernels.letter(build, aval.dtype)
     if not aval.size:
-        return _zeros(build)
-    batch = aval.ndim - 2
+        return zeros(build)
     value = ShapedArray(aval.shape[:-1], aval.dtype)
     values = [value] if _is_complex(aval) else [value, value]
-    info_aval = kernels.batch_info(aval, batch)
+    info_aval = kernels.batch_info(aval)
     attributes = {
         "mode": character("V" if compute_schur_vectors else "N"),
         "sort": character("N"),
     }
-    form, vectors, *_, info = kernels.call(
-        *(build, f"{letter}gees", (x,), (aval,)),
-        (aval, aval, *values, info_aval, info_aval),
-        *(batch, attributes, {0: 0}),
-    )
+    declared = (aval, aval, *values, info_aval, info_aval)
+    form, vectors, *_, info = library(build, "gees", (x,), (aval,), declared, attributes, {0: 0})
     return kernels.nan_where_failed(build, info, [form, vectors][: len(results)], results)
 
 
-@lower(s.hessenberg_p)
-def _(build, a):
+@by_library(s.hessenberg_p, of=(LAPACK,))
+def _(build, library, a):
     (aval,), results = build.avals_in, build.avals_out
-    letter = kernels.letter(build, aval.dtype)
     if not aval.size:
-        return _zeros(build)
-    batch = aval.ndim - 2
+        return zeros(build)
     attributes = {"low": "1 : i32", "high": f"{aval.shape[-1]} : i32"}
-    *found, info = kernels.call(
-        *(build, f"{letter}gehrd", (a,), (aval,), (*results, kernels.batch_info(aval, batch))),
-        *(batch, attributes, {0: 0}),
-    )
+    declared = (*results, kernels.batch_info(aval))
+    *found, info = library(build, "gehrd", (a,), (aval,), declared, attributes, {0: 0})
     return kernels.nan_where_failed(build, info, found, results)
 
 
-@lower(s.tridiagonal_p)
-def _(build, a, *, lower):
+@by_library(s.tridiagonal_p)
+def _(build, library, a, *, lower):
     (aval,), results = build.avals_in, build.avals_out
-    letter = kernels.letter(build, aval.dtype)
     if not aval.size:
-        return _zeros(build)
-    batch = aval.ndim - 2
-    routine = f"{letter}{'hetrd' if _is_complex(aval) else 'sytrd'}"
-    attributes = {"uplo": character("L" if lower else "U")}
-    *found, info = kernels.call(
-        *(build, routine, (a,), (aval,), (*results, kernels.batch_info(aval, batch))),
-        *(batch, attributes, {0: 0}),
-    )
+        return zeros(build)
+    declared = (*results, kernels.batch_info(aval))
+    attributes = library.triangle(lower)
+    *found, info = library(build, "sytrd", (a,), (aval,), declared, attributes, {0: 0})
     return kernels.nan_where_failed(build, info, found, results)

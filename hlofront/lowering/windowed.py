@@ -129,11 +129,30 @@ def _(build, source, operand, *, select_prim, window_dimensions, window_strides,
     )
 
 
+def _like(aval: ShapedArray, x: Any) -> ShapedArray:
+    return aval.update(shape=tuple(x.type.shape))
+
+
 def emit_select_and_scatter(
     build: Any, operands: Any, result: ShapedArray, windows: Any, select: Body, scatter: Body
 ) -> Any:
     """Emit select_and_scatter of (operand, source, init): `windows` are sizes, strides, padding."""
     dimensions, strides, padding = windows
+    whole = sum(size == stride == 1 for size, stride in zip(dimensions, strides, strict=True))
+    if "tpu" in build.module.platforms and len(dimensions) > 1 and whole < 2:
+        # XLA's compiler for TPUs wants two axes that are not windowed: they are the last ones.
+        ones = (1,) * (2 - whole)
+        operand, source, init = operands
+        wide = [aval.update(shape=(*aval.shape, *ones)) for aval in (result, _like(result, source))]
+        total = emit_select_and_scatter(
+            build,
+            [*map(build.reshape, (operand, source), wide), init],
+            wide[0],
+            ((*dimensions, *ones), (*strides, *ones), (*padding, *[(0, 0)] * len(ones))),
+            select,
+            scatter,
+        )
+        return build.reshape(total, result)
     attributes = {
         "window_dimensions": types.i64_array(dimensions),
         "window_strides": types.i64_array(strides),

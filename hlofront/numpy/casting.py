@@ -11,7 +11,7 @@ from hlofront.numpy.creation import copy
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.shape import as_array
-from hlofront.numpy.ufuncs import any_operand
+from hlofront.numpy.ufuncs import any_operand, scalar_like
 from hlofront.primitives import comparing, elementwise, shaping, slicing
 from hlofront.primitives.converting import bitcast_convert_type, convert
 from hlofront.runtime.operation import operation
@@ -23,7 +23,10 @@ _uint8 = np.dtype(np.uint8)
 
 @operation(static_argnames=("dtype",))
 def _astype(x, dtype):
-    return convert(any_operand("astype", x), dtype, False)
+    x = any_operand("astype", x)
+    if dtype == _bool and issubdtype(typeof(x).dtype, np.complexfloating):
+        return convert(comparing.ne(x, scalar_like(typeof(x), 0)), _bool, False)
+    return convert(x, dtype, False)
 
 
 @boundary
@@ -32,7 +35,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     """The elements converted to a dtype; None is the default float dtype.
 
     Floats become integers by dropping the fraction, clamped to what the dtype holds, NaN as 0;
-    complex numbers lose their imaginary part in others, with a warning.
+    complex numbers lose their imaginary part in others than booleans, with a warning.
     """
     check_arraylike("astype", x)
     if dtype is None:

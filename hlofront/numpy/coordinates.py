@@ -11,12 +11,13 @@ from hlofront.base.dtypes import check_user_dtype_supported, issubdtype, python_
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.numpy.creation import ones
-from hlofront.numpy.index_entries import int32
+from hlofront.numpy.division import divmod
 from hlofront.numpy.like import like
+from hlofront.numpy.logic import greater, less
 from hlofront.numpy.promotion import broadcast_together, check_arraylike, promote_dtypes
-from hlofront.numpy.selecting import clamped, euclidean_remainder, host_value, nonzero
+from hlofront.numpy.selecting import clamped, euclidean_remainder, host_value, nonzero, where
 from hlofront.numpy.shape import as_array
-from hlofront.numpy.ufuncs import any_operand, scalar_like
+from hlofront.numpy.ufuncs import any_operand, scalar_like, subtract
 from hlofront.primitives import elementwise, shaping
 from hlofront.primitives.converting import convert
 from hlofront.runtime.operation import operation
@@ -57,21 +58,30 @@ def ix_(*args: Any) -> tuple[Any, ...]:
 
 @operation(static_argnames=("shape",))
 def _unravelled(indices, shape):
-    indices = any_operand("unravel_index", indices)
-    dtype = typeof(indices).dtype
-    if not issubdtype(dtype, np.integer):
-        raise TypeError(f"unravel_index wants indices of an integer dtype, got {dtype}")
     total = math.prod(shape)
-    if total > np.iinfo(dtype).max:
-        indices, dtype = convert(indices, int32, False), int32
     # Beyond the ends is what is nearest to them; negative ones count from the end.
-    flat = euclidean_remainder(clamped(indices, -total, total - 1), max(total, 1))
+    flat = euclidean_remainder(clamped(indices, -total, total - 1), total)
     found: list[Any] = []
     for size in shape[:0:-1]:
-        divisor = scalar_like(typeof(flat), max(size, 1))
+        divisor = scalar_like(typeof(flat), size)
         found.append(elementwise.rem(flat, divisor))
         flat = elementwise.div(flat, divisor)
-    return (flat, *found[::-1]) if shape else ()
+    return (flat, *found[::-1])
+
+
+@operation
+def _unravelled_by_any(indices, sizes):
+    """The same for positions and sizes that may be traced, or no integers at all."""
+    flat = any_operand("unravel_index", indices)
+    found: list[Any] = []
+    for size in sizes[::-1]:
+        flat, rest = divmod(flat, size)
+        found.append(rest)
+    beyond, before = greater(flat, 0), less(flat, -1)
+    for i, size in enumerate(sizes[::-1]):
+        last = size - 1 if isinstance(size, int | float) else subtract(size, 1)
+        found[i] = where(beyond, last, where(before, 0, found[i]))
+    return tuple(map(as_array, found[::-1]))
 
 
 @like(np.unravel_index)
@@ -79,8 +89,31 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """Positions in a flattened array as indices into an array of this shape, one for each axis.
 
     Negative positions count from the end, and those out of bounds are moved to the nearest.
+
+    Args:
+      indices: the positions, an array or a number.
+      shape: a size for each axis, or one number. They need not be known while tracing.
+
+    Raises:
+      ValueError: if the shape is an array of several axes.
+      TypeError: if sizes or positions are no numbers, or complex ones.
     """
-    return _unravelled(indices, canonical_shape(shape))
+    if not isinstance(shape, tuple | list):
+        check_arraylike("unravel_index", shape)
+        ndim = typeof(shape).ndim
+        if ndim > 1:
+            raise ValueError(
+                f"unravel_index: shape must be a scalar or have one axis, got {ndim} axes"
+            )
+        shape = shape if ndim else (shape,)
+    sizes = tuple(shape)
+    check_arraylike("unravel_index", indices, *sizes)
+    aval = typeof(indices)
+    known = sizes and all(type(size) is int and size > 0 for size in sizes)
+    if known and issubdtype(aval.dtype, np.integer) and not aval.weak_type:
+        if math.prod(sizes) <= np.iinfo(aval.dtype).max:
+            return _unravelled(indices, sizes)
+    return _unravelled_by_any(indices, sizes)
 
 
 _MODES = ("raise", "wrap", "clip", "ignore")

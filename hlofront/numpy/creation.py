@@ -38,16 +38,23 @@ MOST_ON_HOST = 1 << 16
 # ---- values of the host ------------------------------------------------------------------------
 
 
-def from_host(x: Any, copy: bool = False) -> Any:
-    """A NumPy array or a scalar as an array; while a program is written down, a constant of it."""
+def from_host(x: Any, copy: bool = False, dtype: Any = None) -> Any:
+    """A NumPy array or a scalar as an array; while a program is written down, a constant of it.
+
+    `dtype` is the one that was asked for, if any: of 64 bits, where the options allow those.
+    """
     if type(x) is int:
         check_integer(x)
     if not is_eager():
         # Interpreters that write programs make tracers of constants, so that they have methods.
         lift = getattr(current_trace(), "lift", None)
         if lift is not None:
-            return lift(x.copy() if copy and type(x) is _ndarray else x)
-    return host_put(x, typeof(x), default_place(), False, copy)
+            made = lift(x.copy() if copy and type(x) is _ndarray else x)
+            return made if dtype is None or made.dtype == dtype else _astype(made, dtype)
+    aval = typeof(x)
+    if dtype is not None and aval.dtype != dtype:
+        aval = ShapedArray(aval.shape, dtype)
+    return host_put(x, aval, default_place(), False, copy)
 
 
 def _host_array(name: str, object: Any, dtype: Any) -> np.ndarray:
@@ -194,7 +201,7 @@ def _converted(name: str, object: Any, dtype: Any, copy: bool) -> Any:
         leaves, _ = _flatten(object)
         if any(isinstance(leaf, Array) or hasattr(leaf, "__jax_array__") for leaf in leaves):
             return _stacked(name, object, dtype, leaves)
-        return from_host(_host_array(name, object, dtype))
+        return from_host(_host_array(name, object, dtype), dtype=dtype)
     if type(object) in _SCALARS and dtype is None:
         return from_host(object)
     if not is_value(object):
@@ -204,7 +211,7 @@ def _converted(name: str, object: Any, dtype: Any, copy: bool) -> Any:
     typeof(object)
     if dtype is not None and object.dtype != dtype:
         object, copy = np.asarray(object).astype(dtype), False
-    return from_host(object, copy)
+    return from_host(object, copy, dtype)
 
 
 def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
@@ -240,7 +247,7 @@ def _stacked(name: str, object: Any, dtype: Any, leaves: Sequence[Any]) -> Any:
     if not is_eager() or any(isinstance(leaf, Tracer) for leaf in leaves):
         return _stack(name, object, dtype)
     if len(leaves) > _MOST_STACKED or not all(map(is_value, leaves)):
-        return from_host(_host_array(name, object, dtype))
+        return from_host(_host_array(name, object, dtype), dtype=dtype)
     return _stack_operation(name, object, dtype)
 
 
@@ -404,12 +411,15 @@ def full(
 @boundary
 def _full(name, shape, value, dtype, weak, device, out_sharding=None):
     check_placement(name, device, out_sharding)
-    if isinstance(value, complex) and not issubdtype(dtype, np.complexfloating):
+    real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
+    if isinstance(value, complex) and real:
         raise TypeError(
             f"jnp.{name} cannot fill an array of dtype {dtype} with the complex number {value}: "
             "give its .real part, or a complex dtype."
         )
     if isinstance(value, bool | int | float | complex | np.generic):
+        if is_eager():
+            value = lax.saturated(value, dtype)
         if not weak:
             return _constant(name, shape, lax.scalar_of(value, dtype), dtype, device, None)
         value = lax.scalar_of(value, dtype, True)

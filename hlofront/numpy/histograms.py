@@ -311,9 +311,16 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
       Counts, the limits along x, and those along y.
 
     Raises:
-      TypeError: if x and y differ in shape.
+      TypeError: if x and y differ in shape, or `bins` is a string.
+      ValueError: if there is one number or limit alone.
     """
+    if isinstance(bins, str):
+        raise TypeError(f"histogram2d has no rules that choose bins: got bins={bins!r}")
     size = None if hasattr(bins, "__index__") and not np.ndim(bins) else len(bins)
+    if size == 1:
+        raise ValueError(
+            f"histogram2d wants a number of bins or limits for each of two axes: got {bins!r}"
+        )
     if size is not None and size != 2:
         # Limits for both; a pair is one number of bins, or limits, for each.
         bins = [bins, bins]

@@ -55,7 +55,12 @@ def read(
                 continue
             kind = type(entry)
             if kind is int:
-                static = static and (-sizes[axis] if wrap else 0) <= entry < sizes[axis]
+                # Asked to clip, an int is moved into the bounds here, if there are any.
+                static = static and (
+                    sizes[axis] > 0
+                    if mode is _MODE.CLIP
+                    else (-sizes[axis] if wrap else 0) <= entry < sizes[axis]
+                )
             elif kind is tuple:
                 static = static and type(entry[0]) is int
                 dynamic = dynamic and entry[2] in (1, -1)
@@ -64,7 +69,7 @@ def read(
                 dynamic = dynamic and not entry.ndim
             axis += 1
         if static:
-            return _sliced(array, entries, sizes)
+            return _sliced(array, entries, sizes, wrap)
         if dynamic:
             return _dynamically_sliced(array, entries, sizes, wrap)
     return _gathered(array, resolved, mode, fill_value, indices_are_sorted, unique_indices, wrap)
@@ -73,7 +78,7 @@ def read(
 # ---- by slice ----------------------------------------------------------------------------------
 
 
-def _sliced(array: Any, entries: list[Any], sizes: tuple[int, ...]) -> Any:
+def _sliced(array: Any, entries: list[Any], sizes: tuple[int, ...], wrap: bool) -> Any:
     starts, limits, strides, dropped, backwards, new, shape = [], [], [], [], [], [], []
     axis = 0
     for entry in entries:
@@ -86,7 +91,7 @@ def _sliced(array: Any, entries: list[Any], sizes: tuple[int, ...]) -> Any:
             start, limit, stride = 0, size, 1
             shape.append(size)
         elif type(entry) is int:
-            start = entry + size if entry < 0 else entry
+            start = min(max(entry + size if wrap and entry < 0 else entry, 0), size - 1)
             limit, stride = start + 1, 1
             dropped.append(axis)
         else:

@@ -11,6 +11,7 @@ from hlofront.base.dtypes import (
     to_inexact_dtype,
 )
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.axes import axis_size
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
     broadcast_together,
@@ -24,6 +25,7 @@ from hlofront.numpy.promotion import (
 )
 from hlofront.numpy.reductions import (
     SUM,
+    across_names,
     as_numbers,
     check_mask,
     fold_axes,
@@ -35,7 +37,6 @@ from hlofront.numpy.reductions import (
 )
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, elementwise
-from hlofront.primitives.collectives import pmean
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import broadcast_shapes, reshape, transpose
 from hlofront.runtime.operation import operation
@@ -55,27 +56,44 @@ def moment_dtypes(name: str, own: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def count_over(
-    aval: ShapedArray, axes: tuple[int, ...], dtype: Any, keepdims: bool, where: Any
+    aval: ShapedArray,
+    axes: tuple[int, ...],
+    dtype: Any,
+    keepdims: bool,
+    where: Any,
+    names: tuple[str, ...] = (),
 ) -> Any:
     """How many elements there are over axes: a number, or an array where there is a mask."""
     if where is None:
         count = 1
         for i in axes:
             count *= aval.shape[i]
+        for name in names:
+            count *= axis_size(name)
         return count
     shape = typeof(where).shape
     where = with_shape(where, shape, broadcast_shapes(shape, aval.shape))
-    return fold_axes(SUM, as_numbers(where, dtype), axes, keepdims, None, None)
+    return _sum(as_numbers(where, dtype), axes, keepdims, None, names)
+
+
+def _sum(a: Any, axes: tuple[int, ...], keepdims: bool, where: Any, names: tuple[str, ...]) -> Any:
+    return across_names(SUM, fold_axes(SUM, a, axes, keepdims, None, where), names)
 
 
 def mean_over(
-    a: Any, axes: tuple[int, ...], working: Any, result: Any, keepdims: bool, where: Any
+    a: Any,
+    axes: tuple[int, ...],
+    working: Any,
+    result: Any,
+    keepdims: bool,
+    where: Any,
+    names: tuple[str, ...] = (),
 ) -> Any:
-    """The mean over axes, made in one dtype and given in another."""
+    """The mean over axes, by number and by name, made in one dtype and given in another."""
     if where is not None:
         check_mask("mean", where)
-    count = count_over(typeof(a), axes, working, keepdims, where)
-    total = fold_axes(SUM, as_numbers(a, working), axes, keepdims, None, where)
+    count = count_over(typeof(a), axes, working, keepdims, where, names)
+    total = _sum(as_numbers(a, working), axes, keepdims, where, names)
     if where is None:
         count = host_scalar(count, working)
     return convert(elementwise.div(total, count), result, False)
@@ -92,8 +110,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     (a,), (aval,) = operands("mean", (a,))
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
-    result = mean_over(a, axes, *moment_dtypes("mean", aval.dtype, dtype), keepdims, where)
-    return pmean(result, names) if names else result
+    return mean_over(a, axes, *moment_dtypes("mean", aval.dtype, dtype), keepdims, where, names)
 
 
 @operation(static_argnames=("axis", "returned", "keepdims"))
@@ -208,17 +225,18 @@ def variance(
             f"ddof and correction can't be provided simultaneously: got ddof={ddof} and "
             f"correction={correction}. They mean the same."
         )
+    axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
     working, result = variance_dtypes(aval.dtype, dtype)
     if where is not None:
         check_mask("var", where)
     a = as_numbers(a, working)
     if mean is None:
-        mean = mean_over(a, axes, working, working, True, where)
+        mean = mean_over(a, axes, working, working, True, where, names)
     squares = centred_squares(a, mean)
     real = typeof(squares).dtype
-    count = count_over(typeof(squares), axes, real, keepdims, where)
-    total = fold_axes(SUM, squares, axes, keepdims, None, where)
+    count = count_over(typeof(squares), axes, real, keepdims, where, names)
+    total = _sum(squares, axes, keepdims, where, names)
     if not is_inexact(result):
         result = to_inexact_dtype(result)
     return convert(_divided(total, count, correction, real), result, False)

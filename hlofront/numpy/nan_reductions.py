@@ -18,12 +18,14 @@ from hlofront.numpy.reductions import (
     SUM,
     Fold,
     accumulated,
+    across_names,
     check_mask,
     extreme,
     fold_axes,
     index_of_extreme,
     is_inexact,
     reduced_axes,
+    split_names,
 )
 from hlofront.numpy.ufuncs import any_operand, refuse_out
 from hlofront.primitives import comparing, elementwise, reducing
@@ -86,8 +88,10 @@ def _extreme(
     found = extreme(fold, without_nan(a, fold.identity(aval.dtype)), axis, keepdims, initial, where)
     if initial is not None:
         return found
+    axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
     no_number = fold_axes(ALL, comparing.ne(a, a), axes, keepdims, None, None)
+    no_number = across_names(ALL, no_number, names)
     return choose(name, no_number, host_scalar(np.nan, aval.dtype), found)
 
 
@@ -163,8 +167,10 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
     refuse_out("nanmean", out)
     (a,), (aval,) = operands("nanmean", (a,))
     where = _numbers("nanmean", a, where)
+    axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
-    return mean_over(a, axes, *moment_dtypes("nanmean", aval.dtype, dtype), keepdims, where)
+    dtypes = moment_dtypes("nanmean", aval.dtype, dtype)
+    return mean_over(a, axes, *dtypes, keepdims, where, names)
 
 
 def _variance(

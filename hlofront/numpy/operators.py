@@ -155,7 +155,7 @@ def _binary_members() -> tuple[dict[str, Any], dict[str, Any]]:
 
 # ---- powers ------------------------------------------------------------------------------------
 
-_power = _array_operator(powers.power, False)
+_power = _array_operator(powers.any_power, False)
 
 
 def _array_power(self, other):
@@ -168,14 +168,14 @@ def _tracer_power(self, other):
     """Elementwise power."""
     if not is_operand(other):
         return NotImplemented
-    return powers.power.when_traced(self, other)
+    return powers.any_power.when_traced(self, other)
 
 
 def _tracer_reflected_power(self, other):
     """Elementwise power of what is on the left."""
     if not is_operand(other):
         return NotImplemented
-    return powers.power.when_traced(other, self)
+    return powers.any_power.when_traced(other, self)
 
 
 # ---- unary operators ---------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def plug_in() -> None:
     """Give arrays and tracers their operators and methods."""
     tracers, arrays = _binary_members()
     tracers |= {"__pow__": _tracer_power, "__rpow__": _tracer_reflected_power}
-    arrays |= {"__pow__": _array_power, "__rpow__": _array_operator(powers.power, True)}
+    arrays |= {"__pow__": _array_power, "__rpow__": _array_operator(powers.any_power, True)}
     for chapter in _METHODS:
         for name, method in chapter.items():
             arrays[name] = method

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.numpy.division import _where
 from hlofront.numpy.like import like
@@ -18,6 +20,7 @@ from hlofront.numpy.promotion import (
 )
 from hlofront.numpy.ufuncs import is_integer, numeric_operand, scalar_like
 from hlofront.primitives import comparing, elementwise
+from hlofront.primitives.converting import convert
 from hlofront.runtime.operation import operation
 
 # Bits of exponents that count: beyond them, only powers of 0, 1 and -1 fit any integer dtype.
@@ -25,12 +28,12 @@ _BITS = 6
 
 
 def static_exponent(x: Any) -> int | None:
-    """A scalar of the host that is an integer, as one; None for anything else."""
+    """A scalar that is an integer known now, as one; None for anything else."""
     type_ = type(x)
     if type_ is int or type_ is bool:
         return int(x)
-    if isinstance(x, np.generic | np.ndarray) and x.ndim == 0 and x.dtype.kind in "iub":
-        return int(x)
+    if isinstance(x, np.generic | np.ndarray | ArrayImpl):
+        return int(x) if x.ndim == 0 and x.dtype.kind in "iu" else None
     return operator.index(x) if isinstance(x, int) else None
 
 
@@ -47,6 +50,9 @@ def _power(x1, x2):
     x1, x2 = promote_shapes("power", x1, x2)
     x, y = promote_dtypes_numeric(x1, x2)
     if is_integer(typeof(x)):
+        if np.bool_ in (typeof(x1).dtype, typeof(x2).dtype):
+            # Booleans count as integers that are not weak.
+            x, y = convert(x, typeof(x).dtype, False), convert(y, typeof(y).dtype, False)
         return _integer_power(x, y)
     # Exponents of integer dtype need no conversion, and without one are exact.
     return elementwise.pow(x, x2 if issubdtype(typeof(x2).dtype, np.integer) else y)
@@ -75,15 +81,22 @@ def integer_power(x, exponent):
 
 
 @operation
+def any_power(x1, x2):
+    """Elementwise power with an exponent of which nothing is known outside of jit."""
+    return _power(x1, x2)
+
+
+@boundary
 @like(np.power)
 def power(x1, x2, /):
     """Elementwise x1 to the power x2.
 
-    Integers stay integers, and wrap; raised to a negative power that is known while tracing they
-    raise TypeError, to others they give nothing useful. An exponent that is a Python integer is
-    expanded into multiplications.
+    Integers stay integers, and wrap. An exponent that is one integer, known while tracing, is
+    expanded into multiplications, and its dtype does not count: raised to a negative one, integers
+    raise TypeError. Raised to other negative ones they give nothing useful.
     """
-    return _power(x1, x2)
+    exponent = static_exponent(x2)
+    return any_power(x1, x2) if exponent is None else integer_power(x1, exponent)
 
 
 pow = power

@@ -7,6 +7,7 @@ import numpy as np
 
 from hlofront.base import dtypes
 from hlofront.base.elements import all_dtypes
+from hlofront.core.aval import is_value, typeof
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like
 
@@ -114,20 +115,20 @@ def isdtype(dtype: Any, kind: Any) -> bool:
       ValueError: for a string that names neither a kind nor a dtype.
       TypeError: for a kind that is none of these.
     """
-    wanted = dtypes.dtype_of(dtype)
+    wanted = dtypes.dtype_of(typeof(dtype).dtype if is_value(dtype) else dtype)
     return any(_is_of_kind(wanted, one) for one in (kind if isinstance(kind, tuple) else (kind,)))
 
 
 def _is_of_kind(dtype: Any, kind: Any) -> bool:
     if isinstance(kind, str) and kind in _KINDS:
         return any(dtypes.issubdtype(dtype, each) for each in _KINDS[kind])
-    if not isinstance(kind, str | type | np.dtype) and not hasattr(kind, "dtype"):
-        raise TypeError(
-            f"isdtype: kind must be a dtype, a string, or a tuple of them, got {kind!r}"
-        )
-    try:
-        return dtype == dtypes.dtype_of(kind)
-    except TypeError:
-        raise ValueError(
-            f"isdtype: {kind!r} is neither a dtype nor one of the kinds {list(_KINDS)}"
-        ) from None
+    if not isinstance(kind, list | tuple):
+        try:
+            # NumPy reads None as float64, and bytes as the names of dtypes.
+            return dtype == dtypes.dtype_of(kind)
+        except (TypeError, ValueError):
+            if isinstance(kind, str):
+                raise ValueError(
+                    f"isdtype: {kind!r} is neither a dtype nor one of the kinds {list(_KINDS)}"
+                ) from None
+    raise TypeError(f"isdtype: kind must be a dtype, a string, or a tuple of them, got {kind!r}")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import math
 import os
 import re
 import threading
@@ -81,6 +82,9 @@ class Target:
 
     def __repr__(self) -> str:
         return f"hlofront.target({self.name!r})"
+
+    def __reduce__(self) -> Any:
+        return target, (self.name,)
 
     @property
     def devices(self) -> list[Any]:
@@ -239,7 +243,8 @@ def target(name: str) -> Target:
 
     Inside `with target(name):`, `jit(f).lower(x).compile()` compiles for its first device, and
     `with target(name).on_all():` for all. Its HLO, cost and memory can be read; to run it takes the
-    device.
+    device, and to call it elsewhere is an AbsentDeviceError. Operations outside of jit and calls of
+    jitted functions run inside of the block where they run outside of it.
 
     Args:
       name: "cpu"; "tpu:GENERATION:SHAPE", such as "tpu:v5e:2x2"; "cuda:GPU" or "cuda:GPU:COUNT",
@@ -289,7 +294,7 @@ def _parse_tpu(name: str, rest: list[str]) -> Target:
             name,
             f"a TPU's name ends with the shape of the slice, and {given}; {chip.title} has "
             f"{', '.join(chip.shapes)}{more}",
-            [f"tpu:{generation}:{shape}" for shape in chip.shapes],
+            f"tpu:{generation}:{_closest(rest[1] if len(rest) > 1 else '', chip.shapes)}",
         )
     count = 1
     for side in rest[1].split("x"):
@@ -310,7 +315,7 @@ def _parse_cuda(name: str, rest: list[str]) -> Target:
             name,
             f"after the GPU comes how many: 1 to {_PER_HOST}, or a multiple of {_PER_HOST} up to "
             f"{_MOST_GPUS}",
-            [f"cuda:{rest[0]}", f"cuda:{rest[0]}:{_PER_HOST}"],
+            f"cuda:{rest[0]}:{_PER_HOST}",
         )
     return Target(name, "cuda", chip, f"1x{hosts}x{_PER_HOST}" if hosts else f"1x1x{count}", count)
 
@@ -319,12 +324,29 @@ def _listed(names: Mapping[str, Any]) -> str:
     return ", ".join(names)
 
 
-def _unknown(name: str, why: str, more: list[str] | None = None) -> TargetError:
-    candidates = [*NAMES, *(more or ()), *(f"tpu:{g}:{c.shapes[0]}" for g, c in TPUS.items())]
-    text = name.strip().lower().replace("gpu:", "cuda:", 1).replace("litepod-", "e:")
-    # "v5e:2x2" and "h100" are names without their first part.
+def _closest(shape: str, shapes: tuple[str, ...]) -> str:
+    """The one of these shapes that starts like another one, or has as many chips, or nearly so."""
+    sides = [int(side) for side in shape.split("x") if side.isascii() and side.isdigit()]
+    count = math.prod(sides) if sides else 1
+    return min(
+        shapes,
+        key=lambda each: (
+            not (sides and each.startswith(f"{shape}x")),
+            abs(math.prod(map(int, each.split("x"))) - count),
+        ),
+    )
+
+
+def _unknown(name: str, why: str, close: str | None = None) -> TargetError:
+    # What is most often meant comes first.
+    smallest = (f"tpu:{generation}:{chip.shapes[0]}" for generation, chip in TPUS.items())
+    candidates = ["tpu:v5e:1x1", "cuda:h100", *NAMES, *smallest]
+    text = name.strip().lower().replace("gpu", "cuda", 1).replace("litepod-", "e:")
+    # "v5e:2x2" and "h100" are names without their first part; "tpu" and "v5e" without their last.
     spellings = (text, f"tpu:{text}", f"cuda:{text}")
-    close = next((s for s in spellings if s in candidates), None)
+    exact = next((s for s in spellings if s in candidates), None)
+    longer = (c for s in spellings if s for c in candidates if c.startswith(f"{s}:"))
+    close = exact or close or next(longer, None)
     if close is None:
         found = difflib.get_close_matches(text, candidates, 1, 0.6)
         close = found[0] if found else None

@@ -149,6 +149,8 @@ def _full(shape, fill_value, dtype, weak=False):
         or isinstance(fill_value, np.ndarray)
         or (type(fill_value) is int and not -(1 << 31) <= fill_value < 1 << 31)
     ):
+        if is_eager():
+            fill_value = saturated(fill_value, dtype)
         fill_value = scalar_of(fill_value, dtype, weak)
     if not shape:
         if hasattr(fill_value, "aval"):
@@ -178,6 +180,8 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
         return dtype.type(value)
     if issubdtype(dtype, np.complexfloating):
         array = np.asarray(value)
+    elif dtype == np.bool_:
+        array = np.asarray(value) != 0
     elif type(value) is complex:
         raise TypeError(
             f"cannot fill an array of dtype {dtype} with the complex number {value}: "
@@ -192,6 +196,16 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     if weak and python_scalar_dtype(type(scalar.item())) == dtype:
         return scalar.item()
     return scalar
+
+
+def saturated(value: Any, dtype: Any) -> Any:
+    """A float of the host, that becomes an integer as on a device: at the ends, and NaN as 0."""
+    if not isinstance(value, float | np.floating) or dtype.kind not in "iu":
+        return value
+    limits = np.iinfo(dtype)
+    if np.isnan(value):
+        return 0
+    return int(min(max(value, limits.min), limits.max))
 
 
 def scalar_like(x: Any, value: Any) -> Any:

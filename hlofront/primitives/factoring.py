@@ -420,7 +420,7 @@ def geqp3(a, jpvt):
     Returns:
       (matrices, the columns in their order from 1 on, scales of reflectors).
     """
-    return tuple(process(geqp3_p, (a, jpvt), {}))
+    return tuple(process(geqp3_p, (a, jpvt), {"use_magma": None}))
 
 
 def _reflections(shape, dtype):
@@ -431,7 +431,7 @@ on_matrices(geqrf_p, INEXACT, (2,), _reflections)
 
 
 @infer(geqp3_p)
-def _(a, jpvt):
+def _(a, jpvt, *, use_magma):
     check_dtype("geqp3", a.dtype, INEXACT, 0)
     if a.ndim < 2 or jpvt.shape != (*a.shape[:-2], a.shape[-1]) or jpvt.dtype != _int32:
         raise TypeError(
@@ -443,10 +443,10 @@ def _(a, jpvt):
 
 
 @rules.batch(geqp3_p)
-def _(values, axes):
+def _(values, axes, **params):
     size = batch_size(values, axes)
     values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
-    return process(geqp3_p, tuple(values), {}), [0, 0, 0]
+    return process(geqp3_p, tuple(values), params), [0, 0, 0]
 
 
 @boundary

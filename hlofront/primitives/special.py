@@ -197,10 +197,22 @@ def _in_precision_of(x, a):
     return convert(x, typeof(a).dtype, typeof(x).weak_type)
 
 
+def _sample_grad_by_sample(t, a, x):
+    """Of random_gamma_grad in x: what its quotient of derivatives of igamma has for a derivative.
+
+    Zero at zero, where there is none.
+    """
+    is_zero = eq(x, scalar_like(x, 0))
+    x = select_n(is_zero, x, constant_like(x, 1))
+    growth = sub(div(sub(a, scalar_like(a, 1)), x), scalar_like(x, 1))
+    found = sub(sub(digamma(a), log(x)), mul(random_gamma_grad(a, x), growth))
+    return mul(t, select_n(is_zero, found, constant_like(found, 0)))
+
+
 derivative(
     random_gamma_grad_p,
     lambda t, a, x: _by_differences(t, lambda a: random_gamma_grad(a, _in_precision_of(x, a)), a),
-    lambda t, a, x: _by_differences(t, lambda x: random_gamma_grad(_in_precision_of(a, x), x), x),
+    _sample_grad_by_sample,
 )
 
 

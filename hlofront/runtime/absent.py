@@ -88,18 +88,19 @@ def compile_absent(
 
     Raises:
       PluginError: if the plugin lacks a tool that it compiles with.
-      ValueError: if the program calls Python functions, or the devices are of several topologies.
+      ValueError: if the devices are of several topologies, or several and the program has ordered
+        effects.
       JaxRuntimeError: if XLA refuses the module or an option.
     """
-    if module.callbacks:
-        what = ", ".join(sorted({call.name for call in module.callbacks}))
-        raise ValueError(
-            f"{name} calls Python functions ({what}), which belong to the process that runs it: "
-            f"it cannot be compiled for {devices[0].device_kind}, which is not attached"
-        )
     first = devices[0]
     if any(device.client is not first.client for device in devices):
         raise ValueError("a program is compiled for devices of one target: got those of several")
+    if module.ordered and len(devices) > 1:
+        effects = ", ".join(map(str, module.ordered))
+        raise ValueError(
+            f"{name} has ordered effects ({effects}), which are not supported for more than 1 "
+            f"device: got {len(devices)}. Leave out ordered=True, or compile for one of them"
+        )
     options = compile_options(devices, compiler_options(lowering_platform(first), overrides))
     try:
         with mlir_lock:

@@ -14,7 +14,7 @@ from hlofront.base import source
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.dtypes import array_dtype
 from hlofront.bridge import failures, state
-from hlofront.bridge.client import result_handler
+from hlofront.bridge.client import host_transfers, result_handler
 from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import Effect
 from hlofront.pjrt import clients
@@ -27,14 +27,28 @@ if TYPE_CHECKING:
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def host_function(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
-    """What the device's runtime calls, with NumPy arrays of its own, and gets them from."""
+def host_function(call: "HostCall", client: Any) -> Any:
+    """What the device's runtime calls, with NumPy arrays of its own, and gets them from.
+
+    TPUs send these arrays and receive the results, and want to know through which channels.
+    """
+    if call.channels is not None:
+        return host_transfers(client, side_of(call), *call.channels)
+    return side_of(call)
+
+
+def side_of(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
+    """The function that takes and gives NumPy arrays, whichever way they come and go."""
+    by_transfers = call.channels is not None
 
     def on_host(*buffers: Any) -> tuple[Any, ...]:
         # Any thread of the runtime may come here, and none of them has the user's options.
         before = state.enable_x64.swap_local(call.x64)
         try:
-            if call.ordered:
+            if by_transfers:
+                # Where there are no operands, something is sent all the same.
+                buffers = buffers[: len(call.avals_in)]
+            elif call.ordered:
                 buffers = buffers[1:]
             arrays = as_arrays(buffers, call.avals_in)
             results = checked_results(call.name, call.function(*arrays), call.avals_out)
@@ -45,9 +59,16 @@ def host_function(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
             raise failures.kept(error, text) from None
         finally:
             state.enable_x64.set_local(before)
+        if by_transfers:
+            return received(results)
         return (None, *results) if call.ordered else results
 
     return on_host
+
+
+def received(results: Sequence[Any]) -> tuple[Any, ...]:
+    """What a program receives through channels: no empty arrays, and a number for no results."""
+    return tuple([x for x in results if x.size]) if results else (np.zeros((), np.float32),)
 
 
 def as_arrays(values: Iterable[Any], avals: Iterable[Any]) -> list[Any]:

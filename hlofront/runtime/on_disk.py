@@ -9,7 +9,7 @@ from typing import Any
 from hlofront.base import events
 from hlofront.base.config import options
 from hlofront.bridge import client as bridge
-from hlofront.bridge.kernels import load_lapack
+from hlofront.bridge.kernels import load_host_kernels
 from hlofront.core.digest import program_digest
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import cache_key
@@ -28,7 +28,7 @@ _MOST_BYTES = 256 * 1024
 
 # How programs call LAPACK, whose functions XLA must know before it loads one; and what it says of
 # those that it does not know.
-_LAPACK = "@lapack_"
+_LAPACK = ("@lapack_", "hybrid_")
 _NOT_REGISTERED = "No FFI handler registered"
 
 _least_seconds = options["jax_persistent_cache_min_compile_time_secs"]
@@ -85,7 +85,7 @@ class Place:
                     call["kept"], call["has_barriers"], call["unusable"], fields["hlo"]
                 )
                 if call["lapack"]:
-                    load_lapack()
+                    load_host_kernels()
                 settings = compile_options(
                     devices, dict(self._options), keep_barriers=found.has_barriers
                 )
@@ -160,7 +160,7 @@ class Place:
             "kept": list(module.kept),
             "has_barriers": module.has_barriers,
             "unusable": module.unusable,
-            "lapack": _LAPACK in stablehlo,
+            "lapack": any(mark in stablehlo for mark in _LAPACK),
         }
         store.put(
             self.digest,

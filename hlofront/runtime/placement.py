@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.config import options
+from hlofront.base.config import enable_x64, options
 from hlofront.base.errors import AbsentDeviceError
 from hlofront.bridge.arrays import KEEP, READ_NOW, batched_device_put
 from hlofront.bridge.client import ArrayImpl, is_absent
@@ -13,6 +13,7 @@ from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.deleted import check_not_deleted
 
+_explicit_x64 = options["jax_explicit_x64_dtypes"]
 _default_device = options["jax_default_device"].cell
 
 
@@ -143,6 +144,14 @@ def host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool = Fa
       copied: whether its memory must be read now. Otherwise a NumPy array may be kept, and the
         array changes when the user changes that.
     """
+    if _explicit_x64.value == "allow" and not enable_x64.value and aval.dtype.kind in "iufc":
+        # C++ would narrow what was asked for.
+        with enable_x64(True):
+            return _host_put(np.asarray(x, aval.dtype), aval, place, committed, copied)
+    return _host_put(x, aval, place, committed, copied)
+
+
+def _host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool) -> Any:
     return batched_device_put(
         aval,
         place.sharding,

@@ -83,7 +83,7 @@ class TracedProgram:
 _fences = options["hlofront_fences"]
 
 
-def wants_fences(platform: str) -> bool:
+def wants_fences(platform: str | tuple[str, ...]) -> bool:
     """Whether lowering places fences for this platform: XLA's other compilers need none."""
     return platform == "cpu" and _fences.value
 
@@ -91,13 +91,13 @@ def wants_fences(platform: str) -> bool:
 def lowered(
     program: ClosedJaxpr,
     name: str,
-    platform: str,
+    platform: str | tuple[str, ...],
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
     names: bool = True,
     fences: bool | None = None,
 ) -> "Module":
-    """The module of a program for a platform; fences are placed as the option says, or as told."""
+    """The module of a program for its platforms, with fences as the option says or as told."""
     # Loads MLIR and every lowering rule: a process that runs nothing does without them.
     from hlofront.lowering.rules import lower_program
 
@@ -265,7 +265,8 @@ class Compilation:
         callbacks: list[Any] = []
         if module.callbacks:
             host = host_side()
-            callbacks = [host.host_function(call) for call in module.callbacks]
+            client = self._device.client
+            callbacks = [host.host_function(call, client) for call in module.callbacks]
         return compile_module(self._device.client, module.ir_module, devices, settings, callbacks)
 
 

@@ -124,24 +124,28 @@ class Traced(Stage):
     def lower(
         self, *, lowering_platforms: Any = None, _private_parameters: Any = None
     ) -> "Lowered":
-        """Lower the jaxpr to StableHLO, for the platform of its device or the one given."""
-        platform = clients.lowering_platform(self._device)
-        if lowering_platforms:
-            if len(lowering_platforms) != 1:
-                raise ValueError(
-                    "a module is lowered for one platform: lowering_platforms names "
-                    f"{len(lowering_platforms)}: {lowering_platforms}"
-                )
-            (platform,) = lowering_platforms
+        """Lower the jaxpr to StableHLO.
+
+        Args:
+          lowering_platforms: the platforms to lower for, by default that of its device: "cpu",
+            "cuda", "rocm", "tpu", or "gpu" for the kind of GPU that is there. A module for
+            several is told by its first argument which of them it runs on, and is there to be
+            read or exported.
+
+        Raises:
+          TypeError: if they are not a sequence of names.
+          RuntimeError: for "gpu", where there is none.
+        """
+        platforms = _platforms(lowering_platforms) or (clients.lowering_platform(self._device),)
         module = lowered(
             self._traced.program,
             self._jitted.name,
-            platform,
+            platforms[0] if len(platforms) == 1 else platforms,
             self._traced.donated,
             self._jitted.keep_unused,
         )
         return Lowered(
-            self._jitted, self._traced, self._device, self._is_committed, module, platform
+            self._jitted, self._traced, self._device, self._is_committed, module, platforms
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -152,15 +156,17 @@ class Traced(Stage):
 class Lowered(Stage):
     """A program as a StableHLO module."""
 
-    __slots__ = ("_module", "_platform")
+    __slots__ = ("_module", "_platforms")
 
     _module: "Module"
-    _platform: str
+    _platforms: tuple[str, ...]
 
-    def __init__(self, jitted, traced, device, committed, module: "Module", platform: str):
+    def __init__(
+        self, jitted, traced, device, committed, module: "Module", platforms: tuple[str, ...]
+    ):
         super().__init__(jitted, traced, device, committed)
         self._module = module
-        self._platform = platform
+        self._platforms = platforms
 
     def as_text(
         self, dialect: str | None = None, *, debug_info: bool = False, style: str = "raw"
@@ -187,7 +193,8 @@ class Lowered(Stage):
         operations = sum(" = " in line for line in self.as_text().splitlines())
         fences = f", {len(self.fences)} fences" if self.fences else ""
         name = self._module.name
-        return f"<Lowered {name} for {self._platform}: {operations} operations{fences}>"
+        platforms = ", ".join(self._platforms)
+        return f"<Lowered {name} for {platforms}: {operations} operations{fences}>"
 
     def _repr_html_(self) -> str:
         return importlib.import_module(_STYLES).html(repr(self), self.as_text())
@@ -232,15 +239,17 @@ class Lowered(Stage):
 
         Raises:
           JaxRuntimeError: if XLA refuses the module or an option.
-          ValueError: if the module was lowered for another platform than its device's.
+          ValueError: if the module was lowered for another platform than its device's, or for
+            several.
         """
         devices = _devices_of(self._device, device_assignment)
         platform = clients.lowering_platform(self._device)
-        if self._platform != platform:
+        if self._platforms != (platform,):
+            names = ", ".join(self._platforms)
             raise ValueError(
-                f"the module was lowered for {self._platform}, and its arguments are on "
-                f"{self._device}: lower it for {platform} to compile it here, or lower it inside "
-                "of `with hlofront.target(name)` to compile it for a device that is elsewhere"
+                f"the module was lowered for {names}, and its arguments are on {self._device}: "
+                f"lower it for {platform} to compile it here, or lower it inside of `with "
+                "hlofront.target(name)` to compile it for a device that is elsewhere"
             )
         options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
         executable = executable_for(
@@ -287,6 +296,8 @@ class Compiled(Stage):
         self._check(args, kwargs, leaves, in_tree)
         traced = self._traced
         if not is_eager():
+            if bridge.is_absent(self._device):
+                self._executable.run(leaves)  # Says so: elsewhere it would run here.
             outputs = jit_p.bind(
                 *leaves,
                 name=self._jitted.name,
@@ -374,6 +385,24 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """Per result its sharding, as a tree."""
         return self.out_tree.unflatten([self._executable.sharding] * self.out_tree.num_leaves)
+
+
+def _platforms(names: Any) -> tuple[str, ...]:
+    """The platforms to lower for, each once, with "gpu" as the kind that is there.
+
+    Raises:
+      TypeError: if they are not a sequence of names.
+      RuntimeError: for "gpu", where there is none.
+    """
+    if names is None:
+        return ()
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            "lowering_platforms is a sequence of names, such as ('cpu',) or ('tpu', 'cuda'): got "
+            f"{names!r}"
+        )
+    found = [clients.client_for(name)._raw_platform if name == "gpu" else name for name in names]
+    return tuple(dict.fromkeys(found))
 
 
 def _devices_of(device: Any, assignment: Any) -> tuple[Any, ...]:

@@ -1,11 +1,10 @@
 """make_jaxpr, eval_shape, closure_convert: what tracing alone can tell of a function."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 from hlofront.base import source, tree
-from hlofront.base.boundary import boundary
+from hlofront.base.boundary import boundary, named_as
 from hlofront.core.aval import typeof
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.evaluate import eval_jaxpr
@@ -141,7 +140,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, l
         consts = [next(given) if m else c for c, m in zip(program.consts, moved, strict=True)]
         return out_tree.unflatten(eval_jaxpr(program.jaxpr, consts, *leaves))
 
-    return wraps(fun)(converted), values
+    return named_as(converted, fun), values
 
 
 def _may_have_tangent(const: Any) -> bool:

@@ -2,11 +2,10 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
 from typing import Any
 
 from hlofront.base import source, tree
-from hlofront.base.boundary import boundary
+from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree_prefixes import flatten_axes
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
@@ -112,7 +111,7 @@ def vmap(
 
 def documented(wrapper: Any, fun: Any, summary: str) -> Any:
     """A transformed function that is named as the function, and whose docstring says what it is."""
-    update_wrapper(wrapper, fun)
+    named_as(wrapper, fun)
     original = getattr(fun, "__doc__", None)
     own = original if isinstance(original, str) and fun.__class__.__doc__ is not original else None
     wrapper.__doc__ = f"{summary}\n\nOriginal documentation:\n\n{own}" if own else summary

@@ -276,6 +276,7 @@ def refused(corpus, jnp, la):
         ("sqrtm_of_vector", la.sqrtm, v),
         ("funm_of_vector", lambda a: la.funm(a, jnp.exp), v),
         ("tridiagonal_select", lambda d: la.eigh_tridiagonal(d, d[1:], select="x"), v),
+        ("tridiagonal_range", lambda d: la.eigh_tridiagonal(d, d[1:], select="i"), v),
         ("tridiagonal_interval", lambda d: la.eigh_tridiagonal(d, d[1:], select="v"), v),
         ("tridiagonal_integers", la.eigh_tridiagonal, np.arange(3), np.arange(2)),
         ("tridiagonal_dtypes", la.eigh_tridiagonal, v, v[1:] * 1j),

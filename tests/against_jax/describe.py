@@ -9,7 +9,7 @@ import pathlib
 import re
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -91,17 +91,16 @@ def names_of(corpus_name: str) -> list[str]:
     return list(load(corpus_name, anything, anything, anything).programs)
 
 
-def describe_corpus(corpus_name: str, jax: Any, jnp: Any, lax: Any) -> dict[str, Any]:
-    """name -> mode -> what came out."""
+def describe_some(
+    corpus_name: str, names: Collection[str], jax: Any, jnp: Any, lax: Any
+) -> dict[str, Any]:
+    """name -> mode -> what came out, for these programs of a corpus."""
     programs = load(corpus_name, jax, jnp, lax).programs
-    return {name: describe(program, jax) for name, program in programs.items()}
-
-
-def describe_source(source: str, modes, jax: Any, jnp: Any, lax: Any) -> dict[str, Any]:
-    """mode -> what came out, for a text that defines `f` and the tuple `args`."""
-    names = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
-    exec(compile(source, "<program>", "exec"), names)
-    return describe(Program(names["f"], names["args"], tuple(modes)), jax)
+    found = {name: describe(programs[name], jax) for name in names}
+    for modes in found.values():
+        for described in modes.values():
+            described.pop("traceback", None)
+    return found
 
 
 def describe(program: Program, jax: Any) -> dict[str, Any]:

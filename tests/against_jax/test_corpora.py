@@ -11,6 +11,7 @@ CORPORA = (
     "corpus_numpy",
     "corpus_numpy_more",
     "corpus_numpy_errors",
+    "corpus_numpy_odd",
     "corpus_members",
     "corpus_ufuncs",
     "corpus_indexing",
@@ -33,6 +34,7 @@ CORPORA = (
     "corpus_scipy_small",
     "corpus_transform_errors",
     "corpus_debugging",
+    "corpus_kernels",
 )
 
 

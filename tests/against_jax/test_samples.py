@@ -1,28 +1,32 @@
 """Each sample gives what jax 0.10.2 gives under jit: values, shapes, dtypes, weak types."""
 
-import concurrent.futures
-
 import pytest
 
+from tests.against_jax.answers import digest_of_texts
 from tests.systematic import trials
 from tests.systematic.closeness import assert_close_to_reference, assert_same_type
 from tests.systematic.test_samples import AT_ONCE, PLACES, SAMPLES, jitted, values_of
 
 
+def keys_of(file):
+    key = digest_of_texts("tests.systematic.trials", f"tests.samples.{file}")
+    return {sample.name: key for sample in SAMPLES[file]}
+
+
 @pytest.fixture(scope="module")
-def theirs(oracle):
-    """file -> the outcomes of its samples; made while ours run."""
-    with concurrent.futures.ThreadPoolExecutor(1) as asking:
-        answers = {}
-        for file, samples in SAMPLES.items():
-            questions = [
-                trials.question_for_reference(sample, values_of(file, place))
-                for place, sample in enumerate(samples)
-            ]
-            answers[file] = asking.submit(oracle.ask, "samples", file, questions)
-        yield lambda file: answers[file].result()
-        for answer in answers.values():
-            answer.cancel()
+def theirs(reference):
+    """file -> the outcomes of its samples, by their names."""
+
+    def answers(file):
+        places = {sample.name: place for place, sample in enumerate(SAMPLES[file])}
+
+        def question(name):
+            place = places[name]
+            return trials.question_for_reference(SAMPLES[file][place], values_of(file, place))
+
+        return reference.answers("samples", file, keys_of(file), question=question)
+
+    return {file: answers(file) for file in SAMPLES}
 
 
 @pytest.mark.parametrize(
@@ -34,8 +38,8 @@ def test_same_as_jax(theirs, file, place):
     batch, position = divmod(place, AT_ONCE)
     found = jitted(file, batch)[position]
     assert not isinstance(found, str), found
-    wanted = theirs(file)[place]
     sample = SAMPLES[file][place]
+    wanted = theirs[file][sample.name]
     if isinstance(wanted, str):
         pytest.skip(f"jax cannot: {wanted.splitlines()[0][:150]}")
     assert len(found) == len(wanted)

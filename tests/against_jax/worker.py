@@ -23,14 +23,14 @@ from tests.against_jax import describe, memory  # noqa: E402
 from tests.numpy import trying  # noqa: E402
 from tests.systematic import trials  # noqa: E402
 
+# Each is asked with a file's name and {name of a question: what it needs}: {name: answer}.
 KINDS = {
-    "version": lambda jax, jnp, lax: jax.__version__,
-    "corpus": lambda *a: describe.describe_corpus(a[0], *a[1:]),
-    "memory": lambda jax, *_: memory.temporaries(jax),
-    "source": lambda *a: describe.describe_source(*a),
-    "samples": lambda file, questions, jax, *_: trials.answer_for_reference(file, questions, jax),
-    "catalogue": lambda chapter, jax, jnp, lax: trying.outcomes(chapter, jax, jnp),
-    "wrong": lambda chapter, jax, jnp, lax: trying.outcomes_of_wrong(chapter, jax, jnp),
+    "version": lambda jax, *_: jax.__version__,
+    "corpus": describe.describe_some,
+    "catalogue": trying.outcomes,
+    "wrong": trying.outcomes_of_wrong,
+    "samples": trials.answer_for_reference,
+    "memory": lambda _, questions, jax, *__: {"temporaries": memory.temporaries(jax)},
 }
 
 

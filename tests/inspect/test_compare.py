@@ -12,7 +12,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.base.config import options
 from hlofront.bridge import state
-from hlofront.inspect import cli, environments
+from hlofront.inspect import cli, environments, parse, programs_cli, write
 from hlofront.inspect import comparison as compare
 
 x = np.ones((4, 8), np.float32)
@@ -137,7 +137,8 @@ def run(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
-def test_revisions(repository, capsys):
+def test_revisions(repository, capsys, monkeypatch):
+    monkeypatch.setattr(programs_cli, "PATIENCE", 0)
     target = f"{repository}:step"
     code, out, err = run(capsys, "compare", target, "--at", "HEAD~2", "--at", "HEAD~1")
     assert code == 0 and "no difference" in out and "compiling model.py:step at HEAD~2" in err
@@ -189,3 +190,36 @@ def test_the_worker_stands_alone():
     )
     assert json.loads(done.stdout)["jaxlib"] == HERE
     assert pathlib.Path(environments.WORKER).name == "worker.py"
+
+
+def test_what_is_going_on_is_said_when_it_takes_long(repository, capsys, monkeypatch):
+    target = f"{repository}:step"
+    monkeypatch.setattr(programs_cli, "PATIENCE", 3600)
+    for command in (["cost", target], ["diff", target, target], ["show", target, "--stage", "hlo"]):
+        code, out, err = run(capsys, *command)
+        assert code == 0 and out and "compiling" not in err, command
+        assert programs_cli._waiting.finished.is_set()
+    monkeypatch.setattr(programs_cli, "PATIENCE", 0)
+    code, _, err = run(capsys, "cost", target)
+    assert code == 0 and f"hlofront: compiling {target}\n" in err
+
+
+def test_the_schedule_at_the_shell(capsys, tmp_path):
+    text = (pathlib.Path(__file__).with_name("texts") / "gpt_block.hlo").read_text()
+    module = parse(text)
+    order = module.entry.instructions
+    place = next(
+        i
+        for n, i in enumerate(order)
+        if i.opcode == "fusion" and not {id(u) for u in i.users} & set(map(id, order[n : n + 4]))
+    )
+    at = order.index(place)
+    order.insert(at + 3, order.pop(at))
+    a, b = tmp_path / "a.hlo", tmp_path / "b.hlo"
+    a.write_text(text)
+    b.write_text(write(module))
+    code, out, _ = run(capsys, "diff", str(a), str(b), "--json")
+    assert code == 0 and json.loads(out)["same_schedule"] is False
+    code, out, _ = run(capsys, "diff", str(a), str(b), "--schedule")
+    assert code == 1 and "the schedule of ENTRY" in out and place.name in out
+    assert run(capsys, "diff", str(a), str(a), "--schedule")[0] == 0

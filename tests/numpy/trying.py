@@ -2,8 +2,8 @@
 
 import copy
 import functools
-import re
 import warnings
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,13 @@ def is_array(leaf: Any) -> bool:
 class Raised:
     """An error, as plain data: its classes and its message."""
 
-    def __init__(self, error: Exception):
-        self.classes = [class_.__name__ for class_ in type(error).__mro__]
-        self.message = str(error)
+    def __init__(self, classes: list[str], message: str):
+        self.classes = classes
+        self.message = message
+
+    @classmethod
+    def of(cls, error: Exception) -> "Raised":
+        return cls([class_.__name__ for class_ in type(error).__mro__], str(error))
 
     def __repr__(self):
         return f"{self.classes[0]}: {self.message[:300]}"
@@ -36,7 +40,7 @@ class Raised:
 def described(result: Any, jax: Any) -> Any:
     """The structure of a result, and (kind, type, value) of each leaf; or the error."""
     if isinstance(result, Exception):
-        return Raised(result)
+        return Raised.of(result)
     leaves, structure = jax.tree_util.tree_flatten(result)
     text = str(structure).replace("hlofront", "jax")
     return text, [_leaf(leaf, jax) for leaf in leaves]
@@ -48,7 +52,9 @@ def _leaf(leaf: Any, jax: Any) -> tuple[Any, ...]:
     if isinstance(leaf, jax.Array):
         weak = "weak " if leaf.weak_type else ""
         return ("array", f"{weak}{leaf.dtype}{list(leaf.shape)}", np.asarray(leaf))
-    return ("python", type(leaf).__name__, leaf)
+    if leaf is None or isinstance(leaf, bool | int | float | complex | str):
+        return ("python", type(leaf).__name__, leaf)
+    return ("python", type(leaf).__name__, str(leaf).replace("hlofront", "jax"))
 
 
 class Batch:
@@ -82,15 +88,17 @@ def attempt(function: Any, values: Any) -> Any:
         return error
 
 
-def batches(chapter: str, jax: Any, jnp: Any) -> list[Batch]:
-    """The calls of a chapter, so many at once; those with 64 bits by themselves."""
+def batches(chapter: str, jax: Any, jnp: Any, names: Collection[str] | None = None) -> list[Batch]:
+    """The calls of a chapter, or those of these names; so many at once, 64 bits by themselves."""
     found = []
     for concrete in (False, True):
         for x64 in (False, True):
             calls = [
                 one
                 for one in catalogue.of_chapter(chapter)
-                if one.concrete is concrete and one.needs_x64() is x64
+                if one.concrete is concrete
+                and one.needs_x64() is x64
+                and (names is None or one.name in names)
             ]
             found += [
                 Batch(calls[start : start + AT_ONCE], concrete, x64, jax, jnp)
@@ -99,11 +107,11 @@ def batches(chapter: str, jax: Any, jnp: Any) -> list[Batch]:
     return found
 
 
-def outcomes(chapter: str, jax: Any, jnp: Any) -> dict[str, Any]:
-    """By the name of each call of a chapter what came out."""
+def outcomes(chapter: str, names: Collection[str], jax: Any, jnp: Any, *_: Any) -> dict[str, Any]:
+    """By the names of calls of a chapter what came out."""
     return {
         one.name: outcome
-        for batch in batches(chapter, jax, jnp)
+        for batch in batches(chapter, jax, jnp, names)
         for one, outcome in zip(
             batch.calls, batch.run([one.values() for one in batch.calls]), strict=True
         )
@@ -182,74 +190,6 @@ INSTEAD_BY_NAME = {
 }
 
 
-# Where ours may do otherwise with a wrong call: what the call's name and jax's answer begin with or
-# hold, as regular expressions, and why.
-OTHERWISE = (
-    # Errors that come from how jax is made, of classes that tell a user nothing.
-    (r".", "Non-hashable static arguments", "there arguments are hashed before they are looked at"),
-    (r".", "IndexError: only integers, slices", "there axes index an array of places"),
-    (r".", "IndexError: (too many indices|tuple index|list index)", "there it is found too late"),
-    (r".", "(AssertionError|ZeroDivisionError)", "there it is found too late"),
-    (r"(compress|extract)\(", "TracerBool", "ours: its base class"),
-    (r".", "TracerArrayConversionError", "there what is no array is found too late"),
-    (r"swapaxes of (None|a boolean)", "setting an array element", "there axes index an array"),
-    (r"(array_|.)?split(\(| of a string)", "invalid literal for int", "ours: no integer"),
-    (r"(array_|.)?split of a mask", "numpy.bool", "ours: indices must ascend"),
-    (r"(array_)?split\(float32\[4\], -1", "Sum of sizes", "ours: as for no parts"),
-    (r"(nan)?(var|std|mean) with axis='x'", "NameError", "ours has named axes for sums and means"),
-    (r"einsum|einsum_path", "Cannot determine|correct number|not contain", "there a path is found"),
-    (r"reshape of", "cannot reshape array of size", "there NumPy reshapes NumPy's arrays"),
-    (r"repeat of", "remapped shapes", "ours: no integers"),
-    (r"pad of", "unsupported shape", "ours looks at the dtype first"),
-    (r"roll of", ".", "ours: no integers"),
-    (r"roll\(float32\[3\], None", "None is not a valid", "ours: no array"),
-    (r"put_along_axis of", "must (have same|be broadcast)", "ours looks at the dtype first"),
-    (r"take_along_axis of a boolean", "integer type", "ours looks at the shape first"),
-    (r"piecewise( of|\()", ".", "there condlist is asked for its length"),
-    (r"piecewise with|fromfunction with", ".", "there keywords are arguments of the function"),
-    (r"average of None", "out of bounds", "there None has no axes"),
-    (r"(arange|reshape|full_like|diag_indices_from|cov|corrcoef|isdtype) (of|with)", ".", "class"),
-    (r"diagonal|trace", "isn't a permutation", "ours: ValueError, as NumPy"),
-    (r"permute_dims|block of None|concatenate\(float32\[\]\)", ".", "ours: no such axis, no array"),
-    (r"histogram", "TypeError|ConcretizationTypeError", "ours says that names of rules are none"),
-    (r"choose\(|ravel_multi_index", "Concretization", "ours knows the constant"),
-    (r"ravel_multi_index of", ".", "ours looks at the shape first"),
-    (r"compress with axis|cross with axis", ".", "there axes may be tuples until used"),
-    (r"(arg)?partition of a complex", "NotImplementedError", "ours sorts complex numbers"),
-    (r"insert", "ValueError", "ours: TypeError where shapes do not broadcast"),
-    # What ours takes, and jax does not.
-    (r"quantile|nanquantile|percentile|nanpercentile", "(mul|sub|floor) does not", "whole q's"),
-    (r"(arg)?partition of a mask", "neg does not accept", "ours sorts booleans"),
-    (r"ix_ of a mask", "NotImplementedError", "masks"),
-    (r"array_equiv", "incompatible shapes", "ours: False, as NumPy"),
-    (r"(nan)?cum(sum|prod) of a boolean", "out of bounds", "scalars are as arrays of one element"),
-    (r"put of", "fewer dimensions", "ours gives scalars back"),
-    (r"tensordot of a boolean", "TypeError", "a boolean is an integer"),
-    (r"insert of a boolean", "integer typed", "a boolean is an integer"),
-    (r"bincount of", ".", "booleans are counted"),
-    # What jax takes by accident.
-    (r"unravel_index", ".", "there indices may be floats, and shapes floats or masks"),
-    (r"isdtype", ".", "None as a dtype is float64"),
-    (r"tile(\(| of a mask)|rot90\(|delete of a boolean|put of a mask", ".", "nonsense"),
-    (r"broadcast_shapes of", ".", "there sizes stay what they are"),
-    (r"size of unsigned", ".", "ours looks at each axis"),
-    (r"full_like of a complex number", ".", "ours refuses to drop imaginary parts"),
-    # Weak types of results of Python scalars.
-    (r"unique.* of a float|insert of a (float|complex)", "weak", "weak types"),
-    (r"(intersect1d|union1d|setdiff1d|setxor1d) of a float", "weak", "weak types"),
-    (r"choose of a list|var\(float32\[3\], dtype=int32\)", ".", "weak types"),
-    (r"logical_(and|or|xor) of", "bool", "weak types"),
-)
-
-
-def expected(name: str, wanted: Any) -> bool:
-    """Whether ours may well do otherwise with a wrong call."""
-    return any(
-        re.match(pattern, name) and re.search(answer, str(wanted))
-        for pattern, answer, _ in OTHERWISE
-    )
-
-
 @functools.cache
 def wrong_calls(chapter: str) -> list[tuple[str, Any]]:
     """Calls of a chapter that are likely wrong, each with a name: the first one, distorted."""
@@ -286,10 +226,14 @@ def changed(one: Any, **fields: Any) -> Any:
     return catalogue.dataclasses.replace(one, **fields)
 
 
-def outcomes_of_wrong(chapter: str, jax: Any, jnp: Any) -> dict[str, Any]:
-    """By the name of each wrong call: what it raises, or the structure and types of results."""
+def outcomes_of_wrong(
+    chapter: str, names: Collection[str], jax: Any, jnp: Any, *_: Any
+) -> dict[str, Any]:
+    """By the names of wrong calls: what they raise, or the structure and types of results."""
     found = {}
-    for name, one in wrong_calls(chapter):
+    calls = dict(wrong_calls(chapter))
+    for name in names:
+        one = calls[name]
         values = one.values()
         with trials.quiet(), jax.enable_x64(False):
             try:
@@ -301,7 +245,7 @@ def outcomes_of_wrong(chapter: str, jax: Any, jnp: Any) -> dict[str, Any]:
                 text = str(structure).replace("hlofront", "jax")
                 found[name] = (text, [_type_of(leaf) for leaf in leaves])
             except Exception as error:
-                found[name] = Raised(error)
+                found[name] = Raised.of(error)
     return found
 
 

@@ -1,10 +1,12 @@
-"""Fixtures of the tests of the cache on disk."""
+"""Fixtures of the tests of the cache on disk, and of targets."""
 
 import pytest
 
+import hlofront as jax
 from hlofront.base import events
 from hlofront.pjrt import cache_store
 from hlofront.pjrt.cache_store import Store
+from tests.pjrt.needed import need
 
 
 @pytest.fixture
@@ -34,3 +36,15 @@ def heard():
     events.register_event_listener(listener)
     yield found
     events.unregister_event_listener(listener)
+
+
+@pytest.fixture(params=["tpu:v5e:1x1", "cuda:h100"])
+def absent(request):
+    need(request.param.partition(":")[0])
+    return jax.target(request.param)
+
+
+@pytest.fixture
+def tpu():
+    need("tpu")
+    return jax.target("tpu:v5e:2x2")

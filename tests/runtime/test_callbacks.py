@@ -15,6 +15,7 @@ import hlofront
 from hlofront import debug, lax
 from hlofront.errors import JaxRuntimeError
 from hlofront.experimental import io_callback
+from hlofront.runtime import host_calls
 from tests.house.source import ROOT
 
 F32 = hlofront.ShapeDtypeStruct((), np.float32)
@@ -503,3 +504,30 @@ def test_programs_take_and_return_tokens():
     after, x = joined(1, token, lax.create_token())
     assert type(after) is type(token) and int(x) == 2
     assert int(joined(x, after)[1]) == 3
+
+
+def test_the_hosts_side_of_programs_that_send_and_receive():
+    """TPUs hand arrays over by transfers; there is none here, and the host's side is the same."""
+    seen = []
+
+    def on_host(x):
+        seen.append(x)
+        return x * 2, x[:0]
+
+    def calling(x):
+        debug.callback(lambda: seen.append("called"))
+        return hlofront.pure_callback(on_host, (x, x[:0]), x)
+
+    x = np.ones((2, 3), np.float32)
+    lowered = hlofront.jit(calling).trace(x).lower(lowering_platforms=("tpu",))
+    client = hlofront.devices("cpu")[0].client
+    first, second = lowered._module.callbacks
+    assert all(host_calls.host_function(call, client) is not None for call in (first, second))
+    # Something is sent and received where there is nothing.
+    (nothing,) = host_calls.side_of(first)(np.zeros(1, np.float32))
+    assert nothing.shape == ()
+    (doubled,) = host_calls.side_of(second)(x)
+    np.testing.assert_array_equal(doubled, 2 * x)
+    assert seen[0] == "called" and seen[1].shape == (2, 3)
+    channels = [number for call in (first, second) for ids in call.channels for number, _ in ids]
+    assert channels == [1, 2, 3, 4]

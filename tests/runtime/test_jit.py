@@ -126,6 +126,7 @@ def test_bad_options(options, error, message):
         hlofront.jit(lambda x: x, **options)
 
 
+@pytest.mark.cpu
 def test_shardings_name_the_device():
     device = hlofront.devices()[0]
     sharding = hlofront.device_put(1.0, device).sharding

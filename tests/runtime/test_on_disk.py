@@ -108,6 +108,7 @@ print(json.dumps([found, f.timings()]))
 """
 
 
+@pytest.mark.cpu
 def test_programs_that_call_lapack_load_it_first(tmp_path):
     (first, _), (again, warm) = (in_a_process(tmp_path / "a", "1", LAPACK) for _ in range(2))
     assert again == first and warm[2] == 0 and warm[3] > 0
@@ -171,6 +172,7 @@ def test_unused_arguments_donation_and_its_warning(folder):
     assert found[1] and wanted[1]
 
 
+@pytest.mark.cpu
 def test_fences_are_kept(folder):
     def deep(x):
         for _ in range(20):
@@ -190,7 +192,7 @@ def test_the_committed_and_the_uncommitted_share_an_executable():
     f = jax.jit(step)
     f(x)
     before = f.timings().compile
-    f(jax.device_put(x, jax.devices()[0]))
+    f(jax.device_put(x, *f(x).devices()))
     assert f.timings().compile == before
 
 
@@ -271,6 +273,7 @@ def test_the_field_that_differs_is_named(cause, folder, monkeypatch, caplog):
     assert any("step is not in the cache on disk" in line and wanted in line for line in said), said
 
 
+@pytest.mark.cpu
 def test_fences_are_part_of_the_key(folder, monkeypatch, caplog):
     def without():
         with options["hlofront_fences"](False):

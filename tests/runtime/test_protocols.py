@@ -38,6 +38,7 @@ def test_weak_types_survive_pickling_and_show():
     assert pickle.loads(pickle.dumps(x)).weak_type
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("name", ["int8", "int32", "float16", "float32", "complex64"])
 def test_dlpack_both_ways(name):
     x = jnp.arange(6).astype(name).reshape(2, 3)
@@ -49,6 +50,7 @@ def test_dlpack_both_ways(name):
     np.testing.assert_array_equal(jnp.from_dlpack(x), x)
 
 
+@pytest.mark.cpu
 def test_the_buffer_protocol():
     x = jnp.arange(3.0)
     view = memoryview(x)
@@ -83,7 +85,7 @@ def test_iteration_gives_rows():
 
 
 def test_device_put_and_get():
-    (device,) = jax.devices()
+    (device,) = jnp.zeros(()).devices()
     tree = {"a": np.arange(3), "b": [1.0, True]}
     put = jax.device_put(tree, device)
     assert put["a"].committed and put["a"].devices() == {device} and put["a"].dtype == np.int32
@@ -121,7 +123,7 @@ def test_shards_of_one_device():
     assert shard.device in x.devices() and shard.replica_id == 0
     np.testing.assert_array_equal(shard.data, x)
     assert x.is_fully_addressable and x.is_fully_replicated
-    assert "SingleDeviceSharding(device=CpuDevice(id=0)" in repr(x.sharding)
+    assert f"SingleDeviceSharding(device={shard.device!r}" in repr(x.sharding)
 
 
 @pytest.mark.parametrize("first", ["jax", "hlofront"])

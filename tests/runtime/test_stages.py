@@ -138,5 +138,9 @@ def test_lowering_for_another_platform():
     assert "stablehlo.add" in lowered.as_text()
     with pytest.raises(ValueError, match="lowered for tpu"):
         lowered.compile()
-    with pytest.raises(ValueError, match="one platform"):
-        F.trace(X, {"a": 1.0}).lower(lowering_platforms=("tpu", "cpu"))
+    both = F.trace(X, {"a": 1.0}).lower(lowering_platforms=("tpu", "cpu"))
+    with pytest.raises(ValueError, match=r"lowered for tpu, cpu.*lower it for cpu"):
+        both.compile()
+    for platforms in ("tpu", (1,)):
+        with pytest.raises(TypeError, match="a sequence of names"):
+            F.trace(X, {"a": 1.0}).lower(lowering_platforms=platforms)

@@ -118,6 +118,18 @@ def test_eigenvalues_of_three_diagonals():
         assert_close(matrix @ v, v * w)
         some = la.eigh_tridiagonal(d, e, eigvals_only=True, select="i", select_range=(1, 3))
         assert_close(some, w[1:4])
+        rough = la.eigh_tridiagonal(d, e, eigvals_only=True, tol=0.1)
+        assert 0 < np.abs(rough - w).max() < 0.1
+        # Of many equal ones, and where the matrix falls into parts.
+        apart = la.eigh_tridiagonal(np.ones(7), np.zeros(6), eigvals_only=True)
+        assert_close(apart, np.ones(7))
+        assert np.isnan(la.eigh_tridiagonal(d * np.nan, e, eigvals_only=True)).all()
+
+        def values(d, e):
+            some = {"select": "i", "select_range": (1, 3)}
+            return la.eigh_tridiagonal(d, e, eigvals_only=True, **some)
+
+        check_grads(values, (d, e), order=1)
 
 
 def test_derivatives():

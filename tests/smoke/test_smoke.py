@@ -73,6 +73,7 @@ def test_every_family_of_operations_compiles():
     close(results[8], x[0] * x[1])
 
 
+@pytest.mark.cpu
 def test_barriers_outlive_the_optimizer():
     """What fences rest on: a pass of XLA's that is turned off by its name."""
 
@@ -136,7 +137,7 @@ def test_arrays_as_objects():
     assert a.block_until_ready() is a
     assert len(a.devices()) == 1
     close(jax.device_get(jax.device_put(x)), x)
-    close(np.from_dlpack(a), x)
+    close(np.from_dlpack(jax.device_put(a, jax.devices("cpu")[0])), x)
 
 
 def test_donation():

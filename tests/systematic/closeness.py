@@ -3,6 +3,8 @@
 import ml_dtypes
 import numpy as np
 
+from tests import on_platforms
+
 
 def assert_same_type(found, wanted):
     """Of two (shape, dtype, weak, ...)."""
@@ -19,7 +21,7 @@ def assert_close(found, wanted, ulps):
         return
     eps = float(ml_dtypes.finfo(found.dtype).eps)
     # Narrow dtypes have few bits to differ in.
-    allowed = eps * (ulps if eps < 1e-5 else min(ulps, 4))
+    allowed = eps * (ulps * on_platforms.slack() if eps < 1e-5 else min(ulps, 4))
     type_ = np.complex128 if found.dtype.kind == "c" else np.float64
     np.testing.assert_allclose(
         found.astype(type_), wanted.astype(type_), rtol=allowed, atol=allowed

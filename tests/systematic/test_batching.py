@@ -1,11 +1,10 @@
 """vmap of each sample is a Python loop: over each operand alone, over all, along either end."""
 
-import functools
-
 import numpy as np
 import pytest
 
 import hlofront
+from tests.on_platforms import cached
 from tests.systematic import batching, trials
 from tests.systematic.closeness import assert_close
 from tests.systematic.trials import AT_ONCE
@@ -26,7 +25,7 @@ def cases(wanted):
     return pytest.mark.parametrize(("file", "place"), pairs, ids=names)
 
 
-@functools.cache
+@cached
 def stacks_of(file, place):
     return batching.Stacks(SAMPLES[file][place], hlofront)
 
@@ -49,7 +48,7 @@ def described(results):
     return trials.describe(results, hlofront)
 
 
-@functools.cache
+@cached
 def mapped(file, x64, batch):
     """place -> what each way of mapping gives."""
     places = batches(file, x64)[batch]
@@ -64,7 +63,7 @@ def mapped(file, x64, batch):
     }
 
 
-@functools.cache
+@cached
 def looped(file, x64, batch):
     """place -> for each way of mapping, what each turn of a loop gives."""
     places = batches(file, x64)[batch]

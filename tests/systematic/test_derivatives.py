@@ -3,12 +3,11 @@
 Operands are drawn anew, in 64 bits where the function takes them, so that differences tell much.
 """
 
-import functools
-
 import numpy as np
 import pytest
 
 import hlofront
+from tests.on_platforms import cached
 from tests.systematic import differentiating, trials
 from tests.systematic.trials import AT_ONCE
 
@@ -59,7 +58,7 @@ def cases(wanted, chosen=CHOSEN):
     return pytest.mark.parametrize(("file", "place"), pairs, ids=names)
 
 
-@functools.cache
+@cached
 def problem(file, place, variant=0):
     return differentiating.make_problem(SAMPLES[file][place], hlofront, variant)
 
@@ -95,7 +94,7 @@ def batch_with(file, place, *refusals):
     return next(i for i, batch in enumerate(batches(file, *refusals)) if place in batch)
 
 
-@functools.cache
+@cached
 def first_orders(file, batch):
     return Batch(file, batches(file, "jvp")[batch], differentiating.first_order)
 
@@ -117,7 +116,7 @@ def step_of(one):
     return (1e-2, 5e-3) if one.precision < 1e-5 else (0.25, 0.2)
 
 
-@functools.cache
+@cached
 def at_points(file, batch, order="directions"):
     """For each place: what the first order gives at the point, and a step before and after it."""
     program = first_orders(file, batch)
@@ -258,7 +257,7 @@ def assert_alike(found, wanted, precision):
 # ---- derivatives of derivatives ------------------------------------------------------------------
 
 
-@functools.cache
+@cached
 def second_orders(file, batch):
     places = batches(file, "jvp", "vjp", "twice")[batch]
     program = Batch(file, places, differentiating.second_order)
@@ -307,14 +306,14 @@ def stacked(file, place):
     return hlofront.tree.map(lambda *both: np.stack(both), *pairs)
 
 
-@functools.cache
+@cached
 def of_batches(file, batch):
     places = batches(file, "jvp", "vjp", "vmap")[batch]
     program = Batch(file, places, differentiating.derivatives_of_batches)
     return program({place: stacked(file, place) for place in places})
 
 
-@functools.cache
+@cached
 def at_variants(file, batch, first_only):
     """For each place, what the first order gives at either point."""
     program = first_orders(file, batch)

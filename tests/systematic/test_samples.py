@@ -1,12 +1,11 @@
 """Each sample in every way: infer = run, jit = eager, against NumPy, its program, its module."""
 
-import functools
-
 import numpy as np
 import pytest
 
 import hlofront
 from hlofront.core.check import check_jaxpr
+from tests.on_platforms import cached
 from tests.systematic import trials
 from tests.systematic.closeness import assert_close, assert_same_type
 from tests.systematic.trials import AT_ONCE
@@ -20,17 +19,17 @@ every_sample = pytest.mark.parametrize(
 )
 
 
-@functools.cache
+@cached
 def values_of(file, place):
     return SAMPLES[file][place].values()
 
 
-@functools.cache
+@cached
 def eager(file, place):
     return trials.run_eager(SAMPLES[file][place], values_of(file, place), hlofront)
 
 
-@functools.cache
+@cached
 def jitted(file, batch):
     first = batch * AT_ONCE
     samples = SAMPLES[file][first : first + AT_ONCE]

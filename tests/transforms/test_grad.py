@@ -86,3 +86,14 @@ def test_a_value_decides_a_branch_in_eager_differentiation():
 
     assert float(jax.grad(function)(3.0)) == 6.0
     assert float(jax.grad(function)(-3.0)) == -1.0
+
+
+def test_what_a_jitted_function_becomes_has_none_of_its_stages():
+    """`grad(f).lower(x)` would lower f."""
+    f = jax.jit(lambda x: x * 2)
+    made = [
+        *(jax.grad(f), jax.vmap(f), jax.hessian(f), jax.checkpoint(f), jax.named_call(f)),
+        *(jax.custom_jvp(f), jax.custom_vjp(f), jax.grad(jax.vmap(f))),
+    ]
+    assert f.lower and not [g for g in made if hasattr(g, "lower") or hasattr(g, "trace")]
+    assert made[0].__wrapped__ is f

@@ -2,7 +2,6 @@
 
 from hlofront.scipy.linalg.decompositions import cholesky as cholesky
 from hlofront.scipy.linalg.decompositions import eigh as eigh
-from hlofront.scipy.linalg.decompositions import eigh_tridiagonal as eigh_tridiagonal
 from hlofront.scipy.linalg.decompositions import hessenberg as hessenberg
 from hlofront.scipy.linalg.decompositions import lu as lu
 from hlofront.scipy.linalg.decompositions import polar as polar
@@ -40,3 +39,4 @@ from hlofront.scipy.linalg.systems import lu_solve as lu_solve
 from hlofront.scipy.linalg.systems import solve as solve
 from hlofront.scipy.linalg.systems import solve_sylvester as solve_sylvester
 from hlofront.scipy.linalg.systems import solve_triangular as solve_triangular
+from hlofront.scipy.linalg.tridiagonal import eigh_tridiagonal as eigh_tridiagonal

@@ -23,7 +23,6 @@ from hlofront.primitives.matrices import (
     lower_triangle,
     product,
     real_dtype,
-    real_part,
     spread,
     upper_triangle,
 )
@@ -438,79 +437,3 @@ def rsf2csf(T, Z, check_finite=True):
       ValueError: if shapes are not those of one square matrix.
     """
     return _rsf2csf(T, Z)
-
-
-# ---- three diagonals -----------------------------------------------------------------------------
-
-
-@operation(static_argnames=("eigvals_only", "first", "last"))
-def _eigh_tridiagonal(d, e, *, eigvals_only, first, last):
-    (d, e), (diagonal, beside) = operands("jax.scipy.linalg.eigh_tridiagonal", (d, e))
-    if diagonal.dtype != beside.dtype:
-        raise TypeError(
-            "diagonal and off-diagonal values must have same dtype, got "
-            f"{diagonal.dtype} and {beside.dtype}"
-        )
-    if diagonal.dtype not in (np.float32, np.float64, np.complex64, np.complex128):
-        raise TypeError(
-            "Only float32 and float64 inputs are supported as inputs to "
-            f"jax.scipy.linalg.eigh_tridiagonal, got {diagonal.dtype} and {beside.dtype}"
-        )
-    n = diagonal.shape[-1]
-    if diagonal.ndim != 1 or beside.shape != (n - 1,):
-        raise TypeError(
-            f"eigh_tridiagonal wants vectors of n and n - 1 elements, got shapes {diagonal.shape} "
-            f"and {beside.shape}"
-        )
-    dtype = diagonal.dtype
-    zero = dtype.type(0)
-    rows = along_columns(convert(real_part(d), dtype, False), (n, n))
-    ones = identity(dtype, (n, n))
-    below = along_columns(pad(e, zero, [(1, 0, 0)]), (n, n))
-    places = creating.broadcasted_iota(_int32, (n, n), 0)
-    columns = creating.broadcasted_iota(_int32, (n, n), 1)
-    under = comparing.eq(elementwise.sub(places, np.int32(1)), columns)
-    matrix = elementwise.add(
-        elementwise.mul(rows, ones),
-        comparing.select_n(under, creating.full_like(below, 0), below),
-    )
-    vectors, values = spectral.eigh(matrix, symmetrize_input=False)
-    values = slice_in_dim(values, first, last)
-    return values if eigvals_only else (values, slice_in_dim(vectors, first, last, axis=1))
-
-
-def eigh_tridiagonal(
-    d, e, *, eigvals_only=False, select="a", select_range=None, tol=None, key=None
-):
-    """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix with three diagonals.
-
-    Args:
-      d: its diagonal, of shape (n,).
-      e: the diagonal below it, of shape (n - 1,).
-      eigvals_only: whether to return eigenvalues alone.
-      select: "a" for all; "i" for those from place select_range[0] to select_range[1], included.
-      select_range: see `select`.
-      tol: not used: values are exact but for rounding.
-      key: not used.
-
-    Returns:
-      Eigenvalues, or (eigenvalues, eigenvectors as columns).
-
-    Raises:
-      TypeError: if dtypes are not float32, float64 or complex, or sizes do not fit.
-      ValueError: if `select` is another.
-      NotImplementedError: if `select` is "v".
-    """
-    first, last = 0, typeof(d).shape[-1]
-    if select == "i":
-        if select_range[0] > select_range[1]:
-            raise ValueError("for select='i', select_range must be of ascending order.")
-        first, last = int(select_range[0]), min(int(select_range[1]) + 1, last)
-    elif select == "v":
-        raise NotImplementedError(  # the class that JAX raises
-            "eigh_tridiagonal(..., select='v') is not implemented: how many values there are in "
-            "an interval is not known when the program is written down"
-        )
-    elif select != "a":
-        raise ValueError("'select must have a value in {'a', 'i', 'v'}.")
-    return _eigh_tridiagonal(d, e, eigvals_only=bool(eigvals_only), first=first, last=last)

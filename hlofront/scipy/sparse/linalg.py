@@ -17,6 +17,7 @@ from hlofront.numpy.raveling import ravel_pytree
 from hlofront.primitives import elementwise
 from hlofront.primitives.contracting import Precision, dot_general
 from hlofront.primitives.solving import triangular_solve
+from hlofront.transforms.linear_transpose import linear_transpose
 from hlofront.transforms.make_jaxpr import eval_shape
 
 # ---- pytrees as vectors --------------------------------------------------------------------------
@@ -98,13 +99,30 @@ def _solve(
     def solve(operator, right):
         return method(operator, right, x0=x0, M=preconditioner, **limits)
 
+    def transpose_solve(operator, right):
+        # What is near the inverse of A is, transposed, near that of A transposed.
+        better = preconditioner if M is None else _transposed(preconditioner, right)
+        start = _map(jnp.zeros_like, right)
+        return method(operator, right, x0=start, M=better, **limits)
+
     return custom_linear_solve(
         matvec,
         b,
         solve=solve,
-        transpose_solve=None if symmetric else solve,
+        transpose_solve=None if symmetric else transpose_solve,
         symmetric=symmetric,
     )
+
+
+def _transposed(preconditioner: Callable[[Any], Any], like: Any) -> Callable[[Any], Any]:
+    """A linear function transposed; as it is, where it has an operation that cannot be."""
+    transposed = linear_transpose(preconditioner, like)
+    try:
+        eval_shape(transposed, like)
+    except (NotImplementedError, TypeError, ValueError):
+        # It only steers the search: the solution is the same to the tolerance.
+        return preconditioner
+    return lambda x: transposed(x)[0]
 
 
 def _shapes_of(avals: Any) -> list[tuple[int, ...]]:

@@ -10,6 +10,7 @@ from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import special
 from hlofront.runtime.operation import operation
 from hlofront.scipy.special.arguments import float32_or_64, inexact_arrays
+from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.faddeeva import real_erfcx
 
 
@@ -156,7 +157,7 @@ def _log_ndtr(x: Any) -> Any:
     far = jnp.where(is_tail, -scaled, 1.0)
     tail = jnp.log(real_erfcx(far) / 2) - jnp.square(jnp.where(is_tail, x, -1.0)) / 2
     upper = jnp.where(is_tail, -1.0, scaled)
-    return jnp.where(is_tail, tail, jnp.log1p(-0.5 * special.erfc(upper)))
+    return jnp.where(is_tail, tail, log1p(-0.5 * special.erfc(upper)))
 
 
 # The density over the distribution function, where neither underflows.

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 import hlofront.numpy as jnp
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
@@ -13,6 +15,7 @@ from hlofront.primitives import special
 from hlofront.runtime.operation import operation
 from hlofront.scipy.special import series
 from hlofront.scipy.special.arguments import float32_or_64, in_float32, strong_floats
+from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.series import chebyshev_sum
 
 # The zero of Ei, in two parts.
@@ -66,7 +69,8 @@ def _expi(x: Any) -> Any:
     )
     found = logarithm + apart * chebyshev_sum(series.EI_SMALL, small / 3 - 1)
     far = (x >= 6) & (x < jnp.inf)
-    large = jnp.where(far, x, 6.0)
+    # What is greater overflows as well, and has an inverse.
+    large = jnp.where(far, jnp.minimum(x, 1e4), 6.0)
     inverse = 1 / large
     middle = chebyshev_sum(series.EI_MIDDLE, jnp.clip(24 * inverse - 3, -1, 1))
     high = chebyshev_sum(series.EI_HIGH, jnp.clip(48 * inverse - 3, -1, 1))
@@ -100,7 +104,7 @@ def expi(x: Any) -> Any:
 # ---- of any order --------------------------------------------------------------------------------
 
 # How many terms of the power series for x <= 1, and of the continued fraction beyond.
-_TERMS, _LEVELS = 22, 64
+_TERMS, _LEVELS = 22, 110
 
 
 def _expn_by_series(n: Any, x: Any) -> Any:
@@ -168,6 +172,8 @@ def expn(n: Any, x: Any) -> Any:
 @custom_jvp
 def _spence(x: Any) -> Any:
     inside = (x > 0) & (x < jnp.inf)
+    # The logarithm of numbers below is minus infinity.
+    inside = inside & (x >= float(finfo(typeof(x).dtype).tiny) * 2)
     base = jnp.where(inside, x, 1.0)
     inverted = base > 1.5
     # DLMF 25.12.4 takes what is greater to (0, 1), and 25.12.6 to the middle.
@@ -179,10 +185,11 @@ def _spence(x: Any) -> Any:
     found = argument * chebyshev_sum(series.DILOGARITHM, 2 * argument)
     logarithm = jnp.log(base)
     sign = jnp.where(inverted, -1, 1)
-    product = sign * logarithm * jnp.log1p(-jnp.where(reflected, unit, 0.0))
+    product = sign * logarithm * log1p(-jnp.where(reflected, unit, 0.0))
     found = jnp.where(reflected, math.pi**2 / 6 - product - found, found)
     found = jnp.where(inverted, -0.5 * jnp.square(logarithm) - found, found)
-    edge = jnp.where(x == 0, math.pi**2 / 6, jnp.where(x == jnp.inf, -jnp.inf, jnp.nan))
+    least = jnp.where((x >= 0) & (x < 1), math.pi**2 / 6, jnp.nan)
+    edge = jnp.where(x == jnp.inf, -jnp.inf, least)
     return jnp.where(inside, found, edge)
 
 

@@ -143,10 +143,19 @@ def erfcx(x: Any) -> Any:
 
 @custom_jvp
 def _dawsn(x: Any) -> Any:
-    inside = jnp.abs(x) < 1e9
-    square = jnp.square(jnp.where(inside, x, 0.0))
-    near = x * chebyshev_sum(series.DAWSON, (20.25 - square) / (20.25 + square)) / (20.25 + square)
-    return jnp.where(inside, near, 0.5 / x)
+    square = jnp.square(jnp.where(jnp.abs(x) < 8, x, 0.0))
+    middle = chebyshev_sum(series.DAWSON, (20.25 - square) / (20.25 + square)) / (20.25 + square)
+    # Near 0 the power series of DLMF 7.6.2, and far out the asymptotic one of 7.12.
+    small = jnp.where(square < 1.3, square, 0.0)
+    near: Any = 1.0
+    for k in range(23, 0, -1):
+        near = 1 - small * near * (2 / (2 * k + 1))
+    inverse = jnp.where(jnp.abs(x) < 8, 0.0, 1 / x)
+    far: Any = 1.0
+    for k in range(17, 0, -1):
+        far = 1 + jnp.square(inverse) * far * (k - 0.5)
+    inner = x * jnp.where(square < 1.3, near, middle)
+    return jnp.where(jnp.abs(x) < 8, inner, 0.5 * inverse * far)
 
 
 _dawsn.defjvps(lambda t, result, x: t * (1 - 2 * x * result))
@@ -156,7 +165,8 @@ _dawsn.defjvps(lambda t, result, x: t * (1 - 2 * x * result))
 def dawsn(x: Any) -> Any:
     """Elementwise Dawson's integral, exp(-x^2) times the integral of exp(t^2) from 0 to x.
 
-    By a Chebyshev series in (a^2 - x^2) / (a^2 + x^2).
+    By a Chebyshev series in (a^2 - x^2) / (a^2 + x^2); near 0 and far out by the series of DLMF
+    7.6.2 and 7.12.
 
     Raises:
       TypeError: if x is neither array nor scalar.

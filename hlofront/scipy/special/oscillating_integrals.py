@@ -89,10 +89,11 @@ def sici(x: Any) -> tuple[Any, Any]:
 
 def _quarter_turns(x: Any) -> tuple[Any, Any]:
     """Sine and cosine of pi x^2 / 2, with the whole turns taken off before they are rounded."""
-    # The high part has half the digits, so that its square is exact, and its remainder as well.
+    # Both parts have half the digits, so that their products are exact, and remainders as well.
     wide = typeof(x).dtype.itemsize == 8
     high = reduce_precision(x, *((11, 25) if wide else (8, 11)))
-    rest = jnp.fmod(jnp.square(high), 4) + jnp.fmod((x - high) * (x + high), 4)
+    low = x - high
+    rest = sum(jnp.fmod(part, 4) for part in (high * high, 2 * high * low, low * low))
     angle = (math.pi / 2) * rest
     return jnp.sin(angle), jnp.cos(angle)
 

@@ -6,6 +6,7 @@ from typing import Any
 import hlofront.numpy as jnp
 from hlofront.core.trace import as_array
 from hlofront.numpy.promotion import promote_args_inexact
+from hlofront.scipy.special.entropies import log1p
 
 
 def arrays(name: str, *args: Any) -> list[Any]:
@@ -21,7 +22,7 @@ def log_of_rest(x: Any) -> Any:
     """log(1 - exp(-x)) for x >= 0, to all digits."""
     near = x < math.log(2)
     small, large = jnp.where(near, x, 1.0), jnp.where(near, 1.0, x)
-    return jnp.where(near, jnp.log(-jnp.expm1(-small)), jnp.log1p(-jnp.exp(-large)))
+    return jnp.where(near, jnp.log(-jnp.expm1(-small)), log1p(-jnp.exp(-large)))
 
 
 def outside(p: Any) -> Any:

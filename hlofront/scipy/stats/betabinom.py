@@ -28,6 +28,8 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
     undefined = (n < 0) | (a <= 0) | (b <= 0)
     inner = jnp.where(outer | undefined, 0, x)
     ways = -jnp.log1p(n) - betaln(n - inner + 1, inner + 1)
+    # There is one way, of which the logarithm is zero to all digits.
+    ways = jnp.where((inner == 0) | (inner == n), 0, ways)
     found = ways + betaln(inner + a, n - inner + b) - betaln(a, b)
     return jnp.where(undefined, jnp.nan, jnp.where(outer, -jnp.inf, found))
 

@@ -27,6 +27,8 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     outer = (x < 0) | (x > n)
     x = jnp.where(outer, 0, x)
     ways = -jnp.log1p(n) - betaln(n - x + 1, x + 1)
+    # There is one way, of which the logarithm is zero to all digits.
+    ways = jnp.where((x == 0) | (x == n), 0, ways)
     return jnp.where(outer, -jnp.inf, ways + xlogy(x, p) + xlog1py(n - x, -p))
 
 

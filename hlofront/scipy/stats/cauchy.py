@@ -4,16 +4,23 @@ from typing import Any
 
 import hlofront.numpy as jnp
 from hlofront.runtime.operation import operation
+from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.stats.arguments import arrays
 
 _PI = 3.141592653589793
+
+
+def _logarithm(p: Any, rest: Any) -> Any:
+    """log(p), by what is left to 1 where that is less."""
+    return jnp.where(rest < 0.5, log1p(-rest), jnp.log(p))
 
 
 def _quantile(q: Any) -> Any:
     """tan(pi (q - 1/2)), from the nearer end."""
     low, high = q < 0.25, q > 0.75
     edge = jnp.where(low, q, jnp.where(high, 1 - q, 0.5))
-    far = 1 / jnp.tan(_PI * edge)
+    angle = _PI * edge
+    far = 1 / jnp.where(angle < 1e-10, angle, jnp.tan(angle))
     found = jnp.where(low, -far, jnp.where(high, far, jnp.tan(_PI * (q - 0.5))))
     return jnp.where((q < 0) | (q > 1), jnp.nan, found)
 
@@ -79,7 +86,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     Raises:
       TypeError: if an argument is neither array nor scalar.
     """
-    return jnp.log(cdf(x, loc, scale))
+    return _logarithm(cdf(x, loc, scale), sf(x, loc, scale))
 
 
 @operation
@@ -111,7 +118,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     Raises:
       TypeError: if an argument is neither array nor scalar.
     """
-    return jnp.log(sf(x, loc, scale))
+    return _logarithm(sf(x, loc, scale), cdf(x, loc, scale))
 
 
 @operation

@@ -24,7 +24,8 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     """
     k, n, p, loc = arrays("nbinom.logpmf", k, n, p, loc)
     x = k - loc
-    ways = -betaln(n, x + 1) - jnp.log(n + x)
+    # There is one way where x is 0, of which the logarithm is zero to all digits.
+    ways = jnp.where(x == 0, 0, -betaln(n, x + 1) - jnp.log(n + x))
     return jnp.where(x < 0, -jnp.inf, ways + n * jnp.log(p) + xlog1py(x, -p))
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import hlofront.numpy as jnp
 from hlofront.runtime.operation import operation
+from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.stats.arguments import arrays, log_of_rest, outside
 
 
@@ -11,6 +12,13 @@ def _logarithm(x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
     """The logarithm of the standardized variable, and whether it is below the support."""
     below = x < loc + scale
     return jnp.log((x - loc) / scale), below
+
+
+def _log_of_rest(b: Any, logarithm: Any, ratio: Any) -> Any:
+    """log(1 - ratio**-b), where that power is small from it and not from its logarithm."""
+    far = b * logarithm > 1
+    power = jnp.where(far, ratio, 2.0) ** -b
+    return jnp.where(far, log1p(-jnp.where(far, power, 0.0)), log_of_rest(b * logarithm))
 
 
 @operation
@@ -80,7 +88,7 @@ def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     x, b, loc, scale = arrays("pareto.logcdf", x, b, loc, scale)
     logarithm, below = _logarithm(x, loc, scale)
-    return jnp.where(below, -jnp.inf, log_of_rest(b * logarithm))
+    return jnp.where(below, -jnp.inf, _log_of_rest(b, logarithm, (x - loc) / scale))
 
 
 @operation
@@ -97,8 +105,8 @@ def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
       TypeError: if an argument is neither array nor scalar.
     """
     x, b, loc, scale = arrays("pareto.sf", x, b, loc, scale)
-    logarithm, below = _logarithm(x, loc, scale)
-    return jnp.where(below, 1, jnp.exp(-b * logarithm))
+    _, below = _logarithm(x, loc, scale)
+    return jnp.where(below, 1, ((x - loc) / scale) ** -b)
 
 
 @operation
@@ -133,5 +141,7 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
       TypeError: if an argument is neither array nor scalar.
     """
     q, b, loc, scale = arrays("pareto.ppf", q, b, loc, scale)
-    found = loc + scale * jnp.exp(-jnp.log1p(-q) / b)
+    # The remainder is exact where it is small; where it is not, its logarithm is.
+    power = jnp.where(q < 0.5, jnp.exp(-jnp.log1p(-q) / b), (1 - q) ** (-1 / b))
+    found = loc + scale * power
     return jnp.where(outside(q), jnp.nan, found)

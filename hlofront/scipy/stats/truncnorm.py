@@ -4,6 +4,7 @@ from typing import Any
 
 import hlofront.numpy as jnp
 from hlofront.runtime.operation import operation
+from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr
 from hlofront.scipy.stats import norm
 from hlofront.scipy.stats.arguments import arrays, log_of_rest
@@ -21,7 +22,7 @@ def _log_mass(a: Any, b: Any) -> Any:
     tail = high <= 0
     near, far = (log_ndtr(jnp.where(tail, x, y)) for x, y in ((high, -1.0), (low, -2.0)))
     of_tail = near + log_of_rest(near - far)
-    of_middle = jnp.log1p(-ndtr(low) - ndtr(-high))
+    of_middle = log1p(-ndtr(low) - ndtr(-high))
     return jnp.where(tail, of_tail, of_middle)
 
 
@@ -34,7 +35,7 @@ def _part(x: Any, a: Any, b: Any, upper: bool) -> Any:
     other = (_log_mass(a, middle) if upper else _log_mass(middle, b)) - mass
     # What is nearly everything is what the other leaves.
     close = this > -0.1
-    found = jnp.where(close, jnp.log1p(-jnp.exp(jnp.where(close, other, -1.0))), this)
+    found = jnp.where(close, log1p(-jnp.exp(jnp.where(close, other, -1.0))), this)
     beyond, before = (-jnp.inf, 0.0) if upper else (0.0, -jnp.inf)
     found = jnp.where(x >= b, beyond, jnp.where(x <= a, before, found))
     return jnp.where((a < b) & (x == x), found, jnp.nan)

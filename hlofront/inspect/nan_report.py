@@ -1,0 +1,325 @@
+"""What the search for a NaN found: operations, operands and places, as a report and as text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hlofront.base import source
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the user's source."""
+
+    file: str
+    line: int
+    function: str
+    """The function that the line stands in; "<module>" where it stands in none."""
+    text: str
+    """The line, stripped; "" where the source is not at hand."""
+    expression: str
+    """The part of the line that was being evaluated, on one line; "" where that is not known."""
+    column: int | None = None
+    """Where the expression begins in the line, from 0; None where that is not known."""
+
+    def __str__(self) -> str:
+        inside = "" if self.function == "<module>" else f" in {self.function}"
+        return f"{source.shown_path(self.file)}:{self.line}{inside}"
+
+
+def place_of(traceback: Any) -> Place | None:
+    """The user's innermost line of a C++ traceback."""
+    frame = source.user_frame(traceback)
+    if frame is None:
+        return None
+    text = source.line_text(frame)
+    expression = source.expression_text(frame)
+    return Place(frame.file, frame.line, frame.function, text, expression, frame.column)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """One of the operations with programs of their own that an operation is inside of."""
+
+    operation: str
+    """The name of the operation: "scan", "while", "cond", "jit", "custom_vjp_call", ..."""
+    function: str
+    """The name of the function whose program it runs; "" where that is not known."""
+    place: Place | None
+    """The line that it is called at."""
+    iteration: int | None = None
+    """Which step of a loop, from 0; of a scan, the index along the first axis."""
+    branch: int | None = None
+    """Which branch of a cond or switch, from 0."""
+
+    def __str__(self) -> str:
+        step = "" if self.iteration is None else f"iteration {self.iteration} of "
+        step = step if self.branch is None else f"branch {self.branch} of "
+        of = f" of {self.function}" if self.function else ""
+        at = f" at {self.place}" if self.place else ""
+        return f"{step}{self.operation}{of}{at}"
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What is known of an array: its type, its range, and how much of it is bad."""
+
+    name: str
+    """An argument's or result's name, as in "params['w']"; "" for what lies between."""
+    dtype: str
+    shape: tuple[int, ...]
+    nans: int
+    infinities: int
+    minimum: Any
+    """The least and the greatest of its finite elements; None where there is none, or no order."""
+    maximum: Any
+    index: tuple[int, ...] | None = None
+    """The first bad element's, in the order of rows; None where none is bad."""
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for n in self.shape:
+            size *= n
+        return size
+
+    @property
+    def type(self) -> str:
+        """Dtype and shape, as in "float32[3,4]"."""
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def summary(self) -> str:
+        """The range of its finite elements and the number of the others, in words."""
+        parts: list[str] = []
+        if self.minimum is not None:
+            # NumPy's str() of a number is as short as its dtype allows, its format() is not.
+            low, high = str(self.minimum), str(self.maximum)
+            parts.append(low if low == high else f"{low} to {high}")
+        for count, word in ((self.nans, "nan"), (self.infinities, "inf")):
+            if count:
+                parts.append(word if self.size == 1 else f"{count} {word}")
+        return ", ".join(parts)
+
+    def bad_text(self, word: str) -> str:
+        """How many elements are bad and where the first is, in words."""
+        bad = self.nans if word == "nan" else self.infinities
+        bad = bad or self.nans + self.infinities
+        if not self.shape:
+            return word
+        at = "" if self.index is None else f", the first at [{', '.join(map(str, self.index))}]"
+        return f"{word} in {bad:,} of {self.size:,} elements{at}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operation in words: what it is called, and its line."""
+
+    primitive: str
+    place: Place | None
+
+    def __str__(self) -> str:
+        return f"{self.primitive} at {written(self.place)}" if self.place else self.primitive
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One of the values that an operation was given."""
+
+    values: Values
+    element: Any
+    """The element that went into the first bad one; None where several did."""
+    source: str
+    """Where it comes from: "argument x", "the constant 0.0", or an operation and its line."""
+    place: Place | None
+    """The line of the operation that made it."""
+    before: tuple[str, ...] = ()
+    """What the operation that made it was given, and what made that: a line each."""
+    infinite_since: str = ""
+    """Where its infinities come from, if it has some and that is somewhere else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation that makes a bad value of operands that have none."""
+
+    primitive: str
+    parameters: dict[str, Any]
+    """Its parameters but for programs, as texts."""
+    kind: str
+    """What it makes: "nan" or "inf"."""
+    expression: str
+    """It on the elements that made the first bad one, as in "log(-0.3)"."""
+    value: str
+    """The first bad element of its result: "nan", "-inf", "(nan+nanj)"."""
+    place: Place | None
+    """The user's line."""
+    callers: tuple[Place, ...]
+    """The lines that called that one, inside the function that was traced, innermost first."""
+    name_stack: tuple[str, ...]
+    """The named scopes around it, outermost first."""
+    inside: tuple[Inside, ...]
+    """The loops, branches and calls that it is in, outermost first."""
+    operands: tuple[Operand, ...]
+    result: Values
+    way: tuple[Step, ...] = ()
+    """The operations that handed it on to a result, first to last."""
+    times: int = 1
+    """How often it did so, in all iterations that were looked at."""
+
+    @property
+    def index(self) -> tuple[int, ...] | None:
+        """The index of the first bad element of its result."""
+        return self.result.index
+
+    def brief(self) -> str:
+        """The operation on one line."""
+        at = f" at {written(self.place)}" if self.place else ""
+        return f"{self.expression} = {self.value}{at}"
+
+    def lines(self) -> list[str]:
+        """The operation in words."""
+        lines: list[str] = []
+        if self.place is not None:
+            lines.append(f"  {self.place}")
+            if self.place.text:
+                lines.append(f"      {source.shortened(self.place.text, 92)}")
+                text, part = source.shortened(self.place.text, 92), self.place.expression
+                at = text.find(part) if part else -1
+                if at >= 0 and part != text:
+                    lines.append("      " + " " * at + "^" * len(part))
+        lines += [f"  called at {written(each)}" for each in self.callers]
+        lines.append(f"  {self.expression} = {self.value}")
+        if self.result.shape:
+            lines.append(f"  {self.result.type}: {self.result.bad_text(self.kind)}")
+        if self.parameters:
+            shown = ", ".join(f"{name}={text}" for name, text in self.parameters.items())
+            lines.append(f"  {self.primitive}[{shown}]")
+        if self.name_stack:
+            lines.append(f"  scope {'/'.join(self.name_stack)}")
+        lines += [f"  in {each}" for each in reversed(self.inside)]
+        if self.times > 1:
+            lines.append(f"  and {self.times - 1:,} more times")
+        if self.operands:
+            lines.append("operands:")
+        for number, operand in enumerate(self.operands):
+            summary = operand.values.summary
+            head = f"  {number}  {operand.values.type}" + (f" ({summary})" if summary else "")
+            lines.append(f"{head} from {self._nearby(operand.source)}")
+            lines += [f"       {self._nearby(each)}" for each in operand.before]
+            if operand.infinite_since:
+                lines.append(f"       infinite since {self._nearby(operand.infinite_since)}")
+        if self.way:
+            lines.append("on its way to the result:")
+            lines += [f"  {step}" for step in _folded(self.way)]
+        return lines
+
+    def _nearby(self, text: str) -> str:
+        """A text in which this operation's line is not repeated."""
+        return text.replace(f" at {written(self.place)}", " on that line") if self.place else text
+
+
+def written(place: Place | None) -> str:
+    """A place with its line's text."""
+    if place is None:
+        return ""
+    return f"{place}:  {source.shortened(place.text)}" if place.text else str(place)
+
+
+_MOST_STEPS = 12
+
+
+def _folded(way: Sequence[Step]) -> list[str]:
+    """Steps as lines; those of one line of source together, and the middle of many left out."""
+    lines: list[tuple[str, list[str]]] = []
+    for step in way:
+        at = written(step.place)
+        if lines and lines[-1][0] == at:
+            if step.primitive not in lines[-1][1]:
+                lines[-1][1].append(step.primitive)
+        else:
+            lines.append((at, [step.primitive]))
+    texts = [f"{', '.join(names)} at {at}" if at else ", ".join(names) for at, names in lines]
+    if len(texts) <= _MOST_STEPS:
+        return texts
+    half = _MOST_STEPS // 2
+    return [*texts[:half], f"... {len(texts) - 2 * half} more lines ...", *texts[-half:]]
+
+
+@dataclass(frozen=True, slots=True)
+class NanReport:
+    """What `find_nan` found. It is true where a result is bad.
+
+    `str()` of it is the whole story; its fields are the parts.
+    """
+
+    function: str
+    """The function's name and place, as in "loss at model.py:12"."""
+    kinds: tuple[str, ...]
+    """What was looked for: "nan", "inf", or both."""
+    found: bool
+    """Whether a result is bad."""
+    operation: Operation | None
+    """The first operation that makes a bad value which reaches a result."""
+    operations: tuple[Operation, ...]
+    """All that do, in the order in which they ran; `operation` is the first of them."""
+    hidden: tuple[Operation, ...]
+    """Those whose bad values reach no result, as behind a `where`."""
+    arguments: tuple[Values, ...]
+    """The arguments that are bad already."""
+    results: tuple[Values, ...]
+    """The results that are bad."""
+    only_compiled: bool = False
+    """Whether results are bad when the program is compiled as a whole, and not step by step."""
+    inputs: tuple[str, ...] = ()
+    """What was bad before and reaches a result: "argument x", or a captured constant."""
+
+    def __bool__(self) -> bool:
+        return self.found
+
+    def __str__(self) -> str:
+        words = " or ".join({"nan": "NaN", "inf": "infinity"}[kind] for kind in self.kinds)
+        lines: list[str] = []
+        if not self.found:
+            lines.append(f"No {words} in the results of {self.function}")
+        elif self.operation is not None:
+            lines.append(f"{words} in {_named(self.results)} of {self.function}")
+            lines.append("the first operation that makes one which gets there:")
+            lines += self.operation.lines()
+            for each in self.operations[1:4]:
+                lines.append(f"also from {each.brief()}")
+            if len(self.operations) > 4:
+                lines.append(f"and from {len(self.operations) - 4} more operations")
+        else:
+            lines.append(f"{words} in {_named(self.results)} of {self.function}")
+        if self.only_compiled:
+            lines.append(
+                "No operation makes one when they are run one by one: compiled as a whole, the "
+                "program computes in another way."
+            )
+        for each in self.arguments:
+            gets = ", which gets there" if each.name in self.inputs else ""
+            lines.append(f"{each.name} is bad already: {each.type}, {_bad(each)}{gets}")
+        given = [each.name for each in self.arguments]
+        lines += [f"from {each}, bad already" for each in self.inputs if each not in given]
+        if self.hidden:
+            count = len(self.hidden)
+            lines.append(
+                f"{count} operation{'s make' if count > 1 else ' makes'} some that no result gets, "
+                "as behind a where (its derivative may):"
+            )
+            lines += [f"  {each.brief()}" for each in self.hidden[:5]]
+            if count > 5:
+                lines.append(f"  and {count - 5} more")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _bad(values: Values) -> str:
+    return values.bad_text("nan" if values.nans else "inf")
+
+
+def _named(results: Sequence[Values]) -> str:
+    names = [each.name for each in results[:3]]
+    return ", ".join(names) + (f" and {len(results) - 3} more results" if results[3:] else "")

@@ -1,0 +1,186 @@
+"""A module of HLO as a page is given it, with what each operation costs."""
+
+from typing import Any
+
+from hlofront.inspect.cost import Costs, costs
+from hlofront.inspect.estimates import Estimates, trip_count
+from hlofront.inspect.hlo_graph import CALLING, HloModule, Instruction, nearest_source
+from hlofront.inspect.page_model import Files, ProgramData
+from hlofront.pjrt.targets import Description, Target
+
+# What a reader asks for now and then, and what would fill the line of every operation.
+_HIDDEN = frozenset({"backend_config", "frontend_attributes", "origin", "original_value",
+                     "statistics", "metadata"})  # fmt: skip
+_CONTAINERS = frozenset({"while", "conditional", "call", "async-start"})
+
+
+def hlo_data(module: HloModule, files: Files, kind: str = "hlo") -> ProgramData:
+    """The operations of a module in the order of its text."""
+    data = ProgramData(kind, files)
+    places = {id(computation): n for n, computation in enumerate(module.computations)}
+    numbers = instruction_numbers(module)
+    for computation in module.computations:
+        data.computation(computation.name, computation.is_entry)
+        for instruction in computation.instructions:
+            number = _add(data, instruction, numbers)
+            if instruction.is_root:
+                data.roots.append(number)
+            called = [
+                (key, places[id(callee)])
+                for key, callees in instruction.called.items()
+                for callee in callees
+                if id(callee) in places
+            ]
+            if called:
+                data.called[number] = called
+    return data
+
+
+def instruction_numbers(module: HloModule) -> dict[int, int]:
+    """The number of each instruction, by its identity."""
+    return {id(instruction): n for n, instruction in enumerate(module.instructions())}
+
+
+def _add(data: ProgramData, instruction: Instruction, numbers: dict[int, int]) -> int:
+    inside = ""
+    if instruction.opcode == "constant":
+        inside = " ".join(instruction.literal[:6000].split())
+    elif instruction.opcode == "parameter":
+        inside = str(instruction.number)
+    shown: list[str] = []
+    hidden: list[str] = []
+    for key, value in instruction.attributes.items():
+        if key == "metadata" or key in CALLING:
+            continue
+        text = f"{key}={value}"
+        (hidden if key in _HIDDEN else shown).append(text)
+    stack = instruction.stack()
+    if not stack:
+        nearest = nearest_source(instruction)
+        stack = [nearest] if nearest else []
+    return data.operation(
+        instruction.name,
+        instruction.opcode,
+        instruction.shape.short_text(),
+        [numbers[id(operand)] for operand in instruction.operands],
+        stack=stack,
+        path=instruction.op_name,
+        inside=inside,
+        extra=", ".join(shown),
+        hidden="\n".join(hidden),
+    )
+
+
+def add_costs(
+    data: ProgramData, module: HloModule, target: Target | Description | str | None
+) -> Costs:
+    """Figures of every operation, over all the times that it runs, and of every line.
+
+    What calls computations that run as operations of their own (a loop, a branch) has the sum of
+    theirs. Operations inside of a fusion have their arithmetic alone: the fusion moves the bytes.
+    """
+    report = costs(module, target)
+    estimates = Estimates(module)
+    count = len(data.names)
+    work: list[int | None] = [0] * count
+    moved: list[int | None] = [0] * count
+    seconds: list[float | None] = [None] * count
+    numbers = instruction_numbers(module)
+    by_name = {
+        (computation.name, instruction.name): numbers[id(instruction)]
+        for computation in module.computations
+        for instruction in computation.instructions
+    }
+    for row in report.instructions:
+        number = by_name[row.computation, row.name]
+        if row.flops is None:
+            work[number] = None
+        else:
+            work[number] = (work[number] or 0) + row.flops + (row.transcendentals or 0)
+        moved[number] = (moved[number] or 0) + row.bytes
+        if row.seconds is not None:
+            seconds[number] = (seconds[number] or 0.0) + row.seconds
+        if row.runs != 1:
+            data.runs[number] = row.runs
+    _inside_fusions(module, estimates, numbers, work)
+    for values in (work, moved, seconds):
+        _sum_containers(module, numbers, values)
+    add_line_costs(data, report, (_rounded(seconds), work, moved))
+    return report
+
+
+def add_line_costs(
+    data: ProgramData, report: Costs, values: tuple[list[Any], list[Any], list[Any]] | None = None
+) -> None:
+    """Figures of the lines, and of the operations where those are given: seconds, flops, bytes."""
+    seconds, work, moved = values or ([], [], [])
+    total = report.total
+    timed = [row.seconds for row in report.instructions if row.seconds is not None]
+    if timed:
+        data.metric("seconds", "time bound", seconds, sum(timed))
+    data.metric("flops", "FLOPs", work, total["flops"] + total["transcendentals"])
+    data.metric("bytes", "bytes", moved, total["bytes"])
+    keys = [metric["key"] for metric in data.metrics]
+    for line in report.lines:
+        figures = {
+            "seconds": line.seconds,
+            "flops": line.flops + line.transcendentals,
+            "bytes": line.bytes,
+        }
+        if line.file is not None:
+            number = data.files.number(line.file, [line.line or 0])
+            data.lines.append([number, line.line, [figures[key] for key in keys]])
+
+
+def _inside_fusions(
+    module: HloModule, estimates: Estimates, numbers: dict[int, int], work: list[int | None]
+) -> None:
+    """Arithmetic of what is fused: as often as its fusions run, about."""
+    runs: dict[int, int] = {id(module.entry): 1}
+    for computation in reversed(module.callees_first()):
+        times = runs.get(id(computation), 0)
+        for instruction in computation.instructions:
+            inner = times
+            if instruction.opcode == "while":
+                inner = times * (trip_count(instruction) or 1)
+            for callees in instruction.called.values():
+                for callee in callees:
+                    runs[id(callee)] = runs.get(id(callee), 0) + inner
+    for instruction in module.instructions():
+        fused = instruction.fused
+        if fused is None:
+            continue
+        for inner in fused.instructions:
+            own = estimates.of(inner)
+            work[numbers[id(inner)]] = runs.get(id(fused), 0) * (own.flops + own.transcendentals)
+
+
+def _sum_containers(module: HloModule, numbers: dict[int, int], values: list[Any]) -> None:
+    """Give loops, branches and calls the sum of what they call."""
+    callers: dict[int, int] = {}
+    for instruction in module.instructions():
+        if instruction.opcode in _CONTAINERS:
+            for callees in instruction.called.values():
+                for callee in callees:
+                    callers[id(callee)] = callers.get(id(callee), 0) + 1
+    sums: dict[int, Any] = {}
+    for computation in module.callees_first():
+        total: Any = None
+        for instruction in computation.instructions:
+            number = numbers[id(instruction)]
+            if instruction.opcode in _CONTAINERS:
+                parts = [
+                    # A computation with several callers is shared among them.
+                    sums[id(callee)] / callers[id(callee)]
+                    for callees in instruction.called.values()
+                    for callee in callees
+                    if sums.get(id(callee)) is not None
+                ]
+                values[number] = sum(parts) if parts else None
+            if values[number] is not None:
+                total = (total or 0) + values[number]
+        sums[id(computation)] = total
+
+
+def _rounded(values: list[Any]) -> list[Any]:
+    return [None if value is None else float(f"{value:.4g}") for value in values]

@@ -1,0 +1,117 @@
+"""A jaxpr as a page is given it: each program in it a computation that its equation calls."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hlofront.base.source import user_frames
+from hlofront.core.jaxpr import Jaxpr
+from hlofront.core.print import Printing
+from hlofront.inspect.hlo_graph import Source
+from hlofront.inspect.page_model import Files, ProgramData
+
+
+def jaxpr_data(program: Any, files: Files, name: str = "main") -> ProgramData:
+    """The equations of a program and of those inside it.
+
+    Args:
+      program: a Jaxpr or ClosedJaxpr.
+    """
+    return _Reading(files).read(_opened(program), name)
+
+
+class _Reading:
+    """One program being read: the names given so far, the programs that are still to come."""
+
+    def __init__(self, files: Files):
+        self.data = ProgramData("jaxpr", files)
+        self.printing = Printing(print_shapes=False)
+        self.makers: dict[Any, int] = {}
+        self.waiting: list[tuple[Jaxpr, str]] = []
+        self.places: dict[int, int] = {}
+
+    def read(self, program: Jaxpr, name: str) -> ProgramData:
+        self.waiting = [(program, name)]
+        self.places = {id(program): 0}
+        done = 0
+        while done < len(self.waiting):
+            jaxpr, called = self.waiting[done]
+            self._computation(jaxpr, called, entry=done == 0)
+            done += 1
+        return self.data
+
+    def _computation(self, jaxpr: Jaxpr, name: str, entry: bool) -> None:
+        data = self.data
+        data.computation(name, entry)
+        for variable in (*jaxpr.constvars, *jaxpr.invars):
+            self.makers[variable] = data.operation(
+                self.printing.name(variable), "argument", variable.aval.str_short(True)
+            )
+        for equation in jaxpr.eqns:
+            self._equation(equation)
+        number = data.operation("", "return", "", self._operands(jaxpr.outvars))
+        self._mix(number, jaxpr.outvars)
+        data.roots.append(number)
+
+    def _operands(self, atoms: Any) -> list[int]:
+        return [
+            self.makers[atom]
+            for atom in atoms
+            if not hasattr(type(atom), "val") and atom in self.makers
+        ]
+
+    def _mix(self, number: int, atoms: Any) -> None:
+        """Operands with the literals among them."""
+        if any(hasattr(type(atom), "val") for atom in atoms):
+            self.data.mixed[number] = [
+                self.printing.used(atom) if hasattr(type(atom), "val") else self.makers[atom]
+                for atom in atoms
+            ]
+
+    def _equation(self, equation: Any) -> None:
+        programs = [(key, jaxpr) for key, value in equation.params.items()
+                    for jaxpr in _programs(value)]  # fmt: skip
+        extra = ", ".join(
+            f"{key}={self.printing.value(value)}"
+            for key, value in equation.params.items()
+            if value is not None and not callable(value) and not any(True for _ in _programs(value))
+        )
+        frames = user_frames(equation.traceback)
+        printing = self.printing
+        number = self.data.operation(
+            ", ".join(map(printing.name, equation.outvars)),
+            equation.primitive.name,
+            ", ".join(v.aval.str_short(True) for v in equation.outvars),
+            self._operands(equation.invars),
+            stack=[Source(frame.file, frame.line, frame.function) for frame in frames],
+            path="/".join(map(str, equation.name_stack)),
+            extra=" ".join(extra.split()),
+        )
+        self._mix(number, equation.invars)
+        for variable in equation.outvars:
+            self.makers[variable] = number
+        if programs:
+            name = str(equation.params.get("name", equation.primitive.name))
+            self.data.called[number] = [
+                (key, self._place(jaxpr, name if len(programs) == 1 else f"{name} {key}"))
+                for key, jaxpr in programs
+            ]
+
+    def _place(self, jaxpr: Jaxpr, name: str) -> int:
+        found = self.places.get(id(jaxpr))
+        if found is None:
+            found = self.places[id(jaxpr)] = len(self.waiting)
+            self.waiting.append((jaxpr, name))
+        return found
+
+
+def _opened(program: Any) -> Jaxpr:
+    return getattr(program, "jaxpr", program)
+
+
+def _programs(value: Any) -> Iterator[Jaxpr]:
+    """The programs that a parameter is or holds."""
+    if hasattr(type(value), "eqns"):
+        yield _opened(value)
+    elif isinstance(value, tuple | list):
+        for member in value:
+            yield from _programs(member)

@@ -1,0 +1,317 @@
+"""Two programs beside each other: which rows stand on the two sides, and what each row tells."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hlofront.inspect.changes import Change, Place
+from hlofront.inspect.hashes import Hashes
+from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction, Source
+from hlofront.inspect.match import Compared, Matching
+from hlofront.inspect.page_hlo import hlo_data, instruction_numbers
+from hlofront.inspect.page_model import Files, cut
+from hlofront.inspect.regrouping import Regrouped
+from hlofront.inspect.stablehlo_text import Line, aligned
+
+# What a row is: the same, changed, removed, added, part of a regrouping.
+SAME, CHANGED, REMOVED, ADDED, REGROUPED = "=", "~", "-", "+", "%"
+# The bodies of what is the same are shown too, but not without end.
+_MOST_ROWS = 400_000
+
+
+class Section:
+    """Rows of two computations: numbers of operations, -1 where a side has none."""
+
+    def __init__(self, title: str):
+        self.title = title
+        self.a: list[int] = []
+        self.b: list[int] = []
+        self.states: list[str] = []
+        # By row: the changes that tell of it; the sections of what it calls, with their labels.
+        self.changes: dict[int, list[int]] = {}
+        self.calls: dict[int, list[tuple[str, int]]] = {}
+
+    def add(self, a: int, b: int, state: str, changes: Iterable[int] = ()) -> int:
+        row = len(self.states)
+        self.a.append(a)
+        self.b.append(b)
+        self.states.append(state)
+        told = sorted(set(changes))
+        if told:
+            self.changes[row] = told
+        return row
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "title": self.title,
+            "a": self.a,
+            "b": self.b,
+            "states": "".join(self.states),
+            "changes": self.changes,
+            "calls": self.calls,
+        }
+
+
+# ---- HLO ----------------------------------------------------------------------------------------
+
+
+def hlo_pairs(
+    a: HloModule, b: HloModule, changes: Sequence[Change], equal: bool, files: Files
+) -> dict[str, Any]:
+    """Two modules as a page is given them, what stands for each other in one row.
+
+    Args:
+      changes: what differs between them, as `hlo_changes` says it.
+      equal: whether they are the same program.
+    """
+    sides = [hlo_data(module, files).as_dict() for module in (a, b)]
+    rows = _HloRows(a, b, changes, equal)
+    return {"a": sides[0], "b": sides[1], "sections": [s.as_dict() for s in rows.sections]}
+
+
+class _HloRows:
+    """The sections of two modules, the entries' first, made as they are called."""
+
+    def __init__(self, a: HloModule, b: HloModule, changes: Sequence[Change], equal: bool):
+        self.numbers = instruction_numbers(a), instruction_numbers(b)
+        self.told = _told(a, changes, 0), _told(b, changes, 1)
+        self.compared: dict[tuple[int, int], Compared] = {}
+        self.groups: dict[int, Regrouped] = {}
+        # What is equal and in one order stands as it stands.
+        if not (equal and _opcodes(a.entry) == _opcodes(b.entry)):
+            matching = Matching(Hashes(a), Hashes(b))
+            self.compared = {(id(c.a), id(c.b)): c for c in matching.compared}
+            for group in matching.regrouped:
+                self.groups.update((id(i), group) for i in (*group.a, *group.b))
+        self.sections: list[Section] = []
+        self.places: dict[tuple[int, int], int] = {}
+        self.waiting: list[tuple[Section, Computation | None, Computation | None]] = []
+        self.count = 0
+        self._section(a.entry, b.entry)
+        while self.waiting:
+            section, first, second = self.waiting.pop()
+            self._fill(section, first, second)
+
+    def _section(self, a: Computation | None, b: Computation | None) -> int:
+        key = id(a), id(b)
+        if key not in self.places:
+            self.places[key] = len(self.sections)
+            names = dict.fromkeys(c.name for c in (a, b) if c is not None)
+            section = Section(" → ".join(names))
+            self.sections.append(section)
+            self.waiting.append((section, a, b))
+        return self.places[key]
+
+    def _fill(self, section: Section, a: Computation | None, b: Computation | None) -> None:
+        if a is None or b is None:
+            for i in a or b or ():
+                self._row(section, i if b is None else None, i if a is None else None)
+            return
+        found = self.compared.get((id(a), id(b)))
+        if found is None:
+            # They are equal: in one order, or the text of neither would help.
+            if _opcodes(a) == _opcodes(b):
+                for x, y in zip(a, b, strict=True):
+                    self._row(section, x, y)
+            return
+        partner = {id(x): y for x, y in found.pairs}
+        back = {id(y) for _, y in found.pairs}
+        # What b alone has comes behind what it follows there.
+        behind: dict[int, list[Instruction]] = defaultdict(list)
+        last = 0
+        for i in b:
+            if id(i) in back or id(i) in self.groups:
+                last = id(self.groups[id(i)]) if id(i) in self.groups else id(i)
+            else:
+                behind[last].append(i)
+        done: set[int] = set()
+
+        def follow(key: int) -> None:
+            for i in behind.pop(key, ()):
+                self._row(section, None, i)
+
+        follow(0)
+        for i in a:
+            group = self.groups.get(id(i))
+            if group is not None:
+                if id(group) in done:
+                    continue
+                done.add(id(group))
+                for n in range(max(len(group.a), len(group.b))):
+                    x = group.a[n] if n < len(group.a) else None
+                    y = group.b[n] if n < len(group.b) else None
+                    self._row(section, x, y, REGROUPED)
+                follow(id(group))
+                continue
+            other = partner.get(id(i))
+            self._row(section, i, other)
+            if other is not None:
+                follow(id(other))
+        for key in list(behind):
+            follow(key)
+
+    def _row(
+        self, section: Section, a: Instruction | None, b: Instruction | None, state: str = ""
+    ) -> None:
+        first = self.numbers[0][id(a)] if a is not None else -1
+        second = self.numbers[1][id(b)] if b is not None else -1
+        told = [*self.told[0].get(first, ()), *self.told[1].get(second, ())]
+        if not state:
+            both = a is not None and b is not None
+            state = (CHANGED if told else SAME) if both else REMOVED if b is None else ADDED
+        row = section.add(first, second, state, told)
+        self.count += 1
+        if self.count < _MOST_ROWS:
+            calls = self._calls(a, b, state)
+            if calls:
+                section.calls[row] = calls
+
+    def _calls(
+        self, a: Instruction | None, b: Instruction | None, state: str
+    ) -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = []
+        mine = a.called if a is not None else {}
+        others = b.called if b is not None else {}
+        for key in dict.fromkeys((*mine, *others)):
+            ours, theirs = mine.get(key, []), others.get(key, [])
+            for n in range(max(len(ours), len(theirs))):
+                x = ours[n] if n < len(ours) else None
+                y = theirs[n] if n < len(theirs) else None
+                together = x is not None and y is not None and state != REGROUPED
+                if together:
+                    found.append((key, self._section(x, y)))
+                else:
+                    # What does not stand for each other is listed one behind the other.
+                    both = a is not None and b is not None
+                    names = (f"{key} of a", f"{key} of b") if both else (key, key)
+                    found += [(names[0], self._section(x, None))] if x is not None else []
+                    found += [(names[1], self._section(None, y))] if y is not None else []
+        return found
+
+
+def _opcodes(computation: Computation) -> list[str]:
+    return [instruction.opcode for instruction in computation]
+
+
+def _told(module: HloModule, changes: Sequence[Change], side: int) -> dict[int, list[int]]:
+    """Which changes tell of which instruction, by its number.
+
+    A place names the instruction behind the fusions or the computation that it is in.
+    """
+    numbers = instruction_numbers(module)
+    by_name: dict[str, list[Instruction]] = defaultdict(list)
+    for instruction in module.instructions():
+        by_name[instruction.name].append(instruction)
+    callers = {
+        id(callee): instruction.name
+        for instruction in module.instructions()
+        for callees in instruction.called.values()
+        for callee in callees
+    }
+    found: dict[int, list[int]] = defaultdict(list)
+    for number, change in enumerate(changes):
+        places: tuple[Place, ...] = (change.a, change.b)[side]
+        for place in places:
+            path, _, name = place.name.rpartition("/")
+            fitting = by_name.get(name, [])
+            if len(fitting) > 1:
+                around = path.rpartition("/")[2]
+                fitting = [
+                    i
+                    for i in fitting
+                    if around in (i.computation.name, callers.get(id(i.computation)))
+                    or (not around and i.computation.is_entry)
+                ] or fitting
+            for instruction in fitting:
+                found[numbers[id(instruction)]].append(number)
+    return found
+
+
+# ---- texts of lines -----------------------------------------------------------------------------
+
+
+def line_pairs(
+    a: Sequence[Line], b: Sequence[Line], changes: Sequence[Change], files: Files
+) -> dict[str, Any]:
+    """Two texts of StableHLO or jaxprs as a page is given them."""
+    told = _told_lines(changes, 0), _told_lines(changes, 1)
+    section = Section("")
+
+    def changes_of(line: Line, side: int) -> list[int]:
+        return told[side].get((line.written, line.place.file, line.place.line), [])
+
+    def one(n: int, m: int) -> None:
+        ids = [*changes_of(a[n], 0), *changes_of(b[m], 1)]
+        section.add(n, m, CHANGED if ids or a[n].shape != b[m].shape else SAME, ids)
+
+    def told_apart(n: int, n_end: int, m: int, m_end: int) -> None:
+        """Lines of one side alone, but for those that one change tells of together."""
+        for row in range(n, n_end):
+            ids = set(changes_of(a[row], 0))
+            partner = next(
+                (other for other in range(m, m_end) if ids.intersection(changes_of(b[other], 1))),
+                None,
+            )
+            if partner is None:
+                section.add(row, -1, REMOVED, ids)
+                continue
+            for other in range(m, partner):
+                section.add(-1, other, ADDED, changes_of(b[other], 1))
+            one(row, partner)
+            m = partner + 1
+        for other in range(m, m_end):
+            section.add(-1, other, ADDED, changes_of(b[other], 1))
+
+    def gap(n: int, n_end: int, m: int, m_end: int) -> None:
+        """Lines of which none means the same: those that look alike, or stand alike, are pairs."""
+        start = (n, m)
+        ours, theirs = a[n:n_end], b[m:m_end]
+        alike = aligned([i.shape for i in ours], [i.shape for i in theirs])
+        for x, y in [*((n + x, m + y) for x, y in alike), (n_end, m_end)]:
+            rest = aligned(
+                [i.place.opcode or i.written for i in a[start[0] : x]],
+                [i.place.opcode or i.written for i in b[start[1] : y]],
+            )
+            at = start
+            for k, l in [*((start[0] + k, start[1] + l) for k, l in rest), (x, y)]:
+                told_apart(at[0], k, at[1], l)
+                if k < x:
+                    one(k, l)
+                at = (k + 1, l + 1)
+            if x < n_end:
+                one(x, y)
+            start = (x + 1, y + 1)
+
+    start = (0, 0)
+    meant = aligned([line.digest for line in a], [line.digest for line in b])
+    for n, m in [*meant, (len(a), len(b))]:
+        gap(start[0], n, start[1], m)
+        if n < len(a):
+            section.add(n, m, SAME)
+        start = (n + 1, m + 1)
+    sides = [
+        {
+            "texts": [cut(_indent(line) + line.written) for line in side],
+            "stacks": [_place(line, files) for line in side],
+        }
+        for side in (a, b)
+    ]
+    return {"a": sides[0], "b": sides[1], "sections": [section.as_dict()]}
+
+
+def _told_lines(changes: Sequence[Change], side: int) -> dict[Any, list[int]]:
+    found: dict[Any, list[int]] = defaultdict(list)
+    for number, change in enumerate(changes):
+        text = (change.before, change.after)[side]
+        for place in (change.a, change.b)[side]:
+            found[text, place.file, place.line].append(number)
+    return found
+
+
+def _indent(line: Line) -> str:
+    return line.text[: len(line.text) - len(line.text.lstrip())]
+
+
+def _place(line: Line, files: Files) -> list[int]:
+    place = line.place
+    return files.stack([Source(place.file, place.line, place.function)])

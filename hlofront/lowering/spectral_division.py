@@ -1,0 +1,283 @@
+"""Eigenvalues of a large Hermitian matrix by dividing its spectrum, where there is no LAPACK.
+
+Nakatsukasa & Higham, SIAM Journal on Scientific Computing 35(3), A1325-A1349 (2013): the polar factor of H - s I is 1 on the eigenvectors
+of values above s and -1 on the others. Two bases for them make H two blocks, and so on with each.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.core.trace import process
+from hlofront.higher_order.cond import switch
+from hlofront.higher_order.polar import qdwh
+from hlofront.higher_order.while_loop import while_loop
+from hlofront.primitives import matrices as m
+from hlofront.primitives import spectral
+from hlofront.primitives.comparing import eq, gt, lt, select_n
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import broadcasted_iota, full_like
+from hlofront.primitives.dynamic_slicing import (
+    dynamic_slice_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+)
+from hlofront.primitives.elementwise import abs, add, bitwise_and, bitwise_not, div, mul, sub
+from hlofront.primitives.elementwise import min as minimum
+from hlofront.primitives.elementwise import round as rounded
+from hlofront.primitives.factoring import qr
+from hlofront.primitives.random_bits import threefry2x32
+from hlofront.primitives.reducing import reduce_max, reduce_sum
+from hlofront.primitives.shaping import broadcast_in_dim, squeeze
+from hlofront.primitives.slicing import concatenate, slice_in_dim
+from hlofront.primitives.sorting import sort
+
+_int32, _uint32 = np.dtype(np.int32), np.dtype(np.uint32)
+_zero, _one = np.int32(0), np.int32(1)
+
+
+class _State(NamedTuple):
+    # The blocks on the diagonal that the matrix has become, each moved to the first columns.
+    blocks: Any
+    # What it was multiplied with from the right: its columns become the eigenvectors.
+    vectors: Any
+    values: Any
+    # The first row and the size of each block that is yet to be divided, and how many there are.
+    agenda: Any
+    pending: Any
+
+
+def eigh_by_division(x: Any, smallest: int) -> tuple[Any, Any]:
+    """Eigenvectors as columns, and eigenvalues in no order, of a Hermitian matrix.
+
+    Args:
+      x: of shape (n, n).
+      smallest: blocks of at most this size are left to the operation `eigh`.
+    """
+    n = typeof(x).shape[0]
+    # Blocks of other sizes are filled up to the next one of these.
+    sizes = [min(smallest, n)]
+    while sizes[-1] * 2 < n:
+        sizes.append(sizes[-1] * 2)
+    if sizes[-1] < n:
+        sizes.append(n)
+    steps = [partial(_finish, width=sizes[0]), *(partial(_divide, width=w) for w in sizes[1:])]
+
+    def step(state: _State) -> _State:
+        pending = sub(state.pending, _one)
+        block = squeeze(dynamic_slice_in_dim(state.agenda, pending, 1, 0), (0,))
+        offset, size = (squeeze(slice_in_dim(block, i, i + 1), (0,)) for i in (0, 1))
+        which = _zero
+        for width in sizes[:-1]:
+            which = add(which, convert(gt(size, np.int32(width)), _int32, False))
+        return switch(which, steps, state._replace(pending=pending), offset, size)
+
+    nothing = m.real_part(full_like(x, 0, shape=(n,)))
+    agenda = np.zeros((n, 2), np.int32)
+    agenda[0, 1] = n
+    start = _State(x, m.identity_like(x), nothing, agenda, _one)
+    end = while_loop(lambda state: gt(state.pending, _zero), step, start)
+    # Where something is no number, there is nothing to divide by.
+    total = reduce_sum(abs(x), (0, 1))
+    wrong = bitwise_not(eq(sub(total, total), full_like(total, 0)))
+    return _nan_where(wrong, end.vectors), _nan_where(wrong, end.values)
+
+
+def _nan_where(wrong: Any, x: Any) -> Any:
+    nan = complex(np.nan, np.nan) if m.is_complex(x) else np.nan
+    return select_n(broadcast_in_dim(wrong, typeof(x).shape, ()), x, full_like(x, nan))
+
+
+# ---- small blocks --------------------------------------------------------------------------------
+
+
+def _finish(state: _State, offset: Any, size: Any, *, width: int) -> _State:
+    block = _block_of(state, offset, size, width)
+    # What it is filled up with are greater values: they come last.
+    bound = _bound(block)
+    beyond = mul(add(bound, _scalar(bound, 1)), _scalar(bound, 2))
+    rest = _on_diagonal(bitwise_not(_before(size, (width,), 0)), block)
+    block = add(block, mul(rest, _as(_spread(beyond, block), block)))
+    options = {"lower": True, "sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
+    vectors, values = process(spectral.eigh_p, (block,), options)
+    return state._replace(
+        values=_put(state.values, values, offset, size, 0),
+        vectors=_turned(state, offset, size, vectors),
+    )
+
+
+def _turned(state: _State, offset: Any, size: Any, turn: Any) -> Any:
+    """The vectors, with those of a block multiplied with a matrix from the right."""
+    width = typeof(turn).shape[0]
+    turn = _masked(turn, _before(size, (width, width), 0))
+    columns = m.product(_take(state.vectors, offset, width, 1), turn)
+    return _put(state.vectors, columns, offset, size, 1)
+
+
+# ---- large ones ----------------------------------------------------------------------------------
+
+
+def _divide(state: _State, offset: Any, size: Any, *, width: int) -> _State:
+    block = _block_of(state, offset, size, width)
+    projector, rank = _projector(block, size)
+    divided = _is_between(rank, size)
+    turn = _bases(projector, rank, size)
+    turn = select_n(_spread(divided, turn), m.identity_like(turn), turn)
+    two = m.product(m.product(m.adjoint(turn), block), turn)
+    two = mul(add(two, m.adjoint(two)), _scalar(two, 0.5))
+    shape = (width, width)
+    # The second block goes to the first columns too.
+    upper = _masked(two, _before(rank, shape, 1))
+    lower = _masked(_rolled(two, rank, 1), _before(sub(size, rank), shape, 1))
+    both = select_n(_before(rank, shape, 0), lower, upper)
+    narrow = slice_in_dim(state.blocks, 0, width, axis=1)
+    narrow = _put(narrow, both, offset, size, 0)
+    agenda = state.agenda
+    parts = ((offset, rank), (add(offset, rank), sub(size, rank)))
+    for i, part in enumerate(parts):
+        row = concatenate([broadcast_in_dim(number, (1, 1), ()) for number in part], 1)
+        place = add(state.pending, np.int32(i))
+        agenda = dynamic_update_slice(agenda, row, (place, _zero))
+    # One that could not be divided has equal values.
+    done = select_n(divided, size, _zero)
+    own = m.real_part(m.diagonal(block))
+    return state._replace(
+        vectors=_turned(state, offset, size, turn),
+        blocks=dynamic_update_slice(state.blocks, narrow, (_zero, _zero)),
+        values=_put(state.values, own, offset, done, 0),
+        agenda=agenda,
+        pending=add(state.pending, mul(np.int32(2), convert(divided, _int32, False))),
+    )
+
+
+def _projector(block: Any, size: Any) -> tuple[Any, Any]:
+    """The projector onto eigenvectors of the greater values, and how many these are.
+
+    None or all of them only where all values are equal, but for rounding.
+    """
+    width = typeof(block).shape[0]
+    inside = _before(size, (width,), 0)
+    ones = _on_diagonal(inside, block)
+    own = m.real_part(m.diagonal(block))
+    real = typeof(own).dtype
+    ascending = sort(select_n(inside, full_like(own, np.inf), own))
+    half = div(sub(size, _one), np.int32(2))
+    median = squeeze(dynamic_slice_in_dim(ascending, half, 1, 0), (0,))
+    mean = div(reduce_sum(own, (0,)), convert(size, real, False))
+    # So far above, a value that is the median or the mean is not left on the border.
+    margin = mul(_bound(block), real.type(10 * float(finfo(real).eps)))
+
+    def attempt(carry: Any) -> Any:
+        tries, _, _ = carry
+        border = add(select_n(eq(tries, _zero), mean, median), margin)
+        shifted = sub(block, mul(ones, _as(_spread(border, block), block)))
+        sign = qdwh(shifted, is_hermitian=True, dynamic_shape=(size, size))[0]
+        projector = mul(add(sign, ones), _scalar(sign, 0.5))
+        trace = reduce_sum(m.real_part(m.diagonal(projector)), (0,))
+        return add(tries, _one), projector, convert(rounded(trace), _int32, False)
+
+    def goes_on(carry: Any) -> Any:
+        tries, _, rank = carry
+        return bitwise_and(lt(tries, np.int32(2)), bitwise_not(_is_between(rank, size)))
+
+    return while_loop(goes_on, attempt, (_zero, full_like(block, 0), _zero))[1:]
+
+
+def _is_between(rank: Any, size: Any) -> Any:
+    return bitwise_and(gt(rank, _zero), lt(rank, size))
+
+
+def _bases(projector: Any, rank: Any, size: Any) -> Any:
+    """Columns that are a basis of what is projected to, and then one of what is not.
+
+    Random columns are projected and made orthonormal; once more, as the first ones may have been
+    nearly dependent.
+    """
+    shape = typeof(projector).shape
+    first, own = _before(rank, shape, 1), _before(size, shape, 1)
+    rows = _before(size, shape, 0)
+    counts = [broadcasted_iota(_uint32, shape, axis) for axis in (0, 1)]
+    bits, _ = threefry2x32((np.uint32(0), np.uint32(1)), counts)
+    real = m.real_dtype(typeof(projector).dtype)
+    numbers = sub(mul(convert(bits, real, False), real.type(2.0**-31)), real.type(1))
+    turn = convert(numbers, typeof(projector).dtype, False)
+    for _ in range(2):
+        onto = m.product(projector, turn)
+        columns = select_n(first, sub(_masked(turn, rows), onto), onto)
+        columns = select_n(own, m.identity(typeof(turn).dtype, shape), columns)
+        turn, _ = qr(columns, full_matrices=False)
+    return turn
+
+
+# ---- parts of matrices ---------------------------------------------------------------------------
+
+
+def _scalar(x: Any, number: float) -> Any:
+    return typeof(x).dtype.type(number)
+
+
+def _as(x: Any, like: Any) -> Any:
+    return convert(x, typeof(like).dtype, False)
+
+
+def _spread(x: Any, like: Any) -> Any:
+    return broadcast_in_dim(x, typeof(like).shape, ())
+
+
+def _bound(block: Any) -> Any:
+    """A bound of the absolute values of eigenvalues: the greatest sum of a row."""
+    return reduce_max(reduce_sum(abs(block), (1,)), (0,))
+
+
+def _before(count: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """Whether the place along an axis is before this one."""
+    return lt(broadcasted_iota(_int32, shape, axis), broadcast_in_dim(count, shape, ()))
+
+
+def _masked(x: Any, mask: Any) -> Any:
+    return select_n(mask, full_like(x, 0), x)
+
+
+def _on_diagonal(which: Any, like: Any) -> Any:
+    """A matrix with ones at these places of its diagonal."""
+    shape = typeof(like).shape
+    return _masked(m.identity(typeof(like).dtype, shape), m.along_rows(which, shape))
+
+
+def _block_of(state: _State, offset: Any, size: Any, width: int) -> Any:
+    shape = (width, width)
+    block = _take(slice_in_dim(state.blocks, 0, width, axis=1), offset, width, 0)
+    return _masked(block, bitwise_and(_before(size, shape, 0), _before(size, shape, 1)))
+
+
+def _start_of(x: Any, offset: Any, width: int, axis: int) -> tuple[Any, Any]:
+    """Where to slice so that it does not end behind the last place, and how far that is before."""
+    start = minimum(offset, np.int32(typeof(x).shape[axis] - width))
+    return start, sub(offset, start)
+
+
+def _rolled(x: Any, by: Any, axis: int) -> Any:
+    """What is `by` places further along an axis, with what comes after the end from the start."""
+    return dynamic_slice_in_dim(concatenate([x, x], axis), by, typeof(x).shape[axis], axis)
+
+
+def _take(x: Any, offset: Any, width: int, axis: int) -> Any:
+    """So many places from this one on; those after the end are of no meaning."""
+    start, moved = _start_of(x, offset, width, axis)
+    return _rolled(dynamic_slice_in_dim(x, start, width, axis), moved, axis)
+
+
+def _put(x: Any, update: Any, offset: Any, size: Any, axis: int) -> Any:
+    """x with the first places of the update, so many, from this place on."""
+    width = typeof(update).shape[axis]
+    start, moved = _start_of(x, offset, width, axis)
+    old = dynamic_slice_in_dim(x, start, width, axis)
+    new = _rolled(update, sub(np.int32(width), moved), axis)
+    shape = typeof(old).shape
+    here = bitwise_and(
+        bitwise_not(_before(moved, shape, axis)), _before(add(moved, size), shape, axis)
+    )
+    return dynamic_update_slice_in_dim(x, select_n(here, old, new), start, axis)

@@ -1,0 +1,244 @@
+"""Eigenvalues and singular values by the kernels of GPUs: cuSOLVER's and hipSOLVER's."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.bridge.kernels import cusolver_version
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.lowering import kernels
+from hlofront.lowering.kernels import CUDA, GPUS, by_library, flag
+from hlofront.lowering.spectral import refuse_part, svd_of_nothing, zeros
+from hlofront.primitives import matrices
+from hlofront.primitives import spectral as s
+from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import full_like, scalar_of
+from hlofront.primitives.cumulative import cumsum
+from hlofront.primitives.elementwise import (
+    bitwise_and,
+    bitwise_not,
+    complex,
+    imag,
+    neg,
+)
+from hlofront.primitives.slicing import pad, slice_in_dim
+
+_int32 = np.dtype(np.int32)
+
+
+# ---- Hermitian matrices --------------------------------------------------------------------------
+
+# How the kernel numbers the ways that it has; the first leaves the choice to it.
+_EIGH_WAYS = {None: 0, s.EighImplementation.QR: 1, s.EighImplementation.JACOBI: 2}
+
+
+@by_library(s.eigh_p, of=GPUS)
+def _(build, library, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    (aval,), results = build.avals_in, build.avals_out
+    refuse_part(build, subset_by_index, aval.shape[-1])
+    if algorithm not in _EIGH_WAYS:
+        raise NotImplementedError(  # the class that JAX raises
+            f"eigh: {algorithm} is there for TPUs only: GPUs have EighImplementation.QR and JACOBI"
+        )
+    if not aval.size:
+        return zeros(build)
+    attributes = {"algorithm": f"{_EIGH_WAYS[algorithm]} : ui8", "lower": flag(lower)}
+    declared = (*results, kernels.batch_info(aval))
+    *found, info = library(build, "syevd", (x,), (aval,), declared, attributes, {0: 0})
+    return kernels.nan_where_failed(build, info, found, results)
+
+
+# ---- general matrices ----------------------------------------------------------------------------
+
+# Since when cuSOLVER finds eigenvalues of general matrices.
+_CUSOLVER_OF_EIG = 11701
+# What the kernel that hands matrices to the host is told: whether MAGMA stands in for LAPACK.
+_MAGMA = {
+    None: None,
+    s.EigImplementation.LAPACK: False,
+    s.EigImplementation.MAGMA: True,
+}
+
+
+@by_library(s.eig_p, of=GPUS)
+def _(
+    build,
+    library,
+    x,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs,
+    implementation,
+):
+    (aval,) = build.avals_in
+    has_it = library is CUDA and cusolver_version() >= _CUSOLVER_OF_EIG
+    if implementation is s.EigImplementation.CUSOLVER:
+        if not has_it:
+            raise RuntimeError(
+                "eig: this implementation is that of cuSOLVER from 11.7.1 on, and the packages for "
+                f"{library.platform} that are installed have {cusolver_version() or 'none'}: leave "
+                "implementation away, or install jax-cuda13-plugin"
+            )
+        if compute_left_eigenvectors:
+            raise NotImplementedError(  # the class that JAX raises
+                "eig: cuSOLVER finds no left eigenvectors: leave implementation away, or ask for "
+                "the right ones of the adjoint matrix"
+            )
+    if not aval.size:
+        return zeros(build)
+    library.check(build, aval.dtype)
+    by_solver = implementation in (None, s.EigImplementation.CUSOLVER)
+    if by_solver and has_it and not compute_left_eigenvectors:
+        return _eig_by_solver(build, library, x, compute_right_eigenvectors)
+    return _eig_on_host(
+        *(build, library, x, compute_left_eigenvectors, compute_right_eigenvectors),
+        kernels.magma(_MAGMA[implementation]),
+    )
+
+
+def _eig_by_solver(build: Any, library: Any, x: Any, right: bool) -> list[Any]:
+    (aval,), results = build.avals_in, build.avals_out
+    attributes = {"left": flag(False), "right": flag(right)}
+    declared = (aval, results[0], aval, aval, kernels.batch_info(aval))
+    _, values, _, vectors, info = library(build, "geev", (x,), (aval,), declared, attributes)
+    wanted = [values]
+    if right:
+        if not issubdtype(aval.dtype, np.complexfloating):
+            (vectors,) = build.by_tracing(_from_pairs, (values, vectors), (results[0], aval))
+        wanted.append(vectors)
+    return kernels.nan_where_failed(build, info, wanted, results)
+
+
+def _from_pairs(values: Any, vectors: Any) -> Any:
+    """Eigenvectors of real matrices, which LAPACK packs: two conjugate ones are u + iv, u - iv.
+
+    Their real and imaginary parts are two columns in a row.
+    """
+    shape = typeof(vectors).shape
+    axis = len(shape) - 1
+    imaginary = imag(values)
+    paired = bitwise_not(eq(imaginary, full_like(imaginary, 0)))
+    # Pairs are in a row: each has a first column and a second one, of an even number.
+    number = cumsum(convert(paired, _int32, False), axis=axis - 1)
+    even = eq(bitwise_and(number, full_like(number, 1)), full_like(number, 0))
+    paired, even = (matrices.along_rows(which, shape) for which in (paired, even))
+    rows = [[(0, 0, 0)] * (axis) + [edge] for edge in ((-1, 1, 0), (1, -1, 0))]
+    zero = scalar_of(0, typeof(vectors).dtype)
+    following, previous = (pad(vectors, zero, row) for row in rows)
+    is_second = bitwise_and(paired, even)
+    real = select_n(is_second, vectors, previous)
+    imaginary = select_n(is_second, following, neg(vectors))
+    return complex(real, select_n(paired, full_like(imaginary, 0), imaginary))
+
+
+def _eig_on_host(
+    build: Any, library: Any, x: Any, left: bool, right: bool, magma: str
+) -> list[Any]:
+    (aval,), results = build.avals_in, build.avals_out
+    value = results[0]
+    is_complex = issubdtype(aval.dtype, np.complexfloating)
+    part = value.update(dtype=matrices.real_dtype(value.dtype))
+    values = [value] if is_complex else [part, part]
+    vector = aval.update(dtype=value.dtype)
+    routine = "eig_comp" if is_complex else "eig_real"
+    *parts, u, v, info = library.on_host(
+        *(build, routine, (x,), (aval,), (*values, vector, vector, kernels.batch_info(aval))),
+        {"left": flag(left), "right": flag(right), "magma": magma},
+    )
+    if len(parts) == 2:
+        parts = [build.op("stablehlo.complex", parts, value)]
+    wanted = [*parts, *[u] * left, *[v] * right]
+    return kernels.nan_where_failed(build, info, wanted, results)
+
+
+# ---- singular values -----------------------------------------------------------------------------
+
+# The sizes up to which Jacobi's rotations are the default.
+_JACOBI_UP_TO = 1024
+# The kernel of Jacobi's rotations makes square factors where one side is at most this.
+_SQUARE_UP_TO = 32
+
+
+@by_library(s.svd_p, of=GPUS)
+def _(build, library, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    (aval,) = build.avals_in
+    m, n = aval.shape[-2:]
+    refuse_part(build, subset_by_index, min(m, n))
+    way = algorithm
+    if way in (None, s.SvdAlgorithm.DEFAULT):
+        is_small = max(m, n) <= _JACOBI_UP_TO
+        way = s.SvdAlgorithm.JACOBI if is_small else s.SvdAlgorithm.QR
+    if way is s.SvdAlgorithm.DIVIDE_AND_CONQUER and library is CUDA:
+        raise NotImplementedError(  # the class that JAX raises
+            f"svd: {way} is there for CPUs and AMD's GPUs: NVIDIA's have QR, JACOBI and POLAR"
+        )
+    if not aval.size:
+        return svd_of_nothing(build)
+    if way is s.SvdAlgorithm.JACOBI:
+        square = full_matrices or min(m, n) <= _SQUARE_UP_TO
+        return _svd_by_rotations(build, library, "gesvdj", x, square, compute_uv)
+    if way is s.SvdAlgorithm.POLAR:
+        return _svd_by_rotations(build, library, "gesvdp", x, full_matrices, compute_uv)
+    routine = "gesvd" if way is s.SvdAlgorithm.QR else "gesdd"
+    return _svd_as_lapack(build, library, routine, x, full_matrices, compute_uv)
+
+
+def _svd_by_rotations(
+    build: Any, library: Any, routine: str, x: Any, square: bool, compute_uv: bool
+) -> list[Any]:
+    """By a kernel that returns v rather than its adjoint."""
+    (aval,), results = build.avals_in, build.avals_out
+    *outer, m, n = aval.shape
+    k = min(m, n)
+    left = aval.update(shape=(*outer, m, m if square else k))
+    right = aval.update(shape=(*outer, n, n if square else k))
+    declared = (aval, results[0], left, right, kernels.batch_info(aval))
+    attributes = {"compute_uv": flag(compute_uv), "full_matrices": flag(square)}
+    _, values, u, v, info = library(build, routine, (x,), (aval,), declared, attributes, {0: 0})
+    found = [values]
+    if compute_uv:
+        columns, rows = results[1].shape[-1], results[2].shape[-2]
+
+        def wanted(u, v):
+            vh, axis = matrices.adjoint(v), len(outer)
+            if left.shape[-1] != columns:
+                u = slice_in_dim(u, 0, columns, axis=axis + 1)
+            if right.shape[-1] != rows:
+                vh = slice_in_dim(vh, 0, rows, axis=axis)
+            return [u, vh]
+
+        found += build.by_tracing(wanted, (u, v), (left, right))
+    return kernels.nan_where_failed(build, info, found, results)
+
+
+def _svd_as_lapack(
+    build: Any, library: Any, routine: str, x: Any, full_matrices: bool, compute_uv: bool
+) -> list[Any]:
+    """By a kernel with the results of LAPACK's routine."""
+    (aval,), results = build.avals_in, build.avals_out
+    m, n = aval.shape[-2:]
+    # cuSOLVER's takes no matrices with more columns than rows, but their transposes: which is
+    # what they are when stored by rows. Then their factors change places.
+    transposed = m < n and routine == "gesvd"
+    vectors = list(results[1:]) or [ShapedArray((), aval.dtype)] * 2
+    if transposed:
+        vectors.reverse()
+    declared = (aval, results[0], *vectors, kernels.batch_info(aval))
+    attributes = {
+        "compute_uv": flag(compute_uv),
+        "full_matrices": flag(full_matrices),
+        "transposed": flag(transposed),
+    }
+    library.check(build, aval.dtype)
+    target = library.target(routine, aval.dtype)
+    _, values, *vectors, info = kernels.call(
+        *(build, target, (x,), (aval,), declared, aval.ndim - 2, attributes, {0: 0}),
+        by_rows=transposed,
+    )
+    if transposed:
+        vectors.reverse()
+    found = [values, *vectors][: len(results)]
+    return kernels.nan_where_failed(build, info, found, results)

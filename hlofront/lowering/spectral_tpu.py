@@ -1,0 +1,165 @@
+"""Eigenvalues and singular values on TPUs: of small matrices by XLA, of larger ones by programs."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.core.rules import lower
+from hlofront.core.trace import process
+from hlofront.higher_order.mapping import map as one_by_one
+from hlofront.higher_order.polar import qdwh
+from hlofront.lowering import kernels
+from hlofront.lowering.spectral import svd_of_nothing, zeros
+from hlofront.lowering.spectral_division import eigh_by_division
+from hlofront.primitives import matrices
+from hlofront.primitives import spectral as s
+from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import broadcasted_iota, full_like
+from hlofront.primitives.elementwise import abs, add, div, max, mul
+from hlofront.primitives.factoring import qr
+from hlofront.primitives.shaping import reshape, rev
+from hlofront.primitives.slicing import concatenate, slice_in_dim
+from hlofront.primitives.sorting import sort
+from hlofront.transforms.vmap import vmap
+
+# The greatest matrices that XLA's own way, by Jacobi's rotations, is fast for.
+_ROTATED_UP_TO = 256
+_int32, _float32 = np.dtype(np.int32), np.dtype(np.float32)
+
+
+# ---- Hermitian matrices --------------------------------------------------------------------------
+
+
+@lower(s.eigh_p, platform="tpu")
+def _(build, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    (aval,), (_, values) = build.avals_in, build.avals_out
+    if algorithm is s.EighImplementation.QR:
+        raise NotImplementedError(  # the class that JAX raises
+            "eigh: EighImplementation.QR is there for CPUs and GPUs: TPUs have JACOBI and QDWH"
+        )
+    if not aval.size:
+        return zeros(build)
+    # Those that are wanted are counted in their order.
+    ordered = sort_eigenvalues or subset_by_index is not None
+    if aval.shape[-1] > _ROTATED_UP_TO and algorithm is not s.EighImplementation.JACOBI:
+        return build.by_tracing(_eigh, (x,), lower=lower, ordered=ordered, part=subset_by_index)
+    whole = [aval, values.update(shape=aval.shape[:-1])]
+    # Which triangle is read, whether to sort, the greatest number of sweeps, and the tolerance.
+    options = f"{int(lower)},{int(ordered)},100,1e-6"
+    found = kernels.xla_call(build, "Eigh", (x,), whole, options)
+    if subset_by_index is None:
+        return found
+    return build.by_tracing(_part, found, whole, part=subset_by_index)
+
+
+def _part(vectors: Any, values: Any, *, part: tuple[int, int]) -> list[Any]:
+    axis = typeof(values).ndim - 1
+    return [slice_in_dim(vectors, *part, axis=axis + 1), slice_in_dim(values, *part, axis=axis)]
+
+
+def _eigh(x: Any, *, lower: bool, ordered: bool, part: tuple[int, int] | None) -> list[Any]:
+    """Of larger matrices: one after the other, as each is divided at other places."""
+    *outer, n, _ = typeof(x).shape
+    dtype = typeof(x).dtype
+    triangle = matrices.lower_triangle if lower else matrices.upper_triangle
+    other = triangle(x, -1 if lower else 1)
+    x = _widened(add(triangle(x), matrices.adjoint(other)))
+
+    def of_one(x: Any) -> tuple[Any, Any]:
+        return eigh_by_division(x, _ROTATED_UP_TO)
+
+    if outer:
+        vectors, values = one_by_one(of_one, reshape(x, (math.prod(outer), n, n)))
+        vectors, values = reshape(vectors, (*outer, n, n)), reshape(values, (*outer, n))
+    else:
+        vectors, values = of_one(x)
+    if ordered:
+        axis = len(outer)
+        places = broadcasted_iota(_int32, typeof(values).shape, axis)
+        values, order = sort((values, places), dimension=axis)
+        vectors = matrices.swap(matrices.take_rows(matrices.swap(vectors), order))
+    vectors = convert(vectors, dtype, False)
+    values = convert(values, matrices.real_dtype(dtype), False)
+    return [vectors, values] if part is None else _part(vectors, values, part=part)
+
+
+def _widened(x: Any) -> Any:
+    """Numbers of 16 bits as such of 32: what is divided again and again needs the digits."""
+    return convert(x, _float32, False) if typeof(x).dtype.itemsize < 4 else x
+
+
+# ---- singular values -----------------------------------------------------------------------------
+
+
+@lower(s.svd_p, platform="tpu")
+def _(build, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    if algorithm not in (None, s.SvdAlgorithm.DEFAULT, s.SvdAlgorithm.POLAR):
+        raise NotImplementedError(  # the class that JAX raises
+            f"svd: {algorithm} is there for other devices: TPUs have SvdAlgorithm.POLAR"
+        )
+    if not build.avals_in[0].size:
+        return svd_of_nothing(build)
+    return build.by_tracing(
+        _svd, (x,), full=full_matrices, compute_uv=compute_uv, part=subset_by_index
+    )
+
+
+def _svd(x: Any, *, full: bool, compute_uv: bool, part: tuple[int, int] | None) -> list[Any]:
+    """By the polar decomposition and the eigenvalues of its Hermitian factor.
+
+    Nakatsukasa & Higham, SIAM Journal on Scientific Computing 35(3), A1325-A1349 (2013), section 4.
+    """
+    m, n = typeof(x).shape[-2:]
+    if m < n:
+        options = {"full": full, "compute_uv": compute_uv, "part": part}
+        values, *vectors = _svd(matrices.adjoint(x), **options)
+        return [values, *(matrices.adjoint(y) for y in reversed(vectors))]
+    dtype, axis = typeof(x).dtype, typeof(x).ndim - 2
+    x = _widened(x)
+    q = None
+    if m > n:
+        q, x = qr(x, full_matrices=full and compute_uv)
+        x = slice_in_dim(x, 0, n, axis=axis)
+    unitary, hermitian = _each(axis, lambda x: qdwh(x)[:2])(x)
+    whole = {"lower": True, "sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
+    vectors, values = process(s.eigh_p, (hermitian,), whole)
+    values = rev(max(values, full_like(values, 0)), (axis,))
+    real = matrices.real_dtype(dtype)
+    if not compute_uv:
+        values = convert(values, real, False)
+        return [values if part is None else slice_in_dim(values, *part, axis=axis)]
+    vectors = rev(vectors, (axis + 1,))
+    left = _orthonormal(matrices.product(unitary, vectors))
+    if part is not None:
+        values = slice_in_dim(values, *part, axis=axis)
+        left, vectors = (slice_in_dim(y, *part, axis=axis + 1) for y in (left, vectors))
+    if q is not None:
+        wide = matrices.product(slice_in_dim(q, 0, n, axis=axis + 1), left)
+        if full:
+            rest = slice_in_dim(q, n, m, axis=axis + 1)
+            wide = concatenate([wide, rest], axis + 1)
+        left = wide
+    left, vectors = (convert(y, dtype, False) for y in (left, matrices.adjoint(vectors)))
+    return [convert(values, real, False), left, vectors]
+
+
+def _each(count: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function mapped over so many axes."""
+    for _ in range(count):
+        function = vmap(function)
+    return function
+
+
+def _orthonormal(x: Any) -> Any:
+    """Columns that are orthonormal but for those of singular values near zero, made so."""
+    q, r = qr(x, full_matrices=False)
+    turn = matrices.diagonal(r)
+    length = abs(turn)
+    is_zero = eq(length, full_like(length, 0))
+    safe = convert(select_n(is_zero, length, full_like(length, 1)), typeof(turn).dtype, False)
+    turn = select_n(is_zero, div(turn, safe), full_like(turn, 1))
+    return mul(q, matrices.along_rows(turn, typeof(q).shape))

@@ -1,0 +1,203 @@
+"""Eigenvalues of matrices with three diagonals."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.scan import scan
+from hlofront.higher_order.while_loop import while_loop
+from hlofront.numpy.promotion import operands
+from hlofront.primitives import comparing, creating, spectral
+from hlofront.primitives.converting import convert
+from hlofront.primitives.elementwise import abs, add, bitwise_and, div, max, mul, neg, real, sub
+from hlofront.primitives.matrices import (
+    adjoint,
+    along_columns,
+    conjugate,
+    identity,
+    is_complex,
+    real_part,
+)
+from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
+from hlofront.primitives.shaping import broadcast_in_dim
+from hlofront.primitives.slicing import pad, slice_in_dim
+from hlofront.runtime.operation import operation
+
+_int32 = np.dtype(np.int32)
+
+
+@operation(static_argnames=("eigvals_only", "first", "last"))
+def _eigh_tridiagonal(d, e, tol, *, eigvals_only, first, last):
+    (d, e), (diagonal, beside) = operands("jax.scipy.linalg.eigh_tridiagonal", (d, e))
+    if diagonal.dtype != beside.dtype:
+        raise TypeError(
+            "diagonal and off-diagonal values must have same dtype, got "
+            f"{diagonal.dtype} and {beside.dtype}"
+        )
+    if diagonal.dtype not in (np.float32, np.float64, np.complex64, np.complex128):
+        raise TypeError(
+            "Only float32 and float64 inputs are supported as inputs to "
+            f"jax.scipy.linalg.eigh_tridiagonal, got {diagonal.dtype} and {beside.dtype}"
+        )
+    n = diagonal.shape[-1]
+    if diagonal.ndim != 1 or beside.shape != (n - 1 if n else 0,):
+        raise TypeError(
+            f"eigh_tridiagonal wants vectors of n and n - 1 elements, got shapes {diagonal.shape} "
+            f"and {beside.shape}"
+        )
+    if eigvals_only:
+        tol = convert(tol, typeof(real_part(d)).dtype, False)
+        return _values(d, e, tol, first, last)
+    vectors, values = _dense(d, e)
+    return slice_in_dim(values, first, last), slice_in_dim(vectors, first, last, axis=1)
+
+
+def _dense(d: Any, e: Any) -> tuple[Any, Any]:
+    """Eigenvectors and eigenvalues of the whole matrix."""
+    (n,), dtype = typeof(d).shape, typeof(d).dtype
+    rows = along_columns(convert(real_part(d), dtype, False), (n, n))
+    ones = identity(dtype, (n, n))
+    below = along_columns(pad(e, dtype.type(0), [(1, 0, 0)]), (n, n))
+    places = creating.broadcasted_iota(_int32, (n, n), 0)
+    columns = creating.broadcasted_iota(_int32, (n, n), 1)
+    under = comparing.eq(sub(places, np.int32(1)), columns)
+    below = comparing.select_n(under, creating.full_like(below, 0), below)
+    # Both triangles: one alone is enough for eigh, but not for its derivative.
+    whole = add(mul(rows, ones), add(below, adjoint(below)))
+    return spectral.eigh(whole, symmetrize_input=False)
+
+
+# ---- bisection -----------------------------------------------------------------------------------
+
+
+@partial(custom_jvp, nondiff_argnums=(3, 4))
+def _values(d: Any, e: Any, tol: Any, first: int, last: int) -> Any:
+    """Eigenvalues from place `first` on, up to `last`.
+
+    Barth, Martin & Wilkinson, "Calculation of the eigenvalues of a symmetric tridiagonal matrix by
+    the method of bisection" (1967): how many are below a number is how many of a sequence are
+    negative, of n quotients of Sturm's polynomials.
+    """
+    d, e = real_part(d), abs(e)
+    (n,), dtype = typeof(d).shape, typeof(d).dtype
+    if first >= last:
+        return slice_in_dim(d, 0, 0)
+    zero, limits = dtype.type(0), finfo(dtype)
+    squares = pad(mul(e, e), zero, [(1, 0, 0)])
+    # Gershgorin: no value is further from the diagonal than what stands beside it.
+    radius = add(pad(e, zero, [(1, 0, 0)]), pad(e, zero, [(0, 1, 0)]))
+    low = reduce_min(sub(d, radius), (0,))
+    high = reduce_max(add(d, radius), (0,))
+    norm = max(abs(low), abs(high))
+    least = max(mul(reduce_max(squares, (0,)), dtype.type(limits.tiny)), dtype.type(limits.tiny))
+    margin = add(mul(norm, dtype.type(2 * n * float(limits.eps))), mul(least, dtype.type(2)))
+    wanted = creating.iota(_int32, last - first)
+    wanted = add(wanted, creating.full_like(wanted, first))
+    tol = max(tol, mul(norm, dtype.type(float(limits.eps) / 4)))
+
+    def spread(x: Any) -> Any:
+        return broadcast_in_dim(x, (last - first,), ())
+
+    def below(x: Any) -> Any:
+        """How many eigenvalues are below each of these numbers."""
+        smallest = spread(least)
+
+        def step(carry: Any, row: Any) -> Any:
+            quotient, count = carry
+            own, square = row
+            quotient = sub(sub(spread(own), x), div(spread(square), quotient))
+            # None is so near zero that the next one is no number.
+            tiny = comparing.lt(abs(quotient), smallest)
+            quotient = comparing.select_n(tiny, quotient, neg(smallest))
+            is_negative = comparing.lt(quotient, creating.full_like(quotient, 0))
+            return (quotient, add(count, convert(is_negative, _int32, False))), None
+
+        start = creating.full_like(x, 1), creating.full_like(wanted, 0)
+        return scan(step, start, (d, squares))[0][1]
+
+    def goes_on(carry: Any) -> Any:
+        steps, low, high = carry
+        width = reduce_max(sub(high, low), (0,))
+        return bitwise_and(comparing.gt(width, tol), comparing.lt(steps, np.int32(most)))
+
+    def halve(carry: Any) -> Any:
+        steps, low, high = carry
+        middle = mul(add(low, high), spread(dtype.type(0.5)))
+        above = comparing.gt(below(middle), wanted)
+        return (
+            add(steps, np.int32(1)),
+            comparing.select_n(above, middle, low),
+            comparing.select_n(above, high, middle),
+        )
+
+    # So often that the interval is as narrow as numbers of its size can be.
+    most = limits.nmant + 8 + n.bit_length()
+    start = np.int32(0), spread(sub(low, margin)), spread(add(high, margin))
+    _, low, high = while_loop(goes_on, halve, start)
+    return mul(add(low, high), spread(dtype.type(0.5)))
+
+
+@_values.defjvp
+def _(first, last, primals, tangents):
+    d, e, tol = primals
+    d_tangent, e_tangent, _ = tangents
+    vectors, _ = _dense(d, e)
+    vectors = slice_in_dim(vectors, first, last, axis=1)
+    n = typeof(d).shape[0]
+    # The change of a value is what its vector makes of the change of the matrix.
+    squares = real_part(mul(conjugate(vectors), vectors))
+    change = mul(along_columns(real_part(d_tangent), typeof(squares).shape), squares)
+    change = reduce_sum(change, (0,))
+    if n > 1:
+        upper, lower = slice_in_dim(vectors, 0, n - 1), slice_in_dim(vectors, 1, n)
+        beside = mul(along_columns(e_tangent, typeof(upper).shape), mul(conjugate(lower), upper))
+        beside = real(beside) if is_complex(beside) else beside
+        change = add(change, mul(reduce_sum(beside, (0,)), typeof(change).dtype.type(2)))
+    return _values(d, e, tol, first, last), change
+
+
+def eigh_tridiagonal(
+    d, e, *, eigvals_only=False, select="a", select_range=None, tol=None, key=None
+):
+    """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix with three diagonals.
+
+    Eigenvalues alone are found by bisection, each by itself: k of them in time of order k n.
+
+    Args:
+      d: its diagonal, of shape (n,).
+      e: the diagonal below it, of shape (n - 1,).
+      eigvals_only: whether to return eigenvalues alone.
+      select: "a" for all; "i" for those from place select_range[0] to select_range[1], included.
+      select_range: see `select`.
+      tol: how far from exact eigenvalues may be that are returned alone; by default about the
+        precision of the dtype, times the greatest one.
+      key: not used.
+
+    Returns:
+      Eigenvalues, or (eigenvalues, eigenvectors as columns).
+
+    Raises:
+      TypeError: if dtypes are not float32, float64 or complex, or sizes do not fit.
+      ValueError: if `select` is another.
+      NotImplementedError: if `select` is "v".
+    """
+    first, last = 0, typeof(d).shape[-1]
+    if select == "i":
+        if select_range is None:
+            raise ValueError("for select='i', select_range must be specified.")
+        if select_range[0] > select_range[1]:
+            raise ValueError("for select='i', select_range must be of ascending order.")
+        first, last = int(select_range[0]), min(int(select_range[1]) + 1, last)
+    elif select == "v":
+        raise NotImplementedError(  # the class that JAX raises
+            "eigh_tridiagonal(..., select='v') is not implemented: how many values there are in "
+            "an interval is not known when the program is written down"
+        )
+    elif select != "a":
+        raise ValueError("'select must have a value in {'a', 'i', 'v'}.")
+    tol = 0.0 if tol is None else tol
+    return _eigh_tridiagonal(d, e, tol, eigvals_only=bool(eigvals_only), first=first, last=last)

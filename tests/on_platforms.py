@@ -1,0 +1,104 @@
+"""The tests that run on each platform: `pytest -m gpu` runs them on this machine's GPU.
+
+They are the same functions: each gets a twin in which the GPU is the default device. Elsewhere the
+twins are skipped, with the reason. Tests of these files that speak of CPUs are marked `cpu`.
+
+With HLOFRONT_TEST_STAND_IN=1 JAX_NUM_CPU_DEVICES=2 a second CPU device stands in for the GPU: it
+shows which tests do not go where the default device is.
+"""
+
+import contextlib
+import functools
+import os
+
+import pytest
+
+import hlofront
+from tests.systematic import trials
+from tests.systematic.unsupported import why_not
+
+FILES = (
+    "tests/random/test_keys.py",
+    "tests/random/test_samplers.py",
+    "tests/runtime/test_callbacks.py",
+    "tests/runtime/test_each_platform.py",
+    "tests/runtime/test_jit.py",
+    "tests/runtime/test_on_disk.py",
+    "tests/runtime/test_protocols.py",
+    "tests/smoke/test_smoke.py",
+    "tests/systematic/test_batching.py",
+    "tests/systematic/test_derivatives.py",
+    "tests/systematic/test_samples.py",
+)
+STAND_IN = os.environ.get("HLOFRONT_TEST_STAND_IN") == "1"
+
+# How far off results may be, in multiples of what is allowed on CPUs. NVIDIA's functions are off by
+# some units in the last place, and sums are of another order.
+_SLACK = {"cpu": 1, "gpu": 16}
+_current = "cpu"
+
+
+def generate(metafunc):
+    """The hook of pytest: twins of the tests of these files, where `-m` asks for some."""
+    path = metafunc.definition.path.as_posix()
+    expression = metafunc.config.option.markexpr
+    asked = "gpu" in expression and "not gpu" not in expression
+    if not asked or not path.endswith(FILES) or metafunc.definition.get_closest_marker("cpu"):
+        return
+    gpu = pytest.param("gpu", marks=pytest.mark.gpu)
+    metafunc.parametrize("platform", ["cpu", gpu], indirect=True, scope="function")
+
+
+@functools.cache
+def device_of(platform):
+    """Its first device, or why there is none."""
+    if platform == "gpu" and STAND_IN:
+        return hlofront.devices("cpu")[1], ""
+    try:
+        return hlofront.devices(platform)[0], ""
+    except RuntimeError as error:
+        return None, str(error)
+
+
+def skip_unsupported(platform, params):
+    """Skip a sample that the compiler of the platform refuses."""
+    if platform == "gpu" and {"file", "place"} <= params.keys():
+        sample = trials.load()[params["file"]][params["place"]]
+        why = why_not(sample, "cuda")
+        if why:
+            pytest.skip(f"{sample.name}: {why}")
+
+
+@contextlib.contextmanager
+def on(platform):
+    """Run what is inside on a platform, and its products of matrices in whole float32."""
+    global _current
+    device, missing = device_of(platform)
+    if device is None:
+        pytest.skip(f"no {platform.upper()} here: {missing}")
+    before = _current
+    with hlofront.default_device(device), hlofront.default_matmul_precision("highest"):
+        _current = platform
+        try:
+            yield device
+        finally:
+            _current = before
+
+
+def current():
+    return _current
+
+
+def slack():
+    return _SLACK[_current]
+
+
+def cached(function):
+    """A cache of what is computed, per platform."""
+    found = functools.cache(lambda platform, *args: function(*args))
+
+    @functools.wraps(function)
+    def call(*args):
+        return found(_current, *args)
+
+    return call

@@ -1,0 +1,11 @@
+"""What tests of targets need: the plugins that compile for them."""
+
+import pytest
+
+from hlofront.pjrt import targets
+
+
+def need(platform):
+    missing = targets.whats_missing(platform)
+    if missing:
+        pytest.skip(f"compiling for {platform} takes `{missing}`")
