@@ -1,7 +1,7 @@
 """Eigenvalues of a large Hermitian matrix by dividing its spectrum, where there is no LAPACK.
 
 By Nakatsukasa & Higham, SIAM Journal on Scientific Computing 35(3), A1325-A1349 (2013): the polar
-factor of H - s I is 1 on the eigenvectors of values above s and -1 on the others. Two bases for them
+factor of H - s I is 1 on the eigenvectors of values above s, -1 on the others. Two bases for them
 make H two blocks, and so on with each.
 """
 
