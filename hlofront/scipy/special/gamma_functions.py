@@ -105,12 +105,45 @@ _SHIFT = 10
 
 def _loggamma_on_the_right(z: Any) -> Any:
     """Where the real part of z is 1/2 and more."""
-    steps: Any = 0.0
-    for k in range(_SHIFT):
-        steps = steps + jnp.log(z + k)
-    far = z + _SHIFT
+    small = jnp.abs(z) < _SHIFT
+    # The logarithm of a product loses less than the sum of its logarithms. Each factor turns it by
+    # less than a quarter: it has gone round where it comes to the other side of the real axis.
+    below = jnp.signbit(jnp.imag(z))
+    above = jnp.where(small, jnp.where(below, jnp.conj(z), z), 1.0)
+    product, rounds = above, jnp.zeros_like(jnp.real(z))
+    for k in range(1, _SHIFT):
+        last = jnp.imag(product) >= 0
+        product = product * (above + k)
+        rounds = rounds + (last & (jnp.imag(product) < 0))
+    steps = jnp.log(product) + 2j * math.pi * rounds
+    steps = jnp.where(below, jnp.conj(steps), steps)
+    far = jnp.where(small, z + _SHIFT, z)
     main = (far - 0.5) * jnp.log(far) - far + 0.5 * math.log(2 * math.pi)
-    return main + _stirling(far) - steps
+    found = main + _stirling(far) - jnp.where(small, steps, 0.0)
+    # The zeros.
+    near_two = jnp.abs(z - 2) < 0.8
+    near_one = ~near_two & (jnp.abs(z - 1) < 0.8)
+    off = jnp.where(near_two, z - 2, jnp.where(near_one, z - 1, 0.0))
+    series = _loggamma_around_two(off)
+    return jnp.where(near_two, series, jnp.where(near_one, series - jnp.log1p(off), found))
+
+
+def _zeta_less_one(k: int) -> float:
+    """The sum of n**-k from n = 2 on, by the formula of Euler and Maclaurin."""
+    last = 60
+    tail = last ** (1.0 - k) / (k - 1) - last**-k / 2 + k * last ** (-k - 1.0) / 12
+    tail -= k * (k + 1) * (k + 2) * last ** (-k - 3.0) / 720
+    tail += math.prod(range(k, k + 5)) * last ** (-k - 5.0) / 30240
+    return math.fsum(n ** float(-k) for n in range(2, last + 1)) + tail
+
+
+def _loggamma_around_two(w: Any) -> Any:
+    """The logarithm of gamma(2 + w), DLMF 5.7.3, where w is less than 0.8 in size."""
+    terms = 42 if typeof(w).dtype.itemsize > 8 else 22
+    total: Any = 0.0
+    for k in range(terms, 1, -1):
+        total = (total + (-1) ** k * _zeta_less_one(k) / k) * w
+    return (total + (1 - np.euler_gamma)) * w
 
 
 def _complex_digamma(z: Any) -> Any:
