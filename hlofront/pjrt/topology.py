@@ -5,7 +5,9 @@ from typing import Any
 
 from hlofront.base.errors import PluginError
 from hlofront.bridge import plugins as bridge
+from hlofront.core.mesh import Mesh
 from hlofront.pjrt import clients, platforms
+from hlofront.pjrt.device_mesh import create_device_mesh
 
 
 class TopologyDescription:
@@ -64,3 +66,27 @@ def get_topology_desc(
         raise PluginError(platforms.missing(name))
     api = platforms.load(name)
     return TopologyDescription(bridge.devices_of(bridge.topology(api, name, topology_name, kwargs)))
+
+
+def make_mesh(
+    topo: TopologyDescription,
+    mesh_shape: Sequence[int],
+    axis_names: tuple[str, ...],
+    *,
+    contiguous_submeshes: bool = False,
+) -> Mesh:
+    """The devices of a topology as a mesh, arranged for fast communication along its axes.
+
+    Args:
+      topo: the topology.
+      mesh_shape: how many devices there are along each axis.
+      axis_names: the names of the axes.
+      contiguous_submeshes: whether the devices of each process must be a block of the mesh.
+
+    Raises:
+      ValueError: if the shape has another number of devices, or of axes than there are names.
+    """
+    devices = create_device_mesh(
+        mesh_shape, topo.devices, contiguous_submeshes=contiguous_submeshes
+    )
+    return Mesh(devices, axis_names)

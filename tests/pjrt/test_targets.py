@@ -434,6 +434,9 @@ def test_topologies(tpu):
         topologies.get_topology_desc("v5e:3x3", "tpu")
     with pytest.raises(NotImplementedError, match="get_attached_topology"):
         topologies.get_topology_desc("", "cpu")
+    mesh = topologies.make_mesh(described_by_jax, (2, 2), ("x", "y"))
+    assert str(mesh) == "Mesh('x': 2, 'y': 2, axis_types=(Auto, Auto))"
+    assert set(mesh.devices.flat) == set(described_by_jax.devices)
 
 
 @pytest.mark.parametrize(
