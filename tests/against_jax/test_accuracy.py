@@ -15,46 +15,47 @@ from tests.against_jax.accuracy.compare import SHARE, ULPS, compare, worst
 from tests.against_jax.accuracy.points import POINTS, answers
 
 # Of all the range, and of regions of it: what ours may have where it is more than jax's, in units
-# of the last place, by function and dtype. Half as much again as is seen.
-ALLOWED: dict[str, float] = {
-    "bessel_jn4 float64": 6.6e07,
-    "bessel_jn4 float32": 160,
-    "beta float32": 53,
-    "betaln float32": 44,
-    "expn float64": 18,
-    "expn float32": 25,
-    "gammainc float64": 720,
-    "lax.random_gamma_grad float64": 20,
-    "kl_div float64": 25,
-    "owens_t float32": 16,
-    "poch float64": 66,
-    "betainc float32": 32,
-    "betainc bfloat16": 6500,
-    "hyp1f1 float64": 310000,
-    "hyp1f1 float32": 45,
-    "hyp2f1 float64": 35,
-    "hyp2f1 float32": 4500000,
-    "complex_loggamma float64": 64,
-    "complex_erfcx float32": 130,
-    "sph_harm_y15 float64": 87,
-    "stats.chi2.pdf float64": 3200,
-    "stats.chi2.pdf float32": 800,
-    "stats.chi2.logpdf float64": 22,
-    "stats.chi2.logpdf float32": 42,
-    "stats.chi2.cdf float64": 740,
-    "stats.chi2.logcdf float32": 40,
-    "stats.chi2.sf float32": 11,
-    "stats.beta.cdf float64": 490,
-    "stats.beta.cdf float32": 41,
-    "stats.beta.logcdf float32": 59,
-    "stats.beta.sf float32": 41,
-    "stats.beta.logsf float32": 58,
-    "stats.betabinom.pmf float32": 2200,
-    "stats.truncnorm.pdf float32": 34,
-    "stats.truncnorm.logpdf float32": 6.3,
-    "stats.truncnorm.logcdf float32": 6.3,
-    "stats.truncnorm.sf float64": 11,
-    "stats.truncnorm.logsf float64": 11,
+# of the last place, by function and dtype: half as much again as is seen; and in how many regions,
+# one more than is seen.
+ALLOWED: dict[str, tuple[float, int]] = {
+    "bessel_jn4 float64": (6.6e07, 2),
+    "bessel_jn4 float32": (160, 3),
+    "beta float32": (53, 3),
+    "betaln float32": (44, 2),
+    "expn float64": (18, 3),
+    "expn float32": (25, 3),
+    "gammainc float64": (720, 2),
+    "lax.random_gamma_grad float64": (20, 2),
+    "kl_div float64": (25, 2),
+    "owens_t float32": (16, 2),
+    "poch float64": (66, 3),
+    "betainc float32": (32, 2),
+    "betainc bfloat16": (6500, 2),
+    "hyp1f1 float64": (310000, 7),
+    "hyp1f1 float32": (45, 5),
+    "hyp2f1 float64": (35, 6),
+    "hyp2f1 float32": (4500000, 21),
+    "complex_loggamma float64": (64, 1),
+    "complex_erfcx float32": (130, 1),
+    "sph_harm_y15 float64": (87, 4),
+    "stats.chi2.pdf float64": (3200, 4),
+    "stats.chi2.pdf float32": (800, 3),
+    "stats.chi2.logpdf float64": (22, 1),
+    "stats.chi2.logpdf float32": (42, 3),
+    "stats.chi2.cdf float64": (740, 3),
+    "stats.chi2.logcdf float32": (40, 2),
+    "stats.chi2.sf float32": (11, 2),
+    "stats.beta.cdf float64": (490, 2),
+    "stats.beta.cdf float32": (41, 2),
+    "stats.beta.logcdf float32": (59, 2),
+    "stats.beta.sf float32": (41, 2),
+    "stats.beta.logsf float32": (58, 2),
+    "stats.betabinom.pmf float32": (2200, 1),
+    "stats.truncnorm.pdf float32": (34, 3),
+    "stats.truncnorm.logpdf float32": (6.3, 2),
+    "stats.truncnorm.logcdf float32": (6.3, 2),
+    "stats.truncnorm.sf float64": (11, 2),
+    "stats.truncnorm.logsf float64": (11, 3),
 }
 
 
@@ -69,8 +70,8 @@ def _tried():
 @pytest.mark.parametrize(("name", "dtype"), list(_tried()))
 def test_no_worse_than_jax(name, dtype):
     regions = compare(name, dtype, answers(name, dtype, hlofront, lax))
-    allowed = ALLOWED.get(f"{name} {dtype}", 0.0)
+    allowed, places = ALLOWED.get(f"{name} {dtype}", (0.0, 0))
     ours, jax = worst(regions)
     assert ours <= max(SHARE * jax, ULPS, allowed), (ours, jax)
-    worse = [region for region in regions.values() if region.is_worse() and region.ours > allowed]
-    assert not worse
+    worse = [region for region in regions.values() if region.is_worse()]
+    assert len(worse) <= places and all(region.ours <= allowed for region in worse), worse
