@@ -22,7 +22,9 @@ def theirs(reference):
 
         def question(name):
             place = places[name]
-            return trials.question_for_reference(SAMPLES[file][place], values_of(file, place))
+            return trials.question_for_reference(
+                SAMPLES[file][place], place, values_of(file, place)
+            )
 
         return reference.answers("samples", file, keys_of(file), question=question)
 
