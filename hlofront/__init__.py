@@ -63,6 +63,7 @@ from hlofront.pjrt.devices import process_index as process_index
 from hlofront.pjrt.devices import process_indices as process_indices
 from hlofront.primitives import collective_batching as _collective_batching
 from hlofront.primitives import dynamic_slicing_rules as _dynamic_slicing_rules
+from hlofront.primitives import special_rules as _special_rules
 from hlofront.runtime import array as _array
 from hlofront.runtime import engine as _engine
 from hlofront.runtime import rules as _rules
@@ -100,7 +101,7 @@ from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
 from hlofront.transforms.vmap import vmap as vmap
 
 # Imported for what they do: arrays get their methods, the engine and the operators plug in.
-del _array, _collective_batching, _dynamic_slicing_rules, _engine, _rules
+del _array, _collective_batching, _dynamic_slicing_rules, _engine, _rules, _special_rules
 
 __getattr__, __dir__ = _lazy(
     __name__,

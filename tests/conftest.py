@@ -26,7 +26,7 @@ def platform(request):
         return
     from tests import on_platforms
 
-    on_platforms.skip_unsupported(name, request.node.callspec.params)
+    on_platforms.skip_unsupported(name, request.node.originalname, request.node.callspec.params)
     with on_platforms.on(name):
         yield
 
@@ -35,6 +35,8 @@ def pytest_configure(config):
     # Where there is a GPU, tests are for the CPU all the same, unless `-m` asks for it.
     if "gpu" not in config.option.markexpr and glob.glob("/dev/nvidia[0-9]*"):
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    # Processes that tests start use the same GPU, whose memory the first would take at once.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def pytest_generate_tests(metafunc):

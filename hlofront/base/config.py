@@ -128,6 +128,11 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     ),
     "hlofront_cache": (True, "keeps small executables in a folder of the user's"),
     "hlofront_cache_dir": (None, "is that folder; by default one below ~/.cache"),
+    "hlofront_compile_apart": (
+        True,
+        "compiles for TPUs that are not there in a process of its own, which their compiler may "
+        "end",
+    ),
     "hlofront_environments_dir": (None, "is where `compare` keeps environments of other jaxlibs"),
     "hlofront_cache_max_size": (1 << 28, "is that folder's size in bytes; -1 is unbounded"),
     "jax2tf_default_native_serialization": (True, "is jax2tf's; no effect here"),

@@ -6,6 +6,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from hlofront.bridge import state
+
+_x64 = state.enable_x64
+
 
 class extended(np.generic):
     """The scalar class above those of all extended dtypes, for issubdtype."""
@@ -91,3 +95,49 @@ kind_of_class = {
     **{dtype.type: np.unsignedinteger for dtype in narrow_unsigned},
     **{dtype.type: np.floating for dtype in (*narrow_floats, floats[0])},
 }
+
+
+# ---- numbers that keep their dtype -------------------------------------------------------------
+# With 64-bit dtypes off, a user's np.float64 is one of 32 bits. Where an array has 64 bits all the
+# same, for jax_explicit_x64_dtypes="allow", what our own code makes to meet it must keep them.
+
+
+class _Float64(np.float64):
+    __slots__ = ()
+
+
+class _Complex128(np.complex128):
+    __slots__ = ()
+
+
+class _Int64(np.int64):
+    __slots__ = ()
+
+
+class _UInt64(np.uint64):
+    __slots__ = ()
+
+
+class KeptArray(np.ndarray):
+    """A NumPy array that stays of 64 bits where those of users are narrowed."""
+
+
+_kept_class: dict[Any, Any] = {
+    np.dtype(class_.__mro__[1]): class_ for class_ in (_Float64, _Complex128, _Int64, _UInt64)
+}
+kept_types = frozenset({KeptArray, *_kept_class.values()})
+
+
+def host_number(value: Any, dtype: Any) -> Any:
+    """A NumPy scalar of ours in this dtype, which it keeps with 64-bit dtypes off too."""
+    if _x64.value:
+        return dtype.type(value)
+    return _kept_class.get(dtype, dtype.type)(value)
+
+
+def kept(x: Any) -> Any:
+    """A NumPy array or scalar of ours, which keeps its dtype with 64-bit dtypes off too."""
+    class_ = _kept_class.get(x.dtype)
+    if class_ is None or _x64.value:
+        return x
+    return class_(x) if isinstance(x, np.generic) else x.view(KeptArray)

@@ -9,7 +9,7 @@ from typing import Any
 
 import jaxlib.version
 
-from hlofront.bridge import state
+from hlofront.bridge import apart, state
 from hlofront.bridge.client import DeviceList, xla_client
 from hlofront.bridge.kernels import load_gpu_kernels
 
@@ -19,6 +19,7 @@ CompileOnlyClient = _jax.CompileOnlyPyClient
 DeviceTopology = _jax.DeviceTopology
 
 _ENTRY_POINT = "GetPjrtApi"
+_libraries: dict[str, str] = {}
 _MAJOR = 0
 # What comes first in every version: how to read an error, and how to start.
 _FIRST_FUNCTIONS = 4
@@ -107,6 +108,7 @@ def load(name: str, path: str) -> Any:
       JaxRuntimeError: if jaxlib or the plugin refuses.
     """
     api = xla_client.load_pjrt_plugin_dynamically(name, path)
+    _libraries[name] = path
     if not xla_client.pjrt_plugin_initialized(name):
         xla_client.initialize_pjrt_plugin(name)
     return api
@@ -152,11 +154,19 @@ def register_kernels(platform: str, api: Any, package: str) -> bool:
 # ---- devices that are not there ------------------------------------------------------------------
 
 
-def topology(api: Any, platform: str, name: str, options: Mapping[str, Any]) -> Any:
-    """The description of devices that need not be there; JaxRuntimeError if there are none such."""
+def absent_devices(api: Any, platform: str, name: str, options: Mapping[str, Any]) -> list[Any]:
+    """Devices that need not be there, to compile for.
+
+    Raises:
+      JaxRuntimeError: if the plugin knows none of that name.
+    """
     if platform == "tpu":
-        return xla_client.make_tfrt_tpu_c_api_device_topology(name, **options)
-    return xla_client.make_c_api_device_topology(api, name, **options)
+        described = xla_client.make_tfrt_tpu_c_api_device_topology(name, **options)
+    else:
+        described = xla_client.make_c_api_device_topology(api, name, **options)
+    devices = list(described._make_compile_only_devices())
+    apart.know(devices, platform, _libraries[platform], name, options)
+    return devices
 
 
 def attached_topology(devices: Sequence[Any]) -> Any:
@@ -164,17 +174,24 @@ def attached_topology(devices: Sequence[Any]) -> Any:
     return xla_client.get_topology_for_devices(list(devices))
 
 
-def devices_of(described: Any) -> list[Any]:
-    """The devices of a topology, to compile for."""
-    return list(described._make_compile_only_devices())
-
-
 def is_absent(device: Any) -> bool:
     """Whether it is a device of a topology, which programs are compiled for and cannot run on."""
     return isinstance(device.client, CompileOnlyClient)
 
 
-def compile_only(ir_module: Any, devices: Sequence[Any], options: Any) -> Any:
-    """Compile a module for devices of a topology: an executable that cannot be run here."""
+def compile_only(ir_module: Any, devices: Sequence[Any], options: Any, is_apart: bool) -> Any:
+    """Compile a module for devices of a topology: an executable that cannot be run here.
+
+    Args:
+      is_apart: whether compilers that may end their process get one of their own.
+
+    Raises:
+      JaxRuntimeError: if the compiler refuses the module or an option, or ends its process.
+    """
+    if is_apart and apart.can_compile_for(devices[0]):
+        try:
+            return apart.compile_apart(ir_module, devices, options)
+        except apart.CannotStart:
+            is_apart = False
     with ir_module.context:
         return devices[0].client.compile(ir_module, DeviceList(tuple(devices)), options)

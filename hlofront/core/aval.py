@@ -18,6 +18,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
     short_name,
 )
+from hlofront.base.elements import kept_types
 
 
 class AbstractValue:
@@ -257,9 +258,15 @@ def _of_numpy(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, array_dtype(x.dtype))
 
 
+def _of_kept(x: Any) -> ShapedArray:
+    return ShapedArray(x.shape, x.dtype)
+
+
 _bool_scalar = ShapedArray((), np.dtype(np.bool_), False)
 register_value_type(bool, _of_bool)
 for _type in (int, float, complex):
     register_value_type(_type, _of_python_scalar)
 register_value_type(np.ndarray, _of_numpy)
 register_value_type(np.generic, _of_numpy)
+for _type in kept_types:
+    register_value_type(_type, _of_kept)

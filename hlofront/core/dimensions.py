@@ -103,7 +103,12 @@ def canonical_axis(axis: Any, ndim: int) -> int:
     """
     if isinstance(axis, Tracer):
         raise errors.ConcretizationTypeError(axis, "An axis must be known while tracing.")
-    index = axis if type(axis) is int else operator.index(axis)
+    try:
+        index = axis if type(axis) is int else operator.index(axis)
+    except TypeError:
+        raise TypeError(
+            f"an axis must be an integer, got {axis!r} of type {type(axis).__name__}"
+        ) from None
     if 0 <= index < ndim:
         return index
     if -ndim <= index < 0:
@@ -115,7 +120,9 @@ def canonical_axes(axes: Any, ndim: int) -> tuple[int, ...]:
     """Several axes, each counted from 0, in the order given; one integer is one axis."""
     if isinstance(axes, Tracer):
         raise errors.ConcretizationTypeError(axes, "An axis must be known while tracing.")
-    if not isinstance(axes, Sequence) and not hasattr(axes, "__iter__"):
+    if not isinstance(axes, Sequence) and (
+        not hasattr(axes, "__iter__") or getattr(axes, "ndim", 1) == 0
+    ):
         axes = (axes,)
     return tuple([canonical_axis(axis, ndim) for axis in axes])
 

@@ -19,10 +19,11 @@ from hlofront.higher_order.custom_jvp import (
     refuse_captured,
     write_down,
 )
-from hlofront.higher_order.jit_call import closed_call_p
+from hlofront.higher_order.jit_call import closed_call_p, spread
 from hlofront.primitives.batching import to_front
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.transforms.batch import batch_flat, batch_program
+from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.simplify import dead_code_program
 
 custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, carries_programs=True)
@@ -246,11 +247,13 @@ def _(*args, fwd_jaxpr, **_):
 
 
 @rules.jvp(remat_opt_p)
-def _(primals, tangents, **_):
-    raise TypeError(
-        "the forward rule of a custom_vjp function with optimize_remat=True cannot be "
-        "differentiated again: define it without optimize_remat."
-    )
+def _(primals, tangents, *, fwd_jaxpr, fun_jaxpr, num_consts):
+    # What is known of the first derivative alone is differentiated as any other program: with its
+    # residuals, which the second derivative wants.
+    program, present = jvp_program(fwd_jaxpr, tuple(type(t) is not Zero for t in tangents))
+    found = jaxpr_as_fun(program, *primals, *(t for t in tangents if type(t) is not Zero))
+    count = len(present)
+    return found[:count], spread(found[count:], present, fwd_jaxpr.out_avals)
 
 
 @rules.batch_with_axis(remat_opt_p)

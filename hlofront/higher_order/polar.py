@@ -7,6 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import finfo, issubdtype
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.primitives.comparing import eq, gt, lt, select_n
@@ -80,7 +81,9 @@ def qdwh(
         x = _by_qr(x, a, b, c) if c > 100 else _by_cholesky(x, a, b, c)
     tolerance = np.cbrt(5 * precision)
     if steps:
-        running = gt(_norm(sub(x, previous)), np.dtype(real_dtype(aval.dtype)).type(tolerance))
+        running = gt(
+            _norm(sub(x, previous)), host_number(tolerance, np.dtype(real_dtype(aval.dtype)))
+        )
 
     def still(state: Any) -> Any:
         _, count, running = state

@@ -4,9 +4,14 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from hlofront.inspect.hlo_graph import Instruction
+
 
 class Place(NamedTuple):
-    """An operation on one side: what it is and which of the user's lines it comes from."""
+    """An operation on one side: what it is and which of the user's lines it comes from.
+
+    `at` is the operation, where the program could be read; it is no part of `as_dict`.
+    """
 
     name: str
     opcode: str
@@ -14,6 +19,7 @@ class Place(NamedTuple):
     file: str = ""
     line: int = 0
     function: str = ""
+    at: Instruction | None = None
 
     @property
     def source(self) -> str:
@@ -36,9 +42,10 @@ class Change(NamedTuple):
     """One thing that differs, and all places where it does.
 
     `kind` is "added", "removed", "changed", "split", "merged", "regrouped", "reordered",
-    "scheduled" or "module". `what` says of what: "operation", "copy", "collective", "fusion",
-    "dtype", "shape", "layout", "opcode", "constant", "operands", "body", "views", "schedule" or
-    the name of an attribute.
+    "exchanged", "scheduled" or "module"; "retyped" and "refused" are findings, whose `parts` are
+    the changes that they are made of (another dtype; other fusions of the same work). `what` says
+    of what: "operation", "copy", "collective", "fusion", "dtype", "shape", "layout", "opcode",
+    "constant", "operands", "body", "views", "schedule" or the name of an attribute.
     `before` and `after` are its texts, and `note` what else there is to say; `count` is how often
     it was found, of changes that have several places each; where `key` is given, changes of one
     key are one whatever else they say.
@@ -53,6 +60,7 @@ class Change(NamedTuple):
     note: str = ""
     count: int = 1
     key: str = ""
+    parts: "tuple[Change, ...]" = ()
 
     @property
     def sentence(self) -> str:
@@ -87,6 +95,12 @@ class Change(NamedTuple):
                 return f"the schedule of {self.before}: {self.after}"
             case "reordered":
                 return f"{self.what} of {names_a}: {self.before} -> {self.after}"
+            case "exchanged":
+                return f"{self.what} of {self.note} exchanged: {self.before} -> {self.after}"
+            case "retyped":
+                return f"dtype {self.before} -> {self.after}: {self.note}"
+            case "refused":
+                return f"{self.before} became {self.after} {self.note}"
             case "added":
                 return f"added {_many(self.what, len(self.b))}{names_b}: {self.after}"
             case "removed":
@@ -120,6 +134,7 @@ class Change(NamedTuple):
             "a": [place.as_dict() for place in self.a],
             "b": [place.as_dict() for place in self.b],
             "text": self.sentence,
+            "parts": [part.as_dict() for part in self.parts],
         }
 
 

@@ -1,16 +1,23 @@
 """The command line: `python -m hlofront show | diff | compare | cost | cache | doctor`."""
 
 import argparse
+import json
+import pathlib
 import sys
 import traceback
 from collections.abc import Sequence
+from types import TracebackType
 from typing import TextIO
 
 from hlofront.base.errors import JaxRuntimeError, PluginError, TargetError
 from hlofront.base.version import __version__
 from hlofront.inspect import cache_cli, doctor, programs_cli
 from hlofront.inspect.colour import Painter
+from hlofront.inspect.hlo_graph import HloSyntaxError
+from hlofront.inspect.page_program import page
+from hlofront.inspect.program_text import TITLES
 from hlofront.inspect.stages_shown import STAGES, sections
+from hlofront.inspect.styles import STYLES, styled
 from hlofront.inspect.target import UsageError, arguments_for, load_function
 from hlofront.pjrt.targets import target
 
@@ -22,6 +29,7 @@ example:
   python -m hlofront show model.py:loss --args "f32[32,64], i32[32]" --stage hlo
   python -m hlofront show model.py:loss --target cpu --target tpu:v5e:1x1 --target cuda:h100
   python -m hlofront show model.py:loss --html loss.html
+  python -m hlofront show dump.hlo --style source
 """
 
 
@@ -35,7 +43,11 @@ def parser() -> argparse.ArgumentParser:
         description=_SHOW_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    show.add_argument("function", metavar="FILE:FUNCTION")
+    show.add_argument(
+        "function",
+        metavar="FILE:FUNCTION",
+        help="or a file with HLO, StableHLO or a jaxpr; - for standard input",
+    )
     show.add_argument(
         "--args",
         metavar="SPECS",
@@ -63,6 +75,13 @@ def parser() -> argparse.ArgumentParser:
         "graph, costs as colour; of the optimized HLO, or of --stage jaxpr or stablehlo",
     )
     show.add_argument(
+        "--style",
+        choices=STYLES,
+        help="of StableHLO and HLO: as it is, beside the lines of source, without metadata and "
+        "plain layouts, or without names; by default raw, and short of a file",
+    )
+    show.add_argument("--json", action="store_true", help="print JSON")
+    show.add_argument(
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
@@ -81,7 +100,7 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     options = parser().parse_args(argv)
     try:
         return options.run(options, out)
-    except (UsageError, TargetError, PluginError) as error:
+    except (UsageError, HloSyntaxError, TargetError, PluginError) as error:
         print(f"hlofront {options.command}: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
@@ -92,13 +111,24 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
         return 2
     except Exception as error:
         # The user's file or function failed: it is theirs to read, with their own lines.
-        traceback.print_exception(error)
+        traceback.print_exception(type(error), error, _from_user(error.__traceback__))
         return 2
     finally:
         programs_cli.told()
 
 
+def _from_user(frames: TracebackType | None) -> TracebackType | None:
+    """A traceback without the command line's own frames at its beginning."""
+    here = str(pathlib.Path(__file__).parent)
+    first = frames
+    while first is not None and first.tb_frame.f_code.co_filename.startswith(here):
+        first = first.tb_next
+    return first or frames
+
+
 def _show(options: argparse.Namespace, out: TextIO) -> int:
+    if programs_cli.is_program(options.function):
+        return _show_program(options, out)
     targets = [target(name) for name in options.target]
     for each in targets:
         _ = each.devices  # What is missing is said before anything is shown.
@@ -109,12 +139,42 @@ def _show(options: argparse.Namespace, out: TextIO) -> int:
     wanted = tuple(options.stage or STAGES)
     painter = Painter(out, options.color)
     programs_cli.tell(f"compiling {options.function}")
-    for i, section in enumerate(sections(function, args, wanted, targets)):
+    shown = sections(function, args, wanted, targets, options.style or "raw")
+    if options.json:
+        found = [{"stage": s.stage, "title": s.title, "text": s.text} for s in shown]
+        programs_cli.told()
+        print(json.dumps({"function": options.function, "sections": found}, indent=1), file=out)
+        return 0
+    for i, section in enumerate(shown):
         programs_cli.told()
         if len(wanted) > 1 or len(targets) > 1:
             print(("\n" if i else "") + painter.heading(section.title), file=out)
         print(painter.code(section.text, section.language), file=out)
         programs_cli.tell(f"compiling {options.function}")
+    return 0
+
+
+def _show_program(options: argparse.Namespace, out: TextIO) -> int:
+    """Show a program that is there as text."""
+    if options.args or options.stage or options.target:
+        raise UsageError(
+            f"{options.function} is a program as text: --args, --stage and --target are for "
+            "functions"
+        )
+    read = programs_cli.read_program(options.function)
+    if options.html:
+        with programs_cli.reading(read.label):
+            made = page(read.text, title=read.label)
+        programs_cli.write_file(options.html, made)
+        return 0
+    with programs_cli.reading(read.label):
+        text = styled(read.text, options.style or "short").rstrip()
+    if options.json:
+        section = {"stage": read.kind, "title": TITLES[read.kind], "text": text}
+        print(json.dumps({"function": read.label, "sections": [section]}, indent=1), file=out)
+        return 0
+    language = "mlir" if read.kind == "stablehlo" else read.kind
+    print(Painter(out, options.color).code(text, language), file=out)
     return 0
 
 

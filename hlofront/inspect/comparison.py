@@ -62,8 +62,8 @@ class Comparison:
             )
         ]
 
-    def text(self, color: bool = False) -> str:
-        """The table, and under it what differs."""
+    def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
+        """The table, and under it what differs, as `Diff.text` says it."""
         labels = [column.label for column in self.columns]
         rows = [
             (row.title, [_shown(value, row.unit) for value in row.values]) for row in self.rows()
@@ -82,7 +82,8 @@ class Comparison:
             lines += ["", f"{label}: not compiled: {error}"]
         for label, each in self.diffs.items():
             lines += ["", f"{self.base} -> {label}:"]
-            lines.append("  no difference" if each.equal else _indented(each.text(color=color)))
+            told = "no difference" if each.equal else each.text(color, limit, verbose)
+            lines.append(_indented(told))
         return "\n".join(lines)
 
     __str__ = text

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from hlofront.inspect.estimates import ELEMENTWISE, Estimates, Work, is_collective, trip_count
 from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction, nearest_source
 from hlofront.inspect.hlo_text import parse
+from hlofront.inspect.program_text import is_path, program_of_file
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.stages import Compiled, Lowered
@@ -197,8 +198,8 @@ def costs(program: Any, target: Target | Description | str | None = None) -> Cos
     greater of operations by its peak rate for their dtype and bytes by its memory's bandwidth.
 
     Args:
-      program: what `compile` returned; text of HLO or what `parse` gave; or what `lower`
-        returned, for the program before optimization.
+      program: what `compile` returned; text of HLO, the path of a file of it, or what `parse`
+        gave; or what `lower` returned, for the program before optimization.
       target: what `hlofront.target` gives, or its name, such as "cuda:h100".
 
     Raises:
@@ -211,7 +212,7 @@ def costs(program: Any, target: Target | Description | str | None = None) -> Cos
     estimates = Estimates(module)
     found: list[InstructionCost] = []
     lines: dict[tuple[str | None, int | None], list[Any]] = {}
-    for instruction, runs, times in _running(module):
+    for instruction, runs, times in _running(module, estimates):
         work = estimates.of(instruction)
         row = _row(instruction, work.times(times), runs, description)
         if row is not None:
@@ -231,6 +232,8 @@ def _module(program: Any) -> HloModule:
         return parse(program.as_text() or "")
     if isinstance(program, Lowered):
         return parse(program.as_text("hlo", debug_info=True))
+    if isinstance(program, os.PathLike) or (isinstance(program, str) and is_path(program)):
+        program = program_of_file(os.fspath(program)).text
     if isinstance(program, str):
         return parse(program)
     raise TypeError(
@@ -239,8 +242,11 @@ def _module(program: Any) -> HloModule:
     )
 
 
-def _running(module: HloModule) -> list[tuple[Instruction, int | None, int]]:
-    """What runs as an operation of its own: (instruction, how often if known, factor)."""
+def _running(module: HloModule, estimates: Estimates) -> list[tuple[Instruction, int | None, int]]:
+    """What runs as an operation of its own: (instruction, how often if known, factor).
+
+    Of the branches of a conditional one runs: that with most to do is taken.
+    """
     found: list[tuple[Instruction, int | None, int]] = []
     waiting: list[tuple[Computation, int | None, int]] = [(module.entry, 1, 1)]
     while waiting:
@@ -255,6 +261,8 @@ def _running(module: HloModule) -> list[tuple[Instruction, int | None, int]]:
                 found.append((instruction, runs, times))
                 continue
             callees = [c for listed in instruction.called.values() for c in listed]
+            if instruction.opcode == "conditional" and callees:
+                callees = [max(callees, key=lambda c: estimates.computation(c).most())]
             # Not more than a program has; the same one may be called often.
             if len(found) < 2_000_000:
                 waiting += [(callee, *inside) for callee in callees]
@@ -379,8 +387,8 @@ def _peaks(module: HloModule) -> tuple[list[BufferCost], int]:
         if id(computation) in running:
             known[id(computation)] = _peak(computation, known)
     most = known[id(module.entry)]
-    live = sorted(most.live, key=lambda found: -found[0].shape.bytes)
-    return [_buffer(i, result) for i, result in live if i.shape.bytes], most.bytes
+    live = sorted(most.live, key=lambda found: -found[0].shape.stored_bytes)
+    return [_buffer(i, result) for i, result in live if i.shape.stored_bytes], most.bytes
 
 
 def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
@@ -430,7 +438,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
     # What gives its buffer to the operation that is the last to use it.
     given: set[int] = set()
     for instruction in made:
-        size = instruction.shape.bytes
+        size = instruction.shape.stored_bytes
         changes.append((place[id(instruction)], 1, size))
         at = last[id(instruction)]
         if at < len(order) and _overwrites(order[at], size) and id(order[at]) not in given:
@@ -441,7 +449,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
     for at, peak in inside.items():
         changes.append((at, 1, peak.bytes))
         changes.append((at, 2, -peak.bytes))
-    held = sum(i.shape.bytes for i in always)
+    held = sum(i.shape.stored_bytes for i in always)
     most = now = held
     when = -1
     for at, _, size in sorted(changes):
@@ -466,7 +474,7 @@ def _overwrites(instruction: Instruction, size: int) -> bool:
     if opcode == "fusion":
         inside = instruction.fused.instructions if instruction.fused else []
         alike = all(i.opcode in ELEMENTWISE or i.opcode in _IN_PLACE for i in inside)
-    return alike and instruction.shape.bytes == size
+    return alike and instruction.shape.stored_bytes == size
 
 
 _IN_PLACE = frozenset({"parameter", "constant", "bitcast", "dynamic-update-slice", "broadcast"})
@@ -479,7 +487,7 @@ def _buffer(instruction: Instruction, result: bool) -> BufferCost:
     return BufferCost(
         instruction.name,
         instruction.shape.short_text(),
-        instruction.shape.bytes,
+        instruction.shape.stored_bytes,
         kind,
         source.file if source else None,
         source.line if source else None,

@@ -1,12 +1,12 @@
 """The differences of two programs as a page that stands alone, and as a piece of a notebook."""
 
+import contextlib
 import html
 import linecache
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hlofront.inspect.changes import Change
-from hlofront.inspect.hlo_text import parse
 from hlofront.inspect.jaxpr_graph import read_jaxpr
 from hlofront.inspect.page_file import standing_alone
 from hlofront.inspect.page_model import Files
@@ -15,7 +15,6 @@ from hlofront.inspect.stablehlo_graph import read_stablehlo
 from hlofront.inspect.stablehlo_text import jaxpr_lines, stablehlo_lines
 
 Table = Mapping[str, Any]
-_READERS = {"hlo": parse, "stablehlo": read_stablehlo, "jaxpr": read_jaxpr}
 
 _STYLE = """
 .hlofront-diff { color-scheme: light dark; --line: #d0d7de; --dim: #57606a; --text: #1f2328;
@@ -36,6 +35,7 @@ _STYLE = """
   background: transparent; color: inherit; }
 .hlofront-diff .added { color: var(--add); } .hlofront-diff .removed { color: var(--remove); }
 .hlofront-diff .split, .hlofront-diff .merged, .hlofront-diff .regrouped { color: var(--move); }
+.hlofront-diff .part { padding-left: 2rem; }
 .hlofront-diff .where { color: var(--dim); }
 """
 
@@ -59,7 +59,9 @@ def fragment(
         parts.append("</table>")
     if changes:
         parts.append("<table><tr><th>change</th><th>a</th><th>b</th><th>source</th></tr>")
-        parts += map(_row, changes)
+        for change in changes:
+            parts.append(_row(change))
+            parts += [_row(part, "part") for part in change.parts]
         parts.append("</table>")
     return "\n".join([*parts, "</div>"])
 
@@ -80,7 +82,10 @@ def page(diffs: Mapping[str, Any], title: str = "", table: Table | None = None) 
             "kind": found.kind,
             "sides": [found.a.label, found.b.label],
             "totals": found.total_rows(),
-            "changes": [_told(change, files) for change in found.changes],
+            "changes": [
+                {**_told(change, files), "under": under}
+                for change, under in zip(*_unfolded(found.changes), strict=True)
+            ],
             **_pairs(found, files),
         }
         for label, found in diffs.items()
@@ -89,18 +94,30 @@ def page(diffs: Mapping[str, Any], title: str = "", table: Table | None = None) 
     return standing_alone(shown, {"view": "diff", "diffs": listed, "table": table}, files)
 
 
+def _unfolded(changes: Sequence[Change]) -> tuple[list[Change], list[int]]:
+    """The changes with their parts behind them, and of each the number of what it is a part of."""
+    found: list[Change] = []
+    under: list[int] = []
+    for change in changes:
+        heading = len(found)
+        found += [change, *change.parts]
+        under += [-1, *[heading] * len(change.parts)]
+    return found, under
+
+
 def _pairs(found: Any, files: Files) -> dict[str, Any]:
-    sides = found.a, found.b
-    try:
-        first, second = (side.module or _READERS[found.kind](side.text) for side in sides)
-        return hlo_pairs(first, second, found.changes, found.equal, files)
-    except ValueError:
-        # As `diff` does it: what cannot be read as a program is compared by lines.
-        if found.kind == "hlo":
-            raise
-    read = stablehlo_lines if found.kind == "stablehlo" else jaxpr_lines
-    before, after = (read(side.text) for side in sides)
-    return line_pairs(before, after, found.changes, files)
+    changes, _ = _unfolded(found.changes)
+    modules = found._modules
+    if modules is None and found.a.text == found.b.text:
+        read = read_stablehlo if found.kind == "stablehlo" else read_jaxpr
+        with contextlib.suppress(ValueError):
+            modules = (read(found.a.text),) * 2
+    if modules is not None:
+        return hlo_pairs(*modules, changes, found._matching, files)
+    # As `diff` does it: what cannot be read as a program is compared by lines.
+    lines_of = stablehlo_lines if found.kind == "stablehlo" else jaxpr_lines
+    before, after = (lines_of(side.text) for side in (found.a, found.b))
+    return line_pairs(before, after, changes, files)
 
 
 def _told(change: Change, files: Files) -> dict[str, Any]:
@@ -112,7 +129,7 @@ def _told(change: Change, files: Files) -> dict[str, Any]:
     return {"kind": change.kind, "text": change.sentence, "a": places[0], "b": places[1]}
 
 
-def _row(change: Change) -> str:
+def _row(change: Change, style: str = "") -> str:
     sources: dict[str, str] = {}
     for place in (*change.a, *change.b):
         if place.source and len(sources) < 5:
@@ -124,7 +141,7 @@ def _row(change: Change) -> str:
         for source, code in sources.items()
     )
     return (
-        f'<tr><td class="{_text(change.kind)}">{_text(change.sentence)}</td>'
+        f'<tr><td class="{_text(change.kind)} {style}">{_text(change.sentence)}</td>'
         f"<td><code>{_text(change.before)}</code></td><td><code>{_text(change.after)}</code></td>"
         f"<td>{where}</td></tr>"
     )

@@ -9,12 +9,15 @@ from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.inspect.changes import Change, grouped
 from hlofront.inspect.diff_page import fragment, page
 from hlofront.inspect.estimates import Estimates
+from hlofront.inspect.findings import findings
 from hlofront.inspect.hashes import Hashes, module_attributes
 from hlofront.inspect.hlo_changes import hlo_changes
 from hlofront.inspect.hlo_graph import HloModule, HloSyntaxError
 from hlofront.inspect.hlo_text import parse
 from hlofront.inspect.hlo_writing import write
 from hlofront.inspect.jaxpr_graph import read_jaxpr
+from hlofront.inspect.match import Matching
+from hlofront.inspect.program_text import KINDS, TITLES, is_path, program_of_file, program_of_text
 from hlofront.inspect.schedules import is_scheduled, same_schedule, schedule_changes
 from hlofront.inspect.stablehlo_graph import read_stablehlo
 from hlofront.inspect.stablehlo_text import (
@@ -27,8 +30,6 @@ from hlofront.runtime.jit import jit
 from hlofront.runtime.stages import Compiled, Lowered, Traced
 
 FORMAT = "hlofront.diff/1"
-KINDS = ("jaxpr", "stablehlo", "hlo")
-_TITLES = {"jaxpr": "jaxpr", "stablehlo": "StableHLO", "hlo": "HLO"}
 _COLOURS = {
     "added": "\x1b[32m",
     "removed": "\x1b[31m",
@@ -36,6 +37,8 @@ _COLOURS = {
     "merged": "\x1b[33m",
     "regrouped": "\x1b[33m",
     "reordered": "\x1b[33m",
+    "exchanged": "\x1b[33m",
+    "refused": "\x1b[33m",
     "scheduled": "\x1b[33m",
 }
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
@@ -54,12 +57,15 @@ class Diff:
     """What differs between two programs.
 
     `equal` says whether they are the same program: nothing differs but names, places, and orders
-    that mean nothing. `changes` are the differences, each with its places; `kind` is "jaxpr",
-    "stablehlo" or "hlo"; `totals` are counts and estimates of both sides, of HLO alone.
+    that mean nothing. `changes` are the differences, each with its places; what has one cause is
+    one of them and has `parts`. `kind` is "jaxpr", "stablehlo" or "hlo"; `totals` are counts and
+    estimates of both sides, of HLO alone.
     `same_schedule` says of scheduled HLO that is equal whether it runs in one order, else None.
     """
 
-    __slots__ = ("a", "b", "changes", "equal", "kind", "same_schedule", "totals")
+    __slots__ = (
+        "_matching", "_modules", "a", "b", "changes", "equal", "kind", "same_schedule", "totals",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -69,7 +75,12 @@ class Diff:
         changes: list[Change],
         totals: tuple[dict[str, int], dict[str, int]] | None,
         same_schedule: bool | None = None,
+        modules: tuple[HloModule, HloModule] | None = None,
+        matching: Matching | None = None,
     ):
+        # What was read and matched, for the page.
+        self._modules = modules
+        self._matching = matching
         self.a = a
         self.b = b
         self.kind = a.kind
@@ -81,9 +92,9 @@ class Diff:
     @property
     def title(self) -> str:
         if self.equal:
-            return f"{_TITLES[self.kind]}: the same program"
+            return f"{TITLES[self.kind]}: the same program"
         count = len(self.changes)
-        return f"{_TITLES[self.kind]}: {count} {'change' if count == 1 else 'changes'}"
+        return f"{TITLES[self.kind]}: {count} {'change' if count == 1 else 'changes'}"
 
     def total_rows(self) -> list[tuple[str, int, int]]:
         """What the totals differ in: (name, of a, of b)."""
@@ -92,12 +103,13 @@ class Diff:
         first, second = self.totals
         return [(key, first[key], second[key]) for key in first if first[key] != second[key]]
 
-    def text(self, color: bool = False, limit: int | None = 100) -> str:
+    def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
         """The differences in words, a line each, with the user's source lines.
 
         Args:
           color: whether to colour them for a terminal.
           limit: the most changes that are listed; None: all.
+          verbose: whether the parts of changes that have some are listed under them.
         """
 
         def paint(style: str, text: str) -> str:
@@ -121,14 +133,29 @@ class Diff:
                 )
         if self.changes:
             lines.append("")
-        for change in self.changes[:limit]:
+
+        def tell(change: Change, margin: str) -> None:
             sources = change.sources
             where = ", ".join(sources[:3]) + (", ..." if len(sources) > 3 else "")
             line = paint(_COLOURS.get(change.kind, ""), change.sentence)
-            lines.append(line + (paint(_DIM, f"  at {where}") if where else ""))
+            lines.append(margin + line + (paint(_DIM, f"  at {where}") if where else ""))
+            for part in change.parts if verbose else ():
+                tell(part, margin + "  ")
+
+        for change in self.changes[:limit]:
+            tell(change, "")
         more = len(self.changes) - (len(self.changes) if limit is None else limit)
         if more > 0:
             lines.append(f"and {more} more")
+        folded = sum(len(change.parts) for change in self.changes)
+        if folded and not verbose:
+            lines.append(
+                paint(
+                    _DIM,
+                    f"{folded} changes are folded: verbose=True (--verbose at the shell) lists "
+                    "them",
+                )
+            )
         return "\n".join(lines)
 
     def json(self) -> str:
@@ -141,8 +168,9 @@ class Diff:
         Returns:
           `format` ("hlofront.diff/1"), `kind`, `equal`, `same_schedule`, `a` and `b` (each with
           `label`, and `totals` or None), and `changes`: each with `kind`, `what`, `before`,
-          `after`, `text`, and `a` and `b`, lists of places with `name`, `opcode`, `type`, `file`,
-          `line` and `function`. What is not known is None.
+          `after`, `text`, `a` and `b`, lists of places with `name`, `opcode`, `type`, `file`,
+          `line` and `function`, and `parts`, the changes that it is made of. What is not known
+          is None.
         """
         totals = self.totals or (None, None)
         return {
@@ -214,11 +242,13 @@ def diff(
         sides = sides[0]._replace(label=labels[0]), sides[1]._replace(label=labels[1])
     if sides[0].kind != sides[1].kind:
         raise ValueError(
-            f"{sides[0].label} is {_TITLES[sides[0].kind]} and {sides[1].label} is "
-            f"{_TITLES[sides[1].kind]}: compare programs at one stage"
+            f"{sides[0].label} is {TITLES[sides[0].kind]} and {sides[1].label} is "
+            f"{TITLES[sides[1].kind]}: compare programs at one stage"
         )
     if sides[0].kind == "hlo":
-        return _of_hlo(*sides, schedule)
+        modules = _parsed(sides[0]), _parsed(sides[1])
+        totals = Estimates(modules[0]).totals(), Estimates(modules[1]).totals()
+        return _of_modules(*sides, modules, totals, schedule)
     return _of_text_kinds(*sides)
 
 
@@ -229,15 +259,11 @@ def _of_text_kinds(a: Side, b: Side) -> Diff:
     a, b = a._replace(text=bounded(a.text)), b._replace(text=bounded(b.text))
     read = read_stablehlo if a.kind == "stablehlo" else read_jaxpr
     try:
-        hashes = Hashes(read(a.text)), Hashes(read(b.text))
+        modules = read(a.text), read(b.text)
     except ValueError:
         pass
     else:
-        if _same(*hashes):
-            return Diff(a, b, True, [], None)
-        changes = hlo_changes(*hashes)
-        changes = changes or [Change("module", "structure", "as in a", "as in b", (), ())]
-        return Diff(a, b, False, changes, None)
+        return _of_modules(a, b, modules)
     lines_of = stablehlo_lines if a.kind == "stablehlo" else jaxpr_lines
     lines = lines_of(a.text), lines_of(b.text)
     if [line.text for line in lines[0]] == [line.text for line in lines[1]]:
@@ -246,20 +272,25 @@ def _of_text_kinds(a: Side, b: Side) -> Diff:
     return Diff(a, b, not changes, changes, None)
 
 
-def _of_hlo(a: Side, b: Side, schedule: bool) -> Diff:
-    first, second = _parsed(a), _parsed(b)
-    totals = Estimates(first).totals(), Estimates(second).totals()
-    hashes = Hashes(first), Hashes(second)
-    scheduled = is_scheduled(first) and is_scheduled(second)
+def _of_modules(
+    a: Side,
+    b: Side,
+    modules: tuple[HloModule, HloModule],
+    totals: tuple[dict[str, int], dict[str, int]] | None = None,
+    schedule: bool = False,
+) -> Diff:
+    hashes = Hashes(modules[0]), Hashes(modules[1])
+    scheduled = is_scheduled(modules[0]) and is_scheduled(modules[1])
     moved = list(schedule_changes(*hashes)) if schedule and scheduled else []
     if _same(*hashes):
         in_order = same_schedule(*hashes) if scheduled else None
-        return Diff(a, b, not moved, moved, totals, in_order)
-    changes = hlo_changes(*hashes) + moved
+        return Diff(a, b, not moved, moved, totals, in_order, modules)
+    matching = Matching(*hashes)
+    changes = findings(hlo_changes(matching), matching) + moved
     if not changes:
         # Nothing stands out though the digests differ: say so rather than nothing.
         changes = [Change("module", "structure", "as in a", "as in b", (), ())]
-    return Diff(a, b, False, changes, totals)
+    return Diff(a, b, False, changes, totals, None, modules, matching)
 
 
 def _parsed(side: Side) -> HloModule:
@@ -303,15 +334,15 @@ def _side(value: Any, stage: str | None) -> Side:
     if isinstance(value, ClosedJaxpr | Jaxpr):
         text = value.pretty_print(source_info=True, use_color=False)
         return Side("jaxpr", "a jaxpr", text)
-    if isinstance(value, os.PathLike):
-        return _of_file(os.fspath(value))
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and is_path(value)):
+        return Side(*program_of_file(os.fspath(value)))
     if isinstance(value, str):
-        if "\n" not in value and not value.lstrip().startswith(("HloModule", "module", "{")):
-            return _of_file(value)
-        return _of_text(value, "text")
+        given = Side(*program_of_text(value, "text"))
+        name = value.lstrip()[len("HloModule") : 200].replace(",", " ").split()
+        return given._replace(label=f"text: {name[0]}") if given.kind == "hlo" and name else given
     if hasattr(value, "as_text"):
         # Such as another library's stages.
-        return _of_text(value.as_text(), type(value).__name__)
+        return Side(*program_of_text(value.as_text(), type(value).__name__))
     if callable(value):
         raise TypeError(
             f"to compare {getattr(value, '__name__', value)!r} give it with its arguments, as a "
@@ -337,38 +368,3 @@ def _staged(traced: Traced, stage: str | None, label: str) -> Side:
     if stage == "stablehlo":
         return Side("stablehlo", label, lowered.as_text(debug_info=True))
     return Side("hlo", label, lowered.compile().as_text() or "")
-
-
-def kind_of_file(path: str) -> str:
-    """Which kind of program a file holds: "jaxpr", "stablehlo" or "hlo".
-
-    Raises:
-      ValueError: if it holds none.
-    """
-    return _of_file(path).kind
-
-
-def _of_file(path: str) -> Side:
-    if not os.path.exists(path):
-        raise ValueError(f"{path[:200]!r} is neither a file nor the text of a program")
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return _of_text(file.read(), path)
-
-
-def _of_text(text: str, label: str) -> Side:
-    start = text.lstrip("\ufeff \t\r\n")
-    while start.startswith("//"):
-        start = start.partition("\n")[2].lstrip()
-    if start.startswith("HloModule"):
-        name = start[len("HloModule") : 200].replace(",", " ").split()
-        return Side("hlo", f"{label}: {name[0]}" if name and label == "text" else label, text)
-    if start.startswith(("module", "#loc", "func.func", '"builtin.module"', "#")):
-        return Side("stablehlo", label, text)
-    if start.startswith(("{ lambda", "{lambda", "let ")):
-        return Side("jaxpr", label, text)
-    if not start:
-        raise ValueError(f"{label} is empty: it is no text of a program")
-    raise ValueError(
-        f"{label} is no text of a program: HLO begins with HloModule, StableHLO with module, a "
-        f"jaxpr with {{ lambda; this begins with {start[:30]!r}"
-    )

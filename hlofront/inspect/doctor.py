@@ -4,7 +4,10 @@ import argparse
 import json
 import os
 import platform as machine
+import re
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TextIO
 
@@ -18,6 +21,7 @@ from hlofront.pjrt.cache_store import Store
 FINE, NOTE, WRONG = "fine", "note", "wrong"
 _MARKS = {FINE: " ", NOTE: "-", WRONG: "!"}
 _JAXLIB_RANGE = (0, 10, 2), (0, 13)
+_PATIENCE_SECONDS = 60
 _LEAST = {"numpy": (2, 0), "ml_dtypes": (0, 5), "opt_einsum": (3, 3)}
 # The oldest driver for each major version of CUDA, as NVIDIA's release notes say.
 _LEAST_DRIVER = {"13": 580, "12": 525}
@@ -179,8 +183,8 @@ def _plugins() -> Iterator[Finding]:
         except PluginError as error:
             text = str(error)
             mend = text.partition("Run `")[2].partition("`")[0]
-            if plugin.origin == platforms.ENVIRONMENT:
-                mend = f"unset {platforms.ENVIRONMENT}"
+            if plugin.origin in platforms.VARIABLES:
+                mend = f"unset {plugin.origin}"
             yield Finding(chapter, name, plugin.source, WRONG, text, mend)
             continue
         value = f"{plugin.source}, PJRT API {major}.{minor}, {plugin.library}"
@@ -339,7 +343,33 @@ def _targets() -> Iterator[Finding]:
 def _environment() -> Iterator[Finding]:
     for name in _VARIABLES:
         if name in os.environ:
-            yield Finding("Environment", name, os.environ[name])
+            why = _refusal_of_flags() if name == "XLA_FLAGS" and os.environ[name].strip() else ""
+            if why:
+                yield Finding("Environment", name, os.environ[name], WRONG, why, f"unset {name}")
+            else:
+                yield Finding("Environment", name, os.environ[name])
+
+
+def _refusal_of_flags() -> str:
+    """What XLA says of XLA_FLAGS where it cannot read them: it ends the process on that."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; import hlofront; hlofront.devices('cpu')"
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=_PATIENCE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    if done.returncode == 0:
+        return ""
+    found = re.search(r"^F\d+ \S+ +\d+ \S+\] (.*)$", done.stderr, re.MULTILINE)
+    said = found.group(1) if found else done.stderr.strip().rpartition("\n")[2]
+    return f"XLA ends each process that uses it: {said}"
 
 
 def _caches() -> Iterator[Finding]:
@@ -357,10 +387,29 @@ def _caches() -> Iterator[Finding]:
         yield Finding(chapter, "all executables", "none", FINE, why)
 
 
+def _cannot_write(folder: str | os.PathLike[str]) -> str:
+    """Why nothing can be kept in a folder, be it there or not; empty where it can."""
+    place = os.path.abspath(folder)
+    try:
+        while not os.path.isdir(place):
+            above = os.path.dirname(place)
+            if above == place or os.path.lexists(place):
+                break
+            place = above
+        with tempfile.TemporaryDirectory(prefix=".hlofront-doctor-", dir=place):
+            return ""
+    except OSError as error:
+        why = f"nothing can be written to {place} ({error.strerror})"
+    return f"{why}: name another folder"
+
+
 def _store(chapter: str, name: str, store: Store) -> Finding:
     if store.refusal:
         mend = store.refusal.partition("`")[2].partition("`")[0]
         return Finding(chapter, name, store.folder, WRONG, store.refusal, mend)
+    why = _cannot_write(store.folder)
+    if why:
+        return Finding(chapter, name, store.folder, WRONG, why)
     entries = [each for each in store.entries() if not each.damaged]
     size = sum(each.size for each in entries) / 1e6
     value = f"{store.folder}, {len(entries)} executables, {size:.1f} MB"

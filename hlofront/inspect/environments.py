@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hlofront.base.config import options
@@ -235,14 +235,3 @@ def run_worker(python: str, request: dict[str, Any], folder: pathlib.Path) -> di
             f"the compiler of {python} ended with {done.returncode}: {_last_line(done.stderr)}"
         )
     return json.loads(answer.read_text())
-
-
-def pythons(versions: Sequence[str], tell: Tell) -> dict[str, str | NoEnvironment]:
-    """The Python of each version of jaxlib, or why there is none."""
-    found: dict[str, str | NoEnvironment] = {}
-    for version in versions:
-        try:
-            found[version] = python_with(version, tell)
-        except NoEnvironment as error:
-            found[version] = error
-    return found

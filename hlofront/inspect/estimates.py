@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction
+from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction, Shape, unquoted
 
 _ARITHMETIC = frozenset({
     "add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "negate", "abs",
@@ -31,7 +31,8 @@ COLLECTIVES = frozenset({
     "collective-broadcast", "ragged-all-to-all", "send", "recv",
 })  # fmt: skip
 _COPIES = frozenset({"copy", "copy-start", "transpose"})
-_LABELS = re.compile(r"\w+_(\w+)->\w+")
+_LABELS = re.compile(r"(\w+)_(\w+)->(\w+)")
+_FIELD = re.compile(r"(\w+)=((?:-?\d{1,9}(?:_-?\d{1,9})?x?)+)")
 _WINDOW_SIZE = re.compile(r"\bsize=([\dx]+)")
 
 
@@ -54,6 +55,10 @@ class Work(NamedTuple):
             self.bytes + other.bytes,
             self.known and other.known,
         )
+
+    def most(self) -> tuple[int, int]:
+        """What is greater where there is more to do."""
+        return self.flops + self.transcendentals, self.bytes
 
     def times(self, count: int) -> "Work":
         return Work(
@@ -80,7 +85,9 @@ class Estimates:
         size = instruction.shape.size
         moved = 0
         if opcode not in _FREE and not opcode.endswith("-done"):
-            moved = instruction.shape.bytes + sum(o.shape.bytes for o in instruction.operands)
+            moved = instruction.shape.stored_bytes + sum(
+                o.shape.stored_bytes for o in instruction.operands
+            )
         if opcode in _ARITHMETIC:
             # Conversions, comparisons and bitwise operations cost what additions cost.
             return Work(size, 0, moved)
@@ -89,17 +96,22 @@ class Estimates:
         if opcode == "dot":
             return Work(2 * size * _contracted(instruction), 0, moved)
         if opcode == "convolution":
-            return Work(2 * size * _taps(instruction), 0, moved)
+            image, kernel = ([o.shape for o in instruction.operands] + [instruction.shape] * 2)[:2]
+            return Work(2 * _products(instruction, image, kernel, instruction.shape), 0, moved)
+        if opcode == "fft" and instruction.operands:
+            # As XLA counts: a complex product and sum per element and factor of two.
+            factors = _product(n.bit_length() - 1 for n in instruction.numbers("fft_length"))
+            return Work(8 * factors * instruction.operands[0].shape.size, 0, moved)
         called = [self._computations[id(c)] for cs in instruction.called.values() for c in cs]
         if not called:
             if opcode == "custom-call":
-                flops = _gemm_flops(instruction)
+                flops = _gemm_flops(instruction) or _convolution_flops(instruction)
                 return Work(flops or 0, 0, moved, flops is not None)
             if opcode in ("dynamic-slice", "slice", "gather"):
                 # Only the elements that are taken are read.
-                moved = 2 * instruction.shape.bytes
+                moved = 2 * instruction.shape.stored_bytes
             elif opcode == "dynamic-update-slice" and len(instruction.operands) > 1:
-                moved = 2 * instruction.operands[1].shape.bytes
+                moved = 2 * instruction.operands[1].shape.stored_bytes
             return Work(0, 0, moved)
         if opcode == "fusion":
             inside = called[0]
@@ -112,7 +124,9 @@ class Estimates:
             return once.times(steps or 1) if steps else once._replace(known=False)
         if opcode in ("conditional", "call", "async-start"):
             # Of a conditional's branches the one with most to do.
-            return max(called, key=lambda work: (work.flops + work.transcendentals, work.bytes))
+            return max(called, key=Work.most)
+        if opcode == "sort" and instruction.operands:
+            return Work(_comparisons(instruction), 0, moved)
         applied = called[-1]
         return Work(
             applied.flops * _applications(instruction),
@@ -174,20 +188,73 @@ def _contracted(instruction: Instruction) -> int:
     return _product(sizes[n] for n in instruction.numbers("lhs_contracting_dims") if n < len(sizes))
 
 
-def _taps(instruction: Instruction) -> int:
-    """How many products are added up for one element of a convolution's result."""
-    if len(instruction.operands) < 2:
-        return 0
-    kernel = instruction.operands[1].shape
+# The products of longer windows are not counted one by one.
+_LONGEST_WINDOW = 100_000
+
+
+def _convolution_flops(instruction: Instruction) -> int | None:
+    """The work of a convolution by a library, None for other custom calls."""
+    target = unquoted(instruction.attributes.get("custom_call_target", ""))
+    results = list(instruction.shape.leaves())
+    if not target.startswith("__cudnn$conv") or len(instruction.operands) < 2 or not results:
+        return None
+    first, second, result = *(o.shape for o in instruction.operands[:2]), results[0]
+    # Its labels are those of the convolution forward, whichever of the three is computed.
+    if "BackwardInput" in target:
+        first, result = result, first
+    elif "BackwardFilter" in target:
+        second, result = result, second
+    return 2 * _products(instruction, first, second, result) or None
+
+
+def _products(instruction: Instruction, image: Shape, kernel: Shape, result: Shape) -> int:
+    """How many products a convolution adds up; none of the padding, and of holes."""
     labels = _LABELS.search(instruction.attributes.get("dim_labels", ""))
-    place = labels[1].find("o") if labels else -1
-    if not 0 <= place < len(kernel.dimensions):
+    if labels is None:
         return 0
-    return kernel.size // max(kernel.dimensions[place], 1)
+    sizes = [
+        dict(zip(label, shape.dimensions, strict=False))
+        for label, shape in zip(labels.groups(), (image, kernel, result), strict=True)
+    ]
+    window = {
+        key: value.split("x")
+        for key, value in _FIELD.findall(instruction.attributes.get("window", ""))
+    }
+    groups = max([*instruction.numbers("batch_group_count"), 1])
+    products = sizes[1].get("i", 0) * sizes[1].get("o", 0) * sizes[0].get("b", 0) // groups
+    for n, size in enumerate(window.get("size", ())):
+        key = str(n)
+
+        def field(name: str, default: str, n: int = n) -> str:
+            values = window.get(name, ())
+            return values[n] if n < len(values) else default
+
+        low = int(field("pad", "0_0").split("_")[0])
+        stride, holes, spread = (
+            int(field(name, "1")) for name in ("stride", "lhs_dilate", "rhs_dilate")
+        )
+        length, outputs, taps = sizes[0].get(key, 0), sizes[2].get(key, 0), int(size)
+        if outputs * taps > _LONGEST_WINDOW:
+            products *= outputs * taps
+            continue
+        places = (
+            out * stride + tap * spread - low for out in range(outputs) for tap in range(taps)
+        )
+        products *= sum(
+            1 for at in places if 0 <= at <= (length - 1) * holes and at % max(holes, 1) == 0
+        )
+    return products
+
+
+def _comparisons(instruction: Instruction) -> int:
+    """How many comparisons a sort takes, about; each counts as one operation."""
+    shape = instruction.operands[0].shape
+    along = [shape.dimensions[n] for n in instruction.dimensions if n < len(shape.dimensions)]
+    return shape.size * max(1, math.ceil(math.log2(max([*along, 2]))))
 
 
 def _applications(instruction: Instruction) -> int:
-    """How often a reduction, scatter, map or sort applies its function, about."""
+    """How often a reduction, scatter or map applies its function, about."""
     operands = instruction.operands
     if not operands:
         return 0
@@ -203,10 +270,6 @@ def _applications(instruction: Instruction) -> int:
             return size * max(taps - 1, 1)
         case "scatter":
             return operands[-1].shape.size
-        case "sort":
-            along = [operands[0].shape.dimensions[n] for n in instruction.dimensions[:1]
-                     if n < len(operands[0].shape.dimensions)]  # fmt: skip
-            return first * max(1, math.ceil(math.log2(max(along[0] if along else 2, 2))))
     return size
 
 

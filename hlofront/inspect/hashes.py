@@ -55,12 +55,19 @@ def clean_attributes(instruction: Instruction) -> dict[str, str]:
 
 # A module's attributes that say how it came about, not what it is.
 _HISTORY = frozenset({"frontend_attributes"})
+# And those that ask for nothing of a program of one partition.
+_OF_PARTITIONS = "allow_spmd_sharding_propagation"
 
 
 def module_attributes(module: HloModule) -> dict[str, str]:
     """The attributes of a module that say what it is, in order."""
     given = module.attributes
-    return {key: clean_value(key, given[key]) for key in sorted(given) if key not in _HISTORY}
+    alone = given.get("num_partitions", "1") == "1"
+    return {
+        key: clean_value(key, given[key])
+        for key in sorted(given)
+        if key not in _HISTORY and not (alone and key.startswith(_OF_PARTITIONS))
+    }
 
 
 def digest(parts: Sequence[bytes]) -> bytes:

@@ -10,14 +10,13 @@ from hlofront.inspect.estimates import is_collective
 from hlofront.inspect.graph_building import captures
 from hlofront.inspect.hashes import (
     COMMUTATIVE,
-    Hashes,
     clean_attributes,
     is_commutative,
     module_attributes,
 )
 from hlofront.inspect.hlo_graph import HloModule, Instruction, Shape, nearest_source
-from hlofront.inspect.match import Compared, Matching, content
-from hlofront.inspect.regrouping import TRIVIAL, Regrouped
+from hlofront.inspect.match import Compared, Matching
+from hlofront.inspect.regrouping import TRIVIAL, Regrouped, content
 
 _SHOWN = 6
 # A fusion's body that lost and gained as many operations is told as a whole.
@@ -36,9 +35,9 @@ _ORDER = {
 }
 
 
-def hlo_changes(a: Hashes, b: Hashes) -> list[Change]:
+def hlo_changes(matching: Matching) -> list[Change]:
     """What differs between two modules of HLO, the important first."""
-    matching = Matching(a, b)
+    a, b = matching.a, matching.b
     changes = [_regrouped(group, matching) for group in matching.regrouped]
     for compared in matching.compared:
         changes += _in_computation(compared, matching)
@@ -133,6 +132,7 @@ def place_of(instruction: Instruction, path: str) -> Place:
         source.file if source else "",
         source.line if source else 0,
         source.function if source else "",
+        instruction,
     )
 
 
@@ -272,7 +272,9 @@ def _body_place(caller: Instruction, path: str, inside: list[Instruction]) -> Pl
     """A fusion, with the line of what changed inside it."""
     telling = [i for i in inside if i.opcode not in TRIVIAL and i.source] or inside or [caller]
     place = place_of(telling[0], "")
-    return place._replace(name=path.rstrip("/"), opcode="fusion", type=caller.shape.short_text())
+    return place._replace(
+        name=path.rstrip("/"), opcode="fusion", type=caller.shape.short_text(), at=caller
+    )
 
 
 def _as_given(

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 
 class HloSyntaxError(ValueError):
@@ -124,8 +124,8 @@ class Shape:
     what else stands in the layout.
     """
 
-    __slots__ = ("_bytes", "_canonical", "_size", "dimensions", "dtype", "dynamic", "elements",
-                 "extra", "layout", "memory_space", "text", "tiles")  # fmt: skip
+    __slots__ = ("_bytes", "_canonical", "_size", "_stored", "dimensions", "dtype", "dynamic",
+                 "elements", "extra", "layout", "memory_space", "text", "tiles")  # fmt: skip
 
     def __init__(
         self,
@@ -152,6 +152,7 @@ class Shape:
         self._canonical: str | None = None
         self._size = -1
         self._bytes = -1
+        self._stored = -1
 
     @property
     def is_tuple(self) -> bool:
@@ -196,6 +197,27 @@ class Shape:
             else:
                 self._bytes = (self.size * bits_of(self.dtype) + 7) // 8
         return self._bytes
+
+    @property
+    def stored_bytes(self) -> int:
+        """The bytes that it takes in memory, with what fills its tiles."""
+        if self._stored < 0:
+            self._stored = self._with_tiles()
+        return self._stored
+
+    def _with_tiles(self) -> int:
+        if self.elements:
+            return sum(leaf.stored_bytes for leaf in self.leaves())
+        tile = self.tiles[0].split(",") if self.tiles and self.layout else []
+        if not tile or len(tile) > len(self.dimensions) or not all(map(str.isdecimal, tile)):
+            return self.bytes
+        elements = 1
+        # The tile's last size is of the dimension that is most minor.
+        for n, dimension in enumerate(self.layout or ()):
+            size = max(self.dimensions[dimension], 0)
+            step = int(tile[-1 - n]) if n < len(tile) else 1
+            elements *= -(-size // max(step, 1)) * max(step, 1)
+        return (elements * bits_of(self.dtype) + 7) // 8
 
     def without_layout(self) -> str:
         if self.dtype == "buffer":
@@ -402,6 +424,50 @@ def nearest_source(instruction: Instruction) -> Source | None:
     return found
 
 
+def _needed(instruction: Instruction) -> "list[Instruction]":
+    return instruction.operands + instruction.predecessors
+
+
+def _callees(computation: "Computation") -> "list[Computation]":
+    return [
+        callee
+        for instruction in computation.instructions
+        for callees in instruction.called.values()
+        for callee in callees
+    ]
+
+
+_Node = TypeVar("_Node", Instruction, "Computation")
+
+
+def _sorted(
+    starts: Iterable[_Node], needs: Callable[[_Node], list[_Node]], complaint: str
+) -> list[_Node]:
+    """Everything behind what it needs; a ValueError where something needs itself."""
+    done: set[int] = set()
+    open_: set[int] = set()
+    order: list[_Node] = []
+    for start in starts:
+        waiting = [(start, False)]
+        while waiting:
+            node, finished = waiting.pop()
+            key = id(node)
+            if finished:
+                open_.discard(key)
+                done.add(key)
+                order.append(node)
+            elif key not in done:
+                open_.add(key)
+                waiting.append((node, True))
+                for needed in reversed(needs(node)):
+                    if id(needed) in open_:
+                        what = "" if isinstance(needed, Instruction) else "the computation "
+                        raise ValueError(f"{what}{needed.name}{complaint}")
+                    if id(needed) not in done:
+                        waiting.append((needed, False))
+    return order
+
+
 class Computation:
     """A function of a module: instructions in the order of the text, and its result."""
 
@@ -444,40 +510,13 @@ class Computation:
         for instruction in self.instructions:
             for needed in instruction.operands:
                 if id(needed) not in done:
-                    return self._sorted()
+                    return _sorted(self.instructions, _needed, f" in {self.name} needs itself")
             for needed in instruction.predecessors:
                 if id(needed) not in done:
-                    return self._sorted()
+                    return _sorted(self.instructions, _needed, f" in {self.name} needs itself")
             done.add(id(instruction))
         # As it is of what XLA writes.
         return list(self.instructions)
-
-    def _sorted(self) -> list[Instruction]:
-        done: set[int] = set()
-        order: list[Instruction] = []
-        open_: set[int] = set()
-        for start in self.instructions:
-            waiting = [(start, False)]
-            while waiting:
-                instruction, finished = waiting.pop()
-                key = id(instruction)
-                if finished:
-                    open_.discard(key)
-                    done.add(key)
-                    order.append(instruction)
-                    continue
-                if key in done:
-                    continue
-                if key in open_:
-                    raise ValueError(f"{instruction.name} in {self.name} needs itself")
-                open_.add(key)
-                waiting.append((instruction, True))
-                for needed in reversed(instruction.operands + instruction.predecessors):
-                    if id(needed) in open_:
-                        raise ValueError(f"{needed.name} in {self.name} needs itself")
-                    if id(needed) not in done:
-                        waiting.append((needed, False))
-        return order
 
     def __repr__(self) -> str:
         return f"<computation {self.name}: {len(self.instructions)} instructions>"
@@ -521,31 +560,7 @@ class HloModule:
         Raises:
           ValueError: if a computation calls itself.
         """
-        done: set[int] = set()
-        open_: set[int] = set()
-        order: list[Computation] = []
-        for start in self.computations:
-            waiting = [(start, False)]
-            while waiting:
-                computation, finished = waiting.pop()
-                key = id(computation)
-                if finished:
-                    open_.discard(key)
-                    done.add(key)
-                    order.append(computation)
-                    continue
-                if key in done or key in open_:
-                    continue
-                open_.add(key)
-                waiting.append((computation, True))
-                for instruction in computation.instructions:
-                    for callees in instruction.called.values():
-                        for callee in callees:
-                            if id(callee) in open_:
-                                raise ValueError(f"the computation {callee.name} calls itself")
-                            if id(callee) not in done:
-                                waiting.append((callee, False))
-        return order
+        return _sorted(self.computations, _callees, " calls itself")
 
     def __repr__(self) -> str:
         count = sum(len(c) for c in self.computations)

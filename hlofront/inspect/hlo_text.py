@@ -235,6 +235,8 @@ class _Reader:
                         values = (get(name, 0) for name in _LOCATION)
                         frames.locations[number] = FileLocation(*values)
                 self.at = entry.end()
+            if self.text[self.at : self.at + 1].isdigit():
+                self.fail(f'wanted an entry of {found[1]}, such as 1 "..." or 1 {{...}}')
 
     def attributes(self) -> dict[str, str]:
         """`, name=value` as often as it stands there; the values as text."""

@@ -11,8 +11,9 @@ from hlofront.inspect.graph_building import (
 )
 from hlofront.inspect.hashes import Hashes, clean_attributes, is_commutative, with_users
 from hlofront.inspect.hlo_graph import Computation, Instruction
-from hlofront.inspect.regrouping import TRIVIAL, Regrouped, Work, groups, join
+from hlofront.inspect.regrouping import TRIVIAL, Regrouped, Work, content, groups, join
 
+CONVERTS = frozenset({"convert", "convert_element_type"})
 # How much of an operation's content must be that of another for one to be a part of the other.
 _PART = 0.6
 _ALIKE = 0.5
@@ -221,6 +222,7 @@ class Matching:
         self._by_work(a, b)
         self._regroup(a, b, False)
         self._regroup(a, b, True)
+        self._retyped(a, b)
         self._alike(self._left(a), self._left(b))
         self._replaced(a, b)
         self._redistribute(self._left(a), self._left(b))
@@ -530,6 +532,31 @@ class Matching:
         theirs = {id(u) for u in b.users}
         return score + 0.2 * any(u is not None and id(u) in theirs for u in users)
 
+    def _retyped(self, a: Computation, b: Computation) -> None:
+        """Pair operations on the same values of other dtypes, with converts between them."""
+        if not any(i.opcode in CONVERTS for i in (*self._left(a), *self._left(b))):
+            return
+
+        def kind(i: Instruction) -> Any:
+            return i.opcode, i.shape.dimensions, len(i.operands)
+
+        def given(i: Instruction) -> Instruction:
+            while i.opcode in CONVERTS and len(i.operands) == 1:
+                i = i.operands[0]
+            return i
+
+        others: dict[Any, list[Instruction]] = defaultdict(list)
+        for y in self._left(b):
+            others[kind(y)].append(y)
+        for x in self._left(a):
+            if x.opcode in CONVERTS or not x.operands:
+                continue
+            for y in others[kind(x)][:_MOST_PAIRS]:
+                pairs = zip(x.operands, y.operands, strict=True)
+                if self._free(x, y) and all(self.same(given(p), given(q)) for p, q in pairs):
+                    self._pair(x, y)
+                    break
+
     def _replaced(self, a: Computation, b: Computation) -> None:
         """Pair operations of other opcodes that stand in each other's place."""
 
@@ -563,24 +590,3 @@ def attributes_of(instruction: Instruction) -> tuple[str, ...]:
     """What an operation's attributes say of what it computes."""
     clean = clean_attributes(instruction)
     return tuple(f"{key}={value}" for key, value in clean.items() if key != "backend_config")
-
-
-def content(instruction: Instruction) -> list[Instruction]:
-    """What a fusion computes, fusions inside it opened; of another operation itself."""
-    fused = instruction.fused
-    if fused is None:
-        return [instruction]
-    found: list[Instruction] = []
-    waiting = [fused]
-    seen: set[int] = set()
-    while waiting:
-        computation = waiting.pop()
-        if id(computation) in seen:
-            continue
-        seen.add(id(computation))
-        for inner in computation.instructions:
-            if inner.fused is not None:
-                waiting.append(inner.fused)
-            elif inner.opcode != "parameter":
-                found.append(inner)
-    return found

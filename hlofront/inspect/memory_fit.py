@@ -2,13 +2,21 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from hlofront.base.errors import JaxRuntimeError
 from hlofront.inspect.cost import BufferCost, costs
 from hlofront.pjrt.targets import Target
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.jit import jit
+from hlofront.tree_util import tree_leaves
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_TOO_LARGE = re.compile(
+    r"total memory required .*?\(([\d.]+)([KMGT]?)B?\) exceeds available HBM \(([\d.]+)([KMGT]?)"
+)
 
 
 class Fits(NamedTuple):
@@ -69,7 +77,19 @@ def fits(
     staged: Any = f if hasattr(f, "lower") else jit(f)
     with place if place is not None else contextlib.nullcontext():
         lowered = staged.lower(*specs)
-        compiled = lowered.compile()
+        try:
+            compiled = lowered.compile()
+        except JaxRuntimeError as error:
+            # The compiler of TPUs refuses what does not fit.
+            refused = _TOO_LARGE.search(str(error))
+            if refused is None or place is None:
+                raise
+            needed = int(float(refused[1]) * _UNITS[refused[2]])
+            available = int(float(refused[3]) * _UNITS[refused[4]] * (1 - margin))
+            arguments, results = _bytes_of(lowered.in_avals), _bytes_of(lowered.out_avals)
+            rest = max(needed - arguments - results, 0)
+            sizes = (arguments, results, rest, 0, 0)
+            return Fits(False, needed, available, *sizes, str(place.name), ())
     memory = compiled.memory_analysis()
     sizes = [
         getattr(memory, f"{name}_size_in_bytes")
@@ -93,6 +113,10 @@ def fits(
         name,
         tuple(costs(compiled).buffers),
     )
+
+
+def _bytes_of(avals: Any) -> int:
+    return sum(aval.size * aval.dtype.itemsize for aval in tree_leaves(avals))
 
 
 def _size(count: float) -> str:

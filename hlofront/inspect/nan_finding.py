@@ -32,13 +32,15 @@ def find_nan(
     jitted functions, derivatives, branches and loops. An operation is bad if its result has a NaN
     and none of its operands has one; of operations on each element, at the same place. NaNs are
     followed to the results, so that one that a `where` drops is no culprit; such operations are
-    listed as `hidden`, except for those in the middle of long loops.
+    listed as `hidden`.
 
         report = find_nan(jax.grad(loss))(params, batch)
         print(report)
 
     Loops of a few steps are run step by step. Long ones are compiled and run whole, and then only
-    the step that made the first bad value is run one operation at a time. Callbacks run as often
+    the steps in which an operation makes its first bad value are run one operation at a time, 16 of
+    them at most; loops and branches inside of long loops are looked into if their results are bad.
+    Callbacks run as often
     as they do otherwise, except for pure ones in long loops.
 
     Args:
@@ -105,7 +107,7 @@ def _report(
             trails.setdefault(trail.start, trail)
     reached = sorted(trails, key=lambda start: start.number)
     operations = _once(search, reached, trails)
-    seen = {id(start.equation) for start in reached}
+    seen = {id(start.equation) for start in reached} | search.carried
     others = [start for start in search.starts if id(start.equation) not in seen]
     return NanReport(
         function=info.func_src_info if info else traced.fun_name,

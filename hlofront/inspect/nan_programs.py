@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import ExtendedDType, issubdtype
+from hlofront.base.dtypes import ExtendedDType
 from hlofront.core.aval import typeof
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, subjaxprs
@@ -28,7 +28,8 @@ from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.while_loop import split, while_loop, while_p
 from hlofront.inspect.nan_report import Inside, place_of
 from hlofront.inspect.nan_search import Level, Search, Trail, Value, entering, nonfinite
-from hlofront.numpy import isfinite, isinf, isnan, where
+from hlofront.inspect.nan_watching import calls, count_watched, noted, strong, watched_step
+from hlofront.numpy import full, where
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
 from hlofront.primitives.slicing import stack
@@ -62,7 +63,7 @@ def size(jaxpr: Jaxpr) -> int:
 def _calling(
     primitive: Primitive,
     program_of: Callable[[dict[str, Any]], Any],
-    given: Callable[..., list[Value]] = lambda operands, params: operands,
+    given: Callable[[list[Any], dict[str, Any]], list[Any]] = lambda operands, params: operands,
 ) -> None:
     """How to enter an operation that runs one program."""
 
@@ -76,9 +77,10 @@ def _calling(
         return search.run(program, args, inside(level, equation, program))
 
     entering[primitive] = enter
+    calls[primitive] = program_of, given
 
 
-def _given_to_solve(operands: list[Value], params: dict[str, Any]) -> list[Value]:
+def _given_to_solve(operands: list[Any], params: dict[str, Any]) -> list[Any]:
     lengths = params["const_lengths"]
     start = lengths.matvec + lengths.vecmat
     return [*operands[start : start + lengths.solve], *operands[sum(lengths) :]]
@@ -139,11 +141,12 @@ class _Loop:
         """What one step gives on a carry: the carry, and what is collected."""
         raise TypeError(f"{type(self).__name__} has no steps")
 
-    def watched(self, time: int) -> tuple[list[Any], Any]:
-        """(the carry before a step, since when each part of it is so), compiled.
+    def watched(self, time: int) -> tuple[list[Any], Any, Any]:
+        """(the carry before a step, since when each part of it is so, when what began), compiled.
 
         Since when, for each of what is followed: the time of the step that made it so; -1: from
-        the start; -2: it is not.
+        the start; -2: it is not. When what began: of each operation of a step the first time that
+        bad elements began there, -1 where they never did.
         """
         raise TypeError(f"{type(self).__name__} cannot be watched")
 
@@ -151,7 +154,7 @@ class _Loop:
         """The carry before a step, with how bad values came into it."""
         if time == self.start_time:
             return self.start_carry
-        arrays, since = self.watched(time)
+        arrays, since, _ = self.watched(time)
         found: list[Value] = []
         for place, array in enumerate(arrays):
             value = Value(array, self.origin(place))
@@ -228,49 +231,33 @@ class _Loop:
                 last = last or self.carry_at(self.end())
                 value.bad = last[place].bad or self.made_at(self.end() - 1, place, value)
             value.bad = search.together(Trail(t.start, equation, t) for t in value.bad)
+        self.look_beside(found, collected_from)
         return found
+
+    def look_beside(self, results: Sequence[Value], collected_from: int) -> None:
+        """Look at the steps in which an operation goes bad first, for what no result tells of.
+
+        Args:
+          results: of the loop; what of them turns out to come from there is told by them.
+          collected_from: the first result that is collected from steps.
+        """
+        _, _, firsts = self.watched(self.end())
+        for time in sorted({int(n) for n in np.asarray(firsts) if n >= 0}):
+            if time in self.looked_at or self.left <= 0:
+                continue
+            self.left -= 1
+            outputs = self.looked_at[time] = self.step(time, self.carry_at(time))
+            for place, value in enumerate(outputs):
+                trails = [Trail(t.start, self.equation, t) for t in value.bad]
+                if place >= collected_from:
+                    results[place].bad = self.search.together((*results[place].bad, *trails))
+                elif any(result.bad for result in results[:collected_from]):
+                    # It may be that which is in the last carry, or be gone from it.
+                    self.search.carried.update(id(t.start.equation) for t in trails)
 
     def end(self) -> int:
         """The time after the last step."""
         raise TypeError(f"{type(self).__name__} has no end")
-
-
-def _is_bad(x: Any, kinds: tuple[str, ...], which: str) -> Any:
-    """Whether an array of a program has bad elements."""
-    dtype = typeof(x).dtype
-    if isinstance(dtype, ExtendedDType) or not issubdtype(dtype, np.inexact):
-        return False
-    if which == "infinite" or kinds == ("inf",):
-        return isinf(x).any()
-    return isnan(x).any() if kinds == ("nan",) else ~isfinite(x).all()
-
-
-def _noted(
-    search_for: tuple[tuple[str, ...], tuple[str, ...]],
-    time: Any,
-    new: Sequence[Any],
-    since: Sequence[Sequence[Any]] | None,
-) -> list[list[Any]]:
-    """Since when the parts of a carry are bad, and infinite."""
-    kinds, followed = search_for
-    found: list[list[Any]] = []
-    for i, which in enumerate(followed):
-        times: list[Any] = []
-        for place, x in enumerate(new):
-            before = -1 if since is None else where(since[i][place] > -2, since[i][place], time)
-            bad = _is_bad(x, kinds, which)
-            times.append(convert_element_type(where(bad, before, -2), np.int32))
-        found.append(times)
-    return found
-
-
-def _strong(values: Sequence[Any]) -> list[Any]:
-    return [
-        x
-        if isinstance(typeof(x).dtype, ExtendedDType)
-        else convert_element_type(x, typeof(x).dtype)
-        for x in values
-    ]
 
 
 class _Scan(_Loop):
@@ -298,7 +285,7 @@ class _Scan(_Loop):
         parts = [self.search.part(_row(x.array, i), x) for x in self.xs]
         return self.search.run(self.program, [*self.consts, *carry, *parts], self.inside(time))
 
-    def watched(self, time: int) -> tuple[list[Any], Any]:
+    def watched(self, time: int) -> tuple[list[Any], Any, Any]:
         program, reverse = self.program, self.reverse
         search_for = self.search.kinds, self.search.followed
         key = ("watched", search_for, reverse)
@@ -325,16 +312,18 @@ def _watch_scan(
     length = xs[0].shape[0] if xs else 0
 
     def step(state: Any) -> Any:
-        time, carry, since = state
+        time, carry, since, firsts = state
         at = length - 1 - time if reverse else time
         parts = [dynamic_index_in_dim(x, at, keepdims=False) for x in xs]
-        new = _strong(jaxpr_as_fun(program, *consts, *carry, *parts)[: len(carry)])
-        return time + 1, new, _noted(search_for, time, new, since)
+        results, begun = watched_step(program, search_for, [*consts, *carry, *parts])
+        new = strong(results[: len(carry)])
+        firsts = where((firsts < 0) & begun, time, firsts)
+        return time + 1, new, noted(search_for, time, new, since), firsts
 
-    carry = _strong(carry)
-    state = (convert_element_type(0, np.int32), carry, _noted(search_for, 0, carry, None))
-    _, carry, since = while_loop(lambda state: state[0] < end, step, state)
-    return carry, since
+    carry = strong(carry)
+    never = full((count_watched(program),), -1, np.int32)
+    state = (convert_element_type(0, np.int32), carry, noted(search_for, 0, carry, None), never)
+    return while_loop(lambda state: state[0] < end, step, state)[1:]
 
 
 def _row(x: Any, i: int) -> Any:
@@ -435,11 +424,11 @@ class _While(_Loop):
             setattr(found, which, self.search.together(trails))
         return found
 
-    def watched(self, time: int) -> tuple[list[Any], Any]:
+    def watched(self, time: int) -> tuple[list[Any], Any, Any]:
         return self._watch(time)[1:]
 
     def _watch(self, end: int) -> Any:
-        """(time, carry, since when it is bad) once the loop ends, or at this time."""
+        """(time, carry, since when it is bad, when what began) at this time, or at the end."""
         program, condition = self.program, self.condition
         search_for = self.search.kinds, self.search.followed
         kept = program.derived.setdefault("watched", {})
@@ -452,8 +441,8 @@ class _While(_Loop):
                 )
             )
         given = [[v.array for v in part] for part in (self.read, self.consts, self.start_carry)]
-        time, carry, since = run(*given, np.int32(self.start_time), np.int32(end))
-        return int(time), carry, since
+        time, *found = run(*given, np.int32(self.start_time), np.int32(end))
+        return int(time), *found
 
 
 def _watch_while(
@@ -470,18 +459,21 @@ def _watch_while(
         return jaxpr_as_fun(condition, *read, *carry)[0]
 
     def step(state: Any) -> Any:
-        time, carry, since = state
-        new = _strong(jaxpr_as_fun(program, *consts, *carry))
+        time, carry, since, firsts = state
+        results, begun = watched_step(program, search_for, [*consts, *carry])
+        new = strong(results)
         chosen = answer(carry)
         if chosen.ndim:
             new = [
                 where(chosen.reshape(chosen.shape + (1,) * (x.ndim - chosen.ndim)), x, y)
                 for x, y in zip(new, carry, strict=True)
             ]
-        return time + 1, new, _noted(search_for, time, new, since)
+        firsts = where((firsts < 0) & begun, time, firsts)
+        return time + 1, new, noted(search_for, time, new, since), firsts
 
-    carry = _strong(carry)
-    state = (begin, carry, _noted(search_for, 0, carry, None))
+    carry = strong(carry)
+    never = full((count_watched(program),), -1, np.int32)
+    state = (begin, carry, noted(search_for, 0, carry, None), never)
     return while_loop(lambda state: (state[0] < end) & answer(state[1]).any(), step, state)
 
 

@@ -145,7 +145,9 @@ def nonfinite(x: Any) -> np.ndarray | None:
 class Search:
     """Runs programs and keeps account of bad values."""
 
-    __slots__ = ("described", "followed", "kinds", "number", "starts", "steps", "times")
+    __slots__ = (
+        "carried", "described", "followed", "kinds", "number", "starts", "steps", "times",
+    )  # fmt: skip
 
     def __init__(self, kinds: Sequence[str]):
         self.kinds = tuple(kinds)
@@ -154,6 +156,8 @@ class Search:
         self.starts: list[Start] = []
         self.number = 0
         self.described = 0
+        # Equations whose bad values were in the carry of a long loop that is bad at its end.
+        self.carried: set[int] = set()
         # How often each equation was a start.
         self.times: dict[int, int] = {}
         # Of programs that were run: the equations, and what each is the last to use.

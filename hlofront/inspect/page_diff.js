@@ -131,13 +131,15 @@ class DiffView extends PairRows {
       el(
         "li",
         {
-          class: change.kind,
+          class: change.under < 0 ? change.kind : `${change.kind} part`,
+          hidden: change.under >= 0,
           role: "option",
           "aria-selected": "false",
           id: `change-${n}`,
           "data-change": n,
           onclick: () => this.toRow(n),
         },
+        raw.changes[n + 1]?.under === n ? el("span", { class: "fold" }, "▸") : "",
         el("span", { class: "what" }, change.text),
         ...[
           ["a", change.a],
@@ -170,8 +172,10 @@ class DiffView extends PairRows {
         onkeydown: (event) => {
           const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
           if (!step || !this.items.length) return;
-          const at = this.items.findIndex((item) => item.getAttribute("aria-selected") === "true");
-          this.toRow(Math.min(this.items.length - 1, Math.max(0, at + step)));
+          const seen = this.items.filter((item) => !item.hidden);
+          const at = seen.findIndex((item) => item.getAttribute("aria-selected") === "true");
+          const next = seen[Math.min(seen.length - 1, Math.max(0, at + step))];
+          this.toRow(this.items.indexOf(next), false);
           event.preventDefault();
         },
       },
@@ -399,15 +403,19 @@ class DiffView extends PairRows {
     this.flatten();
   }
 
-  /** Go to the first row of a change, unfolding what it is in. */
-  toRow(change) {
+  /** Go to the first row of a change, or of its parts, unfolding what it is in. */
+  toRow(change, turn = true) {
+    const parts = this.parts(change);
+    if (turn && parts.length) this.unfoldParts(change, this.items[parts[0]].hidden);
+    if (this.raw.changes[change].under >= 0) this.unfoldParts(this.raw.changes[change].under, true);
     this.chosen = change;
     this.items.forEach((item, n) => item.setAttribute("aria-selected", n === change));
     this.menu.setAttribute("aria-activedescendant", `change-${change}`);
     this.items[change].scrollIntoView({ block: "nearest" });
-    const is = (row) => row.section?.changes[row.row]?.includes(change);
+    const row = parts[0] ?? change;
+    const is = (each) => each.section?.changes[each.row]?.includes(row);
     let index = this.rows.findIndex(is);
-    if (index < 0 && this.unfoldTo(change)) index = this.rows.findIndex(is);
+    if (index < 0 && this.unfoldTo(row)) index = this.rows.findIndex(is);
     if (index >= 0) {
       this.active = index;
       this.long.reveal(index, true);
@@ -415,28 +423,6 @@ class DiffView extends PairRows {
       this.pin(this.rows[index]);
     }
     this.paint();
-  }
-
-  unfoldTo(change) {
-    const seen = new Set();
-    const walk = (number, path) => {
-      if (seen.has(number)) return false;
-      seen.add(number);
-      const { changes, calls } = this.raw.sections[number];
-      if (Object.values(changes).some((told) => told.includes(change))) return true;
-      for (const [row, called] of Object.entries(calls)) {
-        for (const [n, [, callee]] of called.entries()) {
-          if (walk(callee, `${path}/${row}:${n}`)) {
-            this.open.add(`${path}/${row}`).add(`${path}/${row}:${n}`);
-            return true;
-          }
-        }
-      }
-      return false;
-    };
-    const found = walk(0, "s0");
-    if (found) this.flatten();
-    return found;
   }
 
   step(by, wanted) {

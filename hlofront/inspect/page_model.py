@@ -78,7 +78,6 @@ class ProgramData:
         self.hidden: dict[int, str] = {}
         self.called: dict[int, list[tuple[str, int]]] = {}
         self.runs: dict[int, int | None] = {}
-        self.depths: dict[int, int] = {}
         self.roots: list[int] = []
         self.metrics: list[dict[str, Any]] = []
         self.lines: list[list[Any]] = []
@@ -138,7 +137,6 @@ class ProgramData:
             "hidden": self.hidden,
             "called": self.called,
             "runs": self.runs,
-            "depths": self.depths,
             "roots": self.roots,
             "metrics": self.metrics,
             "lines": self.lines,

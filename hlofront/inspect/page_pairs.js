@@ -261,4 +261,40 @@ class PairRows {
       .join("\n");
     return words.every((word) => text.includes(word));
   }
+
+  /** The numbers of the parts of a change. */
+  parts(change) {
+    return this.raw.changes.flatMap(({ under }, n) => (under === change ? [n] : []));
+  }
+
+  /** Show the parts of a change, or hide them. */
+  unfoldParts(change, open) {
+    const fold = this.items[change].querySelector(".fold");
+    if (!fold) return;
+    fold.textContent = open ? "▾" : "▸";
+    for (const n of this.parts(change)) this.items[n].hidden = !open;
+  }
+
+  /** Unfold what the first row of a change is in. */
+  unfoldTo(change) {
+    const seen = new Set();
+    const walk = (number, path) => {
+      if (seen.has(number)) return false;
+      seen.add(number);
+      const { changes, calls } = this.raw.sections[number];
+      if (Object.values(changes).some((told) => told.includes(change))) return true;
+      for (const [row, called] of Object.entries(calls)) {
+        for (const [n, [, callee]] of called.entries()) {
+          if (walk(callee, `${path}/${row}:${n}`)) {
+            this.open.add(`${path}/${row}`).add(`${path}/${row}:${n}`);
+            return true;
+          }
+        }
+      }
+      return false;
+    };
+    const found = walk(0, "s0");
+    if (found) this.flatten();
+    return found;
+  }
 }

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hlofront.inspect.changes import Change, Place
+from hlofront.inspect.changes import Change
 from hlofront.inspect.hashes import Hashes
 from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction, Source
 from hlofront.inspect.match import Compared, Matching
@@ -56,30 +56,37 @@ class Section:
 
 
 def hlo_pairs(
-    a: HloModule, b: HloModule, changes: Sequence[Change], equal: bool, files: Files
+    a: HloModule,
+    b: HloModule,
+    changes: Sequence[Change],
+    matching: Matching | None,
+    files: Files,
 ) -> dict[str, Any]:
     """Two modules as a page is given them, what stands for each other in one row.
 
     Args:
       changes: what differs between them, as `hlo_changes` says it.
-      equal: whether they are the same program.
+      matching: what stands for each other, where that is known already: where they differ.
     """
     sides = [hlo_data(module, files).as_dict() for module in (a, b)]
-    rows = _HloRows(a, b, changes, equal)
+    rows = _HloRows(a, b, changes, matching)
     return {"a": sides[0], "b": sides[1], "sections": [s.as_dict() for s in rows.sections]}
 
 
 class _HloRows:
     """The sections of two modules, the entries' first, made as they are called."""
 
-    def __init__(self, a: HloModule, b: HloModule, changes: Sequence[Change], equal: bool):
+    def __init__(
+        self, a: HloModule, b: HloModule, changes: Sequence[Change], matching: Matching | None
+    ):
         self.numbers = instruction_numbers(a), instruction_numbers(b)
-        self.told = _told(a, changes, 0), _told(b, changes, 1)
+        self.told = _told(changes, 0, self.numbers[0]), _told(changes, 1, self.numbers[1])
         self.compared: dict[tuple[int, int], Compared] = {}
         self.groups: dict[int, Regrouped] = {}
         # What is equal and in one order stands as it stands.
-        if not (equal and _opcodes(a.entry) == _opcodes(b.entry)):
+        if matching is None and _opcodes(a.entry) != _opcodes(b.entry):
             matching = Matching(Hashes(a), Hashes(b))
+        if matching is not None:
             self.compared = {(id(c.a), id(c.b)): c for c in matching.compared}
             for group in matching.regrouped:
                 self.groups.update((id(i), group) for i in (*group.a, *group.b))
@@ -193,37 +200,13 @@ def _opcodes(computation: Computation) -> list[str]:
     return [instruction.opcode for instruction in computation]
 
 
-def _told(module: HloModule, changes: Sequence[Change], side: int) -> dict[int, list[int]]:
-    """Which changes tell of which instruction, by its number.
-
-    A place names the instruction behind the fusions or the computation that it is in.
-    """
-    numbers = instruction_numbers(module)
-    by_name: dict[str, list[Instruction]] = defaultdict(list)
-    for instruction in module.instructions():
-        by_name[instruction.name].append(instruction)
-    callers = {
-        id(callee): instruction.name
-        for instruction in module.instructions()
-        for callees in instruction.called.values()
-        for callee in callees
-    }
+def _told(changes: Sequence[Change], side: int, numbers: dict[int, int]) -> dict[int, list[int]]:
+    """Which changes tell of which instruction, by its number."""
     found: dict[int, list[int]] = defaultdict(list)
     for number, change in enumerate(changes):
-        places: tuple[Place, ...] = (change.a, change.b)[side]
-        for place in places:
-            path, _, name = place.name.rpartition("/")
-            fitting = by_name.get(name, [])
-            if len(fitting) > 1:
-                around = path.rpartition("/")[2]
-                fitting = [
-                    i
-                    for i in fitting
-                    if around in (i.computation.name, callers.get(id(i.computation)))
-                    or (not around and i.computation.is_entry)
-                ] or fitting
-            for instruction in fitting:
-                found[numbers[id(instruction)]].append(number)
+        for place in () if change.parts else (change.a, change.b)[side]:
+            if id(place.at) in numbers:
+                found[numbers[id(place.at)]].append(number)
     return found
 
 

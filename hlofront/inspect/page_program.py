@@ -13,7 +13,8 @@ from hlofront.inspect.page_file import standing_alone
 from hlofront.inspect.page_hlo import add_costs, add_line_costs, hlo_data
 from hlofront.inspect.page_jaxpr import jaxpr_data
 from hlofront.inspect.page_model import Files, ProgramData
-from hlofront.inspect.page_stablehlo import stablehlo_data
+from hlofront.inspect.program_text import is_path, program_of_file, program_of_text
+from hlofront.inspect.stablehlo_graph import read_stablehlo
 from hlofront.pjrt.targets import Description, Target
 from hlofront.runtime.stages import Compiled, Lowered, Traced
 
@@ -66,26 +67,20 @@ def _data(
         return jaxpr_data(program, files, name), name
     if isinstance(program, Lowered):
         text = program.as_text(debug_info=True)
-        data = stablehlo_data(text, files)
+        data = hlo_data(read_stablehlo(text), files, "stablehlo")
         add_line_costs(data, costs(program, target))
         return data, _module_name(text)
     if isinstance(program, Compiled):
         program = parse(program.as_text() or "")
-    elif isinstance(program, os.PathLike) or (isinstance(program, str) and "\n" not in program):
-        with open(program, encoding="utf-8", errors="replace") as file:
-            program = file.read()
-    if isinstance(program, str):
-        start = program.lstrip("\ufeff \t\r\n")
-        if start.startswith(("module", "#", "func.func", '"builtin.module"')):
-            return stablehlo_data(program, files), _module_name(start)
-        if start.startswith(("{ lambda", "{lambda", "let ")):
-            return hlo_data(read_jaxpr(program), files, "jaxpr"), "jaxpr"
-        if not start.startswith(("HloModule", "//")):
-            raise ValueError(
-                "a page is of HLO, which begins with HloModule, of StableHLO, which begins with "
-                f"module, or of a jaxpr; this begins with {start[:30]!r}"
-            )
-        program = parse(program)
+    elif isinstance(program, os.PathLike | str):
+        given = os.fspath(program)
+        read = program_of_file(given) if is_path(given) else program_of_text(given, "the text")
+        if read.kind == "stablehlo":
+            name = _module_name(read.text)
+            return hlo_data(read_stablehlo(read.text), files, "stablehlo"), name
+        if read.kind == "jaxpr":
+            return hlo_data(read_jaxpr(read.text), files, "jaxpr"), "jaxpr"
+        program = parse(read.text)
     if not isinstance(program, HloModule):
         raise TypeError(
             "wanted what `trace`, `lower` or `compile` returned, a ClosedJaxpr, text of HLO or "

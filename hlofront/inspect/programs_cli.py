@@ -5,9 +5,12 @@ import contextlib
 import pathlib
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from hlofront.inspect.colour import Painter
+from hlofront.inspect.hlo_graph import HloSyntaxError
+from hlofront.inspect.program_text import STDIN, TITLES, ProgramText, program_of_file
 from hlofront.inspect.target import UsageError, arguments_for, load_function
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.jit import jit
@@ -35,13 +38,16 @@ Shows where a compiled program spends operations, bytes and time: by source line
 example:
   python -m hlofront cost model.py:step --args "f32[32,64]" --target cuda:h100
   python -m hlofront cost model.py:step --target cuda:h100 --html cost.html
+  python -m hlofront cost dump.hlo --target cuda:h100
 """
 PAGES = ("jaxpr", "stablehlo", "hlo")
 
 
 def add_parsers(commands: Any) -> None:
     diff = _parser(commands, "diff", "what differs between two programs", _DIFF_HELP)
-    diff.add_argument("before", metavar="A", help="a file of text, or FILE:FUNCTION")
+    diff.add_argument(
+        "before", metavar="A", help="a file of text, - for standard input, or FILE:FUNCTION"
+    )
     diff.add_argument("after", metavar="B", help="the same")
     _add_args(diff)
     diff.add_argument(
@@ -73,7 +79,9 @@ def add_parsers(commands: Any) -> None:
     compare.set_defaults(run=_compare)
 
     cost = _parser(commands, "cost", "where a program spends operations and bytes", _COST_HELP)
-    cost.add_argument("target_function", metavar="FILE:FUNCTION")
+    cost.add_argument(
+        "target_function", metavar="FILE:FUNCTION", help="or a file with HLO; - for standard input"
+    )
     _add_args(cost)
     cost.add_argument("--target", metavar="DEVICE", help="compile for it, attached or not")
     cost.add_argument("--by", choices=("line", "instruction"), default="line")
@@ -104,6 +112,9 @@ def _add_args(parser: argparse.ArgumentParser) -> None:
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--html", metavar="OUT", help="write one self-contained page to this file")
+    parser.add_argument(
+        "--verbose", action="store_true", help="list all changes, and what is folded into them"
+    )
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
 
 
@@ -138,20 +149,63 @@ def told() -> None:
 # ---- diff ----------------------------------------------------------------------------------------
 
 
-def _diff(options: argparse.Namespace, out: TextIO) -> int:
-    from hlofront.inspect.difference import diff, kind_of_file
+def is_program(text: str) -> bool:
+    """Whether it names a file of a program's text, and no function."""
+    return text == STDIN or (pathlib.Path(text).exists() and not text.endswith(".py"))
 
-    if options.stage is None:
-        files = [text for text in (options.before, options.after) if pathlib.Path(text).is_file()]
-        try:
-            options.stage = kind_of_file(files[0]) if len(files) == 1 else "hlo"
-        except ValueError as error:
-            raise UsageError(str(error)) from error
-    sides = [_side(text, options) for text in (options.before, options.after)]
-    told()
-    labels = options.before, options.after
+
+def read_program(path: str) -> ProgramText:
+    """The program in a file, or in standard input.
+
+    Raises:
+      UsageError: if there is none.
+    """
     try:
-        found = diff(*sides, schedule=options.schedule, labels=labels)
+        return program_of_file(path)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+@contextlib.contextmanager
+def reading(label: str) -> Iterator[None]:
+    """What is said of text that cannot be read names its file."""
+    try:
+        yield
+    except HloSyntaxError as error:
+        raise HloSyntaxError(error.message, error.line, error.column, error.text, label) from None
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a page, and say so.
+
+    Raises:
+      UsageError: if it cannot be written.
+    """
+    try:
+        pathlib.Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    say(f"wrote {path}")
+
+
+def _diff(options: argparse.Namespace, out: TextIO) -> int:
+    from hlofront.inspect.difference import diff
+
+    given = options.before, options.after
+    if given == (STDIN, STDIN):
+        raise UsageError("standard input holds one program: give a file for the other")
+    read = [read_program(text) if is_program(text) else None for text in given]
+    known = [each.kind for each in read if each is not None]
+    if options.stage is None:
+        options.stage = known[0] if len(known) == 1 else "hlo"
+    sides = [
+        _text(text, options) if each is None else each.text
+        for text, each in zip(given, read, strict=True)
+    ]
+    told()
+    labels = [text if each is None else each.label for text, each in zip(given, read, strict=True)]
+    try:
+        found = diff(*sides, schedule=options.schedule, labels=(labels[0], labels[1]))
     except ValueError as error:
         # A text that cannot be read, or texts of two kinds: the message says which.
         raise UsageError(str(error)) from error
@@ -159,12 +213,9 @@ def _diff(options: argparse.Namespace, out: TextIO) -> int:
     return 0 if found.equal else 1
 
 
-def _side(text: str, options: argparse.Namespace) -> str | pathlib.Path:
-    """One side of a diff: a file, or the text of a function's program."""
-    path = pathlib.Path(text)
-    if path.is_file():
-        return path
-    if ":" not in text:
+def _text(text: str, options: argparse.Namespace) -> str:
+    """The text of a function's program, for one side of a diff."""
+    if ":" not in text and not text.endswith(".py"):
         raise UsageError(f"there is no file {text}, and it is no FILE:FUNCTION")
     function, module = load_function(text)
     args = arguments_for(module, text, options.args)
@@ -181,12 +232,12 @@ def _side(text: str, options: argparse.Namespace) -> str | pathlib.Path:
 
 def _show(found: Any, options: argparse.Namespace, out: TextIO) -> None:
     if options.html:
-        pathlib.Path(options.html).write_text(found.html(), encoding="utf-8")
-        say(f"wrote {options.html}")
+        write_file(options.html, found.html())
     if options.json:
         print(found.json(), file=out)
     elif not options.html:
-        print(found.text(color=Painter(out, options.color).on), file=out)
+        how = {"verbose": True, "limit": None} if options.verbose else {}
+        print(found.text(color=Painter(out, options.color).on, **how), file=out)
 
 
 # ---- compare -------------------------------------------------------------------------------------
@@ -223,6 +274,8 @@ def _compare(options: argparse.Namespace, out: TextIO) -> int:
 def _cost(options: argparse.Namespace, out: TextIO) -> int:
     from hlofront.inspect.cost import costs
 
+    if is_program(options.target_function):
+        return _cost_of_program(options, out)
     function, module = load_function(options.target_function)
     args = arguments_for(module, options.target_function, options.args)
     if options.html:
@@ -238,6 +291,28 @@ def _cost(options: argparse.Namespace, out: TextIO) -> int:
     else:
         report = costs(staged.lower(*args).compile())
     told()
+    print(report.json() if options.json else report.text(options.by, options.most), file=out)
+    return 0
+
+
+def _cost_of_program(options: argparse.Namespace, out: TextIO) -> int:
+    """Show the cost of a program that is there as text."""
+    from hlofront.inspect.cost import costs
+    from hlofront.inspect.page_program import page
+
+    if options.args:
+        raise UsageError(f"{options.target_function} is a program as text: --args is for functions")
+    read = read_program(options.target_function)
+    if read.kind != "hlo":
+        raise UsageError(f"{read.label} is {TITLES[read.kind]}: cost is told of HLO")
+    if options.html:
+        with reading(read.label):
+            made = page(read.text, options.target, title=read.label)
+        write_file(options.html, made)
+        if not options.json:
+            return 0
+    with reading(read.label):
+        report = costs(read.text, options.target)
     print(report.json() if options.json else report.text(options.by, options.most), file=out)
     return 0
 
@@ -264,5 +339,4 @@ def write_page(
         if stage == "hlo":
             tell(f"compiling {getattr(function, '__name__', 'the function')}")
             program = program.compile()
-    pathlib.Path(path).write_text(page(program, place), encoding="utf-8")
-    say(f"wrote {path}")
+    write_file(path, page(program, place))

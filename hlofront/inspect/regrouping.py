@@ -26,6 +26,27 @@ _WHOLE = 0.5
 _MANY = 50
 
 
+def content(instruction: Instruction) -> list[Instruction]:
+    """What a fusion computes, fusions inside it opened; of another operation itself."""
+    fused = instruction.fused
+    if fused is None:
+        return [instruction]
+    found: list[Instruction] = []
+    waiting = [fused]
+    seen: set[int] = set()
+    while waiting:
+        computation = waiting.pop()
+        if id(computation) in seen:
+            continue
+        seen.add(id(computation))
+        for inner in computation.instructions:
+            if inner.fused is not None:
+                waiting.append(inner.fused)
+            elif inner.opcode != "parameter":
+                found.append(inner)
+    return found
+
+
 class Regrouped(NamedTuple):
     """Operations of one side that are others on the other side, fusions among them."""
 

@@ -7,6 +7,7 @@ from hlofront.inspect.changes import Change
 from hlofront.inspect.hashes import Hashes, with_users
 from hlofront.inspect.hlo_changes import place_of
 from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction
+from hlofront.inspect.stablehlo_text import rising
 
 # What takes no time of its own.
 _TIMELESS = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
@@ -90,25 +91,6 @@ def _partners(
         if group:
             found[id(instruction)] = group.pop()
     return found
-
-
-def rising(numbers: Sequence[int]) -> list[int]:
-    """The places of a longest run of numbers that rise."""
-    tails: list[int] = []
-    back: list[int] = []
-    for n, number in enumerate(numbers):
-        low, high = 0, len(tails)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if numbers[tails[middle]] < number else (low, middle)
-        back.append(tails[low - 1] if low else -1)
-        tails[low : low + 1] = [n]
-    found: list[int] = []
-    n = tails[-1] if tails else -1
-    while n >= 0:
-        found.append(n)
-        n = back[n]
-    return found[::-1]
 
 
 def _change(

@@ -193,9 +193,9 @@ class _Reader:
         results = _RESULTS.match(opened.head)
         opcode = _opcode(opened.head[results.end() :] if results else opened.head)
         first = _RESULT.match(opened.head)
-        number, named = len(opened.blocks), _REGIONS.get(opcode, ())
-        part = f"{'branch' if opcode == 'case' else 'region'}{number}"
-        part = named[number] if number < len(named) else part
+        number = len(opened.blocks)
+        label = _region_label(opcode, number)
+        part = label if opcode in _REGIONS else f"{label}{number}"
         made = self.builder.computation(f"{first[1] if first else opcode}.{part}")
         self.block = _Block(made, block)
         opened.blocks.append(self.block)
@@ -280,7 +280,7 @@ class _Reader:
         if shape is None:
             shape = self.shapes[types, count] = several(self.result_types(types, count))
         regions = [self.closed(each, opened) for each in opened.blocks]
-        operands += self.captured(opened)
+        operands += self.outer(opened)
         made = self.builder.add(
             block.computation,
             names[0][0] if names else opcode,
@@ -293,8 +293,8 @@ class _Reader:
             identity=[self.builder.digests[id(each.root)] for each in regions]
             + [symbol.encode() for _, symbol in symbols],
         )
-        if regions:
-            made.called["body"] = regions
+        for number, region in enumerate(regions):
+            made.called.setdefault(_region_label(opcode, number), []).append(region)
         for key, symbol in symbols:
             self.calls.append((made, key, symbol))
         if made.shape.is_tuple:
@@ -347,9 +347,6 @@ class _Reader:
         """
         found = {key: value for b in opened.blocks for key, (value, _) in b.captured.items()}
         return sorted(found.values(), key=lambda value: self.builder.digests[id(value)])
-
-    def captured(self, opened: _Open) -> list[Instruction]:
-        return self.outer(opened)
 
     # ---- values and types
 
@@ -429,6 +426,12 @@ class _Reader:
 
 
 # ---- pieces of text -----------------------------------------------------------------------------
+
+
+def _region_label(opcode: str, number: int) -> str:
+    """What a region is to its operation."""
+    labels = _REGIONS.get(opcode, ())
+    return labels[number] if number < len(labels) else "branch" if opcode == "case" else "region"
 
 
 def _opcode(text: str) -> str:

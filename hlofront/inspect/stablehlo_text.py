@@ -395,7 +395,8 @@ def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
         anchors = [
             (place, once_b[value]) for value, place in _once(a, i, j).items() if value in once_b
         ]
-        anchors = _rising(sorted(anchors))
+        anchors.sort()
+        anchors = [anchors[n] for n in rising([place for _, place in anchors])]
         if not anchors:
             continue
         start = (i, k)
@@ -414,23 +415,21 @@ def _once(values: Sequence[str], first: int, end: int) -> dict[str, int]:
     return {value: n for value, n in seen.items() if n >= 0}
 
 
-def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs, sorted by the first, whose second rises too."""
+def rising(numbers: Sequence[int]) -> list[int]:
+    """The places of a longest run of numbers that rise."""
     tails: list[int] = []
-    places: list[int] = []
     back: list[int] = []
-    for n, (_, y) in enumerate(pairs):
+    for n, number in enumerate(numbers):
         low, high = 0, len(tails)
         while low < high:
             middle = (low + high) // 2
-            low, high = (middle + 1, high) if tails[middle] < y else (low, middle)
-        back.append(places[low - 1] if low else -1)
-        tails[low : low + 1] = [y]
-        places[low : low + 1] = [n]
-    found: list[tuple[int, int]] = []
-    n = places[-1] if places else -1
+            low, high = (middle + 1, high) if numbers[tails[middle]] < number else (low, middle)
+        back.append(tails[low - 1] if low else -1)
+        tails[low : low + 1] = [n]
+    found: list[int] = []
+    n = tails[-1] if tails else -1
     while n >= 0:
-        found.append(pairs[n])
+        found.append(n)
         n = back[n]
     return found[::-1]
 

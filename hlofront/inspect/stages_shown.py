@@ -34,12 +34,14 @@ def sections(
     args: tuple[Any, ...],
     wanted: tuple[str, ...] = STAGES,
     targets: Sequence[Any] = (),
+    style: str = "raw",
 ) -> Iterator[Section]:
     """The wanted stages of `function(*args)`, each made when it is asked for.
 
     Args:
       targets: what to compile for, as `hlofront.target` gives it; by default the device that it
         would run on. The stages that differ by target come once for each.
+      style: of StableHLO and HLO, as `as_text` takes it.
     """
     staged = _staged(function)
     if "source" in wanted:
@@ -58,14 +60,14 @@ def sections(
     if "stablehlo" in wanted:
         for which, lowered in made.items():
             title = _TITLES["stablehlo"] + which + _fences(lowered)
-            yield Section("stablehlo", title, lowered.as_text().rstrip(), "mlir")
+            yield Section("stablehlo", title, lowered.as_text(style=style).rstrip(), "mlir")
     if not {"hlo", "cost"} & set(wanted):
         return
     compiled = {}
     for which, lowered in made.items():
         compiled[which] = lowered.compile()
         if "hlo" in wanted:
-            text = (compiled[which].as_text() or "").rstrip()
+            text = (compiled[which].as_text(style=style) or "").rstrip()
             yield Section("hlo", _TITLES["hlo"] + which, text, "hlo")
     if "cost" in wanted:
         yield Section("cost", _TITLES["cost"], cost_text(compiled), "text")

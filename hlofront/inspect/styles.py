@@ -8,7 +8,9 @@ from html import escape as html_escape
 from hlofront.inspect.canonical_form import canonical_hlo
 from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction, Source, indexed
 from hlofront.inspect.hlo_text import parse
+from hlofront.inspect.program_text import program_of_text
 from hlofront.inspect.stablehlo_text import (
+    canonical_jaxpr,
     canonical_stablehlo,
     stablehlo_lines,
 )
@@ -38,13 +40,12 @@ def styled(text: str, style: str = "raw") -> str:
         raise ValueError(f"a style is one of {', '.join(STYLES)}: got {style!r}")
     if style == "raw":
         return text
-    if _is_stablehlo(text):
+    kind = program_of_text(text, "the text").kind
+    if kind == "jaxpr":
+        return canonical_jaxpr(text) if style == "canonical" else text
+    if kind == "stablehlo":
         return _STABLEHLO[style](text)
     return _HLO[style](parse(text))
-
-
-def _is_stablehlo(text: str) -> bool:
-    return text.lstrip().startswith(("module", "#", "func.func", '"builtin.module"'))
 
 
 # ---- HLO ----------------------------------------------------------------------------------------

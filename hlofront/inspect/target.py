@@ -20,11 +20,14 @@ def load_function(target: str) -> tuple[Callable[..., Any], Any]:
       UsageError: if there is no such file or function.
     """
     path_text, colon, name = target.rpartition(":")
+    if not colon and target.endswith(".py") and pathlib.Path(target).is_file():
+        raise UsageError(f"wanted FILE:FUNCTION: name a function of {target}, as {target}:step")
     if not colon or not name:
         raise UsageError(f"wanted FILE:FUNCTION, such as examples/kmeans.py:step, got {target!r}")
     path = pathlib.Path(path_text)
     if not path.is_file():
-        raise UsageError(f"there is no file {path_text}")
+        what = "is a folder" if path.is_dir() else "is not there"
+        raise UsageError(f"there is no file {path_text}: it {what}")
     module = _load(path.resolve())
     found: Any = module
     for part in name.split("."):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Operation, context, ir
 from hlofront.core.aval import ShapedArray, token_aval
@@ -201,6 +202,8 @@ class Builder:
 
     def full(self, value: Any, aval: ShapedArray) -> Value:
         """An array of this aval, every element equal; made once per place in a function."""
+        if aval.dtype == float0:
+            value, aval = False, ShapedArray(aval.shape, np.dtype(bool))
         scalar = np.asarray(value, aval.dtype)
         if not aval.shape:
             return self.constant(scalar)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.elements import kept
 from hlofront.primitives import comparing as c
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import special as s
@@ -29,7 +30,7 @@ class Formula:
 
     def _other(self, x: Any) -> Any:
         """The other operand, as an array of this one's dtype."""
-        return x.value if type(x) is Formula else np.asarray(x, self.dtype)[()]
+        return x.value if type(x) is Formula else kept(np.asarray(x, self.dtype)[()])
 
     def __neg__(self):
         return Formula(e.neg(self.value))
@@ -91,6 +92,11 @@ def function(of_array: Callable[..., Any]) -> Callable[[Formula], Formula]:
 exp, expm1, log, log1p = map(function, (e.exp, e.expm1, e.log, e.log1p))
 sqrt, sign, is_finite = map(function, (e.sqrt, e.sign, e.is_finite))
 lgamma, digamma, erfc = map(function, (s.lgamma, s.digamma, s.erfc))
+
+
+def power(x: Formula, exponent: Formula) -> Formula:
+    """x**exponent, of positive x."""
+    return Formula(e.pow(x.value, exponent.value))
 
 
 def where(condition: Formula, yes: Any, no: Any) -> Formula:

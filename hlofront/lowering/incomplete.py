@@ -28,6 +28,7 @@ from hlofront.lowering.formulas import (
     log,
     log1p,
     polynomial,
+    power,
     sign,
     sqrt,
     where,
@@ -120,7 +121,14 @@ def _gamma_density(a: Formula, x: Formula) -> Formula:
     """x**a exp(-x) / gamma(a)."""
     is_large = a >= _STIRLING_FROM
     large = where(is_large, a, _STIRLING_FROM)
-    by_stirling = sqrt(large * (0.5 / math.pi)) * exp(-_deviance(large, x) - _stirling_error(large))
+    deviance, error, ratio = _deviance(large, x), _stirling_error(large), x / large
+    # Far from a the logarithm is great, and a power keeps the digits that it loses.
+    half = power(ratio, large / 2) * exp((large - x) / 2)
+    tiny = float(finfo(a.dtype).tiny)
+    fits = (abs(ratio - 1) > 0.4) & (half > math.sqrt(tiny)) & is_finite(half)
+    by_stirling = sqrt(large * (0.5 / math.pi)) * where(
+        fits, half * half * exp(-error), exp(-deviance - error)
+    )
     small = where(is_large, 1.0, a)
     return where(is_large, by_stirling, exp(small * log(x) - x - lgamma(small)))
 
@@ -229,6 +237,12 @@ def _regions(a: Formula, x: Formula, far_too: bool):
     return expanded, valid & ~expanded & summed, valid & ~expanded & ~summed
 
 
+def _within_limits(a, x):
+    """x, or a number whose inverse is no subnormal one, where that makes no difference."""
+    greatest = 0.25 / float(finfo(a.dtype).tiny)
+    return where((x > greatest) & (x < inf) & (a < 1e6), greatest, x)
+
+
 def _gamma_sums(build, aval, a, x, derivatives, far_too):
     """The sum of the series, the value of the continued fraction; with their derivatives in a.
 
@@ -238,6 +252,7 @@ def _gamma_sums(build, aval, a, x, derivatives, far_too):
     eps = _tolerance(aval)
 
     def prepare(a, x):
+        x = _within_limits(a, x)
         _, in_series, in_fraction = _regions(a, x, far_too)
         # Elements that take another way converge at once.
         return (
@@ -274,15 +289,17 @@ def _gamma_sums(build, aval, a, x, derivatives, far_too):
         new_upper = denominator + numerator / upper
         change = new_upper * new_lower
         active = abs(change - 1) > eps
+        # What has converged stays: rounding would go on with it for as long as others need.
+        value = value * where(abs(change - 1) > 0.26 * eps, change, 1.0)
         if not derivatives:
-            return (a, x, new_upper, new_lower, value * change), active
+            return (a, x, new_upper, new_lower, value), active
         upper_slope, lower_slope, slope = derivative
         lower_slope = -new_lower * new_lower * (n * lower - 1 + numerator * lower_slope)
         upper_slope = n / upper - 1 - numerator * upper_slope / (upper * upper)
         step_slope = upper_slope / new_upper + lower_slope / new_lower
         slope = slope + step_slope
         active = active | (abs(step_slope) > abs(slope) * eps)
-        new_state = (a, x, new_upper, new_lower, value * change, upper_slope, lower_slope, slope)
+        new_state = (a, x, new_upper, new_lower, value, upper_slope, lower_slope, slope)
         return new_state, active
 
     def start(a, x):
@@ -303,6 +320,7 @@ def _gamma_rule(finish, derivatives=False, far_too=True):
         sums = _gamma_sums(build, aval, a, x, derivatives, far_too)
 
         def formula(a, x, *sums):
+            x = _within_limits(a, x)
             expanded, in_series, in_fraction = _regions(a, x, far_too)
             used = expanded | in_series | in_fraction
             result = finish(where(used, a, 1.0), where(used, x, 1.0), *sums)
@@ -365,7 +383,7 @@ _SMALL_TERMS = {np.dtype(np.float32): 12, np.dtype(np.float64): 20}
 
 
 def _lgamma1p(a: Formula) -> Formula:
-    """The logarithm of gamma(1 + a) for 0 < a <= 1, DLMF 5.7.3, with few bits lost for a near 0."""
+    """The logarithm of gamma(1 + a) for a > 0, DLMF 5.7.3, with few bits lost for a near 0."""
     near = a <= 0.5
     a_ = where(near, a, 0.25)
     series = polynomial(a_, [1 - np.euler_gamma, *_zeta_terms(_ZETA_TERMS[a.dtype])])
@@ -433,7 +451,7 @@ def betainc(build, aval, a, b, x):
 
     def prepare(a, b, x):
         expanded, inside = _beta_regions(a, b, x)
-        by_fraction = inside & ~expanded
+        by_fraction = inside & ~expanded & ~_is_nearly_one(a, b, x)
         mirrored = _is_mirrored(a, b, x)
         a, b, x = where(by_fraction, a, 1.0), where(by_fraction, b, 1.0), where(inside, x, 0.5)
         first, second = where(mirrored, b, a), where(mirrored, a, b)
@@ -446,7 +464,8 @@ def betainc(build, aval, a, b, x):
         lower = _away_from_zero(1 + numerator * lower, tiny)
         upper = _away_from_zero(1 + numerator / upper, tiny)
         lower = 1 / lower
-        return upper, lower, value * (upper * lower)
+        change = upper * lower
+        return upper, lower, value * where(abs(change - 1) > 0.26 * eps, change, 1.0)
 
     def step(m, a, b, x, upper, lower, value):
         # Two steps of the fraction; quotients first, so that large parameters do not overflow.
@@ -459,8 +478,9 @@ def betainc(build, aval, a, b, x):
     one = build.full(1, aval)
     state = (a_, b_, x_, one, build.full(0, aval), one)
     fraction = iterate(build, step, state, aval, _BETA_STEPS)[5]
+    terms = _terms_of_nearly_one(build, aval, a, b, x)
 
-    def finish(a, b, x, fraction):
+    def finish(a, b, x, fraction, terms):
         expanded, inside = _beta_regions(a, b, x)
         edges = _betainc_at_edges(a, b, x)
         a, b, x = where(inside, a, 1.0), where(inside, b, 1.0), where(inside, x, 0.5)
@@ -470,17 +490,18 @@ def betainc(build, aval, a, b, x):
         offset = b * x - a * y
         total = a + b
         deviance = _deviance(a, total * x, offset) + _deviance(b, total * y, -offset)
-        # x**a y**b / beta(a, b), over a or b
-        shares = where(mirrored, a / total / b, b / total / a)
-        power = sqrt(shares * (0.5 / math.pi)) * exp(
-            _stirling_error(total) - _stirling_error(a) - _stirling_error(b) - deviance
-        )
-        result = power / fraction
+        # x**a y**b / beta(a, b), over a or b.
+        (of_a, log_a), (of_b, log_b), (of_both, log_both) = map(_gamma_share, (a, b, total))
+        shares = where(mirrored, of_b / b * (of_a / of_both), of_a / a * (of_b / of_both))
+        result = shares * exp(log_a + log_b - log_both - deviance) / fraction
         result = where(mirrored, 1 - result, result)
+        nearly_one = _is_nearly_one(a, b, x)
+        rest = _rest_of_nearly_one(where(nearly_one, a, 1.0), where(nearly_one, b, 0.0), y, terms)
+        result = where(nearly_one, rest, result)
         result = where(expanded, _expanded_betainc(a, b, offset, deviance), result)
         return (where(inside, clip(0.0, result, 1.0), edges),)
 
-    return traced(build, finish, (a, b, x, fraction), (aval,) * 4)[0]
+    return traced(build, finish, (a, b, x, fraction, terms), (aval,) * 5)[0]
 
 
 def _beta_regions(a, b, x):
@@ -493,6 +514,57 @@ def _beta_regions(a, b, x):
 def _is_mirrored(a, b, x):
     """The fraction converges well on one side of the mean; the other is its mirror image."""
     return x > (a + 1) / (a + b + 2)
+
+
+def _gamma_share(a):
+    """v and w with v exp(w) = a**a exp(-a) / gamma(a), w small for small a."""
+    is_large = a >= _STIRLING_FROM
+    inverse = 1 / where(is_large, a, _STIRLING_FROM)
+    small = where(is_large, 1.0, a)
+    direct = small * log(small) - small - _lgamma1p(small)
+    logarithm = where(is_large, -inverse * polynomial(inverse * inverse, _STIRLING), direct)
+    return where(is_large, sqrt(a * (0.5 / math.pi)), a), logarithm
+
+
+# Below which b the mirror image is so close to 1 that few bits of the rest are left.
+_BETA_SMALL = {np.dtype(np.float32): 0.05, np.dtype(np.float64): 2e-3}
+
+
+def _is_nearly_one(a, b, x):
+    """Where the rest to 1 of the mirror image is computed by itself."""
+    is_small = (b > 0) & (b < _BETA_SMALL[a.dtype])
+    return is_small & (a > 0) & (a < inf) & (x < 1) & _is_mirrored(a, b, x)
+
+
+def _terms_of_nearly_one(build, aval, a, b, x):
+    """The terms after the first of DLMF 8.17.7 for the mirror image, over b."""
+    eps = _tolerance(aval)
+
+    def prepare(a, b, x):
+        used = _is_nearly_one(a, b, x)
+        return where(used, a, 1.0), where(used, b, 1.0), where(used, 1 - x, 0.0)
+
+    def step(n, a, b, y, power, total):
+        power = power * ((n - a) / n * y)
+        term = power / (b + n)
+        return (a, b, y, power, total + term), abs(term) > abs(total) * eps
+
+    start = traced(build, prepare, (a, b, x), (aval,) * 3)
+    return iterate(build, step, (*start, build.full(1, aval), build.full(0, aval)), aval, 200)[4]
+
+
+def _rest_of_nearly_one(a, b, y, terms):
+    """1 - betainc(b, a, y) for small b, of which all digits are kept."""
+    # The difference of log(gamma) at 1 + a + b and 1 + a, by its derivatives in the middle.
+    middle = 1 + a + b / 2
+    end = middle + 4
+    third = -1 / (end * end) * (1 + (1 + 0.5 / end) / end)
+    for k in range(4):
+        inverse = 1 / (middle + k)
+        third = third - 2 * (inverse * inverse * inverse)
+    growth = b * (digamma(middle) + b * b / 24 * third) - log1p(b / a)
+    logarithm = b * log(y) - _lgamma1p(b) + growth
+    return -expm1(logarithm) - exp(logarithm) * b * terms
 
 
 def _expanded_betainc(a, b, offset, deviance):

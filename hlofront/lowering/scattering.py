@@ -37,6 +37,8 @@ def _(
         windows = s.window_sizes(dimension_numbers, aval.shape, update_aval.shape)
         indices = _clamped(build, indices, index_aval, aval, dimension_numbers, windows)
     # Other modes need nothing: the operation leaves out what is not within the array.
+    if "tpu" in build.module.platforms and _may_be_one(index_aval, update_aval):
+        (indices,) = build.barrier([indices], [index_aval])
     scattered = build.operation(
         "stablehlo.scatter",
         (operand, indices, updates),
@@ -57,6 +59,15 @@ def _(
     scalar = ShapedArray((), aval.dtype)
     build.region(scattered, 0, (scalar, scalar), update)
     return scattered.results[0]
+
+
+def _may_be_one(indices, updates):
+    """Whether XLA may find that indices and updates are one value, say both a row of ones.
+
+    The compiler of TPUs ends the process where they are, and can be fused into the scatter. (A
+    barrier makes two of them. With libtpu 0.0.52.)
+    """
+    return indices.dtype == updates.dtype and indices.size == updates.size > 0
 
 
 def _clamped(build, indices, aval, operand, numbers, windows):

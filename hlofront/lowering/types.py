@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import ExtendedDType
+from hlofront.base.dtypes import ExtendedDType, float0
 from hlofront.bridge.mlir import context, ir
 from hlofront.core.aval import AbstractToken, ShapedArray
 
@@ -54,7 +54,8 @@ def element_type(dtype: Any) -> Any:
     """The MLIR element type of a dtype; TypeError where no device has it."""
     found = _element_types.get(dtype)
     if found is None:
-        text = _element_texts.get(dtype.name)
+        # Nothing is known of what float0 holds: booleans take its place.
+        text = "i1" if dtype == float0 else _element_texts.get(dtype.name)
         if text is None:
             raise TypeError(f"dtype {dtype.name} has no StableHLO element type")
         found = _element_types[dtype] = ir.Type.parse(text, context)
@@ -139,6 +140,8 @@ def string(value: str) -> Any:
 def dense(array: np.ndarray) -> Any:
     """The elements attribute that holds an array: bit for bit, and short for equal elements."""
     array = np.asarray(array)
+    if array.dtype == float0:
+        array = np.zeros(array.shape, bool)
     # MLIR's Python cannot name the class of complex elements that it parsed.
     if array.size == 0 and array.dtype.kind != "c":
         return attribute(f"dense<> : {tensor_type(array.shape, array.dtype)}")

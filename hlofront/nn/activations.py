@@ -4,10 +4,8 @@ import math
 import operator
 from typing import Any
 
-import numpy as np
-
 import hlofront.numpy as jnp
-from hlofront.base.dtypes import python_scalar_dtype
+from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
@@ -367,7 +365,8 @@ def sparse_plus(x: Any) -> Any:
     """
     check_arraylike("sparse_plus", x)
     bend = jnp.add(x, 1.0) ** 2 / 4
-    return jnp.where(jnp.less_equal(x, -1), 0.0, jnp.where(jnp.greater_equal(x, 1), x, bend))
+    # Compared with floats: among unsigned integers -1 would be the largest one.
+    return jnp.where(jnp.less_equal(x, -1.0), 0.0, jnp.where(jnp.greater_equal(x, 1.0), x, bend))
 
 
 @operation
@@ -462,7 +461,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
             "depends on it. Give a Python integer, or name it in static_argnums of jit.",
         )
     count = operator.index(num_classes)
-    dtype = np.dtype(python_scalar_dtype(float) if dtype is None else jnp.dtype(dtype))
+    dtype = check_user_dtype_supported(dtype, "one_hot")
     x = jnp.asarray(x)
     if not isinstance(axis, str):
         return _one_hot(x, count, dtype, operator.index(axis))

@@ -25,7 +25,7 @@ from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, expand_dims, reshape, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim
-from hlofront.runtime.operation import is_operand, operation
+from hlofront.runtime.operation import deferred, is_operand, operation
 
 __all__ = [
     "cross",
@@ -576,12 +576,12 @@ def _reflected_at(x, y):
 
 def _tracer_at(self, other):
     """The product of matrices self @ other."""
-    return _matmul(self, other) if is_operand(other) else NotImplemented
+    return _matmul(self, other) if is_operand(other) else deferred("matmul", self, other)
 
 
 def _tracer_reflected_at(self, other):
     """The product of matrices other @ self."""
-    return _matmul(other, self) if is_operand(other) else NotImplemented
+    return _matmul(other, self) if is_operand(other) else deferred("matmul", other, self)
 
 
 _matmul = matmul.when_traced

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype, python_scalar_dtype
+from hlofront.base.elements import host_number, kept
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.numpy.creation import ones
@@ -129,7 +130,11 @@ def _raveled(indices, dims, mode, dtype):
         elif mode == "clip":
             x = clamped(x, 0, max(size - 1, 0))
         x = convert(x, dtype, False)
-        total = x if total is None else elementwise.add(elementwise.mul(total, dtype.type(size)), x)
+        total = (
+            x
+            if total is None
+            else elementwise.add(elementwise.mul(total, host_number(size, dtype)), x)
+        )
     return as_array(total)
 
 
@@ -190,7 +195,7 @@ def ravel_multi_index(
         if not issubdtype(dtype, np.integer):
             raise ValueError(f"dtype={dtype!r} is not an integer type.")
     if not found:
-        return as_array(np.zeros((), dtype))
+        return as_array(kept(np.zeros((), dtype)))
     return _raveled(found, dims, mode, dtype)
 
 

@@ -12,7 +12,7 @@ from hlofront.base.dtypes import (
     lattice_result,
     python_scalar_dtype,
 )
-from hlofront.base.elements import ExtendedDType
+from hlofront.base.elements import ExtendedDType, host_number
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.bridge.fast_parts import Array, registry
 from hlofront.core.aval import ShapedArray, is_value, typeof
@@ -445,7 +445,7 @@ def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
         own_dtype, weak = check_user_dtype_supported(dtype, name), False
     shape = own_shape if shape is None else canonical_shape(shape)
     if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
-        value = fill_value if own_dtype.kind == "V" else own_dtype.type(fill_value)
+        value = fill_value if own_dtype.kind == "V" else host_number(fill_value, own_dtype)
         return _constant(name, shape, value, own_dtype, device, out_sharding)
     return _full(name, shape, fill_value, own_dtype, weak, device, out_sharding)
 

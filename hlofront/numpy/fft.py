@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.base.elements import host_number, kept
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.creation import asarray
@@ -44,7 +45,7 @@ def _resized(x: Any, axis: int, size: int) -> Any:
         return x
     rows = [(0, 0, 0)] * aval.ndim
     rows[axis] = (0, size - own, 0)
-    return pad(x, aval.dtype.type(0), rows)
+    return pad(x, host_number(0, aval.dtype), rows)
 
 
 def _scale(lengths: tuple[int, ...], norm: str | None, backward: bool) -> float:
@@ -322,9 +323,9 @@ def _frequencies(name: str, places: Any, n: Any, d: Any, dtype: Any, device: Any
     if isinstance(d, int | float):
         with np.errstate(all="ignore"):
             values = np.asarray(places(n), dtype) / np.asarray(d * n, dtype)
-        return asarray(values.astype(dtype), device=device)
-    spacing = convert(elementwise.mul(d, aval.dtype.type(n)), dtype, False)
-    whole = asarray(np.asarray(places(n), dtype), device=device)
+        return asarray(kept(values.astype(dtype)), device=device)
+    spacing = convert(elementwise.mul(d, host_number(n, aval.dtype)), dtype, False)
+    whole = asarray(kept(np.asarray(places(n), dtype)), device=device)
     if aval.ndim:
         return elementwise.div(whole, spacing)
     return elementwise.div(whole, creating.full(typeof(whole).shape, spacing, dtype))

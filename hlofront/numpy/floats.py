@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, finfo, float0, issubdtype
+from hlofront.base.elements import kept
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.like import like
@@ -79,11 +80,19 @@ def copysign(x1, x2, /):
     return _with_sign(x1, x2)
 
 
+def _strong_arrays(x, y):
+    """Both as they are if they are scalars; as with jax, no result with axes is weak."""
+    if typeof(x).weak_type and typeof(y).weak_type and (typeof(x).ndim or typeof(y).ndim):
+        return tuple(converting.convert(z, typeof(z).dtype, False) for z in (x, y))
+    return x, y
+
+
 @operation
 @like(np.heaviside)
 def heaviside(x1, x2, /):
     """Elementwise step: 0 for negative x1, x2 at zero, 1 for positive x1, as floats."""
     x, y = promote_dtypes_inexact(*operands("heaviside", (x1, x2))[0])
+    x, y = _strong_arrays(x, y)
     aval = typeof(x)
     zero, one = (host_scalar(number, aval.dtype, aval.weak_type) for number in (0, 1))
     result = choose("heaviside", comparing.ne(x, x), x, y)
@@ -128,7 +137,7 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
     def constant(value):
         # As an integer of this width, negative where the highest bit is set.
-        return np.asarray(value & (1 << bits) - 1, f"uint{bits}").astype(integer)[()]
+        return kept(np.asarray(value & (1 << bits) - 1, f"uint{bits}").astype(integer)[()])
 
     exponent_mask = (1 << exponent_bits) - 1
     bias = exponent_mask >> 1
@@ -273,7 +282,7 @@ def _numbers(x, nan, posinf, neginf):
 @like(np.hypot)
 def hypot(x1, x2, /):
     """Elementwise `sqrt(x1 ** 2 + x2 ** 2)` without overflow. ValueError for complex numbers."""
-    x, y = promote_args_inexact("hypot", x1, x2)
+    x, y = _strong_arrays(*promote_args_inexact("hypot", x1, x2))
     aval = typeof(x)
     _no_complex("hypot", ValueError, aval)
     x, y = elementwise.abs(x), elementwise.abs(y)

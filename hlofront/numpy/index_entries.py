@@ -7,6 +7,7 @@ import numpy as np
 
 from hlofront.base import errors
 from hlofront.base.dtypes import array_dtype, default_dtype, iinfo, issubdtype
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, process
 from hlofront.primitives.comparing import lt_p, select_n_p
@@ -406,14 +407,13 @@ def from_start(index: Any, size: int) -> Any:
         return index
     if dtype.itemsize < 4 and size > int(iinfo(dtype).max):
         index, dtype = convert(index, int32, False), int32
-    scalar = dtype.type
     if isinstance(index, np.ndarray):
         negative = np.less(index, 0)
         if not index.ndim:
             index, negative = index[()], negative[()]
     else:
-        negative = process(lt_p, (index, scalar(0)), {})
-    moved = process(add_p, (index, scalar(size)), {})
+        negative = process(lt_p, (index, host_number(0, dtype)), {})
+    moved = process(add_p, (index, host_number(size, dtype)), {})
     return process(select_n_p, (negative, index, moved), {})
 
 

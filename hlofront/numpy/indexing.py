@@ -72,6 +72,9 @@ def read(
             return _sliced(array, entries, sizes, wrap)
         if dynamic:
             return _dynamically_sliced(array, entries, sizes, wrap)
+    elif not inserted and all(entry is ALL or entry is None for entry in entries):
+        # All of it, whatever is done about places that are out of bounds.
+        return _sliced(array, entries, sizes, wrap)
     return _gathered(array, resolved, mode, fill_value, indices_are_sorted, unique_indices, wrap)
 
 

@@ -11,7 +11,7 @@ from hlofront.core.trace import Tracer
 from hlofront.numpy.index_entries import from_start, int32
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
-from hlofront.numpy.selecting import host_value, in_dtype, take_rows, true_positions
+from hlofront.numpy.selecting import host_value, take_rows, true_positions
 from hlofront.numpy.taking import as_indices, flattened, is_integer
 from hlofront.primitives import creating, elementwise, shaping, slicing, sorting
 from hlofront.primitives.converting import convert
@@ -26,7 +26,8 @@ def _insert(arr, indices, values, axis):
     """Values before the elements that were at indices, which are of one axis or scalar."""
     shape = typeof(arr).shape
     n = shape[axis]
-    values = in_dtype(values, typeof(arr).dtype)
+    aval = typeof(arr)
+    values = convert(values, aval.dtype, aval.weak_type)
     given = typeof(values).shape
     values = shaping.reshape(values, (1,) * (len(shape) - len(given)) + given)
     if not typeof(indices).ndim:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from hlofront.base import errors
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
@@ -38,7 +40,17 @@ def find_mask(index: Any, values: Any) -> int | None:
             if found is not None:
                 return None
             found = place
+    if found is not None and not isinstance(index[found], Tracer):
+        # Where it is known, what else may stand beside it is left to indexing in general.
+        others = (*index[:found], *index[found + 1 :])
+        return found if all(map(_is_basic, others)) else None
     return found
+
+
+def _is_basic(item: Any) -> bool:
+    if item is Ellipsis or isinstance(item, slice):
+        return True
+    return isinstance(item, int | np.integer) and not isinstance(item, bool)
 
 
 def _selects(item: Any, values: Any) -> bool:

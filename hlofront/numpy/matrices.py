@@ -8,6 +8,7 @@ import numpy as np
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, python_scalar_dtype
+from hlofront.base.elements import kept
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer, is_eager
@@ -86,7 +87,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     k = _offset("eye", k)
     dtype = check_user_dtype_supported(float if dtype is None else dtype, "eye")
     if is_eager() and rows * columns <= MOST_ON_HOST:
-        result = from_host(np.eye(rows, columns, k).astype(dtype))
+        result = from_host(kept(np.eye(rows, columns, k).astype(dtype)))
     else:
         down, along = _rows_and_columns((rows, columns))
         ones = comparing.eq(elementwise.add(down, _as_offset(k)), along)
@@ -109,7 +110,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     k = _offset("tri", k)
     dtype = check_user_dtype_supported(float if dtype is None else dtype, "tri")
     if is_eager() and rows * columns <= MOST_ON_HOST:
-        return from_host(np.tri(rows, columns, k).astype(dtype))
+        return from_host(kept(np.tri(rows, columns, k).astype(dtype)))
     return converting.convert(_below((rows, columns), k), dtype, False)
 
 
@@ -180,7 +181,7 @@ def _on_diagonal(v: Any, k: int) -> Any:
     """A matrix of zeros with the elements of `v` on its k-th diagonal."""
     aval = typeof(v)
     size = aval.shape[0] + abs(k)
-    zero = host_scalar(0, aval.dtype)
+    zero = host_scalar(0, aval.dtype, aval.weak_type)
     # Each column holds at most one of them.
     columns = slicing.pad(v, zero, [(max(k, 0), max(-k, 0), 0)])
     rows, along = _rows_and_columns((size, size))
@@ -208,6 +209,7 @@ def diag(v, k=0):
 def diagflat(v, k=0):
     """A matrix with the elements of an array, in their order, on its k-th diagonal."""
     v = any_operand("diagflat", v)
+    v = converting.convert(v, typeof(v).dtype, False)
     return _on_diagonal(shaping.reshape(v, (typeof(v).size,)), operator.index(k))
 
 
@@ -230,6 +232,7 @@ def vander(x, N=None, increasing=False):
     if count < 0:
         raise ValueError(f"vander: N must not be negative, got {count}")
     columns = []
+    x = converting.convert(x, aval.dtype, False)
     power = creating.full_like(x, 1)
     for _ in range(count):
         columns.append(shaping.expand_dims(power, (1,)))

@@ -11,6 +11,7 @@ from hlofront.numpy import complex, reductions, rounding
 from hlofront.numpy.namespace import ARRAY_API_VERSION
 from hlofront.numpy.shape import ravel
 from hlofront.primitives import converting, shaping
+from hlofront.runtime.operation import is_operand
 from hlofront.runtime.transfer import device_put
 
 
@@ -39,6 +40,10 @@ def _contains(self: Any, element: Any) -> bool:
         raise ValueError(
             f"`in` asks one-dimensional arrays for elements, and this one has shape {aval.shape}. "
             "Ask (x == value).any()."
+        )
+    if not is_operand(element):
+        raise TypeError(
+            f"`in` asks for a number, and was given {element!r} of type {type(element).__name__}."
         )
     return bool(reductions.any(self == element))
 

@@ -43,7 +43,7 @@ from hlofront.primitives.families import (
     accepts,
 )
 from hlofront.runtime.key_array import plug_in_key_operators
-from hlofront.runtime.operation import is_operand, operation
+from hlofront.runtime.operation import deferred, is_operand, operation
 
 _x64 = state.enable_x64
 _float32, _float64 = np.dtype("float32"), np.dtype("float64")
@@ -111,7 +111,7 @@ def _tracer_operator(
                 elif with_int and dtype is (_int64 if _x64.value else _int32):
                     return process(primitive, (other, self) if swapped else (self, other), params)
         elif not is_operand(other):
-            return NotImplemented
+            return deferred(function.__wrapped__.__name__, self, other)
         return general(other, self) if swapped else general(self, other)
 
     name = function.__wrapped__.__name__
@@ -167,14 +167,14 @@ def _array_power(self, other):
 def _tracer_power(self, other):
     """Elementwise power."""
     if not is_operand(other):
-        return NotImplemented
+        return deferred("power", self, other)
     return powers.any_power.when_traced(self, other)
 
 
 def _tracer_reflected_power(self, other):
     """Elementwise power of what is on the left."""
     if not is_operand(other):
-        return NotImplemented
+        return deferred("power", other, self)
     return powers.any_power.when_traced(other, self)
 
 

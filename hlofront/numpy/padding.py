@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, issubdtype, to_inexact_dtype
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
@@ -87,7 +88,7 @@ def _ramp(a: Any, axis: int, width: int, end: Any, edge: Any, backwards: bool) -
     if backwards:
         steps = elementwise.sub(np.int32(width - 1), steps)
     end, edge = in_dtype(end, dtype), _spread(convert(edge, dtype, False), axis, width)
-    step = elementwise.div(elementwise.sub(edge, end), dtype.type(width))
+    step = elementwise.div(elementwise.sub(edge, end), host_number(width, dtype))
     ramp = elementwise.add(end, elementwise.mul(convert(steps, dtype, False), step))
     if issubdtype(aval.dtype, np.integer):
         # What NumPy's linspace rounds integers by.
@@ -118,7 +119,7 @@ def _mean(a: Any, axis: int) -> Any:
     if bit_width(dtype) < 32:
         dtype = np.dtype(np.float32)
     total = reducing.reduce_sum(convert(a, dtype, False), (axis,))
-    mean = elementwise.div(total, dtype.type(aval.shape[axis]))
+    mean = elementwise.div(total, host_number(aval.shape[axis], dtype))
     return shaping.expand_dims(_rounded(mean, aval.dtype), (axis,))
 
 
@@ -129,7 +130,7 @@ def _median(a: Any, axis: int) -> Any:
     ordered = convert(sorting.sort(a, axis), dtype, False)
     low = _part(ordered, axis, (size - 1) // 2, (size - 1) // 2 + 1)
     high = _part(ordered, axis, size // 2, size // 2 + 1)
-    middle = elementwise.mul(elementwise.add(low, high), dtype.type(0.5))
+    middle = elementwise.mul(elementwise.add(low, high), host_number(0.5, dtype))
     # NaN is sorted to the end, and makes the median NaN.
     last = _part(ordered, axis, size - 1, size)
     middle = choose("pad", comparing.ne(last, last), last, middle)

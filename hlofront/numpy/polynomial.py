@@ -8,6 +8,7 @@ import numpy as np
 from hlofront.base.dtypes import (
     finfo,
 )
+from hlofront.base.elements import kept
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import scan
 from hlofront.numpy.convolution import convolve
@@ -255,7 +256,7 @@ def polyder(p, m=1):
     _check_vector("polyder", p)
     aval = typeof(p)
     left = max(aval.shape[0] - m, 0)
-    factors = _falling(np.arange(left)[::-1] + m, m).astype(aval.dtype)
+    factors = kept(_falling(np.arange(left)[::-1] + m, m).astype(aval.dtype))
     return elementwise.mul(slice_in_dim(p, 0, left), factors)
 
 

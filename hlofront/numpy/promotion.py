@@ -15,7 +15,7 @@ from hlofront.base.dtypes import (
     to_inexact_dtype,
     to_numeric_dtype,
 )
-from hlofront.base.elements import ExtendedDType
+from hlofront.base.elements import ExtendedDType, kept
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import select_n_p
@@ -153,7 +153,7 @@ def host_scalar(x: Any, dtype: Any, weak: bool = False) -> Any:
         return _PYTHON_TYPE[dtype.kind](x)
     # What does not fit becomes infinite or wraps, as on a device.
     with np.errstate(all="ignore"):
-        return np.asarray(x).astype(dtype)[()]
+        return kept(np.asarray(x).astype(dtype)[()])
 
 
 def check_integer(x: int) -> None:

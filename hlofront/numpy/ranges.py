@@ -15,6 +15,7 @@ from hlofront.base.dtypes import (
     lattice_result,
     to_inexact_dtype,
 )
+from hlofront.base.elements import host_number, kept
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, is_eager
@@ -66,7 +67,9 @@ def arange(
     check_placement("arange", device, out_sharding)
     given = {"start": start, "stop": stop, "step": step}
     numbers = {
-        name: _number(name, x) for name, x in given.items() if x is not None or name == "start"
+        name: _number("stop" if stop is None and name == "start" else name, x)
+        for name, x in given.items()
+        if x is not None or name == "start"
     }
     if dtype is None:
         avals = [typeof(as_operand(given[name])) for name in numbers]
@@ -78,6 +81,8 @@ def arange(
         first, end, gap = 0, numbers["start"], numbers.get("step", 1)
     else:
         first, end, gap = numbers["start"], numbers["stop"], numbers.get("step", 1)
+    if not gap:
+        raise ZeroDivisionError(f"arange: the step from {first} to {end} must not be zero")
     size = max(math.ceil((end - first) / gap), 0)
     result = _steps(size, first, gap, dtype, stop is None and step is None, step is None)
     return result if device is None else device_put(result, device)
@@ -106,13 +111,13 @@ def _steps(size: int, first: Any, gap: Any, dtype: Any, from_zero: bool, by_one:
             # In Python's integers: those of the dtype wrap.
             exact = int(first) if first == int(first) else first
             numbers = np.arange(size, dtype=np.int64) * _wrapped(gap) + _wrapped(exact)
-            return from_host(numbers.astype(dtype))
+            return from_host(kept(numbers.astype(dtype)))
         numbers = np.arange(size).astype(dtype)
         if not by_one:
-            numbers = numbers * dtype.type(gap)
+            numbers = numbers * host_number(gap, dtype)
         if not from_zero:
-            numbers = numbers + dtype.type(first)
-        return from_host(numbers.astype(dtype))
+            numbers = numbers + host_number(first, dtype)
+        return from_host(kept(numbers.astype(dtype)))
     numbers = creating.iota(dtype, size)
     if not by_one:
         numbers = elementwise.mul(creating.scalar_of(gap, dtype), numbers)
@@ -134,7 +139,13 @@ def _count(name: str, num: Any) -> int:
         raise errors.ConcretizationTypeError(
             num, f"It arose in the jnp.{name} argument 'num': the size of the result depends on it."
         )
-    num = operator.index(num)
+    try:
+        num = operator.index(num)
+    except TypeError:
+        raise TypeError(
+            f"{name}: num, how many numbers to make, must be an integer, got {num!r} of type "
+            f"{type(num).__name__}"
+        ) from None
     if num < 0:
         raise ValueError(f"{name}: number of samples, {num}, must be non-negative.")
     return num

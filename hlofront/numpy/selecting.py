@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
+from hlofront.base.elements import host_number, kept
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
@@ -49,11 +50,13 @@ def host_value(x: Any, context: str) -> np.ndarray:
     return np.asarray(x)
 
 
-def put_beside(values: np.ndarray, array: Any) -> Any:
+def put_beside(values: np.ndarray, array: Any, weak: bool = False) -> Any:
     """Values of the host as an array, on the device of another one that is bound to it."""
+    if weak:
+        return convert(put_beside(values, array), values.dtype, True)
     if type(array) is ArrayImpl and is_eager() and array.committed and len(array.devices()) == 1:
-        return device_put(values, next(iter(array.devices())))
-    return from_host(values)
+        return device_put(kept(values), next(iter(array.devices())))
+    return from_host(kept(values))
 
 
 def truth(x: Any) -> Any:
@@ -202,7 +205,7 @@ def true_positions(mask: Any, size: int, fill: Any) -> Any:
     counts = cumulative.cumsum(convert(mask, dtype, False), 0)
     # Where there is none, out of bounds, which is left out.
     place = promotion.choose(
-        "nonzero", mask, elementwise.sub(counts, dtype.type(1)), dtype.type(size)
+        "nonzero", mask, elementwise.sub(counts, host_number(1, dtype)), host_number(size, dtype)
     )
     return scatter(
         found,
@@ -218,7 +221,7 @@ def _unravelled(flat: Any, shape: tuple[int, ...]) -> list[Any]:
     dtype = typeof(flat).dtype
     indices: list[Any] = []
     for size in shape[:0:-1]:
-        divisor = dtype.type(max(size, 1))
+        divisor = host_number(max(size, 1), dtype)
         indices.append(elementwise.rem(flat, divisor))
         flat = elementwise.div(flat, divisor)
     return [flat, *indices[::-1]]
@@ -230,7 +233,7 @@ def _nonzero(a, size, fill_values):
     count = typeof(a).size
     flat = true_positions(shaping.reshape(truth(a), (count,)), size, count)
     dtype = typeof(flat).dtype
-    empty = comparing.eq(flat, dtype.type(count))
+    empty = comparing.eq(flat, host_number(count, dtype))
     return tuple(
         [
             promotion.choose("nonzero", empty, in_dtype(fill, dtype), index)
@@ -320,7 +323,7 @@ def _compressed(condition, a, fill_value, axis, size):
     positions = true_positions(condition, size, n)
     rows = take_rows(a, positions, axis)
     dims = (axis,)
-    missing = comparing.eq(positions, typeof(positions).dtype.type(n))
+    missing = comparing.eq(positions, host_number(n, typeof(positions).dtype))
     missing = shaping.broadcast_in_dim(missing, typeof(rows).shape, dims)
     return promotion.choose("compress", missing, in_dtype(fill_value, typeof(a).dtype), rows)
 
@@ -437,9 +440,9 @@ def clamped(x: Any, low: int, high: int) -> Any:
     dtype = typeof(x).dtype
     info = np.iinfo(dtype)
     if low > info.min:
-        x = elementwise.max(x, dtype.type(low))
+        x = elementwise.max(x, host_number(low, dtype))
     if high < info.max:
-        x = elementwise.min(x, dtype.type(high))
+        x = elementwise.min(x, host_number(high, dtype))
     return x
 
 
@@ -450,11 +453,13 @@ def euclidean_remainder(x: Any, size: int) -> Any:
         return x
     if size > np.iinfo(dtype).max:
         x, dtype = convert(x, np.dtype(np.int32), False), np.dtype(np.int32)
-    rest = elementwise.rem(x, dtype.type(size))
+    rest = elementwise.rem(x, host_number(size, dtype))
     if dtype.kind == "u":
         return rest
-    negative = comparing.lt(rest, dtype.type(0))
-    return promotion.choose("remainder", negative, elementwise.add(rest, dtype.type(size)), rest)
+    negative = comparing.lt(rest, host_number(0, dtype))
+    return promotion.choose(
+        "remainder", negative, elementwise.add(rest, host_number(size, dtype)), rest
+    )
 
 
 @like(np.choose)
@@ -494,7 +499,9 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         mode = "clip"
     elif mode not in ("wrap", "clip"):
         raise ValueError(f"mode={mode!r} of jnp.choose must be 'raise', 'wrap' or 'clip'")
-    return _choose(a, choices, mode)
+    found = _choose(a, choices, mode)
+    aval = typeof(found)
+    return convert(found, aval.dtype, False) if aval.weak_type else found
 
 
 def _method_nonzero(self: Any, *, fill_value: Any = None, size: int | None = None) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer
@@ -99,7 +100,9 @@ def _ordered(ar, axis, equal_nan):
     n = typeof(indices).size
     if not n:
         return ordered, indices, starts, indices
-    group = elementwise.sub(cumulative.cumsum(convert(starts, dtype, False), 0), dtype.type(1))
+    group = elementwise.sub(
+        cumulative.cumsum(convert(starts, dtype, False), 0), host_number(1, dtype)
+    )
     inverse = scatter(
         creating.full((n,), 0, dtype),
         shaping.reshape(indices, (n, 1)),
@@ -118,7 +121,7 @@ def _unique_of_size(ordered, indices, starts, fill_value, axis, size):
     n = typeof(indices).size
     dtype = typeof(indices).dtype
     positions = true_positions(starts, size, n)
-    missing = comparing.eq(positions, dtype.type(n))
+    missing = comparing.eq(positions, host_number(n, dtype))
     values = take_rows(ordered, positions, 0)
     shape = typeof(values).shape
     if fill_value is None:
@@ -129,7 +132,9 @@ def _unique_of_size(ordered, indices, starts, fill_value, axis, size):
         first = shaping.reshape(slicing.slice_in_dim(indices, 0, 1), ())
     else:
         fill = in_dtype(fill_value, typeof(ordered).dtype)
-        first = shaping.reshape(slicing.slice_in_dim(indices, 0, 1), ()) if n else dtype.type(0)
+        first = (
+            shaping.reshape(slicing.slice_in_dim(indices, 0, 1), ()) if n else host_number(0, dtype)
+        )
     wide = shaping.broadcast_in_dim(missing, shape, (0,))
     values = choose("unique", wide, fill, values)
     found = choose("unique", missing, first, take_rows(indices, positions, 0))
@@ -159,13 +164,16 @@ def _unique(
     if size is None:
         if isinstance(ar, Tracer):
             host_value(ar, _needs_size(name))
+        weak = aval.weak_type
         ordered, indices, starts, inverse = map(np.asarray, _ordered(ar, axis, equal_nan))
         (first,) = starts.nonzero()
         values = ordered[first]
         if axis is not None:
             values = np.moveaxis(values, 0, axis)
         counts = np.diff(np.append(first, len(starts))).astype(indices.dtype)
-        return tuple([put_beside(x, ar) for x in (values, indices[first], inverse, counts)])
+        values = put_beside(values, ar, weak)
+        rest = [put_beside(x, ar) for x in (indices[first], inverse, counts)]
+        return values, *rest
     size = operator.index(size)
     n = aval.size if axis is None else aval.shape[axis]
     if not n and size and fill_value is None:
@@ -369,7 +377,7 @@ def _kept_of_size(keep, fills, arrays, size):
     """Elements of arrays of one axis where a mask is true, `size` of them, filled up."""
     n = typeof(keep).size
     positions = true_positions(keep, size, n)
-    missing = comparing.eq(positions, typeof(positions).dtype.type(n))
+    missing = comparing.eq(positions, host_number(n, typeof(positions).dtype))
     return [
         choose("sets", missing, in_dtype(fill, typeof(x).dtype), take_rows(x, positions, 0))
         for fill, x in zip(fills, arrays, strict=True)
@@ -381,7 +389,7 @@ def _kept(given: Any, keep: Any, fills: Any, arrays: Any, size: int | None) -> l
     if size is not None:
         return _kept_of_size(keep, fills, arrays, operator.index(size))
     mask = np.asarray(keep)
-    return [put_beside(np.asarray(x)[mask], given) for x in arrays]
+    return [put_beside(np.asarray(x)[mask], given, typeof(x).weak_type) for x in arrays]
 
 
 def _both(name: str, ar1: Any, ar2: Any, size: int | None) -> tuple[Any, Any]:
@@ -478,17 +486,19 @@ def setdiff1d(
     ordered = _in_dtype_of(ordered, ar1)
     keep = _and_not(starts, found)
     fill_value = 0 if fill_value is None else fill_value
-    return _kept(ar1, keep, [fill_value], [ordered], size)[0]
+    return _in_dtype_of(_kept(ar1, keep, [fill_value], [ordered], size)[0], ar1)
 
 
 def _in_dtype_of(x: Any, like: Any) -> Any:
-    dtype = typeof(like).dtype
-    return x if typeof(x).dtype == dtype else _astype(x, dtype)
+    own, wanted = typeof(x), typeof(like)
+    if own.dtype == wanted.dtype and own.weak_type == wanted.weak_type:
+        return x
+    return _astype(x, wanted.dtype, wanted.weak_type)
 
 
-@operation(static_argnames=("dtype",))
-def _astype(x, dtype):
-    return convert(x, dtype, False)
+@operation(static_argnames=("dtype", "weak"))
+def _astype(x, dtype, weak):
+    return convert(x, dtype, weak)
 
 
 @operation

@@ -29,7 +29,9 @@ def static_axes(axes: Any) -> Any:
     """Axes as a user gives them, hashable: an int, or a tuple."""
     if type(axes) is int or axes is None:
         return axes
-    if isinstance(axes, Sequence) or hasattr(axes, "__iter__"):
+    if isinstance(axes, Sequence) or (
+        hasattr(axes, "__iter__") and getattr(axes, "ndim", 1)  # scalars of NumPy have it too
+    ):
         return tuple(map(operator.index, axes))
     return operator.index(axes)
 

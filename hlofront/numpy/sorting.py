@@ -11,6 +11,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
     to_complex_dtype,
 )
+from hlofront.base.elements import host_number, kept
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
@@ -113,7 +114,7 @@ def _lexsort(keys, axis):
         raise ValueError(f"all keys need to be the same shape, got {', '.join(map(str, shapes))}")
     dtype = python_scalar_dtype(int)
     if not shapes[0]:
-        return as_array(np.zeros((), dtype))
+        return as_array(kept(np.zeros((), dtype)))
     axis = canonical_axis(axis, len(shapes[0]))
     indices = creating.broadcasted_iota(dtype, shapes[0], axis)
     return sorting.sort((*keys[::-1], indices), axis, True, len(keys))[-1]
@@ -210,13 +211,13 @@ def by_bisection(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     size, shape = typeof(a).size, typeof(v).shape
     low = creating.full(shape, 0, dtype)
     high = creating.full(shape, size, dtype)
-    two = dtype.type(2)
+    two = host_number(2, dtype)
     for _ in range(size.bit_length()):
         middle = elementwise.add(low, elementwise.div(elementwise.sub(high, low), two))
         left = _counted(element_at(a, middle), v, right)
         # Once they have met, the middle is no element that is asked for.
         left = elementwise.bitwise_and(left, comparing.lt(low, high))
-        low = choose("searchsorted", left, elementwise.add(middle, dtype.type(1)), low)
+        low = choose("searchsorted", left, elementwise.add(middle, host_number(1, dtype)), low)
         high = choose("searchsorted", left, high, middle)
     return low
 

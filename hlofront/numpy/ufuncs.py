@@ -288,7 +288,12 @@ def _logaddexp(x, y, power, log_of_base):
 
 
 def _scaled(x: Any, factor: float) -> Any:
-    return x if factor == 1 else elementwise.mul(x, host_scalar(factor, typeof(x).dtype))
+    if factor == 1:
+        return x
+    aval = typeof(x)
+    # As with jax, no result with axes is weak.
+    weak = aval.weak_type and not aval.ndim and not is_complex(aval)
+    return elementwise.mul(x, host_scalar(factor, aval.dtype, weak))
 
 
 def _wrapped(x: Any, half: float) -> Any:

@@ -42,7 +42,7 @@ def refusal(folder: str) -> str | None:
     except OSError as error:
         return f"{folder} cannot be looked at ({error.strerror}): name another folder"
     if not stat.S_ISDIR(status.st_mode):
-        return f"{folder} is not a folder: remove it with `rm {folder}`, or name another one"
+        return f"{folder} is not a folder: name another one, or move it away"
     if _WINDOWS:
         return None
     if status.st_uid not in (os.geteuid(), 0):

@@ -25,6 +25,11 @@ compiling_for: ContextVar[Any] = ContextVar("compiling_for", default=None)
 def _make_cpu() -> Any:
     settings = {"asynchronous": _async_dispatch.value}
     if _cpu_devices.value != -1:
+        if _cpu_devices.value < 1:
+            raise ValueError(
+                "the option jax_num_cpu_devices is how many devices to make of the CPU, or -1 for "
+                f"one: got {_cpu_devices.value}"
+            )
         settings["num_devices"] = _cpu_devices.value
     return bridge.make_cpu_client(**settings)
 
@@ -43,13 +48,14 @@ def client_for(platform: Any = None) -> Any:
     """The client of a platform (by default the best one here), made on first use.
 
     Args:
-      platform: a name, such as "cpu", or "gpu" for any of its kinds; or a client, as it is.
+      platform: a name, such as "cpu", or "gpu" for any of its kinds; or a client, as it is. The
+        empty name is that of the default one.
 
     Raises:
       RuntimeError: if the platform is unknown or has no device.
       TypeError: if it is neither a name nor a client.
     """
-    name = default_platform() if platform is None else platform
+    name = default_platform() if platform is None or platform == "" else platform
     found = _clients.get(name) if isinstance(name, str) else None
     if found is not None:
         return found
@@ -81,12 +87,13 @@ def _known(name: str) -> str:
         return name
     plugins = _plugins()
     there = plugins.find_plugins()
+    asked = name
     if name == "gpu":
         name = next((kind for kind in _GPUS if kind in there), "cuda")
     if name not in there:
         has = ", ".join(plugins.usable())
         hint = plugins.install_command(name)
-        text = f"Unknown backend: {name!r} requested, but this process has only: {has}."
+        text = f"Unknown backend: {asked!r} requested, but this process has only: {has}."
         raise RuntimeError(f"{text} For its plugin, run `{hint}`." if hint else text)
     return name
 
@@ -114,6 +121,26 @@ def lowering_platform(device: Any) -> str:
     """What programs for a device are lowered for: GPUs by their kind, "cuda" or "rocm"."""
     platform = device.platform
     return device.client._raw_platform if platform == "gpu" else platform
+
+
+def named_device(platform: str) -> Any:
+    """The first device of a platform, as the option jax_default_device names it.
+
+    Raises:
+      ValueError: if there is no platform of that name.
+      RuntimeError: if it is known and has no device.
+    """
+    try:
+        if not platform:
+            raise RuntimeError("It names no platform; None is for the default one.")
+        return client_for(platform).local_devices()[0]
+    except RuntimeError as error:
+        if platform in ("gpu", "tpu") or platform in _plugins().find_plugins():
+            raise
+        raise ValueError(
+            "default_device takes a device, such as devices('cpu')[0], or a platform's name, such "
+            f"as 'cpu' or 'gpu': got {platform!r}. {error}"
+        ) from None
 
 
 def clients() -> dict[str, Any]:

@@ -16,12 +16,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hlofront.base.errors import PluginError
+from hlofront.bridge import apart
 from hlofront.bridge import plugins as bridge
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import hardware
 
 GPUS = ("cuda", "rocm", "oneapi")
 ENVIRONMENT = "PJRT_NAMES_AND_LIBRARY_PATHS"
+VARIABLES = (ENVIRONMENT, "TPU_LIBRARY_PATH")
 _XLA_NAMES = {"cuda": "CUDA", "rocm": "ROCM"}
 # The higher one is the default where several platforms have devices; CPUs have 0.
 _PRIORITIES = {"tpu": 300, "cuda": 500, "rocm": 500}
@@ -31,17 +33,6 @@ _PACKAGES = {
     # Built as one with jaxlib.
     "cuda": ("jax-cuda13-pjrt=={jaxlib}", "jax-cuda13-plugin=={jaxlib}"),
     "rocm": ("jax-rocm7-pjrt=={jaxlib}", "jax-rocm7-plugin=={jaxlib}"),
-}
-# Without these libtpu asks a metadata server for minutes, fails where another process has loaded
-# it, and prints what it did not find.
-_WITHOUT_TPU = {
-    "TPU_SKIP_MDS_QUERY": "1",
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-1",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_LOG_DIR": "disabled",
-    "TPU_MIN_LOG_LEVEL": "3",
-    "TPU_STDERR_LOG_LEVEL": "3",
 }
 
 
@@ -149,6 +140,10 @@ def _from_environment() -> dict[str, Plugin]:
             raise PluginError(
                 f"{ENVIRONMENT} is a list of name:path, such as "
                 f"'my_device:/opt/my_device.so,other:/opt/other.so'; cannot read {part!r}"
+            )
+        if name == "cpu":
+            raise PluginError(
+                f"{ENVIRONMENT} names {path} for 'cpu', which is jaxlib's own: use another name"
             )
         options = None
         if path.endswith(".json"):
@@ -269,7 +264,7 @@ def check(plugin: Plugin) -> tuple[int, int]:
     Raises:
       PluginError: if it is not a library of a plugin, or not of a version that jaxlib speaks.
     """
-    _prepare(plugin.name)
+    prepare(plugin.name)
     try:
         return bridge.api_version(plugin.library)
     except bridge.NotAPlugin as error:
@@ -287,17 +282,17 @@ def _remedy(plugin: Plugin) -> str:
             kernels = wanted.removesuffix("-pjrt") + "-plugin"
             wanted = f"{wanted}=={version} {kernels}=={version}"
         return f"Run `pip install --force-reinstall {wanted}`."
-    if plugin.origin == ENVIRONMENT:
-        return f"Correct {ENVIRONMENT}, or unset it."
+    if plugin.origin in VARIABLES:
+        return f"Correct {plugin.origin}, or unset it."
     return "Name the library of a PJRT plugin that fits this jaxlib."
 
 
-def _prepare(name: str) -> None:
+def prepare(name: str) -> None:
     """The environment that a library wants to find when it is loaded."""
     if name == "tpu":
         there = hardware.seen("tpu")
         if there is None or not there.there:
-            for variable, value in _WITHOUT_TPU.items():
+            for variable, value in apart.WITHOUT_TPU.items():
                 os.environ.setdefault(variable, value)
 
 

@@ -1,5 +1,6 @@
 """Targets: devices to compile for, attached or not, by name: "tpu:v5e:2x2", "cuda:h100:8"."""
 
+import contextlib
 import dataclasses
 import difflib
 import math
@@ -9,7 +10,9 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from hlofront.base.config import options as settings
 from hlofront.base.errors import PluginError, TargetError
+from hlofront.bridge import apart
 from hlofront.bridge import plugins as bridge
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import clients, platforms, toolchain
@@ -23,6 +26,7 @@ NAMES = (
 )
 _PER_HOST = 8
 _MOST_GPUS = 4096
+_apart = settings["hlofront_compile_apart"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,18 +115,23 @@ class Target:
         try:
             if isinstance(chip, Tpu):
                 name = f"{chip.libtpu_name}:{self._shape}"
-                options = {"chip_config_name": chip.chip_config} if chip.chip_config else {}
-                described = bridge.topology(api, "tpu", name, options)
+                options: dict[str, Any] = {}
+                if chip.chip_config:
+                    options["chip_config_name"] = chip.chip_config
+                if self._count == 1:
+                    # Older ones take a host for one of four chips, unless they are told.
+                    options["chips_per_host_bounds"] = (1, 1, 1)
+                found = bridge.absent_devices(api, "tpu", name, options)
             else:
                 options = {"target_config": target_config(chip), "topology": self._shape}
-                described = bridge.topology(api, self.platform, self.name, options)
+                found = bridge.absent_devices(api, self.platform, self.name, options)
         except JaxRuntimeError as error:
             plugin = platforms.find_plugins()[self.platform]
+            newer = f"`pip install -U {plugin.origin}`" if plugin.installed else plugin.library
             raise PluginError(
                 f"target {self.name!r}: its plugin ({plugin.source}) does not know it: {error}. "
-                f"A newer one may: `pip install -U {plugin.origin}`."
+                f"A newer one may: {newer}."
             ) from error
-        found = bridge.devices_of(described)
         for device in found:
             _target_of[device] = self
         return found
@@ -156,6 +165,8 @@ class Target:
         )
 
     def __enter__(self) -> "Target":
+        if self.platform == "tpu" and self._devices is None:
+            _start_worker()
         # What is missing is said here, not at the first compile().
         _ = self.devices
         _enter(self, 1)
@@ -193,6 +204,15 @@ class _OnAll:
 
     def __exit__(self, *exception: Any) -> None:
         _leave()
+
+
+def _start_worker() -> None:
+    """Have it start while this process loads the plugin too, to know the devices."""
+    if _apart.value and platforms.find_plugins().get("tpu") is not None:
+        # Where none can be started, compile() does without.
+        with contextlib.suppress(apart.CannotStart):
+            platforms.prepare("tpu")
+            apart.start()
 
 
 # What was chosen before comes along: targets are shared by threads, and keep no record of who
@@ -341,11 +361,14 @@ def _unknown(name: str, why: str, close: str | None = None) -> TargetError:
     # What is most often meant comes first.
     smallest = (f"tpu:{generation}:{chip.shapes[0]}" for generation, chip in TPUS.items())
     candidates = ["tpu:v5e:1x1", "cuda:h100", *NAMES, *smallest]
-    text = name.strip().lower().replace("gpu", "cuda", 1).replace("litepod-", "e:")
+    text = name.strip().lower().replace("gpu", "cuda", 1)
+    for given, wanted in _OTHER_NAMES.items():
+        text = text.replace(given, wanted)
+    close = _of_accelerator_type(text) or close
     # "v5e:2x2" and "h100" are names without their first part; "tpu" and "v5e" without their last.
     spellings = (text, f"tpu:{text}", f"cuda:{text}")
     exact = next((s for s in spellings if s in candidates), None)
-    longer = (c for s in spellings if s for c in candidates if c.startswith(f"{s}:"))
+    longer = (c for s in spellings if s for c in candidates if c.startswith(f"{s.rstrip(':')}:"))
     close = exact or close or next(longer, None)
     if close is None:
         found = difflib.get_close_matches(text, candidates, 1, 0.6)
@@ -354,6 +377,25 @@ def _unknown(name: str, why: str, close: str | None = None) -> TargetError:
     return TargetError(
         f"there is no target {name!r}: {why}.{hint} hlofront.targets() lists all names."
     )
+
+
+# What else people call generations of TPUs.
+_OTHER_NAMES = {"v5litepod": "v5e", "trillium": "v6e", "ironwood": "7x", "tpu7x": "7x", "v7x": "7x"}
+# Of these the number in the names of what is rented counts cores, two to a chip.
+_IN_CORES = ("v2", "v3", "v4", "v5p", "7x")
+
+
+def _of_accelerator_type(text: str) -> str | None:
+    """The target that Google Cloud rents as "v5litepod-8" or "v4-16"; None if it is none."""
+    found = re.fullmatch(r"(?:tpu[:-])?(\w+)[-:](\d{1,5})", text)
+    chip = TPUS.get(found[1]) if found else None
+    if found is None or chip is None:
+        return None
+    chips = int(found[2]) // (2 if found[1] in _IN_CORES else 1)
+    for shape in chip.shapes:
+        if math.prod(map(int, shape.split("x"))) == chips:
+            return f"tpu:{found[1]}:{shape}"
+    return None
 
 
 # ---- the list ------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def get_topology_desc(
     if name not in platforms.find_plugins():
         raise PluginError(platforms.missing(name))
     api = platforms.load(name)
-    return TopologyDescription(bridge.devices_of(bridge.topology(api, name, topology_name, kwargs)))
+    return TopologyDescription(bridge.absent_devices(api, name, topology_name, kwargs))
 
 
 def make_mesh(

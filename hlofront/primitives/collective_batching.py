@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.dimensions import canonical_axis
@@ -80,7 +81,7 @@ def _reduced(
     if place is None:
         if own and primitive is c.psum_p:
             count = data.size if groups is None else len(groups[0])
-            x = mul(x, typeof(x).dtype.type(count))
+            x = mul(x, host_number(count, typeof(x).dtype))
         axes = tuple([a for a in axes if not own or a != data.name])
         return _bound(primitive, x, axes, groups), None
     if own and groups is not None:
@@ -226,7 +227,7 @@ def _(data: AxisData, values, places, /, *, scatter_dimension, tiled, **params):
         total = reduce_sum(x, (place,))
         return move_axis(total, scatter_dimension, 0), 0
     if place is None:
-        x = mul(x, typeof(x).dtype.type(size))
+        x = mul(x, host_number(size, typeof(x).dtype))
         shares = move_axis(_shared_out(x, scatter_dimension, size), scatter_dimension, 0)
         if groups is not None:
             shares = rows(shares, _in_group(groups))

@@ -9,6 +9,7 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import host_number
 from hlofront.core import axes as named
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_axis
@@ -133,7 +134,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
             leaf = convert_element_type(leaf, np.dtype(np.float32))
         dtype = typeof(leaf).dtype
         share = count if isinstance(count, int) else convert_element_type(count, dtype)
-        return div(leaf, dtype.type(share) if isinstance(share, int) else share)
+        return div(leaf, host_number(share, dtype) if isinstance(share, int) else share)
 
     return tree.tree_map(mean, total)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import host_number
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
@@ -126,7 +127,7 @@ def _(cotangent, which, *cases):
 def _names(which: Any, number: int, cases: int) -> Any:
     """Where `which` names a case: the first and the last are named from beyond them too."""
     compare = le if number == 0 else ge if number == cases - 1 else eq
-    return compare(which, typeof(which).dtype.type(number))
+    return compare(which, host_number(number, typeof(which).dtype))
 
 
 batch_of_one_shape(select_n_p, may_be_scalars=(0,))

@@ -228,7 +228,8 @@ def dot_general(
       lhs: an array.
       rhs: an array.
       dimension_numbers: ((axes of lhs to sum over, axes of rhs), (batch axes of lhs, of rhs)),
-        each a sequence of integers or one integer, matched in order.
+        each a sequence of integers or one integer, matched in order; None for matrices and
+        vectors: the last axis of lhs with the first of rhs.
       precision: see `Precision`; also the names "default", "high" and "highest", a pair for the
         two operands, a `DotAlgorithm`, or a `DotAlgorithmPreset` or its name. By default the
         option jax_default_matmul_precision.
@@ -241,7 +242,16 @@ def dot_general(
         the dtypes do not go together.
       ValueError: if `precision` is none.
     """
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    if dimension_numbers is None:
+        dimension_numbers = _of_matrices(typeof(lhs).shape, typeof(rhs).shape)
+    try:
+        (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"dot_general got dimension_numbers={dimension_numbers!r}; wanted ((axes of lhs to sum "
+            "over, axes of rhs), (batch axes of lhs, of rhs)), such as (((1,), (0,)), ((), ())) "
+            "for two matrices."
+        ) from None
     if out_sharding is not None:
         raise refuse_sharding("dot_general", "out_sharding", out_sharding)
     return process(
@@ -257,6 +267,18 @@ def dot_general(
             "out_sharding": None,
         },
     )
+
+
+def _of_matrices(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> Any:
+    """The dimension numbers of the product of matrices or vectors of these shapes."""
+    if not (1 <= len(lhs) <= 2 and 1 <= len(rhs) <= 2 and lhs[-1] == rhs[0]):
+        raise ValueError(
+            "lax.dot: dimension_numbers must be specified when not performing simple un-batched "
+            "matrix-matrix, matrix-vector, or vector-vector products; got "
+            f"lhs_shape={lhs} rhs_shape={rhs}. The last axis of lhs and the first of rhs must be "
+            "equal."
+        )
+    return (((len(lhs) - 1,), (0,)), ((), ()))
 
 
 @boundary
@@ -280,16 +302,6 @@ def dot(
       ValueError: without `dimension_numbers`, for operands that do not fit.
       TypeError: see `dot_general`.
     """
-    if dimension_numbers is None:
-        a, b = typeof(lhs).shape, typeof(rhs).shape
-        if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2 and a[-1] == b[0]):
-            raise ValueError(
-                "lax.dot: dimension_numbers must be specified when not performing simple "
-                "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
-                f"lhs_shape={a} rhs_shape={b}. The last axis of lhs and the first of rhs must be "
-                "equal."
-            )
-        dimension_numbers = (((len(a) - 1,), (0,)), ((), ()))
     return dot_general(
         lhs,
         rhs,

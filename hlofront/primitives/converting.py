@@ -9,13 +9,12 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import (
     bit_width,
-    canonicalize_dtype,
     check_user_dtype_supported,
     float0,
     issubdtype,
     python_scalar_dtype,
 )
-from hlofront.base.elements import ExtendedDType
+from hlofront.base.elements import ExtendedDType, kept
 from hlofront.base.tree import tree_map
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.marks import Zero
@@ -110,7 +109,7 @@ def _converted_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
         value = value.real
     value = value.astype(dtype)
     if not weak_type:
-        return value[()]
+        return kept(value[()])
     scalar = value.item()
     if type(scalar) is bool or python_scalar_dtype(type(scalar)) != dtype:
         return None
@@ -160,7 +159,7 @@ def bitcast_convert_type(operand, new_dtype):
     if new_dtype is None:
         raise ValueError("dtype must be specified: got None.")
     wanted = check_user_dtype_supported(new_dtype, "bitcast_convert_type")
-    return process(bitcast_convert_type_p, (operand,), {"new_dtype": canonicalize_dtype(wanted)})
+    return process(bitcast_convert_type_p, (operand,), {"new_dtype": wanted})
 
 
 @infer(bitcast_convert_type_p)

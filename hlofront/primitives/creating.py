@@ -12,7 +12,7 @@ from hlofront.base.dtypes import (
     issubdtype,
     python_scalar_dtype,
 )
-from hlofront.base.elements import ExtendedDType
+from hlofront.base.elements import ExtendedDType, host_number, kept
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
@@ -177,7 +177,7 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     if isinstance(dtype, ExtendedDType):
         return value
     if not weak and type(value) in (int, float) and 0 <= value < 100 and dtype.kind in "iuf":
-        return dtype.type(value)
+        return host_number(value, dtype)
     if issubdtype(dtype, np.complexfloating):
         array = np.asarray(value)
     elif dtype == np.bool_:
@@ -192,7 +192,7 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     if array.dtype == object:  # an int beyond 64 bits: its lowest ones
         array = np.asarray(value & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
     with np.errstate(all="ignore"):
-        scalar = array.astype(dtype)[()]
+        scalar = kept(array.astype(dtype)[()])
     if weak and python_scalar_dtype(type(scalar.item())) == dtype:
         return scalar.item()
     return scalar
@@ -213,7 +213,8 @@ def scalar_like(x: Any, value: Any) -> Any:
     aval = typeof(x)
     dtype = aval.dtype
     if not aval.weak_type:
-        return _scalar_of_dtype(value, dtype)
+        scalar = _scalar_of_dtype(value, dtype)
+        return scalar if isinstance(dtype, ExtendedDType) else kept(scalar)
     for number in (float, complex, int):
         if python_scalar_dtype(number) == dtype:
             return number(value)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import float0, python_scalar_dtype
+from hlofront.base.elements import host_number
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.marks import UndefinedPrimal, Zero
@@ -39,7 +40,7 @@ def zeros_of(aval: Any) -> Any:
     """Zeros of this type; of float0 they are NumPy's, as no device has it."""
     if aval.dtype == float0:
         return np.zeros(aval.shape, float0)
-    zero = aval.dtype.type(0)
+    zero = host_number(0, aval.dtype)
     if aval.weak_type and python_scalar_dtype(type(zero.item())) == aval.dtype:
         zero = zero.item()
     if not aval.shape and not is_eager():

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import canonicalize_dtype, default_dtype, issubdtype
+from hlofront.base.dtypes import default_dtype, issubdtype
+from hlofront.base.elements import host_number
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
@@ -106,7 +107,7 @@ def _from_start(index: Any, size: int, allow_negative: bool) -> Any:
         moved = convert_element_type(index, dtype)
     else:
         moved = index
-    moved = process(add_p, (moved, np.asarray(size).astype(dtype)[()]), {})
+    moved = process(add_p, (moved, host_number(size, dtype)), {})
     return process(select_n_p, (negative, index, moved), {})
 
 
@@ -119,11 +120,11 @@ def _static(index: int, dtype: Any, size: int, allow_negative: bool) -> Any:
             )
         index += size
     try:
-        return dtype.type(index)
+        return host_number(index, dtype)
     except OverflowError:
         # Beyond any array: what is computed from it is the same for the furthest index there is.
         limits = np.iinfo(dtype)
-        return dtype.type(min(max(index, limits.min), limits.max))
+        return host_number(min(max(index, limits.min), limits.max), dtype)
 
 
 def _check_indices(name: str, what: str, indices: tuple[ShapedArray, ...]) -> None:
@@ -196,7 +197,7 @@ def dynamic_slice_in_dim(
 
 def _with_zeros(index: Any, axis: int, ndim: int) -> list[Any]:
     """An index for every axis: 0 for all but one, of its dtype."""
-    zero = 0 if type(index) is int else canonicalize_dtype(typeof(index).dtype).type(0)
+    zero = 0 if type(index) is int else host_number(0, typeof(index).dtype)
     indices = [zero] * ndim
     indices[axis] = index
     return indices

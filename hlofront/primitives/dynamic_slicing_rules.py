@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.elements import host_number
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process
@@ -97,7 +98,7 @@ def _differ(places: Sequence[int], index_axes: Sequence[Any]) -> bool:
 
 def _for_all(indices: Sequence[Any], index_axes: Sequence[Any], axis: int | None) -> list[Any]:
     """The indices, the same for all; 0 along a batch axis, and where they make no difference."""
-    zero = typeof(indices[0]).dtype.type(0) if indices else np.int32(0)
+    zero = host_number(0, typeof(indices[0]).dtype) if indices else np.int32(0)
     same = [zero if own is not None else i for i, own in zip(indices, index_axes, strict=True)]
     if axis is not None:
         same.insert(axis, zero)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import filter_traceback
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import float0, issubdtype
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
@@ -31,7 +31,9 @@ Kinds = tuple[type, ...]
 
 
 def accepts(dtype: Any, kinds: Kinds) -> bool:
-    return kinds is ANY or any(issubdtype(dtype, kind) for kind in kinds)
+    if kinds is ANY:
+        return dtype != float0
+    return any(issubdtype(dtype, kind) for kind in kinds)
 
 
 def check_dtype(name: str, dtype: Any, kinds: Kinds, position: int | None = None) -> None:

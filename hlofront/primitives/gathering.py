@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import iinfo, issubdtype
-from hlofront.base.elements import ExtendedDType
+from hlofront.base.elements import ExtendedDType, kept
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes, canonical_axes, canonical_shape, integers
@@ -467,10 +467,10 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
 def _modulo(indices: Any, sizes: list[int]) -> Any:
     """Indices of shape (n, len(sizes)), each modulo the size of its axis and not negative."""
     dtype = typeof(indices).dtype
-    bounds = np.asarray([sizes]).astype(dtype)
+    bounds = kept(np.asarray([sizes]).astype(dtype))
     rest = process(rem_p, (indices, bounds), {})
     if not issubdtype(dtype, np.signedinteger):
         return rest
-    zeros = np.zeros((1, len(sizes)), dtype)
+    zeros = kept(np.zeros((1, len(sizes)), dtype))
     moved = process(add_p, (rest, bounds), {})
     return process(select_n_p, (process(lt_p, (rest, zeros), {}), rest, moved), {})

@@ -7,6 +7,7 @@ import numpy as np
 
 from hlofront.base.caches import memoize
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import host_number
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes
@@ -410,7 +411,7 @@ def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Any, Any]:
         numbers = broadcasted_iota(dtype, shape, scattered[0])
     else:
         numbers = reshape(broadcasted_iota(dtype, (count,), 0), shape)
-    return numbers, dtype.type(np.iinfo(dtype).max)
+    return numbers, host_number(np.iinfo(dtype).max, dtype)
 
 
 @rules.transpose(scatter_p)

@@ -129,7 +129,7 @@ def _(operand, *, k, axis):
             f"k={k} with shape={operand.shape} and axis={axis}"
         )
     shape = _resized(operand.shape, axis, k)
-    return [operand.update(shape=shape), ShapedArray(shape, np.dtype(np.int32))]
+    return [operand.update(shape=shape), ShapedArray(shape, np.dtype(np.int32), operand.weak_type)]
 
 
 def _resized(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:

@@ -2,13 +2,8 @@
 
 import math
 
-import numpy as np
-
-from hlofront.base.dtypes import bit_width, finfo
-from hlofront.core.aval import typeof
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
-from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import constant_like, scalar_like
 from hlofront.primitives.derivatives import derivative, derivative_from_result, unknown_derivative
 from hlofront.primitives.elementwise import (
@@ -166,53 +161,6 @@ derivative(
 unknown_derivative(
     igamma_grad_a_p,
     "igamma is differentiable once in a. Give lax.stop_gradient(a) to the function inside.",
-)
-
-
-def _by_differences(t, function, x):
-    """The tangent of a smooth function of x > 0, of which no other derivative is known.
-
-    Differences of sixth order, the steps a fraction of x: as exact as the function's values let
-    them be, but for a digit or two. Zero at zero, where there are no steps.
-    """
-    aval = typeof(x)
-    # Rounding would leave little of the digits of narrow dtypes.
-    dtype = max(aval.dtype, np.dtype(np.float32), key=bit_width)
-    x = convert(x, dtype, aval.weak_type)
-    fraction = 2.0 ** -(finfo(dtype).nmant // 5)
-
-    def difference(steps, weight):
-        above, below = (
-            function(mul(x, scalar_like(x, 1 + side * steps * fraction))) for side in (1, -1)
-        )
-        return mul(scalar_like(x, weight / (60 * fraction)), sub(above, below))
-
-    change = add(add(difference(1, 45), difference(2, -9)), difference(3, 1))
-    divisor = select_n(eq(x, scalar_like(x, 0)), x, constant_like(x, 1))
-    return mul(t, convert(div(change, divisor), aval.dtype, aval.weak_type))
-
-
-def _in_precision_of(x, a):
-    """x in the dtype that differences in a are taken in."""
-    return convert(x, typeof(a).dtype, typeof(x).weak_type)
-
-
-def _sample_grad_by_sample(t, a, x):
-    """Of random_gamma_grad in x: what its quotient of derivatives of igamma has for a derivative.
-
-    Zero at zero, where there is none.
-    """
-    is_zero = eq(x, scalar_like(x, 0))
-    x = select_n(is_zero, x, constant_like(x, 1))
-    growth = sub(div(sub(a, scalar_like(a, 1)), x), scalar_like(x, 1))
-    found = sub(sub(digamma(a), log(x)), mul(random_gamma_grad(a, x), growth))
-    return mul(t, select_n(is_zero, found, constant_like(found, 0)))
-
-
-derivative(
-    random_gamma_grad_p,
-    lambda t, a, x: _by_differences(t, lambda a: random_gamma_grad(a, _in_precision_of(x, a)), a),
-    _sample_grad_by_sample,
 )
 
 

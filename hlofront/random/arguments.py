@@ -4,7 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.base.dtypes import (
+    check_user_dtype_supported,
+    default_dtype,
+    issubdtype,
+    lattice_result,
+)
+from hlofront.base.errors import TypePromotionError
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.numpy.shape import broadcast_to
@@ -31,14 +37,16 @@ def checked_shape(name: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     """The shape of the result; if it is None, that of the parameters together.
 
     Raises:
-      ValueError: if the parameters do not broadcast to it, or a size is negative.
-      TypeError: if it is no shape.
+      ValueError: if the parameters do not broadcast to it.
+      TypeError: if it is no shape, or a size is negative.
     """
     if shape is None:
+        if len(parameters) == 1:
+            return typeof(parameters[0]).shape
         return broadcast_shapes(*[typeof(x).shape for x in parameters])
     shape = canonical_shape(shape)
     if any(isinstance(size, int) and size < 0 for size in shape):
-        raise ValueError(f"{name}: sizes must not be negative, got shape {shape}")
+        raise TypeError(f"{name}: sizes must not be negative, got shape {shape}")
     shapes = [typeof(x).shape for x in parameters]
     # Scalars fit any shape.
     if any(shapes) and broadcast_shapes(shape, *shapes) != shape:
@@ -49,28 +57,88 @@ def checked_shape(name: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     return shape
 
 
-def floating(name: str, dtype: Any) -> Any:
-    """The floating-point dtype that was asked for, the default one for None.
+def own_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """The shape of the result, of samplers without parameters that give it.
 
     Raises:
-      ValueError: if it is another.
+      TypeError: if it is no shape, or a size is negative.
     """
-    dtype = check_user_dtype_supported(float if dtype is None else dtype, name)
-    if not issubdtype(dtype, np.floating):
-        raise ValueError(f"dtype argument to `{name}` must be a float dtype, got {dtype}")
-    return dtype
+    if type(shape) is tuple:
+        for size in shape:
+            if type(size) is not int or size < 0:
+                break
+        else:
+            return shape
+    if shape is None:
+        raise TypeError(f"{name}: the shape is None: give a tuple of sizes, () for a scalar")
+    return checked_shape(name, shape)
+
+
+def whole_shape(name: str, shape: Any) -> tuple[int, ...] | None:
+    """The shape of the result, or None, of samplers that find out themselves what fits."""
+    return None if shape is None else canonical_shape(shape)
+
+
+def given(_: str, value: Any) -> Any:
+    """What is taken as it is given."""
+    return value
+
+
+def whole_size(_: str, size: Any) -> Any:
+    """A size of the result. TypeError if it is none."""
+    return canonical_shape((size,))[0]
+
+
+def floating(name: str, dtype: Any) -> Any:
+    """The floating-point dtype that was asked for, the default one for None. ValueError else."""
+    return default_dtype("f") if dtype is None else _of_kind(name, dtype, np.floating, "a float")
+
+
+def inexact(name: str, dtype: Any) -> Any:
+    """The dtype of floats or complex numbers that was asked for, by default of floats."""
+    if dtype is None:
+        return default_dtype("f")
+    return _of_kind(name, dtype, np.inexact, "a float or complex")
 
 
 def integral(name: str, dtype: Any) -> Any:
-    """The dtype of integers that was asked for, the default one for None.
+    """The dtype of integers that was asked for, the default one for None. ValueError else."""
+    return default_dtype("i") if dtype is None else _of_kind(name, dtype, np.integer, "an int")
+
+
+def unsigned(name: str, dtype: Any) -> Any:
+    """The dtype of unsigned integers that was asked for, the default one for None."""
+    if dtype is None:
+        return default_dtype("u")
+    return _of_kind(name, dtype, np.unsignedinteger, "an unsigned int")
+
+
+def any_dtype(name: str, dtype: Any) -> Any:
+    """The dtype that was asked for, the default one of integers for None."""
+    return default_dtype("i") if dtype is None else check_user_dtype_supported(dtype, name)
+
+
+def _of_kind(name: str, dtype: Any, kind: Any, said: str) -> Any:
+    dtype = check_user_dtype_supported(dtype, name)
+    if not issubdtype(dtype, kind):
+        raise ValueError(f"dtype argument to `{name}` must be {said} dtype, got {dtype}")
+    return dtype
+
+
+def safely(name: str, dtype: Any, *parameters: Any) -> list[Any]:
+    """The parameters in this dtype, and not weak.
 
     Raises:
-      ValueError: if it is another.
+      TypePromotionError: if it does not hold the values of theirs, as float16 those of float32.
     """
-    dtype = check_user_dtype_supported(int if dtype is None else dtype, name)
-    if not issubdtype(dtype, np.integer):
-        raise ValueError(f"dtype argument to `{name}` must be an int dtype, got {dtype}")
-    return dtype
+    for x in parameters:
+        aval = typeof(x)
+        if lattice_result(((aval.dtype, aval.weak_type), (dtype, False)))[0] != dtype:
+            raise TypePromotionError(
+                f"{name} cannot safely cast a parameter of dtype {aval.dtype} to {dtype}, the "
+                "dtype of the result: convert it before, or ask for another dtype"
+            )
+    return [convert_element_type(x, dtype) for x in parameters]
 
 
 def in_dtype(x: Any, dtype: Any) -> Any:

@@ -6,7 +6,8 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.config import debug_key_reuse
-from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
+from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo
+from hlofront.base.elements import host_number
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.higher_order.scan import scan
@@ -23,8 +24,9 @@ from hlofront.primitives.elementwise import abs, ceil, clamp, floor, log, log1p,
 from hlofront.primitives.keys import random_clone, random_split
 from hlofront.primitives.reducing import reduce_or
 from hlofront.primitives.special import lgamma
-from hlofront.random.arguments import checked_key, checked_shape, floating, in_dtype, parts, spread
-from hlofront.random.continuous import _uniform
+from hlofront.random.arguments import checked_key, in_dtype, integral, parts, spread
+from hlofront.random.continuous import uniform
+from hlofront.random.sampler import sampler
 from hlofront.runtime.operation import operation
 
 
@@ -40,27 +42,17 @@ def _any(x):
 # ---- Poisson -------------------------------------------------------------------------------------
 
 
-@boundary
+@sampler(dtype=integral, nested=False)
 def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the Poisson distribution.
+    """Numbers from the Poisson distribution. They need a key of the generator threefry2x32.
 
     Small means by multiplying uniform numbers, as Knuth did; others by the transformed rejection of
     Hoermann, "The transformed rejection method for generating Poisson random variables" (1993).
 
     Args:
-      key: a random key of the generator threefry2x32.
       lam: the mean, which broadcasts to the shape. Where it is negative or NaN the result is -1.
-      shape: of the result; by default that of `lam`.
       dtype: of integers; by default int32, with x64 int64.
-      out_sharding: None.
-
-    Raises:
-      NotImplementedError: for keys of other generators.
-      ValueError: if the dtype is another, `lam` does not fit the shape, or there are several keys.
-      TypeError: if `key` is no key.
     """
-    key = checked_key("poisson", key, out_sharding)
-    dtype = check_user_dtype_supported(int if dtype is None else dtype, "poisson")
     generator = key.dtype.generator
     if generator.name != "threefry2x32":
         raise NotImplementedError(  # the class that JAX raises
@@ -68,14 +60,6 @@ def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
             f"{generator.name}: its loops need a generator whose bits do not depend on what else "
             "is drawn"
         )
-    if not issubdtype(dtype, np.integer):
-        raise ValueError(f"poisson: the dtype must be one of integers, got {dtype}")
-    shape = checked_shape("poisson", shape, lam)
-    return _in_float32(key, lam, shape, dtype)
-
-
-@operation(static_argnames=("shape", "dtype"))
-def _in_float32(key, lam, shape, dtype):
     lam = convert_element_type(spread(lam, shape), np.float32)
     return _poisson(key, lam, shape=shape, dtype=dtype)
 
@@ -94,7 +78,7 @@ def _poisson(key, lam, shape, dtype):
 
 
 def _goes_on(undecided, step, dtype, most):
-    return _any(undecided) & (convert_element_type(step, dtype) < dtype.type(most))
+    return _any(undecided) & (convert_element_type(step, dtype) < host_number(most, dtype))
 
 
 @operation(static_argnames=("shape", "dtype"), nested=True)
@@ -108,7 +92,7 @@ def _poisson_knuth(key, lam, shape, dtype):
         step, count, key, log_product = state
         key, subkey = parts(key)
         count = select(log_product > -lam, count + 1, count)
-        u = _uniform(subkey, shape, np.dtype(np.float32), 0.0, 1.0)
+        u = uniform(subkey, shape, np.dtype(np.float32), 0.0, 1.0)
         return step + 1, count, key, log_product + log(u)
 
     start = (0, full_like(lam, 0, dtype, shape), key, full_like(lam, 0, np.float32, shape))
@@ -130,8 +114,8 @@ def _poisson_rejection(key, lam, shape, dtype):
     def propose(state):
         step, count, accepted, key = state
         key, u_key, v_key = parts(key, 3)
-        u = _uniform(u_key, shape, typeof(lam).dtype, 0.0, 1.0) - 0.5
-        v = _uniform(v_key, shape, typeof(lam).dtype, 0.0, 1.0)
+        u = uniform(u_key, shape, typeof(lam).dtype, 0.0, 1.0) - 0.5
+        v = uniform(v_key, shape, typeof(lam).dtype, 0.0, 1.0)
         near = 0.5 - abs(u)
         k = floor((2 * a / near + b) * u + lam + 0.43)
         height = log(v * inverse_alpha / (a / (near * near) + b))
@@ -150,7 +134,7 @@ def _poisson_rejection(key, lam, shape, dtype):
 # ---- binomial ------------------------------------------------------------------------------------
 
 
-@boundary
+@sampler(nested=False)
 def binomial(key, n, p, shape=None, dtype=None):
     """Numbers of successes among n trials.
 
@@ -158,25 +142,10 @@ def binomial(key, n, p, shape=None, dtype=None):
     generation of binomial random variates" (1993).
 
     Args:
-      key: a random key.
       n: the number of trials, which broadcasts to the shape.
       p: the probability of success, which broadcasts likewise. Where the parameters are none of a
         distribution the result is NaN.
-      shape: of the result; by default that of `n` and `p` together.
-      dtype: of floats; by default float32, with x64 float64.
-
-    Raises:
-      ValueError: if the dtype is another, the parameters do not fit the shape, or there are several
-        keys.
-      TypeError: if `key` is no key.
     """
-    key = checked_key("binomial", key)
-    dtype = floating("binomial", dtype)
-    return _binomial(key, n, p, checked_shape("binomial", shape, n, p), dtype)
-
-
-@operation(static_argnames=("shape", "dtype"))
-def _binomial(key, n, p, shape, dtype):
     n, p = (in_dtype(x, typeof(x).dtype) for x in promote_dtypes_inexact(n, p))
     n, p = spread(n, shape), spread(p, shape)
     # The rarer outcome is counted.
@@ -219,7 +188,7 @@ def _by_counting(key, n, p, shape, dtype):
         step, count, trials, key = state
         subkey, key = parts(key)
         count = select(trials <= n, count + 1, count)
-        u = _uniform(subkey, shape, typeof(p).dtype, 0.0, 1.0)
+        u = uniform(subkey, shape, typeof(p).dtype, 0.0, 1.0)
         return step + 1, count, trials + ceil(log(u) / log_failure), key
 
     start = (0, full_like(p, 0.0), full_like(p, 0.0), key)
@@ -243,8 +212,8 @@ def _by_rejection(key, n, p, shape, dtype):
     def propose(state):
         step, count, accepted, key = state
         key, u_key, v_key = parts(key, 3)
-        u = _uniform(u_key, shape, typeof(p).dtype, 0.0, 1.0)
-        v = _uniform(v_key, shape, typeof(p).dtype, 0.0, 1.0)
+        u = uniform(u_key, shape, typeof(p).dtype, 0.0, 1.0)
+        v = uniform(v_key, shape, typeof(p).dtype, 0.0, 1.0)
         u = u - 0.5
         near = 0.5 - abs(u)
         surely = (near >= 0.07) & (v <= at_once)
@@ -279,7 +248,7 @@ _TAILS = [
 def _log_factorial_tail(k):
     """log(k!) less Stirling's formula for it: from a table, or by its asymptotic series."""
     table = creation.array(np.array(_TAILS, typeof(k).dtype))
-    limited = clamp(np.array(0, typeof(k).dtype)[()], k, np.array(9, typeof(k).dtype)[()])
+    limited = clamp(host_number(0, typeof(k).dtype), k, host_number(9, typeof(k).dtype))
     square = (limited + 1) * (limited + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (limited + 1)
     place = convert_element_type(floor(limited), np.int32)

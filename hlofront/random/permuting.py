@@ -2,22 +2,25 @@
 
 import math
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype, issubdtype
+from hlofront.base.elements import host_number
 from hlofront.core.aval import is_value, typeof
 from hlofront.numpy import creation, cumulative, ranges
 from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.taking import take
+from hlofront.primitives.creating import full
 from hlofront.primitives.elementwise import add, log, mul, sub
 from hlofront.primitives.keys import is_key, random_bits
 from hlofront.primitives.shaping import reshape, squeeze
 from hlofront.primitives.slicing import slice_in_dim
 from hlofront.primitives.sorting import sort_key_val, top_k
-from hlofront.random.arguments import checked_key, parts
-from hlofront.random.continuous import _gumbel, _uniform, canonical, checked_mode
+from hlofront.random.arguments import checked_key, own_shape, parts
+from hlofront.random.continuous import checked_mode, gumbel, uniform
 from hlofront.random.discrete import randint
 from hlofront.runtime.operation import operation
 
@@ -105,13 +108,15 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
       mode: "low" or "high"; see `gumbel`, which is used with `p` and without replacement.
 
     Raises:
-      TypeError: if `a` or `p` is no array, or `key` is no key.
+      TypeError: if `a` or `p` is no array, `shape` no sequence, or `key` is no key.
       ValueError: if there are no elements to choose from, too few of them without replacement, or
         another number of probabilities, or there are several keys.
     """
     key = checked_key("choice", key)
     a = _checked_array("choice", a)
-    shape = canonical(shape, "choice")
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"choice: the shape must be a sequence of sizes, got {shape}")
+    shape = own_shape("choice", shape)
     aval = typeof(a)
     if aval.ndim:
         axis = _checked_axis("choice", axis, aval.ndim)
@@ -134,6 +139,9 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
                 "p must be None or a 1D vector with the same size as a.shape[axis]. p has shape "
                 f"{typeof(p).shape} and a.shape[axis] is {population}."
             )
+    if not count:
+        sizes = shape if a is None else (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :])
+        return full(sizes, 0, default_dtype("i") if a is None else aval.dtype)
     if p is None and not replace:
         found = permutation(key, population if a is None else a, axis)
         found = _first(found, count, 0 if a is None else axis)
@@ -143,7 +151,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     elif replace:
         places = _weighted(key, p, shape)
     else:
-        places = _weighted_once(key, p, count, checked_mode(mode))
+        places = _weighted_once(key, p, count, checked_mode("choice", mode))
     if a is None:
         return _shaped(places, aval, shape, axis, True)
     found = take(a, places, axis)
@@ -165,13 +173,13 @@ def _weighted(key, p, shape):
     total = cumulative.cumsum(p)
     last = squeeze(slice_in_dim(total, typeof(total).size - 1, typeof(total).size), (0,))
     dtype = typeof(total).dtype
-    heights = mul(last, sub(dtype.type(1), _uniform(key, shape, dtype, 0.0, 1.0)))
+    heights = mul(last, sub(host_number(1, dtype), uniform(key, shape, dtype, 0.0, 1.0)))
     return searchsorted(total, heights).astype(default_dtype("i"))
 
 
 @operation(static_argnames=("count", "mode"))
 def _weighted_once(key, p, count, mode):
     aval = typeof(p)
-    noise = _gumbel(key, aval.shape, aval.dtype, mode)
+    noise = gumbel(key, aval.shape, aval.dtype, mode)
     _, places = top_k(add(noise, log(p)), count)
     return places.astype(default_dtype("i"))

@@ -14,6 +14,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.config import enable_x64, threefry_partitionable
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.creating import broadcasted_iota, full, iota
@@ -45,9 +46,9 @@ def seed(value):
     """The key of an integer: its upper 32 bits, and its lower ones."""
     dtype = typeof(value).dtype
     if dtype.itemsize == 8:
-        upper = shift_right_logical(value, dtype.type(32))
+        upper = shift_right_logical(value, host_number(32, dtype))
         upper = convert_element_type(upper, _uint32)
-        lower = convert_element_type(bitwise_and(value, dtype.type(0xFFFF_FFFF)), _uint32)
+        lower = convert_element_type(bitwise_and(value, host_number(0xFFFF_FFFF, dtype)), _uint32)
     else:
         upper = full((), 0, _uint32)
         lower = convert_element_type(value, _uint32)
@@ -118,7 +119,7 @@ def _bits_of_positions(key, bit_width, shape):
 def _joined(upper, lower):
     upper = convert_element_type(upper, _uint64)
     lower = convert_element_type(lower, _uint64)
-    return bitwise_or(shift_left(upper, np.uint64(32)), lower)
+    return bitwise_or(shift_left(upper, host_number(32, _uint64)), lower)
 
 
 def _bits_of_halves(key, bit_width, shape):

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from hlofront.base.config import options as settings
 from hlofront.base.errors import AbsentDeviceError, PluginError
 from hlofront.bridge import plugins as bridge
+from hlofront.bridge.apart import WorkerEnded
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import executable, platforms
@@ -12,6 +14,8 @@ from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_options, mlir_lock
 from hlofront.pjrt.shardings import on_device
 from hlofront.pjrt.targets import compiler_options, target_of
+
+_apart = settings["hlofront_compile_apart"]
 
 
 class AbsentExecutable:
@@ -76,6 +80,17 @@ def _here() -> str:
     return f"its {platforms.usable()[0].upper()}"
 
 
+def _end(name: str, device: Any, last_words: str) -> str:
+    plugin = platforms.find_plugins().get(lowering_platform(device))
+    compiler = f"the compiler of {plugin.source}" if plugin is not None else "the compiler"
+    newer = f" A newer one may not: `pip install -U {plugin.origin}`." if plugin is not None else ""
+    return (
+        f"INTERNAL: {compiler} ended its process on {name}, for {device.device_kind}; it said: "
+        f"{last_words!r}. The module is valid StableHLO, and this is a fault of that compiler."
+        f"{newer} Which operation it is shows where parts of the function are compiled alone."
+    )
+
+
 def compile_absent(
     program: ClosedJaxpr,
     name: str,
@@ -104,7 +119,9 @@ def compile_absent(
     options = compile_options(devices, compiler_options(lowering_platform(first), overrides))
     try:
         with mlir_lock:
-            compiled = bridge.compile_only(module.ir_module, devices, options)
+            compiled = bridge.compile_only(module.ir_module, devices, options, _apart.value)
+    except WorkerEnded as error:
+        raise JaxRuntimeError(_end(name, first, str(error))) from error
     except JaxRuntimeError as error:
         if "ptxas" in str(error) or "PTX compilation provider" in str(error):
             raise PluginError(

@@ -15,7 +15,7 @@ from hlofront.core.trace import process
 from hlofront.higher_order import callback_batching
 from hlofront.pjrt import clients
 from hlofront.primitives.callbacks import FlatCallback, io_callback_p, pure_callback_p
-from hlofront.runtime.host_calls import checked_results, describe_failure
+from hlofront.runtime.host_calls import checked_results, describe_failure, on_the_host
 from hlofront.runtime.key_array import array_of, base_of
 from hlofront.runtime.placement import choose_device, put
 
@@ -198,7 +198,7 @@ def _one_device(name: str, sharding: Any) -> Any:
 
 def _put_operand(x: Any, host: Any) -> Any:
     aval = _strong(typeof(x))
-    return array_of(aval, lambda stored: put(base_of(x), stored, host, False))
+    return array_of(aval, lambda stored: put(base_of(x), stored, host, True))
 
 
 def _run_now(
@@ -209,7 +209,9 @@ def _run_now(
     host = clients.local_devices("cpu")[0]
     try:
         operands = [_put_operand(x, host) for x in args]
-        results = checked_results(name, callback(*operands), avals)
+        with on_the_host():
+            found = callback(*operands)
+        results = checked_results(name, found, avals)
     except Exception as error:
         # As a program would, so that what catches the one catches the other.
         text = describe_failure(name, error)

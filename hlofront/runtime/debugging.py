@@ -11,8 +11,10 @@ from hlofront.base.boundary import boundary
 from hlofront.base.errors import without_operands
 from hlofront.core.rules import run
 from hlofront.core.trace import Tracer, leaked
+from hlofront.pjrt import clients
 from hlofront.primitives import callbacks
 from hlofront.primitives.callbacks import debug_callback_p, debug_print_p
+from hlofront.runtime.host_calls import on_the_host
 from hlofront.runtime.transfer import device_put
 
 _logger = logging.getLogger(__name__)
@@ -204,9 +206,10 @@ def _run_now(function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
     for x in args:
         if isinstance(x, Tracer):
             raise leaked(x)
-    arrays = device_put(args)
+    arrays = device_put(args, clients.local_devices("cpu")[0])
     try:
-        function(*arrays)
+        with on_the_host():
+            function(*arrays)
     except Exception as error:
         without_operands(error)
         raise

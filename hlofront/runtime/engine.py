@@ -6,6 +6,7 @@ from typing import Any
 
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
+from hlofront.base.elements import kept_types
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
@@ -33,6 +34,10 @@ class Engine(Trace):
             call = primitive.eager[tuple(params.items()) if params else None]
         except (KeyError, TypeError):
             call = _make_call(primitive, params)
+        for x in args:
+            if type(x) in kept_types:  # C++ would narrow them
+                args = tuple([self.lift(x) if type(x) in kept_types else x for x in args])
+                break
         try:
             return call(*args)
         except (TypeError, ValueError) as error:

@@ -4,7 +4,10 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hlofront.base.config import debug_key_reuse
+from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge import fast_parts
 from hlofront.bridge.client import result_handler
@@ -63,7 +66,7 @@ class Executable:
         "plain",
         "program",
         "sharding",
-        "takes_keys",
+        "takes_stored",
         "unordered",
         "with_keys",
     )
@@ -96,13 +99,16 @@ class Executable:
         self.kept = call.kept
         in_avals = program.in_avals
         self.kept_avals = [_stored(in_avals[i]) for i in call.kept]
-        self.takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept)
+        takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept)
+        # Whether there are arguments that are on the device as something else.
+        self.takes_stored = takes_keys or any(_is_float0(in_avals[i]) for i in call.kept)
         self.out_avals = program.out_avals
         self.gives_keys = any(map(_holds_keys, self.out_avals))
-        self.with_keys = self.takes_keys or self.gives_keys
+        self.with_keys = takes_keys or self.gives_keys
         sharding = self.sharding = on_device(device)
         self.const_args = [
-            put(base_of(value), _stored(aval), device, committed) for value, aval in call.const_args
+            put(_storage_of(value), _stored(aval), device, committed)
+            for value, aval in call.const_args
         ]
         self.handlers = [
             self.host_calls.token_handler(device)
@@ -136,8 +142,8 @@ class Executable:
         return results
 
     def _execute(self, args: Sequence[Any]) -> list[Any]:
-        if self.takes_keys:
-            args = list(map(base_of, args))
+        if self.takes_stored:
+            args = list(map(_storage_of, args))
         if not self.plain:
             return self._run_with_tokens(args)
         buffers = list(self.const_args)
@@ -195,12 +201,25 @@ def _holds_keys(aval: Any) -> bool:
     return isinstance(getattr(aval, "dtype", None), ExtendedDType)
 
 
+def _is_float0(aval: Any) -> bool:
+    return getattr(aval, "dtype", None) == float0
+
+
 def _stored(aval: Any) -> Any:
-    """The aval of what is on the device: of keys, that of integers."""
+    """The aval of what is on the device: of keys, that of integers; for float0, of booleans."""
+    if _is_float0(aval):
+        return ShapedArray(aval.shape, np.dtype(bool))
     return ShapedArray(*aval.dtype.physical(aval.shape)) if _holds_keys(aval) else aval
+
+
+def _storage_of(x: Any) -> Any:
+    """What is put on the device for an argument."""
+    return np.zeros(x.shape, bool) if _is_float0(x) else base_of(x)
 
 
 def _handler(aval: Any, sharding: Any, committed: bool) -> Any:
     """What turns a raw output into an array, or into keys."""
+    if _is_float0(aval):
+        return lambda _: np.zeros(aval.shape, float0)
     handler = result_handler(_stored(aval), sharding, committed)
     return key_handler(aval, handler) if _holds_keys(aval) else handler

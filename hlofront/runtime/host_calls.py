@@ -12,6 +12,7 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.boundary import boundary, filter_traceback
+from hlofront.base.config import options
 from hlofront.base.dtypes import array_dtype
 from hlofront.bridge import failures, state
 from hlofront.bridge.client import host_transfers, result_handler
@@ -23,6 +24,8 @@ from hlofront.runtime.placement import host_put, on_device, place_on
 
 if TYPE_CHECKING:
     from hlofront.lowering.callbacks import HostCall
+
+_default_device = options["jax_default_device"]
 
 # ---- calls ---------------------------------------------------------------------------------------
 
@@ -51,7 +54,9 @@ def side_of(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
             elif call.ordered:
                 buffers = buffers[1:]
             arrays = as_arrays(buffers, call.avals_in)
-            results = checked_results(call.name, call.function(*arrays), call.avals_out)
+            with on_the_host():
+                found = call.function(*arrays)
+            results = checked_results(call.name, found, call.avals_out)
         except BaseException as error:
             # jaxlib raises an error of its own where the user is: it is told of this one.
             text = describe_failure(call.name, error)
@@ -80,7 +85,12 @@ def as_arrays(values: Iterable[Any], avals: Iterable[Any]) -> list[Any]:
 
 
 def _host_put(x: Any, place: Any, aval: Any) -> Any:
-    return host_put(x, aval, place, False)
+    return host_put(x, aval, place, True)
+
+
+def on_the_host() -> Any:
+    """A context in which values go to the CPU: a device that waits for a callback runs nothing."""
+    return _default_device(clients.local_devices("cpu")[0])
 
 
 def checked_results(name: str, results: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:

@@ -312,7 +312,8 @@ def jit(
 
     Raises:
       TypeError: if `fun` cannot be called.
-      ValueError: if the positions or names given are not those of parameters of `fun`.
+      ValueError: if the positions or names given are not those of parameters of `fun`, or both a
+        device and a backend are given.
     """
     if fun is None:
         return partial(
@@ -332,6 +333,11 @@ def jit(
     if not callable(fun):
         raise TypeError(
             f"jit wants a function, got {source.shortened(repr(fun))} of type {type(fun)}"
+        )
+    if device is not None and backend is not None:
+        raise ValueError(
+            "can't specify both a device and a backend for jit, got "
+            f"device={device} and backend={backend!r}: leave one out"
         )
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     device = _one_device(device, in_shardings, out_shardings)

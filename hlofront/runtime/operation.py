@@ -1,14 +1,17 @@
 """Functions of arrays that run eagerly as one executable, and are written inline when traced."""
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
 from typing import Any
+
+import numpy as np
 
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
-from hlofront.core.aval import is_value
+from hlofront.core.aval import is_value, typeof
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.runtime.jit import Jitted, cpp_cache, shard_argument
 from hlofront.transforms.arguments import ArgumentPlan
@@ -44,7 +47,7 @@ class Operation:
     @boundary
     def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         if self.defers and not all(map(is_operand, args)):
-            return NotImplemented, None, False
+            return deferred(self.fun.__name__, *args), None, False
         if _disable_jit.value:
             return self.fun(*args, **kwargs), None, False
         leaves, tree = _flatten((args, kwargs))
@@ -64,6 +67,7 @@ class Operation:
         except (TypeError, ValueError) as error:
             # What is static is no operand.
             operands, _ = _flatten(self.jitted.plan.dynamic(args, kwargs))
+            _check_fit(self.fun.__name__, operands)
             errors.add_operands(error, self.fun.__name__, operands)
             raise
 
@@ -71,6 +75,38 @@ class Operation:
 def is_operand(x: Any) -> bool:
     """Whether x is an array or a scalar, or stands for an array by its method `__jax_array__`."""
     return is_value(x) or hasattr(x, "__jax_array__")
+
+
+def _check_fit(name: str, operands: Sequence[Any]) -> None:
+    """Raise the TypeError of what is no operand in the terms of this function, if any is none."""
+    for x in operands:
+        try:
+            typeof(x)
+        except TypeError as error:
+            name = name.strip("_").removesuffix("_operation")
+            raise TypeError(f"{name} requires ndarray or scalar arguments: {error}") from None
+
+
+def deferred(name: str, *operands: Any) -> Any:
+    """What the method behind an operator says to operands that are no arrays: NotImplemented.
+
+    Python then asks the other operand; containers must not be asked: `==` of a list is False
+    whatever is in it, and `[1] * x` and `values += x` repeat and extend lists.
+
+    Raises:
+      TypeError: if one of them is a list, a tuple, a set or a dictionary.
+    """
+    for x in operands:
+        if isinstance(x, _CONTAINERS):
+            types = " and ".join([f"'{type(x).__name__}'" for x in operands])
+            raise TypeError(
+                f"unsupported operand type(s) for {name}: {types}. A {type(x).__name__} is no "
+                "array: make one of it with jnp.asarray(...)."
+            )
+    return NotImplemented
+
+
+_CONTAINERS = (list, tuple, set, dict)
 
 
 def _array_behind(x: Any) -> Any:
@@ -113,6 +149,39 @@ def operation(
         cpp_cache,
     )
     update_wrapper(call, fun)
+    if "axis" in static_argnames:
+        call = _taking_lists_of_axes(call, positional.index("axis") if "axis" in positional else 99)
     # What a tracer's method of this name is: nothing stands between it and the function.
     call.when_traced = call if nested else fun
     return call
+
+
+def _taking_lists_of_axes(call: Callable[..., Any], place: int) -> Any:
+    """An operation whose axis, at this place, may be what C++ cannot hash: a list, an array."""
+
+    def with_axes(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except ValueError:
+            by_name = "axis" in kwargs
+            axis = kwargs["axis"] if by_name else args[place] if len(args) > place else None
+            plain = _plain_axes(axis)
+            if plain is axis:
+                raise
+        if by_name:
+            return call(*args, **{**kwargs, "axis": plain})
+        return call(*args[:place], plain, *args[place + 1 :], **kwargs)
+
+    return update_wrapper(with_axes, call)
+
+
+def _plain_axes(axis: Any) -> Any:
+    """Axes given as a list or by arrays as integers; others as they are."""
+    if isinstance(axis, list | tuple | set):
+        plain = tuple([_plain_axes(one) for one in axis])
+        unchanged = isinstance(axis, tuple) and all(map(operator.is_, plain, axis))
+        return axis if unchanged else plain
+    if isinstance(axis, np.ndarray | fast_parts.Array) and not isinstance(axis, Tracer):
+        found = np.asarray(axis).tolist()
+        return tuple(found) if isinstance(found, list) else found
+    return axis

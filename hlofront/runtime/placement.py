@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.config import enable_x64, options
+from hlofront.base.dtypes import float0
 from hlofront.base.errors import AbsentDeviceError
 from hlofront.bridge.arrays import KEEP, READ_NOW, batched_device_put
 from hlofront.bridge.client import ArrayImpl, is_absent
@@ -13,7 +14,6 @@ from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.deleted import check_not_deleted
 
-_explicit_x64 = options["jax_explicit_x64_dtypes"]
 _default_device = options["jax_default_device"].cell
 
 
@@ -69,8 +69,10 @@ def default_place() -> Place:
         return _defaults[_default_device.value]
     except KeyError:
         chosen = _default_device.value
-        if chosen is None or isinstance(chosen, str):
-            found = place_on(clients.local_devices(chosen)[0])
+        if isinstance(chosen, str):
+            found = place_on(clients.named_device(chosen))
+        elif chosen is None:
+            found = place_on(clients.local_devices()[0])
         else:
             found = place_on(chosen)
         _defaults[chosen] = found
@@ -144,7 +146,7 @@ def host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool = Fa
       copied: whether its memory must be read now. Otherwise a NumPy array may be kept, and the
         array changes when the user changes that.
     """
-    if _explicit_x64.value == "allow" and not enable_x64.value and aval.dtype.kind in "iufc":
+    if aval.dtype.itemsize >= 8 and not enable_x64.value and aval.dtype.kind in "iufc":
         # C++ would narrow what was asked for.
         with enable_x64(True):
             return _host_put(np.asarray(x, aval.dtype), aval, place, committed, copied)
@@ -152,6 +154,8 @@ def host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool = Fa
 
 
 def _host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool) -> Any:
+    if aval.dtype is float0:  # no device has it
+        return x
     return batched_device_put(
         aval,
         place.sharding,

@@ -11,7 +11,7 @@ from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim
 from hlofront.primitives.slicing import unstack
 from hlofront.runtime.host import host_value
 from hlofront.runtime.jit import jit
-from hlofront.runtime.placement import place_of
+from hlofront.runtime.placement import host_put, place_of
 
 # A compiled program gives this many rows at once: more take long to compile.
 _AT_ONCE = 32
@@ -34,11 +34,15 @@ def _from_host(array: Any, backwards: bool) -> Iterator[Any]:
     aval = ShapedArray(tuple(row), array.aval.dtype, array.aval.weak_type)
     place = place_of(array._sharding)
     sharding, devices, committed = place.sharding, place.devices, array._committed
+    is_wide = aval.dtype.itemsize >= 8  # which C++ may narrow
     for i in range(count - 1, -1, -1) if backwards else range(count):
         # They are read now: to share memory with the array would keep it from being donated.
-        yield batched_device_put(
-            aval, sharding, [value[i, ...]], devices, committed, False, READ_NOW
-        )
+        if is_wide:
+            yield host_put(value[i, ...], aval, place, committed, copied=True)
+        else:
+            yield batched_device_put(
+                aval, sharding, [value[i, ...]], devices, committed, False, READ_NOW
+            )
 
 
 def _on_device(array: Any, backwards: bool) -> Iterator[Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.linalg.matrices import inexact
@@ -45,7 +46,7 @@ def _resized(x: Any, axis: int, n: Any) -> Any:
         return slice_in_dim(x, 0, size, axis=axis)
     rows = [(0, 0, 0)] * aval.ndim
     rows[axis] = (0, size - own, 0)
-    return pad(x, aval.dtype.type(0), rows)
+    return pad(x, host_number(0, aval.dtype), rows)
 
 
 def _in_parts(function: Any, x: Any, *args: Any) -> Any:
@@ -92,7 +93,7 @@ def _from_cosines(x: Any, axis: int, ortho: bool) -> Any:
     aval = typeof(mirrored)
     rows = [(0, 0, 0)] * aval.ndim
     rows[axis] = (1, -1, 0)
-    mirrored = pad(mirrored, aval.dtype.type(0), rows)
+    mirrored = pad(mirrored, host_number(0, aval.dtype), rows)
     spectrum = elementwise.complex(plain, elementwise.neg(mirrored))
     turn = np.exp(0.5j * np.pi * np.arange(size) / size)
     spectrum = elementwise.mul(spectrum, _along(turn, spectrum, axis))
@@ -101,7 +102,7 @@ def _from_cosines(x: Any, axis: int, ortho: bool) -> Any:
     even = slice_in_dim(ordered, 0, half, axis=axis)
     odd = rev(slice_in_dim(ordered, half, size, axis=axis), (axis,))
     # Each is spread out, and they are added.
-    zero = aval.dtype.type(0)
+    zero = host_number(0, aval.dtype)
     rows[axis] = (0, size - (2 * half - 1), 1)
     total = pad(even, zero, rows)
     if size == 1:

@@ -9,6 +9,7 @@ import numpy as np
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0, issubdtype
+from hlofront.base.elements import host_number
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
@@ -18,6 +19,7 @@ from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.transforms.flatten import Signature, abstract, result_paths
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linearize import Linearized, linearize_flat
+from hlofront.transforms.simplify import dead_code, without_unused_constants
 from hlofront.transforms.transpose import transpose_jaxpr
 from hlofront.transforms.vmap import documented
 
@@ -172,7 +174,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     found, call = _linearize(fun, primals, has_aux, "linearize")
     result, aux = call.split(found.outputs)
     count = call.out_tree.num_leaves
-    program = found.program
+    # It may be called often, and keeps its residuals: what no result depends on is left out.
+    smaller, _ = dead_code(found.program.jaxpr, True, True)
+    program = without_unused_constants(smaller, found.program)
     f_jvp = LinearFunction(
         program.consts,
         (program.jaxpr, call.in_tree, call.out_tree, tuple(found.in_avals), tuple(found.moving)),
@@ -434,7 +438,7 @@ def value_and_grad(
         _check_scalar(result)
         aval = typeof(result)
         check_output("grad", aval, holomorphic)
-        one = aval.dtype.type(1)
+        one = host_number(1, aval.dtype)
         if aval.weak_type:
             one = one.item()
         gradients = pullback.static[1].unflatten(pullback.flat([one]))

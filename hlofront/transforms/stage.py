@@ -8,10 +8,10 @@ import numpy as np
 
 from hlofront.base import caches, errors
 from hlofront.base.config import check_tracer_leaks
-from hlofront.base.dtypes import canonicalize_dtype
+from hlofront.base.elements import kept
 from hlofront.bridge.fast_parts import get_traceback
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, ShapedArray, register_value_type, typeof
+from hlofront.core.aval import AbstractValue, register_value_type, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import current_name_stack, in_own_program, replayed_traceback
@@ -243,8 +243,8 @@ def as_literal(x: Any) -> Literal | None:
     if type(x) in _LITERAL_TYPES:
         return Literal(x, typeof(x))
     if isinstance(x, np.generic | np.ndarray) and x.ndim == 0:
-        dtype = canonicalize_dtype(x.dtype)
-        return Literal(np.asarray(x, dtype)[()], ShapedArray((), dtype))
+        aval = typeof(x)
+        return Literal(kept(np.asarray(x, aval.dtype)[()]), aval)
     if isinstance(x, _LITERAL_TYPES):  # subclasses: enum.IntEnum, ...
         return Literal(x, typeof(x))
     return None

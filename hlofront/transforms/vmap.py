@@ -166,9 +166,10 @@ def _common_size(
     sizes = [None if a is None else typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True)]
     mapped = [size for size in sizes if size is not None]
     if axis_size is not None:
-        axis_size = operator.index(axis_size)
+        if not mapped:
+            return operator.index(axis_size)
         if all(size == axis_size for size in mapped):
-            return axis_size
+            return mapped[0]
     elif not leaves:
         raise ValueError(
             "vmap wrapped function must be passed at least one argument containing an array or "

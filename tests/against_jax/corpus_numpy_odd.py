@@ -13,7 +13,7 @@ def programs(jax, jnp, lax):
     kinds_of_dtypes(corpus, jax, jnp)
     filled(corpus, jax, jnp, lax)
     coordinates(corpus, jax, jnp)
-    allowed_64_bits(corpus, jax, jnp)
+    allowed_64_bits(corpus, jax, jnp, lax)
     powers(corpus, jax, jnp)
     refused(corpus, jax, jnp)
     return corpus
@@ -166,18 +166,128 @@ def coordinates(corpus, jax, jnp):
             corpus.add(f"ravel_{name}_{mode}", raveled)
 
 
-def allowed_64_bits(corpus, jax, jnp):
-    @corpus.program()
-    def arrays_of_64_bits():
-        with jax.explicit_x64_dtypes("allow"):
-            made = [
-                function(x, dtype)
-                for function in (jnp.array, jnp.asarray)
-                for x in (1.5, 3, True, [1.5, 2], np.float64(0.1), np.arange(3), jnp.ones(2))
-                for dtype in ("float64", np.int64, np.complex128, float)
-            ]
-            ones, counts = jnp.ones(2, "float64"), jnp.full(2, 3, "int64")
-            return made, ones + 1, ones + jnp.ones(2), counts + 1.5, jnp.sum(counts), counts > 0
+def allowed_64_bits(corpus, jax, jnp, lax):
+    def allowing(name, **functions):
+        """One program of all these functions, while explicit 64-bit dtypes are allowed."""
+
+        def program():
+            jax.config.update("jax_explicit_x64_dtypes", "allow")
+            try:
+                return {name: function() for name, function in functions.items()}
+            finally:
+                jax.config.update("jax_explicit_x64_dtypes", "warn")
+
+        corpus.add(f"allowed_64_bits_{name}", program)
+
+    def ones(dtype="float64"):
+        return jnp.ones(2, dtype)
+
+    values = (1.5, 3, True, [1.5, 2], np.float64(0.25), np.arange(3), jnp.ones(2))
+    allowing(
+        "of_values",
+        made=lambda: [
+            function(x, dtype)
+            for function in (jnp.array, jnp.asarray)
+            for x in values
+            for dtype in ("float64", np.int64, np.complex128, float)
+        ],
+        scalars=lambda: (jnp.float64(1.5), jnp.int64(3), jnp.uint64(3), jnp.complex128(2)),
+        of_numpy=lambda: (jnp.asarray(np.ones(2)), jnp.float32(1) + np.float64(2)),
+    )
+    allowing(
+        "made",
+        arange=lambda: [jnp.arange(1, 7, 2, dtype=t) for t in ("int64", "float64", "uint64", int)],
+        fraction=lambda: jnp.arange(0, 1, 0.3, dtype="float64"),
+        linspace=lambda: [jnp.linspace(0, 1, 4, dtype=t) for t in ("float64", np.complex128)],
+        logspace=lambda: jnp.logspace(0, 1, 3, dtype="float64"),
+        eye=lambda: (jnp.eye(2, 3, 1, dtype="float64"), jnp.identity(2, "int64"), jnp.eye(2)),
+        tri=lambda: (jnp.tri(2, dtype="float64"), jnp.tri(2, dtype=np.int64)),
+        full=lambda: (lax.full((2,), 1.5, "float64"), lax.full_like(ones("int32"), 1, np.int64)),
+        indices=lambda: (jnp.indices((2, 1), "int64"), lax.iota("int64", 3)),
+        by_function=lambda: jnp.fromfunction(lambda i: i + 1, (3,), dtype="float64"),
+        one_hot=lambda: [jax.nn.one_hot(np.arange(2), 2, dtype=t) for t in (int, "float64", None)],
+        frequencies=lambda: jnp.fft.fftfreq(4, dtype="float64"),
+        random=lambda: (
+            jax.random.randint(jax.random.key(0), (3,), 0, 100, "int64"),
+            jax.random.bits(jax.random.key(0), (2,), "uint64"),
+            jax.random.uniform(jax.random.key(0), (2,), "float64"),
+        ),
+    )
+    allowing(
+        "converted",
+        view=lambda: (
+            jnp.ones(4, "float32").view("float64"),
+            ones().view("int64"),
+            ones("complex64").view("float64"),
+            jax.jit(lambda x: x.view("uint64"))(jnp.ones(2)),
+            lax.bitcast_convert_type(ones(), np.int64),
+        ),
+        astype=lambda: (jnp.ones(2).astype("float64"), jnp.ones(2).astype(float)),
+        rows=lambda: list(jnp.ones(2, "float64") * 0.1),
+        unique=lambda: jnp.unique(jnp.array([1, 2, 2], "int64"), return_counts=True),
+        indexed=lambda: ones()[jnp.array([0, 1], "int64")],
+        taken=lambda: jnp.take(ones(), jnp.array([0, -1], "int64")),
+        updated=lambda: ones("int64").at[0].add(3),
+    )
+    allowing(
+        "computed",
+        operators=lambda: (
+            ones() + 1,
+            ones() + jnp.ones(2),
+            ones("int64") + 1.5,
+            ones("int64") * 2**33,
+            ones() * 1e-300,
+        ),
+        sums=lambda: [
+            function(jnp.ones(3), dtype=dtype)
+            for function in (jnp.sum, jnp.prod, jnp.mean, jnp.var, jnp.cumsum, jnp.nansum)
+            for dtype in ("float64", float)
+        ],
+        elementwise=lambda: (
+            jnp.deg2rad(ones()),
+            jnp.sinc(ones()),
+            jnp.i0(ones()),
+            jnp.signbit(ones()),
+            jnp.copysign(ones(), -1),
+            jnp.spacing(ones()),
+            jnp.clip(ones(), 0, 2),
+            jnp.gcd(ones("int64"), 2),
+        ),
+        triangle=lambda: (jnp.tril(jnp.ones((2, 2), "float64")), jnp.vander(ones())),
+        others=lambda: (
+            jnp.pad(ones(), 1),
+            jnp.interp(ones(), ones(), jnp.ones(2)),
+            jnp.histogram(ones(), 3),
+            jnp.cov(jnp.ones((2, 3)), dtype="float64"),
+            jnp.linalg.inv(jnp.eye(2, dtype="float64")),
+            jnp.polyval(ones(), 2.0),
+        ),
+    )
+    allowing(
+        "transformed",
+        grad=lambda: [
+            jax.grad(function)(ones())
+            for function in (
+                jnp.sum,
+                jnp.prod,
+                jnp.max,
+                lambda x: jnp.mean(x**2),
+                lambda x: x.at[0].set(2.0).sum(),
+                lambda x: jnp.where(x > 0, x, 0).sum(),
+                lambda x: x.astype("float32").sum(),
+            )
+        ],
+        of_converted=lambda: jax.grad(lambda x: (x.astype("float64") ** 2).sum())(jnp.ones(2)),
+        jvp=lambda: jax.jvp(lambda x: x * 2, (ones(),), (ones(),)),
+        hessian=lambda: jax.hessian(lambda x: (x**3).sum())(ones()),
+        vmap=lambda: jax.vmap(lambda x: jnp.zeros(2, "int64") + x)(ones("int64")),
+        loop=lambda: (
+            lax.fori_loop(0, 3, lambda i, c: c * 2, jnp.ones((), "float64")),
+            lax.while_loop(lambda c: c < 5, lambda c: c * 2, jnp.ones((), "float64")),
+            lax.map(lambda c: c * 2, ones()),
+        ),
+        jit=lambda: jax.jit(lambda x: (x * 2, x > 1, jnp.arange(2, dtype="int64")))(ones()),
+    )
 
 
 def powers(corpus, jax, jnp):

@@ -14,6 +14,7 @@ def programs(jax, jnp, lax):
     generators(corpus, jax, jnp, random)
     texts(corpus, jax, jnp, lax, random)
     keys(corpus, jax, jnp, lax, random)
+    odd_arguments(corpus, jax, jnp, random)
     errors(corpus, jax, jnp, random)
     reuse(corpus, jax, jnp, lax, random)
     return corpus
@@ -238,10 +239,39 @@ def keys(corpus, jax, jnp, lax, random):
         return random.split(random.key(1, impl="rbg"), 2), random.key(0), random.key_dtype()
 
 
+def odd_arguments(corpus, jax, jnp, random):
+    """What the reference takes in a way of its own."""
+    key = random.key(7)
+    spread = np.float32([1, 2])
+    for name, draw in {
+        "geometric_of_integers": lambda k: random.geometric(k, 1),
+        "rademacher_of_booleans": lambda k: random.rademacher(k, (3,), bool),
+        "lognormal_of_complex": lambda k: random.lognormal(k, 0.5, (2,), np.complex64),
+        "double_sided_of_arrays": lambda k: random.double_sided_maxwell(k, spread, 2.0),
+    }.items():
+        corpus.add(name, lambda k, draw=draw: bits(draw(k)), key)
+        corpus.add(f"{name}_text", draw, key, modes=("equations",))
+    corpus.add("categorical_text", lambda k: random.categorical(k, spread), key, modes=("jaxpr",))
+
+
 def errors(corpus, jax, jnp, random):
     key = random.key(0)
     keys = random.split(key, 2)
+    half, single = np.float16, np.float32(2)
     for name, function in {
+        "beta_narrow": lambda: random.beta(key, single, 2.0, dtype=half),
+        "f_narrow": lambda: random.f(key, single, 2.0, dtype=half),
+        "lognormal_narrow": lambda: random.lognormal(key, dtype=half),
+        "pareto_complex": lambda: random.pareto(key, np.complex64(1)),
+        "rayleigh_complex": lambda: random.rayleigh(key, np.complex64(1)),
+        "t_complex": lambda: random.t(key, np.complex64(1)),
+        "triangular_narrow": lambda: random.triangular(key, 0.0, single, 4.0, dtype=half),
+        "wald_narrow": lambda: random.wald(key, single, dtype=half),
+        "chisquare_narrow": lambda: random.chisquare(key, single, dtype=half),
+        "uniform_shape_none": lambda: random.uniform(key, None),
+        "randint_shape_none": lambda: random.randint(key, None, 0, 3),
+        "choice_shape_number": lambda: random.choice(key, 5, 3),
+        "gamma_shape_negative": lambda: random.gamma(key, 1.0, (-2,)),
         "seed_float": lambda: random.key(1.5),
         "seed_text": lambda: random.key("a"),
         "seed_array": lambda: random.key(jnp.arange(3)),

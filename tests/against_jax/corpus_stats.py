@@ -78,6 +78,8 @@ def programs(jax, jnp, lax):
         q = Q[:5] if name == "cauchy" else Q
         moved = (*parameters, 1.0, 2.0)
         add(corpus, module(name), f"{name}_quantiles", functions, q, (parameters, moved))
+    derivatives(corpus, jax, jnp, module)
+    complex_numbers(corpus, module)
     others(corpus, jnp, module)
     summaries(corpus, jnp, stats)
     estimates(corpus, jax, jnp, stats)
@@ -100,6 +102,46 @@ def add(corpus, module, name, functions, x, parameters):
                 f(np.float16(1), *map(np.float16, parameters[0])),
                 f(F(1), *map(np.float64, parameters[0])),
             ],
+            modes=("shape",),
+        )
+
+
+# Where a branch that is not taken has a derivative that is no number, and where values are exact.
+SLOPES = {
+    "binom_logpmf": (([0, 2, 5], [5, 5, 5], [0.3, 0.3, 0.3]), (0, 1, 2)),
+    "nbinom_logpmf": (([0, 2, 5], [5, 5, 5], [0.3, 0.3, 0.3]), (0, 1, 2)),
+    "betabinom_logpmf": (([0, 2, 5], [5, 5, 5], [1.5, 1.5, 1.5], [2.5, 2.5, 2.5]), (1, 2, 3)),
+    "gamma_logcdf": (([-1, 0.5, 2], [1, 1, 1], [0, 0, 0], [2, 2, 2]), (0, 2, 3)),
+    "chi2_logcdf": (([-1, 0.5, 2], [3, 3, 3], [0, 0, 0], [2, 2, 2]), (0, 2, 3)),
+    "pareto_sf": (([-1, 0.5, 3], [1.5, 1.5, 1.5], [0, 0, 0], [1, 1, 1]), (0, 2, 3)),
+    "laplace_cdf": (([-1, 0.25, 3], [0.25, 0.25, 0.25], [2, 2, 2]), (0, 1, 2)),
+    "uniform_cdf": (([-1, 0.25, 1, 9], [0.25] * 4, [2] * 4), (0, 1, 2)),
+}
+
+
+def derivatives(corpus, jax, jnp, module):
+    for name, (args, places) in SLOPES.items():
+        distribution, function = name.split("_")
+        function = getattr(module(distribution), function)
+
+        def slopes(*args, function=function, places=places):
+            return jax.grad(lambda *args: jnp.sum(function(*args)), places)(*args)
+
+        corpus.add(f"{name}_slopes", slopes, *map(F, args), modes=("jit",), tolerance=1e-4)
+    norm, betabinom = module("norm"), module("betabinom")
+    wide = {"x64": True, "tolerance": 1e-6}
+    corpus.add("norm_quantiles_wide", lambda q: [norm.ppf(q), norm.isf(q, 1, 2)], Q[:2], **wide)
+    corpus.add("betabinom_between", lambda k: betabinom.pmf(k, 5, 1.5, 2.5, 0.5), F([1, 3, 6]))
+
+
+def complex_numbers(corpus, module):
+    refused = "bernoulli_cdf expon_cdf geom_pmf gumbel_l_sf gumbel_r_pdf laplace_cdf pareto_logsf"
+    for name in (*refused.split(), "uniform_cdf", "wrapcauchy_pdf", "norm_pdf", "cauchy_cdf"):
+        distribution, _, function = name.rpartition("_")
+        parameters = (CONTINUOUS | UNSCALED | DISCRETE)[distribution][1]
+        corpus.add(
+            f"{name}_of_complex",
+            lambda f=getattr(module(distribution), function), p=parameters: f(1j, *p),
             modes=("shape",),
         )
 

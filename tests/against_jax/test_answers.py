@@ -4,7 +4,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.against_jax import answers, conftest, memory, test_catalogue, test_corpora, test_samples
+from tests.against_jax import (
+    answers,
+    conftest,
+    memory,
+    test_catalogue,
+    test_corpora,
+    test_drawn,
+    test_samples,
+)
 from tests.numpy import catalogue, trying
 
 MOST_BYTES = 3_000_000
@@ -18,6 +26,7 @@ def keys_of_shelves():
             found[f"{kind}_{chapter}"] = test_catalogue.keys_of(kind, chapter)
     for file in test_samples.SAMPLES:
         found[f"samples_{file}"] = test_samples.keys_of(file)
+    found["drawn_programs"] = test_drawn.keys()
     found["memory_loops"] = {"temporaries": answers.digest_of_texts(memory.__name__)}
     return found
 

@@ -12,6 +12,7 @@ CORPORA = (
     "corpus_numpy_more",
     "corpus_numpy_errors",
     "corpus_numpy_odd",
+    "corpus_numpy_asked",
     "corpus_members",
     "corpus_ufuncs",
     "corpus_indexing",
@@ -35,6 +36,7 @@ CORPORA = (
     "corpus_transform_errors",
     "corpus_debugging",
     "corpus_kernels",
+    "corpus_found",
 )
 
 

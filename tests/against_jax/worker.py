@@ -20,6 +20,7 @@ import jax.numpy as jnp  # noqa: E402
 from jax import lax  # noqa: E402
 
 from tests.against_jax import describe, memory  # noqa: E402
+from tests.against_jax.drawn import running  # noqa: E402
 from tests.numpy import trying  # noqa: E402
 from tests.systematic import trials  # noqa: E402
 
@@ -30,6 +31,7 @@ KINDS = {
     "catalogue": trying.outcomes,
     "wrong": trying.outcomes_of_wrong,
     "samples": trials.answer_for_reference,
+    "drawn": running.answers,
     "memory": lambda _, questions, jax, *__: {"temporaries": memory.temporaries(jax)},
 }
 

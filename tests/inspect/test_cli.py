@@ -1,6 +1,9 @@
 """`python -m hlofront show`, in a pipe and on a terminal."""
 
 import io
+import json
+import pathlib
+import sys
 
 import numpy as np
 import pytest
@@ -95,7 +98,7 @@ def test_colour_when_asked_for(file):
     ("argv", "message"),
     [
         (["nofile.py:f"], "there is no file nofile.py"),
-        (["{file}"], "wanted FILE:FUNCTION"),
+        (["{file}"], "wanted FILE:FUNCTION: name a function of {file}"),
         (["{file}:nothing"], "has no function 'nothing'. It has: step, plain, broken"),
         (["{file}:plain", "--args", "f99[1]"], "--args: cannot read the argument 'f99[1]'"),
         (["{file}:broken", "--args", "f32[2,3]"], "dot_general"),
@@ -104,7 +107,7 @@ def test_colour_when_asked_for(file):
 def test_trouble_is_said_and_exits_with_2(file, argv, message, capsys):
     code, _ = run("show", *[part.replace("{file}", file) for part in argv])
     assert code == 2
-    assert message in capsys.readouterr().err
+    assert message.replace("{file}", file) in capsys.readouterr().err
 
 
 def test_a_file_without_example_args(tmp_path, capsys):
@@ -112,6 +115,85 @@ def test_a_file_without_example_args(tmp_path, capsys):
     path.write_text("def f(x):\n    return x\n")
     assert run("show", f"{path}:f")[0] == 2
     assert "define example_args() in the file" in capsys.readouterr().err
+
+
+TEXTS = pathlib.Path(__file__).with_name("texts")
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def put(name):
+        data = (TEXTS / name).read_bytes()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return put
+
+
+def test_programs_as_text(stdin, tmp_path):
+    layer = str(TEXTS / "layer.hlo")
+    code, text = run("show", layer)
+    assert code == 0 and text.startswith("HloModule jit_layer") and "metadata" not in text
+    stdin("layer.hlo")
+    assert run("show", "-") == (0, text)
+    assert "# model.py:" in run("show", layer, "--style", "source")[1]
+    assert run("show", str(TEXTS / "scan_grad.jaxpr"))[1].startswith("{ lambda")
+    told = json.loads(run("show", layer, "--json")[1])
+    assert [s["stage"] for s in told["sections"]] == ["hlo"]
+    assert told["sections"][0]["text"] + "\n" == text
+    assert run("show", layer, "--html", str(tmp_path / "page.html"))[0] == 0
+    code, text = run("cost", layer, "--target", "cuda:h100")
+    assert code == 0 and "H100" in text and "model.py:" in text
+    stdin("layer.hlo")
+    assert json.loads(run("cost", "-", "--json")[1])["program"] == "jit_layer"
+
+
+def test_what_is_shown_as_json(file):
+    told = json.loads(run("show", f"{file}:plain", "--args", "f32[8]", "--json")[1])
+    stages = [section["stage"] for section in told["sections"]]
+    assert stages == ["source", "jaxpr", "stablehlo", "hlo", "cost"]
+
+
+def test_a_diff_of_standard_input(stdin):
+    layer = str(TEXTS / "layer.hlo")
+    stdin("layer.hlo")
+    assert run("diff", layer, "-")[0] == 0
+    stdin("layer.v0.6.2.hlo")
+    code, text = run("diff", "-", layer)
+    assert code == 1 and "a: standard input" in text and "are folded" in text
+    stdin("layer.v0.6.2.hlo")
+    code, verbose = run("diff", "-", layer, "--verbose")
+    assert code == 1 and len(verbose.splitlines()) > len(text.splitlines())
+
+
+def test_what_is_no_program(tmp_path, capsys):
+    layer = str(TEXTS / "layer.hlo")
+    dump = tmp_path / "module.cpu_after_optimizations-buffer-assignment.txt"
+    dump.write_text("BufferAssignment:\nallocation 0: size 4\n")
+    (tmp_path / "module.cpu_after_optimizations.txt").write_text((TEXTS / "layer.hlo").read_text())
+    binary = tmp_path / "program.mlirbc"
+    binary.write_bytes(b"ML\xefR\r\x01\x00")
+    cut = tmp_path / "cut.hlo"
+    cut.write_text((TEXTS / "layer.hlo").read_text()[:700])
+    for argv, said in (
+        (["diff", str(dump), layer], "but XLA's assignment of buffers; the program itself is in"),
+        (["diff", str(tmp_path), layer], "is a folder: name a file in it, such as"),
+        (["cost", str(binary)], "MLIR's bytecode"),
+        (["cost", str(TEXTS / "scan_grad.mlir")], "is StableHLO: cost is told of HLO"),
+        (["show", str(cut)], f"{cut}, line 17, column 1: wanted an entry of FileLocations"),
+        (["show", layer, "--args", "f32[]"], "is a program as text"),
+        (["show", layer, "--html", str(tmp_path / "no" / "page.html")], "cannot be written"),
+        (["diff", "-", "-"], "standard input holds one program"),
+    ):
+        assert run(*argv)[0] == 2
+        assert said in capsys.readouterr().err, argv
+
+
+def test_an_error_of_the_function_begins_with_its_own_lines(tmp_path, capsys):
+    path = tmp_path / "failing.py"
+    path.write_text("def f(x):\n    return x + unknown\n")
+    assert run("show", f"{path}:f", "--args", "f32[]", "--stage", "hlo")[0] == 2
+    said = capsys.readouterr().err
+    assert "NameError" in said and "failing.py" in said and "inspect/cli.py" not in said
 
 
 def test_stages_in_notebooks():

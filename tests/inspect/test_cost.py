@@ -3,10 +3,12 @@
 import json
 import pathlib
 
+import numpy as np
 import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront import lax
 from hlofront.inspect import costs, parse
 from hlofront.inspect.estimates import Estimates
 from hlofront.pjrt.targets import Description
@@ -148,3 +150,39 @@ def test_every_text_has_its_estimate():
         totals = Estimates(module).totals()
         assert totals["operations"] > 0 and totals["bytes"] > 0
         assert costs(module).peak_bytes > 0
+
+
+def test_what_xla_counts():
+    def convolved(x, k):
+        return lax.conv_general_dilated(x, k, (2, 2), "SAME", feature_group_count=2)
+
+    def spread(x, k):
+        return lax.conv_transpose(x, k, (2, 2), "SAME", dimension_numbers=("NCHW", "IOHW", "NCHW"))
+
+    def branched(i, x):
+        return lax.switch(i, [jnp.sin, jnp.cos, lambda x: jnp.exp(jnp.exp(x))], x)
+
+    f32 = np.float32
+    image, kernel = np.ones((2, 8, 16, 16), f32), np.ones((4, 4, 3, 3), f32)
+    for function, args in (
+        (convolved, (image, kernel)),
+        (spread, (image, np.ones((8, 4, 3, 3), f32))),
+        (lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * 2), (np.ones((4, 64), f32),)),
+        (branched, (np.int32(1), np.ones(8, f32))),
+        (jnp.sort, (np.ones(100, f32),)),
+    ):
+        compiled = jax.jit(function).lower(*args).compile()
+        ours, theirs = costs(compiled).total, compiled.cost_analysis()
+        for key in ("flops", "transcendentals"):
+            assert ours[key] == pytest.approx(theirs.get(key, 0), rel=0.01, abs=1), function
+
+
+def test_tiles_take_what_fills_them():
+    def stored(text):
+        return parse(f"HloModule m\n\nENTRY e {{ ROOT a = {text} parameter(0) }}").entry.root.shape
+
+    assert stored("f32[9,200]{1,0:T(8,128)}").stored_bytes == 16 * 256 * 4
+    assert stored("bf16[3,9,200]{2,1,0:T(8,128)(2,1)}").stored_bytes == 3 * 16 * 256 * 2
+    assert stored("f32[9,200]{0,1:T(8,128)}").stored_bytes == 200 * 128 * 4
+    assert stored("(f32[9]{0:T(128)}, f32[])").stored_bytes == 512 + 4
+    assert stored("f32[9,200]{1,0}").stored_bytes == 9 * 200 * 4

@@ -287,7 +287,7 @@ def test_versions_of_jaxlib():
     (change,) = found.changes
     assert change.sentence == "opcode of scan.49, scan.56 -> call, call.1: while -> call"
     found = diff(TEXTS / "layer.v0.6.2.hlo", TEXTS / "layer.hlo")
-    assert "reduce -> fusion of reduce" in found.text()
+    assert "reduce -> fusion of reduce" in found.text(verbose=True)
     found = diff(TEXTS / "sorting.v0.8.3.hlo", TEXTS / "sorting.hlo")
     assert "select_compare_fusion is no longer fused but 15: " in found.text()
 
@@ -432,7 +432,7 @@ def test_json_and_text():
     assert set(told) == {"format", "kind", "equal", "same_schedule", "a", "b", "changes"}
     assert told["equal"] is False and told["a"]["totals"]["fusions"] == 1
     (change,) = told["changes"]
-    assert set(change) == {"kind", "what", "before", "after", "a", "b", "text"}
+    assert set(change) == {"kind", "what", "before", "after", "a", "b", "text", "parts"}
     assert set(change["a"][0]) == {"name", "opcode", "type", "file", "line", "function"}
     assert change["a"][0]["line"] == 9
     assert "\x1b[" in found.text(color=True)

@@ -189,3 +189,20 @@ def test_show_for_several_targets(tmp_path, capsys):
     assert [name for name in columns.split("\n")[1].split() if name] == list(names)
     assert cli.main([*argv, "--target", "tpu:v5e:9x9"], out) == 2
     assert "there is no target 'tpu:v5e:9x9'" in capsys.readouterr().err
+
+
+def test_flags_that_xla_ends_processes_on(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_no_such_flag=1")
+    found = {each.name: each for each in doctor.findings()}["XLA_FLAGS"]
+    assert found.state == doctor.WRONG
+    assert "Unknown flag in XLA_FLAGS: --xla_no_such_flag=1" in found.why
+    assert found.mend == "unset XLA_FLAGS"
+
+
+def test_folders_that_cannot_be_written_to(tmp_path):
+    assert doctor._cannot_write(tmp_path) == ""
+    assert doctor._cannot_write(tmp_path / "new" / "folder") == ""
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "below", "/proc/nothing"):
+        assert "nothing can be written to" in doctor._cannot_write(place)

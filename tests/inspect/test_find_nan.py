@@ -366,6 +366,33 @@ def test_an_infinity_of_an_earlier_step_of_a_long_loop(monkeypatch):
     assert report.operation.operands[0].infinite_since.startswith("log(0.0) = -inf at ")
 
 
+@pytest.mark.parametrize("kind", ["scan", "while"])
+def test_what_stays_hidden_in_a_long_loop(monkeypatch, kind):
+    monkeypatch.setattr(nan_programs, "SHORT", 0)
+
+    def step(c, x):
+        dropped = jnp.where(x > 0, jnp.log(x), 0.0)
+        return c + dropped, jnp.where(x > 4, jnp.sqrt(x - 6), 0.0)
+
+    def f(xs):
+        if kind == "scan":
+            return lax.scan(step, 0.0, xs)
+        return lax.fori_loop(0, jnp.int32(len(xs)), lambda i, c: c + step(c, xs[i])[0], 0.0)
+
+    xs = np.full(50, 7, f32)
+    assert not find_nan(f)(xs).hidden
+    xs[31] = -2.0
+    report = find_nan(f)(xs)
+    assert not report and "log(-2.0) = nan" in str(report)
+    assert [h.expression for h in report.hidden][:1] == ["log(-2.0)"]
+    assert report.hidden[0].inside[-1].iteration == 31
+    if kind == "scan":
+        xs[40] = 5.0
+        report = find_nan(f)(xs)
+        assert [o.expression for o in report.operations] == ["sqrt(-1.0)"]
+        assert [h.expression for h in report.hidden] == ["log(-2.0)"]
+
+
 def test_ten_thousand_steps_are_quick():
     @jax.jit
     def f(xs):

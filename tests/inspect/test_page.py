@@ -17,9 +17,10 @@ from hlofront.inspect.cli import main
 from hlofront.inspect.columns import Column
 from hlofront.inspect.comparison import Comparison
 from hlofront.inspect.page_file import SCRIPTS, STYLES
+from hlofront.inspect.page_hlo import hlo_data
 from hlofront.inspect.page_jaxpr import jaxpr_data
 from hlofront.inspect.page_model import Files
-from hlofront.inspect.page_stablehlo import stablehlo_data
+from hlofront.inspect.stablehlo_graph import read_stablehlo
 from hlofront.pjrt.targets import Description
 from tests.inspect import chromium
 
@@ -388,6 +389,21 @@ def test_both_sides_stand_beside_each_other(look):
     assert count(shown, ".pair-row.pinned.changed") == 1
 
 
+def test_what_is_folded_into_a_change_unfolds(look):
+    found = diff(text_of("layer.v0.6.2.hlo"), text_of("layer.hlo"))
+    shown = look(found.html())
+    parts = sum(len(change.parts) for change in found.changes)
+    seen = ".change-list li:not([hidden])"
+    assert parts > 1 and count(shown, seen) == len(found.changes)
+    number = next(n for n, change in enumerate(found.changes) if change.parts)
+    heading = f".change-list li:nth-child({number + 1})"
+    shown.click(heading)
+    assert count(shown, seen) == len(found.changes) + parts
+    assert count(shown, ".pair-row.pinned") == 1
+    shown.click(heading)
+    assert count(shown, seen) == len(found.changes)
+
+
 def test_a_fusion_that_was_split_stands_beside_its_parts(look):
     shown = look(diff(text_of("split_before.hlo"), text_of("split_after.hlo")).html(), dark=True)
     rows = shown.run("""[...document.querySelectorAll('.pair-row.regrouped')].map((row) =>
@@ -454,23 +470,23 @@ def test_a_comparison_is_a_table_and_diffs_to_choose_from(look):
 
 
 def test_regions_are_computations_of_their_operation():
-    data = stablehlo_data(text_of("scan_grad.mlir"), Files())
+    data = hlo_data(read_stablehlo(text_of("scan_grad.mlir")), Files(), "stablehlo")
     assert [c["name"] for c in data.computations] == [
         "main",
-        "%3 cond",
-        "%3 do",
-        "%10 cond",
-        "%10 do",
+        "%3.condition",
+        "%3.body",
+        "%10.condition",
+        "%10.body",
     ]
     loop = data.names.index("%3")
-    assert data.called[loop] == [("cond", 1), ("do", 2)]
+    assert data.called[loop] == [("condition", 1), ("body", 2)]
     body = data.computations[2]
     assert data.names[body["first"]] == "%iterArg"
     dot = next(n for n in range(body["first"], body["end"]) if data.names[n] == "%13")
     used = [data.names[n] for n in data.operands[dot]]
     assert used == ["%iterArg_2", "%arg1"]
-    assert data.extra[dot].startswith("contracting_dims = [0] x [0]")
-    branches = stablehlo_data(text_of("conditional.mlir"), Files())
+    assert data.extra[dot].startswith("contracting_dims=[0] x [0]")
+    branches = hlo_data(read_stablehlo(text_of("conditional.mlir")), Files(), "stablehlo")
     assert [len(calls) for calls in branches.called.values()] == [3]
 
 

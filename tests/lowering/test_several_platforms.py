@@ -222,3 +222,17 @@ def test_narrow_uniform_numbers_on_tpus():
     # There are 8 numbers of bfloat16 from the first to the last, which is not one of them.
     assert drawn.min() == 1 and drawn.max() < 1.0625
     assert len(np.unique(drawn)) == 8
+
+
+def test_scatters_of_what_may_be_the_places_themselves():
+    """XLA's compiler of TPUs ends the process where both are one constant: see test_apart.py."""
+    places = np.zeros(3, np.int32)
+
+    def add(x, updates):
+        return x.at[places].add(updates)
+
+    for updates, barriers in ((places, 1), (places.astype(np.float32), 0)):
+        text = lowered(add, updates[:1].repeat(5), updates, platforms=("tpu",)).as_text()
+        assert text.count("optimization_barrier") == barriers, updates.dtype
+        there = lowered(add, updates[:1].repeat(5), updates, platforms=("cpu",)).as_text()
+        assert "optimization_barrier" not in there

@@ -433,7 +433,7 @@ def test_what_is_no_folder_is_refused(tmp_path, caplog):
         assert not store.put(ONE, fields_for())
         assert store.refusal
     messages = warnings_in(caplog)
-    assert "is not a folder: remove it" in messages[0]
+    assert "is not a folder: name another one" in messages[0]
     assert "Not a directory" in messages[1]
     assert "gs://bucket/cache is an address" in messages[2]
     assert len(messages) == 3

@@ -119,7 +119,9 @@ def test_plugins_named_by_the_environment(monkeypatch, tmp_path):
         platforms.load("mine")
 
 
-@pytest.mark.parametrize("text", ["mine", "mine:", ":/a.so", "mine:/nowhere/settings.json"])
+@pytest.mark.parametrize(
+    "text", ["mine", "mine:", ":/a.so", "mine:/nowhere/settings.json", "cpu:/a.so"]
+)
 def test_an_environment_that_cannot_be_read(monkeypatch, text):
     monkeypatch.setenv(platforms.ENVIRONMENT, text)
     platforms.forget_found()
@@ -196,6 +198,30 @@ def test_the_option_jax_platforms_decides(machine):
             clients.default_platform()
     finally:
         jax.config.update("jax_platforms", None)
+
+
+def test_names_that_are_no_platform():
+    x = jax.numpy.ones(2)
+    for name in ("nope", "", "cpu:0"):
+        with pytest.raises(ValueError, match="default_device takes a device"):
+            with jax.default_device(name):
+                x + 1
+    with pytest.raises(RuntimeError, match="Unknown backend: 'gpus' requested"):
+        jax.devices("gpus")
+    assert jax.devices("") == jax.devices()
+    assert jax.device_count("") == jax.device_count()
+    with pytest.raises(ValueError, match="can't specify both a device and a backend"):
+        jax.jit(lambda x: x, device=jax.devices()[0], backend="cpu")
+
+
+@pytest.mark.parametrize("count", [0, -2])
+def test_how_many_devices_the_cpu_is(count):
+    try:
+        jax.config.update("jax_num_cpu_devices", count)
+        with pytest.raises(ValueError, match=f"how many devices to make of the CPU.* got {count}"):
+            clients._make_cpu()
+    finally:
+        jax.config.update("jax_num_cpu_devices", -1)
 
 
 def test_a_platform_without_devices_says_so(machine):

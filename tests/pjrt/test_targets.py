@@ -185,6 +185,13 @@ def test_the_list_of_targets(monkeypatch):
         ("cuda:h100:12", "1 to 8, or a multiple of 8"),
         ("cuda:h100:two", "1 to 8, or a multiple of 8"),
         ("cuda:h100:2:2", "1 to 8, or a multiple of 8"),
+        ("v5litepod-8", "Did you mean 'tpu:v5e:2x4'"),
+        ("tpu:v5litepod-4", "Did you mean 'tpu:v5e:2x2'"),
+        ("v4-8", "Did you mean 'tpu:v4:2x2x1'"),
+        ("v6e-16", "Did you mean 'tpu:v6e:4x4'"),
+        ("trillium", "Did you mean 'tpu:v6e:1x1'"),
+        ("tpu:ironwood", "Did you mean 'tpu:7x:2x2x1'"),
+        ("tpu:v5p-9", "generations of TPUs are"),
         ("cpu:4", "the CPU has no kinds.* Did you mean 'cpu'"),
         ("rocm:mi300", "programs are compiled on machines that have them"),
     ],
@@ -373,6 +380,15 @@ def test_a_missing_assembler_says_what_to_install(monkeypatch):
     monkeypatch.setattr(toolchain, "version_of_tool", lambda path: "11.8")
     with pytest.raises(PluginError, match=r"is of CUDA 11.8.*Run `pip install nvidia-cuda-nvcc`"):
         compile_one(2)
+
+
+def test_a_program_that_is_too_large(absent):
+    x = jax.ShapeDtypeStruct((1 << 17, 1 << 17), jnp.float32)
+    found = jax.fits(lambda x: x + 1, x, target=absent)
+    assert found.fits is False
+    assert found.needed_bytes >= 2 * 2**36 > found.available_bytes
+    assert found.argument_bytes == found.output_bytes == 2**36
+    assert f"does not fit into the memory of {absent.name}" in str(found)
 
 
 def test_a_shape_that_the_plugin_does_not_know(monkeypatch):

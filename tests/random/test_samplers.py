@@ -8,6 +8,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import random
 from hlofront.test_util import check_grads
+from tests.on_platforms import near
 
 COUNT = 4000
 key = random.key(1729)
@@ -171,11 +172,11 @@ def test_batches_are_as_single_draws():
     keys = random.split(key, 3)
     together = jax.vmap(lambda k: random.normal(k, (4,)))(keys)
     for row, k in zip(together, keys, strict=True):
-        np.testing.assert_array_equal(row, random.normal(k, (4,)))
+        near(row, random.normal(k, (4,)))
     alphas = jnp.array([0.3, 1.0, 4.0])
     together = jax.vmap(random.gamma)(keys, alphas)
     for number, k, alpha in zip(together, keys, alphas, strict=True):
-        np.testing.assert_array_equal(number, random.gamma(k, alpha))
+        near(number, random.gamma(k, alpha))
 
 
 def test_derivatives():
@@ -226,7 +227,7 @@ def test_refused():
         random.bernoulli(key, 1)
     with pytest.raises(NotImplementedError, match="threefry"):
         random.poisson(random.key(0, impl="rbg"), 3.0)
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(TypeError, match="negative"):
         random.normal(key, (-1,))
     with pytest.raises(OverflowError):
         random.fold_in(key, -1)

@@ -86,6 +86,30 @@ def test_callbacks_may_compute_with_arrays():
     assert float(outer(x)[0, 0]) == 300.0**3
 
 
+def test_callbacks_compute_on_the_host():
+    """The device waits for them: what it were to compute for them would wait for it."""
+    host = {hlofront.devices("cpu")[0]}
+    seen = []
+
+    def on_host(x):
+        seen.extend(
+            [x, x + 1, hlofront.numpy.ones(3), hlofront.jit(lambda: lax.iota("int32", 3))()]
+        )
+        return x
+
+    def ask(x):
+        debug.callback(on_host, x)
+        return hlofront.pure_callback(on_host, x, x)
+
+    x = hlofront.numpy.ones(3)
+    for mode in (eager, hlofront.jit):
+        hlofront.block_until_ready(mode(ask)(x))
+        hlofront.effects_barrier()
+    assert len(seen) == 16
+    assert all(array.devices() == host for array in seen)
+    assert hlofront.numpy.ones(3).devices() == x.devices()
+
+
 def test_pure_callbacks_may_be_dropped_and_others_may_not():
     calls = []
 
@@ -274,7 +298,7 @@ def test_an_exception_is_the_cause_of_the_error(mode, name):
     program = mode(CALLS[name])
     for _ in range(2):
         with pytest.raises(JaxRuntimeError, match="Mine: told by the user") as caught:
-            program(1.0)
+            hlofront.block_until_ready(program(1.0))
         cause = caught.value.__cause__
         assert type(cause) is Mine
         (frame,) = traceback.extract_tb(cause.__traceback__)
@@ -334,7 +358,8 @@ def test_errors_of_programs_that_run_in_the_background():
 )
 def test_results_are_checked(mode, returned, match):
     with pytest.raises(JaxRuntimeError, match=match):
-        mode(lambda x: hlofront.pure_callback(lambda x: returned, F32, x))(1.0)
+        called = mode(lambda x: hlofront.pure_callback(lambda x: returned, F32, x))
+        hlofront.block_until_ready(called(1.0))
 
 
 def test_misuse():

@@ -20,6 +20,7 @@ from hlofront.core.digest import program_digest
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, lower
 from hlofront.pjrt import cache_file, cache_key
+from tests import on_platforms
 
 ROOT = pathlib.Path(__file__).parents[2]
 x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -267,6 +268,11 @@ CAUSES = {
 @pytest.mark.parametrize("cause", CAUSES)
 def test_the_field_that_differs_is_named(cause, folder, monkeypatch, caplog):
     first, second, change, wanted = CAUSES[cause]
+    if (
+        cause == "the processor"
+        and on_platforms.device_of(on_platforms.current())[0].platform == "gpu"
+    ):
+        pytest.skip("what a GPU runs does not depend on it")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         said = the_miss(first, second, monkeypatch, caplog, change or (lambda patch: None))
@@ -334,8 +340,9 @@ def test_large_programs_need_a_folder_of_the_users(folder, tmp_path):
     whole = tmp_path / "whole"
     seconds = options["jax_persistent_cache_min_compile_time_secs"]
     with options["jax_compilation_cache_dir"](str(whole)):
-        f(x)
-        assert entries(whole) == [], "it took less than a second"
+        with seconds(60.0):
+            f(x)
+        assert entries(whole) == [], "it took less than a minute"
         jax.clear_caches()
         with seconds(0.0):
             wanted = np.asarray(f(x))

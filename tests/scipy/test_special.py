@@ -25,6 +25,9 @@ _random = np.random.default_rng(0)
 A, B = 10 ** _random.uniform(-3, 2, (2, 200))
 SIGN, X = _random.choice([-1, 1], 200), _random.uniform(0, 1, 200)
 
+# Near it the incomplete gamma function of 9e5 needs many steps.
+F32_SLOW = np.float32(1.4e6)
+
 # Name -> the arguments, and the relative tolerance in float64.
 UNARY = {
     **dict.fromkeys("erf erfc erfcx dawsn exp1 expit i0 i0e i1 i1e ndtr entr wofz".split(), 4e-14),
@@ -138,9 +141,9 @@ def test_hypergeometric():
         a, b, x = a[kept], b[kept], x[kept]
         assert_close(special.hyp1f1(a, b, x), scipy.special.hyp1f1(a, b, x), 1e-11)
         edges = np.array([[0, 1, 1], [1, 2, 0], [-2, 3, 2], [3, 2, -30], [-1, -2, 1], [2, 2, 5]]).T
-        np.testing.assert_allclose(
-            special.hyp1f1(*edges.astype(float)), scipy.special.hyp1f1(*edges.astype(float)), 1e-10
-        )
+        # One of them is a zero.
+        wanted = scipy.special.hyp1f1(*edges.astype(float))
+        np.testing.assert_allclose(special.hyp1f1(*edges.astype(float)), wanted, 1e-10, 1e-15)
         a, b, c, x = np.minimum(A, 4), np.minimum(B, 4), 0.5 + 9 * X, 4 * X[::-1] - 3.001
         assert_close(special.hyp2f1(a, b, c, x), scipy.special.hyp2f1(a, b, c, x), 1e-9)
         edges = np.array([[1, 2, 4, 1], [1, 1, 2, -5], [-2, 1, 3, 2], [0.5, 0.5, 1.5, 0.99]]).T
@@ -158,6 +161,22 @@ def test_hypergeometric():
     found = jax.jit(jax.grad(last, 2))(1.3, 2.1, 0.7)
     wanted = 1.3 * 2.3 / (2.1 * 3.1) * scipy.special.hyp1f1(3.3, 4.1, 0.7)
     np.testing.assert_allclose(found, wanted, 1e-5)
+
+
+def test_elements_do_not_disturb_each_other():
+    """Where one needs many steps of a continued fraction, the others stay as they are."""
+    with jax.enable_x64(False):
+        a, x = np.float32([0.5, 3, 20, 0.5]), np.float32([2, 5, 30, 3e38])
+        alone = special.gammaincc(a[:3], x[:3])
+        np.testing.assert_array_equal(special.gammaincc(a, x), [*alone, 0])
+        slow = special.gammaincc(np.append(a[:3], np.float32(9e5)), np.append(x[:3], F32_SLOW))
+        np.testing.assert_array_equal(slow[:3], alone)
+        # What is so small that it is not seen beside 1.
+        np.testing.assert_allclose(
+            special.betainc(np.float32(0.5), np.float32(1e-8), np.float32(0.7)),
+            scipy.special.betainc(0.5, 1e-8, 0.7),
+            1e-5,
+        )
 
 
 def test_complex():

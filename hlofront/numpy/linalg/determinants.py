@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.matrix_solve import solve_factored
@@ -112,7 +113,7 @@ def _by_factors_jvp(primals, tangents):
         solved = diagonal(triangular_solve(filled, moved, left_side=True))
         return elementwise.mul(scale, reduce_sum(solved, (axis,)))
 
-    total = elementwise.mul(elementwise.add(at(1), at(-1)), dtype.type(0.5))
+    total = elementwise.mul(elementwise.add(at(1), at(-1)), host_number(0.5, dtype))
     some = comparing.gt(count, creating.full_like(count, 1))
     total = comparing.select_n(some, total, creating.full_like(total, 0))
     return result, elementwise.mul(sign, total)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import finfo
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
@@ -202,7 +203,7 @@ def _matrix_rank(M, least, *, hermitian):
         return creating.full(result.shape[:-1], 0, _int32)
     dtype = result.dtype
     if least is None:
-        share = dtype.type(max(aval.shape[-2:]) * float(finfo(dtype).eps))
+        share = host_number(max(aval.shape[-2:]) * float(finfo(dtype).eps), dtype)
         least = elementwise.mul(reducing.reduce_max(values, (last,)), share)
     else:
         least = _numbers(least, dtype, result.shape[:-1])

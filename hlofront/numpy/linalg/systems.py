@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import finfo
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -254,11 +255,11 @@ def _lstsq(a, b, rcond):
         rank = creating.full((), 0, np.dtype(np.int32))
     else:
         if rcond is None:
-            share = np.asarray(precision * max(m, n), real)[()]
+            share = host_number(precision * max(m, n), real)
         else:
             share = convert(_as_array(rcond), real, False)
-            low = np.asarray(precision, real)[()]
-            share = comparing.select_n(comparing.lt(share, real.type(0)), share, low)
+            low = host_number(precision, real)
+            share = comparing.select_n(comparing.lt(share, host_number(0, real)), share, low)
         u, s, vh = spectral.svd(a, full_matrices=False)
         first = squeeze(slice_in_dim(s, 0, 1), (0,))
         least = broadcast_in_dim(elementwise.mul(share, first), typeof(s).shape, ())

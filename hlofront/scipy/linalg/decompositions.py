@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import finfo
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.higher_order.polar import qdwh
 from hlofront.higher_order.while_loop import fori_loop
@@ -336,7 +337,7 @@ def _hessenberg(a, *, calc_q):
     rows = [(0, 0, 0)] * (last - 1) + [(1, 0, 0)] * 2
     corner = np.zeros((n, n), aval.dtype)
     corner[0, 0] = 1
-    rotation = pad(rotation, aval.dtype.type(0), rows)
+    rotation = pad(rotation, host_number(0, aval.dtype), rows)
     return form, elementwise.add(rotation, spread(corner, typeof(rotation).shape))
 
 
@@ -382,7 +383,7 @@ def _rsf2csf(T, Z):
             for i, j in ((0, 0), (1, 0), (1, 1))
         )
         sizes = elementwise.add(elementwise.abs(a), elementwise.abs(d))
-        least = elementwise.mul(sizes, typeof(sizes).dtype.type(precision))
+        least = elementwise.mul(sizes, host_number(precision, typeof(sizes).dtype))
         needed = comparing.gt(elementwise.abs(c), least)
         # A rotation that makes the first eigenvector of the block the first unit vector.
         values = spectral.eig(

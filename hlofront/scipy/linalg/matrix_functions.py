@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import finfo
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.higher_order.cond import cond
 from hlofront.higher_order.scan import scan
@@ -57,7 +59,7 @@ def _pade(a: Any, degree: int) -> tuple[Any, Any]:
     ]
     ones = spread(identity_like(a), typeof(a).shape)
     square = product(a, a)
-    scalar = typeof(a).dtype.type
+    scalar = partial(host_number, dtype=typeof(a).dtype)
 
     def of_square(chosen: list[float]) -> Any:
         """A polynomial of the square, by Horner's rule."""
@@ -86,7 +88,7 @@ def _expm(A, *, upper_triangular, max_squarings):
     dtype = typeof(size).dtype
     halvings = elementwise.floor(
         elementwise.div(
-            elementwise.log(elementwise.mul(size, dtype.type(1 / largest))),
+            elementwise.log(elementwise.mul(size, host_number(1 / largest, dtype))),
             creating.full_like(size, math.log(2)),
         )
     )
@@ -102,7 +104,7 @@ def _expm(A, *, upper_triangular, max_squarings):
         result = triangular_solve(below, above, left_side=True)
     else:
         result = solve_matrices(below, above)
-    most = dtype.type(max_squarings)
+    most = host_number(max_squarings, dtype)
 
     def square(x: Any, step: Any) -> Any:
         lanes = comparing.lt(creating.full(typeof(halvings).shape, step, dtype), halvings)
@@ -294,7 +296,7 @@ def _from_values(t, z, values):
     f, least = _parlett(t, start)
     result = product(product(z, f), adjoint(z))
     real = real_dtype(aval.dtype)
-    precision, one = real.type(finfo(aval.dtype).eps), real.type(1)
+    precision, one = host_number(finfo(aval.dtype).eps, real), host_number(1, real)
     strict = norm(upper_triangle(t, 1), 1)
     estimate = elementwise.mul(elementwise.div(precision, elementwise.min(least, one)), strict)
     estimate = elementwise.min(one, elementwise.max(precision, estimate))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.linalg.matrices import inexact
@@ -268,7 +269,7 @@ def block_diag(*arrs):
     for block in blocks:
         own = typeof(block)
         after = width - before - own.shape[1]
-        rows.append(pad(block, own.dtype.type(0), [(0, 0, 0), (before, after, 0)]))
+        rows.append(pad(block, host_number(0, own.dtype), [(0, 0, 0), (before, after, 0)]))
         before += own.shape[1]
     return concatenate(rows, 0)
 

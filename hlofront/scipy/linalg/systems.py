@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.higher_order.matrix_solve import solve_cholesky, solve_factored, solve_positive
 from hlofront.higher_order.while_loop import fori_loop
@@ -284,7 +285,7 @@ def _nan_if_singular(x: Any, sums: Any, tol: float) -> Any:
     if not typeof(x).size:
         return x
     least = reduce_min(elementwise.abs(sums), (0, 1))
-    singular = comparing.lt(least, typeof(least).dtype.type(tol))
+    singular = comparing.lt(least, host_number(tol, typeof(least).dtype))
     singular = broadcast_in_dim(singular, typeof(x).shape, ())
     return comparing.select_n(singular, x, creating.full_like(x, np.nan))
 

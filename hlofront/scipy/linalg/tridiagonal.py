@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import finfo
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.scan import scan
@@ -61,7 +62,7 @@ def _dense(d: Any, e: Any) -> tuple[Any, Any]:
     (n,), dtype = typeof(d).shape, typeof(d).dtype
     rows = along_columns(convert(real_part(d), dtype, False), (n, n))
     ones = identity(dtype, (n, n))
-    below = along_columns(pad(e, dtype.type(0), [(1, 0, 0)]), (n, n))
+    below = along_columns(pad(e, host_number(0, dtype), [(1, 0, 0)]), (n, n))
     places = creating.broadcasted_iota(_int32, (n, n), 0)
     columns = creating.broadcasted_iota(_int32, (n, n), 1)
     under = comparing.eq(sub(places, np.int32(1)), columns)
@@ -86,18 +87,23 @@ def _values(d: Any, e: Any, tol: Any, first: int, last: int) -> Any:
     (n,), dtype = typeof(d).shape, typeof(d).dtype
     if first >= last:
         return slice_in_dim(d, 0, 0)
-    zero, limits = dtype.type(0), finfo(dtype)
+    zero, limits = host_number(0, dtype), finfo(dtype)
     squares = pad(mul(e, e), zero, [(1, 0, 0)])
     # Gershgorin: no value is further from the diagonal than what stands beside it.
     radius = add(pad(e, zero, [(1, 0, 0)]), pad(e, zero, [(0, 1, 0)]))
     low = reduce_min(sub(d, radius), (0,))
     high = reduce_max(add(d, radius), (0,))
     norm = max(abs(low), abs(high))
-    least = max(mul(reduce_max(squares, (0,)), dtype.type(limits.tiny)), dtype.type(limits.tiny))
-    margin = add(mul(norm, dtype.type(2 * n * float(limits.eps))), mul(least, dtype.type(2)))
+    least = max(
+        mul(reduce_max(squares, (0,)), host_number(limits.tiny, dtype)),
+        host_number(limits.tiny, dtype),
+    )
+    margin = add(
+        mul(norm, host_number(2 * n * float(limits.eps), dtype)), mul(least, host_number(2, dtype))
+    )
     wanted = creating.iota(_int32, last - first)
     wanted = add(wanted, creating.full_like(wanted, first))
-    tol = max(tol, mul(norm, dtype.type(float(limits.eps) / 4)))
+    tol = max(tol, mul(norm, host_number(float(limits.eps) / 4, dtype)))
 
     def spread(x: Any) -> Any:
         return broadcast_in_dim(x, (last - first,), ())
@@ -126,7 +132,7 @@ def _values(d: Any, e: Any, tol: Any, first: int, last: int) -> Any:
 
     def halve(carry: Any) -> Any:
         steps, low, high = carry
-        middle = mul(add(low, high), spread(dtype.type(0.5)))
+        middle = mul(add(low, high), spread(host_number(0.5, dtype)))
         above = comparing.gt(below(middle), wanted)
         return (
             add(steps, np.int32(1)),
@@ -138,7 +144,7 @@ def _values(d: Any, e: Any, tol: Any, first: int, last: int) -> Any:
     most = limits.nmant + 8 + n.bit_length()
     start = np.int32(0), spread(sub(low, margin)), spread(add(high, margin))
     _, low, high = while_loop(goes_on, halve, start)
-    return mul(add(low, high), spread(dtype.type(0.5)))
+    return mul(add(low, high), spread(host_number(0.5, dtype)))
 
 
 @_values.defjvp
@@ -156,7 +162,7 @@ def _(first, last, primals, tangents):
         upper, lower = slice_in_dim(vectors, 0, n - 1), slice_in_dim(vectors, 1, n)
         beside = mul(along_columns(e_tangent, typeof(upper).shape), mul(conjugate(lower), upper))
         beside = real(beside) if is_complex(beside) else beside
-        change = add(change, mul(reduce_sum(beside, (0,)), typeof(change).dtype.type(2)))
+        change = add(change, mul(reduce_sum(beside, (0,)), host_number(2, typeof(change).dtype)))
     return _values(d, e, tol, first, last), change
 
 

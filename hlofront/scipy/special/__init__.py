@@ -47,8 +47,8 @@ from hlofront.scipy.special.gamma_functions import multigammaln as multigammaln
 from hlofront.scipy.special.gamma_functions import poch as poch
 from hlofront.scipy.special.gamma_functions import polygamma as polygamma
 from hlofront.scipy.special.gamma_functions import zeta as zeta
-from hlofront.scipy.special.hypergeometric import hyp1f1 as hyp1f1
-from hlofront.scipy.special.hypergeometric import hyp2f1 as hyp2f1
+from hlofront.scipy.special.gauss import hyp2f1 as hyp2f1
+from hlofront.scipy.special.kummer import hyp1f1 as hyp1f1
 from hlofront.scipy.special.oscillating_integrals import fresnel as fresnel
 from hlofront.scipy.special.oscillating_integrals import owens_t as owens_t
 from hlofront.scipy.special.oscillating_integrals import sici as sici

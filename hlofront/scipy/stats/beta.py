@@ -3,10 +3,13 @@
 from typing import Any
 
 import hlofront.numpy as jnp
-from hlofront.runtime.operation import operation
 from hlofront.scipy.special import gamma_functions
 from hlofront.scipy.special.entropies import xlog1py, xlogy
-from hlofront.scipy.stats.arguments import arrays
+from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of
+
+_of_beta = functions_of(
+    "beta", a="the first shape parameter, positive.", b="the second shape parameter, positive."
+)
 
 
 def _unit(x: Any, loc: Any, scale: Any) -> Any:
@@ -14,21 +17,8 @@ def _unit(x: Any, loc: Any, scale: Any) -> Any:
     return jnp.clip((x - loc) / scale, 0, 1)
 
 
-@operation
-def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the density.
-
-    Args:
-      x: where, real numbers.
-      a: the first shape parameter, positive.
-      b: the second shape parameter, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, a, b, loc, scale = arrays("beta.logpdf", x, a, b, loc, scale)
+@_of_beta
+def logpdf(x, a, b, loc=0, scale=1):
     y = (x - loc) / scale
     inside = (y >= 0) & (y <= 1)
     unit = jnp.where(inside, y, 0.5)
@@ -38,88 +28,20 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where((a > 0) & (b > 0), found, jnp.nan)
 
 
-@operation
-def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Density.
-
-    Args:
-      x: where, real numbers.
-      a: the first shape parameter, positive.
-      b: the second shape parameter, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logpdf(x, a, b, loc, scale))
+pdf = exp_of(logpdf, undefined=True)
 
 
-@operation
-def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Distribution function.
-
-    Args:
-      x: where, real numbers.
-      a: the first shape parameter, positive.
-      b: the second shape parameter, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, a, b, loc, scale = arrays("beta.cdf", x, a, b, loc, scale)
+@_of_beta
+def cdf(x, a, b, loc=0, scale=1):
     return gamma_functions.betainc(a, b, _unit(x, loc, scale))
 
 
-@operation
-def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the distribution function.
-
-    Args:
-      x: where, real numbers.
-      a: the first shape parameter, positive.
-      b: the second shape parameter, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.log(cdf(x, a, b, loc, scale))
+logcdf = log_of(cdf)
 
 
-@operation
-def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Survival function, 1 - cdf.
-
-    Args:
-      x: where, real numbers.
-      a: the first shape parameter, positive.
-      b: the second shape parameter, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, a, b, loc, scale = arrays("beta.sf", x, a, b, loc, scale)
+@_of_beta
+def sf(x, a, b, loc=0, scale=1):
     return gamma_functions.betainc(b, a, 1 - _unit(x, loc, scale))
 
 
-@operation
-def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the survival function.
-
-    Args:
-      x: where, real numbers.
-      a: the first shape parameter, positive.
-      b: the second shape parameter, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.log(sf(x, a, b, loc, scale))
+logsf = log_of(sf)

@@ -3,11 +3,11 @@
 from typing import Any
 
 import hlofront.numpy as jnp
-from hlofront.runtime.operation import operation
 from hlofront.scipy.special.entropies import log1p
-from hlofront.scipy.stats.arguments import arrays
+from hlofront.scipy.stats.arguments import exp_of, functions_of
 
 _PI = 3.141592653589793
+_of_cauchy = functions_of("cauchy")
 
 
 def _logarithm(p: Any, rest: Any) -> Any:
@@ -25,129 +25,42 @@ def _quantile(q: Any) -> Any:
     return jnp.where((q < 0) | (q > 1), jnp.nan, found)
 
 
-@operation
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the density.
-
-    Args:
-      x: where, real numbers.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, loc, scale = arrays("cauchy.logpdf", x, loc, scale)
+@_of_cauchy
+def logpdf(x, loc=0, scale=1):
     y = (x - loc) / scale
     return -jnp.log(_PI * scale) - jnp.log1p(jnp.square(y))
 
 
-@operation
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Density.
-
-    Args:
-      x: where, real numbers.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logpdf(x, loc, scale))
+pdf = exp_of(logpdf)
 
 
-@operation
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Distribution function.
-
-    Args:
-      x: where, real numbers.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, loc, scale = arrays("cauchy.cdf", x, loc, scale)
+@_of_cauchy
+def cdf(x, loc=0, scale=1):
     y = (x - loc) / scale
     return jnp.arctan2(jnp.ones_like(y), -y) / _PI
 
 
-@operation
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the distribution function.
-
-    Args:
-      x: where, real numbers.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
+@_of_cauchy
+def logcdf(x, loc=0, scale=1):
     return _logarithm(cdf(x, loc, scale), sf(x, loc, scale))
 
 
-@operation
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Survival function, 1 - cdf.
-
-    Args:
-      x: where, real numbers.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, loc, scale = arrays("cauchy.sf", x, loc, scale)
+@_of_cauchy
+def sf(x, loc=0, scale=1):
     y = (x - loc) / scale
     return jnp.arctan2(jnp.ones_like(y), y) / _PI
 
 
-@operation
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the survival function.
-
-    Args:
-      x: where, real numbers.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
+@_of_cauchy
+def logsf(x, loc=0, scale=1):
     return _logarithm(sf(x, loc, scale), cdf(x, loc, scale))
 
 
-@operation
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Quantile: the inverse of cdf.
-
-    Args:
-      q: probabilities, from 0 to 1.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    q, loc, scale = arrays("cauchy.ppf", q, loc, scale)
+@_of_cauchy
+def ppf(q, loc=0, scale=1):
     return loc + scale * _quantile(q)
 
 
-@operation
-def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Inverse of the survival function.
-
-    Args:
-      q: probabilities, from 0 to 1.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    q, loc, scale = arrays("cauchy.isf", q, loc, scale)
+@_of_cauchy
+def isf(q, loc=0, scale=1):
     return loc - scale * _quantile(q)

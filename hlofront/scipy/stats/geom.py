@@ -1,40 +1,16 @@
 """The geometric distribution, of trials up to the first success."""
 
-from typing import Any
-
 import hlofront.numpy as jnp
-from hlofront.runtime.operation import operation
 from hlofront.scipy.special.entropies import xlog1py
-from hlofront.scipy.stats.arguments import arrays
+from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+_of_geom = functions_of("geom", real=True, p="a probability.")
 
 
-@operation
-def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
-    """Logarithm of the probability.
-
-    Args:
-      k: whole numbers.
-      p: a probability.
-      loc: what the variable is shifted by.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    k, p, loc = arrays("geom.logpmf", k, p, loc)
+@_of_geom
+def logpmf(k, p, loc=0):
     x = k - loc
     return jnp.where(x <= 0, -jnp.inf, xlog1py(x - 1, -p) + jnp.log(p))
 
 
-@operation
-def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
-    """Probability.
-
-    Args:
-      k: whole numbers.
-      p: a probability.
-      loc: what the variable is shifted by.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logpmf(k, p, loc))
+pmf = exp_of(logpmf)

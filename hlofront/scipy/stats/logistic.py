@@ -1,106 +1,38 @@
 """The logistic distribution: functions of arrays that broadcast."""
 
-from typing import Any
-
 import hlofront.numpy as jnp
-from hlofront.runtime.operation import operation
 from hlofront.scipy.special.entropies import expit, logit
-from hlofront.scipy.stats.arguments import arrays
+from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+_of_logistic = functions_of("logistic")
 
 
-@operation
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the density.
-
-    Args:
-      x: where, real numbers.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, loc, scale = arrays("logistic.logpdf", x, loc, scale)
+@_of_logistic
+def logpdf(x, loc=0, scale=1):
     size = jnp.abs((x - loc) / scale)
     return -size - 2 * jnp.log1p(jnp.exp(-size)) - jnp.log(scale)
 
 
-@operation
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Density.
-
-    Args:
-      x: where, real numbers.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logpdf(x, loc, scale))
+pdf = exp_of(logpdf)
 
 
-@operation
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Distribution function.
-
-    Args:
-      x: where, real numbers.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, loc, scale = arrays("logistic.cdf", x, loc, scale)
+@_of_logistic
+def cdf(x, loc=0, scale=1):
     y = (x - loc) / scale
     return expit(y)
 
 
-@operation
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Survival function, 1 - cdf.
-
-    Args:
-      x: where, real numbers.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, loc, scale = arrays("logistic.sf", x, loc, scale)
+@_of_logistic
+def sf(x, loc=0, scale=1):
     y = (x - loc) / scale
     return expit(-y)
 
 
-@operation
-def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Quantile: the inverse of cdf.
-
-    Args:
-      x: probabilities, from 0 to 1.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, loc, scale = arrays("logistic.ppf", x, loc, scale)
+@_of_logistic
+def ppf(x, loc=0, scale=1):
     return logit(x) * scale + loc
 
 
-@operation
-def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Inverse of the survival function.
-
-    Args:
-      x: probabilities, from 0 to 1.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, loc, scale = arrays("logistic.isf", x, loc, scale)
+@_of_logistic
+def isf(x, loc=0, scale=1):
     return -logit(x) * scale + loc

@@ -3,9 +3,10 @@
 from typing import Any
 
 import hlofront.numpy as jnp
-from hlofront.runtime.operation import operation
 from hlofront.scipy.special.entropies import log1p
-from hlofront.scipy.stats.arguments import arrays, log_of_rest, outside
+from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of_rest, outside
+
+_of_pareto = functions_of("pareto", real=True, b="the exponent, positive.")
 
 
 def _logarithm(x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
@@ -21,126 +22,41 @@ def _log_of_rest(b: Any, logarithm: Any, ratio: Any) -> Any:
     return jnp.where(far, log1p(-jnp.where(far, power, 0.0)), log_of_rest(b * logarithm))
 
 
-@operation
-def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the density.
-
-    Args:
-      x: where, real numbers.
-      b: the exponent, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, b, loc, scale = arrays("pareto.logpdf", x, b, loc, scale)
+@_of_pareto
+def logpdf(x, b, loc=0, scale=1):
     logarithm, below = _logarithm(x, loc, scale)
     return jnp.where(below, -jnp.inf, jnp.log(b / scale) - (b + 1) * logarithm)
 
 
-@operation
-def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Density.
-
-    Args:
-      x: where, real numbers.
-      b: the exponent, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logpdf(x, b, loc, scale))
+pdf = exp_of(logpdf)
 
 
-@operation
-def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Distribution function.
-
-    Args:
-      x: where, real numbers.
-      b: the exponent, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, b, loc, scale = arrays("pareto.cdf", x, b, loc, scale)
+@_of_pareto
+def cdf(x, b, loc=0, scale=1):
     logarithm, below = _logarithm(x, loc, scale)
     return jnp.where(below, 0, -jnp.expm1(-b * logarithm))
 
 
-@operation
-def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the distribution function.
-
-    Args:
-      x: where, real numbers.
-      b: the exponent, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, b, loc, scale = arrays("pareto.logcdf", x, b, loc, scale)
+@_of_pareto
+def logcdf(x, b, loc=0, scale=1):
     logarithm, below = _logarithm(x, loc, scale)
     return jnp.where(below, -jnp.inf, _log_of_rest(b, logarithm, (x - loc) / scale))
 
 
-@operation
-def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Survival function, 1 - cdf.
-
-    Args:
-      x: where, real numbers.
-      b: the exponent, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, b, loc, scale = arrays("pareto.sf", x, b, loc, scale)
-    _, below = _logarithm(x, loc, scale)
-    return jnp.where(below, 1, ((x - loc) / scale) ** -b)
+@_of_pareto
+def sf(x, b, loc=0, scale=1):
+    # The power of 1 has a derivative there, and what it stands for may have none.
+    return jnp.where(x < loc + scale, 1, (x - loc) / scale) ** -b
 
 
-@operation
-def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the survival function.
-
-    Args:
-      x: where, real numbers.
-      b: the exponent, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, b, loc, scale = arrays("pareto.logsf", x, b, loc, scale)
+@_of_pareto
+def logsf(x, b, loc=0, scale=1):
     logarithm, below = _logarithm(x, loc, scale)
     return jnp.where(below, 0, -b * logarithm)
 
 
-@operation
-def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Quantile: the inverse of cdf.
-
-    Args:
-      q: probabilities, from 0 to 1.
-      b: the exponent, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    q, b, loc, scale = arrays("pareto.ppf", q, b, loc, scale)
+@_of_pareto
+def ppf(q, b, loc=0, scale=1):
     # The remainder is exact where it is small; where it is not, its logarithm is.
     power = jnp.where(q < 0.5, jnp.exp(-jnp.log1p(-q) / b), (1 - q) ** (-1 / b))
     found = loc + scale * power

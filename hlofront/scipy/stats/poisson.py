@@ -1,31 +1,18 @@
 """The Poisson distribution: functions of arrays that broadcast."""
 
-from typing import Any
-
 import hlofront.numpy as jnp
-from hlofront.runtime.operation import operation
 from hlofront.scipy.special.arguments import strong
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
-from hlofront.scipy.stats.arguments import arrays
+from hlofront.scipy.stats.arguments import exp_of, functions_of
 
 # Below this mean so many terms are summed; beyond, the asymptotic series has all digits.
 _FAR, _TERMS = 300, 512
+_of_poisson = functions_of("poisson", mu="the mean, not negative.")
 
 
-@operation
-def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
-    """Logarithm of the probability.
-
-    Args:
-      k: whole numbers.
-      mu: the mean, not negative.
-      loc: what the variable is shifted by.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    k, mu, loc = arrays("poisson.logpmf", k, mu, loc)
+@_of_poisson
+def logpmf(k, mu, loc=0):
     x = k - loc
     whole = (x >= 0) & (x == jnp.floor(x)) & (x < jnp.inf)
     inner = jnp.where(whole, x, 0)
@@ -33,52 +20,19 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     return jnp.where(whole, found, jnp.where(x != x, x, -jnp.inf))
 
 
-@operation
-def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
-    """Probability.
-
-    Args:
-      k: whole numbers.
-      mu: the mean, not negative.
-      loc: what the variable is shifted by.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logpmf(k, mu, loc))
+pmf = exp_of(logpmf)
 
 
-@operation
-def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
-    """Distribution function.
-
-    Args:
-      k: whole numbers.
-      mu: the mean, not negative.
-      loc: what the variable is shifted by.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    k, mu, loc = arrays("poisson.cdf", k, mu, loc)
+@_of_poisson
+def cdf(k, mu, loc=0):
     x = jnp.floor(k - loc)
     inside = (x >= 0) & (x < jnp.inf)
     found = gammaincc(jnp.where(inside, x, 0) + 1, mu)
     return jnp.where(x < 0, 0, jnp.where(x == jnp.inf, 1, jnp.where(x != x, x, found)))
 
 
-@operation
-def entropy(mu: Any, loc: Any = 0) -> Any:
-    """Entropy.
-
-    Args:
-      mu: the mean, not negative.
-      loc: what the variable is shifted by.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    (mu,) = arrays("poisson.entropy", mu)
+@_of_poisson
+def entropy(mu, loc=0):
     mu = strong(mu)
     near = (mu > 0) & (mu < _FAR)
     small = jnp.where(near, mu, 1)[..., None]

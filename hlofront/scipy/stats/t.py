@@ -1,27 +1,14 @@
 """Student's t distribution: functions of arrays that broadcast."""
 
-from typing import Any
-
 import hlofront.numpy as jnp
-from hlofront.runtime.operation import operation
 from hlofront.scipy.special.gamma_functions import betaln
-from hlofront.scipy.stats.arguments import arrays
+from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+_of_t = functions_of("t", df="degrees of freedom, positive.")
 
 
-@operation
-def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the density.
-
-    Args:
-      x: where, real numbers.
-      df: degrees of freedom, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, df, loc, scale = arrays("t.logpdf", x, df, loc, scale)
+@_of_t
+def logpdf(x, df, loc=0, scale=1):
     y = (x - loc) / scale
     norm = (
         betaln(df / 2, jnp.full_like(df, 0.5))
@@ -31,17 +18,4 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return -(df + 1) / 2 * jnp.log1p(jnp.square(y) / df) - norm
 
 
-@operation
-def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Density.
-
-    Args:
-      x: where, real numbers.
-      df: degrees of freedom, positive.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logpdf(x, df, loc, scale))
+pdf = exp_of(logpdf)

@@ -3,16 +3,16 @@
 from typing import Any
 
 import hlofront.numpy as jnp
-from hlofront.runtime.operation import operation
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr
 from hlofront.scipy.stats import norm
-from hlofront.scipy.stats.arguments import arrays, log_of_rest
+from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of_rest
 
-
-def _standard(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, ...]:
-    x, a, b, loc, scale = arrays(name, x, a, b, loc, scale)
-    return (x - loc) / scale, a, b, scale
+_of_truncnorm = functions_of(
+    "truncnorm",
+    a="the lower end, in standard deviations.",
+    b="the upper end, in standard deviations.",
+)
 
 
 def _log_mass(a: Any, b: Any) -> Any:
@@ -41,108 +41,28 @@ def _part(x: Any, a: Any, b: Any, upper: bool) -> Any:
     return jnp.where((a < b) & (x == x), found, jnp.nan)
 
 
-@operation
-def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the density.
-
-    Args:
-      x: where, real numbers.
-      a: the lower end, in standard deviations.
-      b: the upper end, in standard deviations.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, a, b, scale = _standard("truncnorm.logpdf", x, a, b, loc, scale)
-    found = norm.logpdf(x) - jnp.log(scale) - _log_mass(a, b)
-    found = jnp.where((x < a) | (x > b), -jnp.inf, found)
+@_of_truncnorm
+def logpdf(x, a, b, loc=0, scale=1):
+    y = (x - loc) / scale
+    found = norm.logpdf(y) - jnp.log(scale) - _log_mass(a, b)
+    found = jnp.where((y < a) | (y > b), -jnp.inf, found)
     return jnp.where(a < b, found, jnp.nan)
 
 
-@operation
-def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Density.
-
-    Args:
-      x: where, real numbers.
-      a: the lower end, in standard deviations.
-      b: the upper end, in standard deviations.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logpdf(x, a, b, loc, scale))
+pdf = exp_of(logpdf, undefined=True)
 
 
-@operation
-def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the distribution function.
-
-    Args:
-      x: where, real numbers.
-      a: the lower end, in standard deviations.
-      b: the upper end, in standard deviations.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, a, b, _ = _standard("truncnorm.logcdf", x, a, b, loc, scale)
-    return _part(x, a, b, upper=False)
+@_of_truncnorm
+def logcdf(x, a, b, loc=0, scale=1):
+    return _part((x - loc) / scale, a, b, upper=False)
 
 
-@operation
-def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Distribution function.
-
-    Args:
-      x: where, real numbers.
-      a: the lower end, in standard deviations.
-      b: the upper end, in standard deviations.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logcdf(x, a, b, loc, scale))
+cdf = exp_of(logcdf, undefined=True)
 
 
-@operation
-def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Logarithm of the survival function.
-
-    Args:
-      x: where, real numbers.
-      a: the lower end, in standard deviations.
-      b: the upper end, in standard deviations.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, a, b, _ = _standard("truncnorm.logsf", x, a, b, loc, scale)
-    return _part(x, a, b, upper=True)
+@_of_truncnorm
+def logsf(x, a, b, loc=0, scale=1):
+    return _part((x - loc) / scale, a, b, upper=True)
 
 
-@operation
-def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """Survival function, 1 - cdf.
-
-    Args:
-      x: where, real numbers.
-      a: the lower end, in standard deviations.
-      b: the upper end, in standard deviations.
-      loc: what the variable is shifted by.
-      scale: what it is stretched by, positive.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logsf(x, a, b, loc, scale))
+sf = exp_of(logsf, undefined=True)

@@ -1,24 +1,13 @@
 """The wrapped Cauchy distribution, from 0 to 2 pi: functions of arrays that broadcast."""
 
-from typing import Any
-
 import hlofront.numpy as jnp
-from hlofront.runtime.operation import operation
-from hlofront.scipy.stats.arguments import arrays
+from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+_of_wrapcauchy = functions_of("wrapcauchy", real=True, c="the concentration, between 0 and 1.")
 
 
-@operation
-def logpdf(x: Any, c: Any) -> Any:
-    """Logarithm of the density.
-
-    Args:
-      x: where, real numbers.
-      c: the concentration, between 0 and 1.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    x, c = arrays("wrapcauchy.logpdf", x, c)
+@_of_wrapcauchy
+def logpdf(x, c):
     # 1 + c^2 - 2 c cos(x), to all digits.
     divisor = jnp.square(1 - c) + 4 * c * jnp.square(jnp.sin(x / 2))
     found = jnp.log((1 - c) * (1 + c)) - jnp.log(2 * jnp.pi) - jnp.log(divisor)
@@ -26,15 +15,4 @@ def logpdf(x: Any, c: Any) -> Any:
     return jnp.where((c > 0) & (c < 1), found, jnp.nan)
 
 
-@operation
-def pdf(x: Any, c: Any) -> Any:
-    """Density.
-
-    Args:
-      x: where, real numbers.
-      c: the concentration, between 0 and 1.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
-    return jnp.exp(logpdf(x, c))
+pdf = exp_of(logpdf, undefined=True)

@@ -1,7 +1,8 @@
 """What jax gives at the points: run under a Python that has it, with the path to write to.
 
-Functions of which jax's loops do not end for some points are asked in pieces, each in a process
-that may be ended.
+Functions of which jax's loops do not end for all points at once are asked point by point, in a
+process that may be ended. (exp1, expi and expn end at each point alone: what goes round for ever is
+the vectorized loop, whose rounding differs.)
 """
 
 import importlib
@@ -15,45 +16,66 @@ import numpy as np
 
 from tests.against_jax.accuracy.points import POINTS, answers
 
-# Seconds for a function in a dtype, and how many points a piece has beyond.
-LIMIT, PIECE = 60, 16
+# Seconds for a function in a dtype: for all points, for the first alone, and for each further one.
+LIMIT, FIRST_LIMIT, NEXT_LIMIT = 30, 30, 4
 MODULES = ("jax", "jax.lax", "jax.scipy.special", "jax.scipy.stats")
 
 
-def work(name, dtype, part, found):
+def work(name, dtype, asked, found):
+    """Answer by parts of the points, until ended; points alone share one compiled program."""
+    warnings.simplefilter("ignore")
     jax, lax, *_ = map(importlib.import_module, MODULES)
-    found.put(answers(name, dtype, jax, lax, part))
+    while True:
+        found.put(answers(name, dtype, jax, lax, asked.get()))
 
 
-def ask(name, dtype, part):
-    """The answers, or None where there is none in time."""
-    found = multiprocessing.Queue()
-    process = multiprocessing.Process(target=work, args=(name, dtype, part, found))
-    process.start()
+class Asked:
+    """A process with jax, which is started again where it does not answer in time."""
+
+    def __init__(self, name, dtype):
+        self.given = name, dtype
+        self.process = None
+
+    def answer(self, part, limit):
+        """The answers, or None where there is none in time."""
+        if self.process is None:
+            self.asked, self.found = multiprocessing.Queue(), multiprocessing.Queue()
+            queues = (self.asked, self.found)
+            self.process = multiprocessing.Process(target=work, args=(*self.given, *queues))
+            self.process.start()
+            limit = max(limit, FIRST_LIMIT)
+        self.asked.put(part)
+        try:
+            return self.found.get(timeout=limit)
+        except queue.Empty:
+            self.end()
+            return None
+
+    def end(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process = None
+
+
+def ask(name, dtype):
+    """The answers at all points: NaN where there is none."""
+    asked = Asked(name, dtype)
     try:
-        return found.get(timeout=LIMIT)
-    except queue.Empty:
-        return None
+        together = asked.answer(slice(None), LIMIT)
+        if together is not None:
+            return together
+        count = len(POINTS[name][0](dtype)[0])
+        alone = [asked.answer(slice(k, k + 1), NEXT_LIMIT) for k in range(count)]
+        return np.concatenate([np.array([np.nan]) if one is None else one for one in alone])
     finally:
-        process.kill()
+        asked.end()
 
 
 def main(path, names):
-    warnings.simplefilter("ignore")
     multiprocessing.set_start_method("spawn")
-    found = {}
-    for name in names or POINTS:
-        for dtype in POINTS[name][1]:
-            count = len(POINTS[name][0](dtype)[0])
-            found[name, dtype] = ask(name, dtype, slice(None))
-            if found[name, dtype] is None:
-                pieces = [slice(k, min(k + PIECE, count)) for k in range(0, count, PIECE)]
-                parts = [ask(name, dtype, part) for part in pieces]
-                filled = [
-                    np.full(part.stop - part.start, np.nan) if values is None else values
-                    for part, values in zip(pieces, parts, strict=True)
-                ]
-                found[name, dtype] = np.concatenate(filled)
+    found = {
+        (name, dtype): ask(name, dtype) for name in names or POINTS for dtype in POINTS[name][1]
+    }
     with open(path, "wb") as file:
         pickle.dump(found, file)
 

@@ -1,0 +1,291 @@
+"""Compiling in a process of its own, for compilers that end the process on some modules.
+
+libtpu is closed, and checks its own work: where a check fails, it ends the process. So programs for
+TPUs that are not there are compiled by a worker, which is started with the first of them and waits
+for the next. Should it end, that is an error here, and the next program starts another one.
+"""
+
+import atexit
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hlofront.bridge import apart_worker, state
+from hlofront.bridge.client import hlo
+
+JaxRuntimeError = state.JaxRuntimeError
+# Without these libtpu asks a metadata server for minutes, fails where another process has loaded
+# it, and prints what it did not find.
+WITHOUT_TPU = {
+    "TPU_SKIP_MDS_QUERY": "1",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_LOG_DIR": "disabled",
+    "TPU_MIN_LOG_LEVEL": "3",
+    "TPU_STDERR_LOG_LEVEL": "3",
+}
+_PLATFORMS = ("tpu",)
+_MOST_WORDS = 300
+_lock = threading.Lock()
+_worker: "_Worker | None" = None
+# Of processes that this one was forked from: it must not talk to them, nor wait for them.
+_of_others: list["_Worker"] = []
+# By the client that devices of a topology have: platform, library, name, settings.
+_topologies: weakref.WeakKeyDictionary[Any, tuple[str, str, str, dict[str, Any]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+class WorkerEnded(JaxRuntimeError):
+    """The compiler ended the worker."""
+
+    __module__ = JaxRuntimeError.__module__
+
+
+class CannotStart(Exception):
+    """There is no way to start a worker here: what it would compile is compiled in this process."""
+
+
+class CompiledApart:
+    """What jaxlib's Executable tells of a program, told by the worker that compiled it."""
+
+    def __init__(self, answer: dict[str, Any]):
+        self._answer = answer
+
+    def hlo_modules(self) -> list["ModuleApart"]:
+        return [ModuleApart(*module) for module in self._answer["modules"]]
+
+    def get_compiled_memory_stats(self) -> "MemoryApart":
+        return MemoryApart(self._answer["memory"], self._answer["memory_text"])
+
+    def cost_analysis(self) -> Any:
+        return self._told("cost")
+
+    def serialize(self) -> bytes:
+        return self._told("serialized")
+
+    def get_parameter_layouts(self) -> Any:
+        return self._told("parameter_layouts")
+
+    def get_output_layouts(self) -> Any:
+        return self._told("output_layouts")
+
+    def get_parameter_shardings(self) -> Any:
+        return self._told("parameter_shardings")
+
+    def get_output_shardings(self) -> Any:
+        return self._told("output_shardings")
+
+    def get_output_memory_kinds(self) -> Any:
+        return self._told("output_memory_kinds")
+
+    def _told(self, name: str) -> Any:
+        known, value = self._answer[name]
+        if not known:
+            raise JaxRuntimeError(value)
+        return value
+
+
+class ModuleApart:
+    """An HLO module: its text is the worker's, all else is read from its proto.
+
+    A compiler that is newer than jaxlib may write what jaxlib cannot read. Then there is the text,
+    which the compiler itself has written, and no proto.
+    """
+
+    def __init__(self, name: str, text: str, proto: bytes | None, unreadable: str):
+        self.name = name
+        self._text = text
+        self._proto = proto
+        self._unreadable = unreadable
+
+    def to_string(self, options: Any = None) -> str:
+        # What a proto lacks, such as the number of partitions, only the worker's has.
+        return self._text if options is None else self._module().to_string(options)
+
+    def as_serialized_hlo_module_proto(self) -> bytes:
+        if self._proto is None:
+            raise JaxRuntimeError(f"{self._unreadable} (a newer jaxlib may read it)")
+        return self._proto
+
+    def _module(self) -> Any:
+        proto = self.as_serialized_hlo_module_proto()
+        return hlo.HloModule.from_serialized_hlo_module_proto(proto)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._module(), name)
+
+
+class MemoryApart:
+    """The numbers of jaxlib's CompiledMemoryStats."""
+
+    def __init__(self, numbers: Mapping[str, Any], text: str):
+        self.__dict__.update(numbers)
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def know(
+    devices: Sequence[Any], platform: str, library: str, name: str, settings: Mapping[str, Any]
+) -> None:
+    """Remember how devices of a topology were made, so that a worker can make the same."""
+    if platform in _PLATFORMS and devices:
+        _topologies[devices[0].client] = platform, library, name, dict(settings)
+
+
+def can_compile_for(device: Any) -> bool:
+    """Whether programs for a device of a topology are compiled apart."""
+    return device.client in _topologies
+
+
+def compile_apart(ir_module: Any, devices: Sequence[Any], options: Any) -> CompiledApart:
+    """Compile a module for devices of a topology, in the worker.
+
+    Raises:
+      JaxRuntimeError: if XLA refuses the module or an option.
+      WorkerEnded: if the compiler ended its process.
+      CannotStart: if there is no way to start one.
+    """
+    bytecode = io.BytesIO()
+    ir_module.operation.write_bytecode(bytecode)
+    request = {
+        "topology": _topologies[devices[0].client],
+        "devices": [device.id for device in devices],
+        "module": bytecode.getvalue(),
+        "options": options.SerializeAsString(),
+    }
+    global _worker
+    with _lock:
+        worker = _running()
+        try:
+            answer = worker.ask(request)
+        except BaseException:
+            # Also where it is interrupted: its answer would be that of the next question.
+            worker.end()
+            _worker = None
+            raise
+    if "error" in answer:
+        kind = JaxRuntimeError if answer["kind"] == "JaxRuntimeError" else ValueError
+        raise kind(answer["error"])
+    return CompiledApart(answer)
+
+
+def start() -> None:
+    """Have the worker start while other things are done, if it is not there.
+
+    Raises:
+      CannotStart: if there is no way to start one.
+    """
+    with _lock:
+        _running()
+
+
+def _running() -> "_Worker":
+    global _worker
+    if _worker is not None and not _worker.is_alive():
+        _worker.end()
+        _worker = None
+    if _worker is None:
+        _worker = _Worker()
+    return _worker
+
+
+class _Worker:
+    """The process, and what is said to it and by it."""
+
+    def __init__(self):
+        if not sys.executable:
+            raise CannotStart("Python does not know its own path")
+        # Read where it ends: what it says before is for nobody.
+        self._said = tempfile.TemporaryFile()
+        # Isolated and without `site`: it gets the path of this process.
+        command = [sys.executable, "-I", "-S", apart_worker.__file__]
+        if sys.dont_write_bytecode:
+            command.insert(1, "-B")
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                # Also where there are TPUs: it leaves them alone.
+                env={**os.environ, **WITHOUT_TPU},
+                start_new_session=True,  # An interrupt at the terminal is this process's alone.
+            )
+        except OSError as error:
+            raise CannotStart(str(error)) from error
+        try:
+            apart_worker.write(self._process.stdin, {"path": sys.path})
+        except OSError as error:
+            self.end()
+            raise CannotStart(str(error)) from error
+
+        self._has_started = False
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        if not self._has_started:
+            if apart_worker.read(self._process.stdout) is None:
+                raise CannotStart(self._last_words())
+            self._has_started = True
+        try:
+            apart_worker.write(self._process.stdin, request)
+            answer = apart_worker.read(self._process.stdout)
+        except OSError:
+            answer = None
+        if answer is None:
+            code = self._process.wait()
+            raise WorkerEnded(self._last_words() or f"it ended with {code}, and said nothing")
+        return answer
+
+    def _last_words(self) -> str:
+        """What the compiler said at its end: the check that failed, else its last lines."""
+        self._said.seek(0)
+        text = self._said.read().decode(errors="replace")
+        failed = re.search(r"^F\d+ \S+ +\d+ (.*)$", text, re.MULTILINE)
+        words = failed.group(1) if failed else " ".join(text.split("\n")[-4:])
+        return words.strip()[:_MOST_WORDS]
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._said):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:
+                    continue  # what it was not told any more
+
+
+def _end() -> None:
+    global _worker
+    if _worker is not None:
+        _worker.end()
+        _worker = None
+
+
+def _in_child() -> None:
+    global _worker, _lock
+    if _worker is not None:
+        _of_others.append(_worker)
+        _worker = None
+    _lock = threading.Lock()
+
+
+atexit.register(_end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,270 @@
+"""Gauss's hypergeometric function, 2F1."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.dtypes import finfo
+from hlofront.core.aval import typeof
+from hlofront.higher_order.while_loop import fori_loop
+from hlofront.numpy.creation import asarray
+from hlofront.primitives import special
+from hlofront.runtime.operation import operation
+from hlofront.scipy.special.arguments import in_float32, strong_floats
+from hlofront.scipy.special.hypergeometric_sums import (
+    by_parts,
+    gamma_quotient,
+    is_pole,
+    scaled,
+    start_of_series,
+    sum_of_terms,
+)
+
+
+def _gauss_sum(a: Any, b: Any, c: Any, x: Any) -> tuple[Any, Any, Any]:
+    return sum_of_terms(lambda k: ((a + k) * (b + k) * x, (c + k) * (k + 1)), x)
+
+
+def _gauss_series(a: Any, b: Any, c: Any, x: Any) -> Any:
+    total, exponent, _ = _gauss_sum(a, b, c, x)
+    return jnp.ldexp(total, exponent)
+
+
+def _near_one(a: Any, b: Any, c: Any, excess: Any, others: Any, rest: Any) -> tuple[Any, Any]:
+    """For x near 1 and c - a - b no integer, DLMF 15.8.4; and how much its two parts cancel.
+
+    Args:
+      a, b, c: the parameters.
+      excess: c - a - b.
+      others: (c - a, c - b).
+      rest: 1 - x.
+    """
+    # Both sums in one loop.
+    top = [jnp.stack(pair) for pair in ((a, others[0]), (b, others[1]), (1 - excess, 1 + excess))]
+    sums = _gauss_series(*top, jnp.stack([rest, rest]))
+    above = (jnp.stack([c, c]), jnp.stack([excess, -excess]))
+    quotients = gamma_quotient(
+        above, [jnp.stack(pair) for pair in zip(others, (a, b), strict=True)]
+    )
+    first, second = quotients[0] * sums[0], quotients[1] * rest**excess * sums[1]
+    total = first + second
+    size = jnp.maximum(jnp.abs(first), jnp.abs(second))
+    return total, size / jnp.where(total == 0, 1.0, jnp.abs(total))
+
+
+# Terms of the logarithmic case, and the greatest integer that it is used for.
+_LOG_TERMS, _LOG_MOST = 80, 4
+
+
+def _near_one_by_logarithm(a: Any, b: Any, m: Any, rest: Any) -> Any:
+    """For x near 1 and c = a + b + m, m one of the integers 0, ..., 4: DLMF 15.8.10."""
+    one, total = jnp.ones_like(rest), jnp.zeros_like(rest)
+    above = (jnp.stack([a + b + m] * 2), jnp.stack([jnp.maximum(m, 1), one]))
+    below = (jnp.stack([a + m, a]), jnp.stack([b + m, b]))
+    term, later_term = gamma_quotient(above, below)
+    factorial, harmonic = one, total
+    for k in range(_LOG_MOST):
+        total = total + jnp.where(k < m, term, 0.0)
+        later = (a + k) * (b + k) * -rest / ((k + 1) * jnp.maximum(m - k - 1, 1))
+        term = term * later
+        factorial = factorial * jnp.where(k < m, k + 1, 1)
+        harmonic = harmonic + jnp.where(k < m, 1 / (k + 1), 0.0)
+    term = later_term * (-rest) ** m / factorial
+    # Sums of 1 / k, by which the four digammas go on.
+    digammas = special.digamma(jnp.stack([a + m, b + m]))
+    bracket = digammas[0] + digammas[1] + jnp.log(rest) + 2 * np.euler_gamma - harmonic
+
+    def step(k, carry):
+        term, bracket, total = carry
+        total = total - term * bracket
+        bracket = bracket + 1 / (a + m + k) + 1 / (b + m + k) - 1 / (k + 1) - 1 / (k + m + 1)
+        term = term * ((a + m + k) * (b + m + k) * rest / ((k + 1) * (k + m + 1)))
+        return term, bracket, total
+
+    return fori_loop(0, _LOG_TERMS, lambda k, c: step(1.0 * k, c), (term, bracket, total))[2]
+
+
+def _gauss_of_four(a: Any, b: Any, c: Any, x: Any, ends: Any, used: Any) -> tuple[Any, Any]:
+    """By the series, as it is or transformed by DLMF 15.8.1: where terms cancel least.
+
+    Returns:
+      (the value, how much terms cancel).
+    """
+    base = 1 - x
+    turned = x / -base
+    other_ends = is_pole(c - a) | is_pole(c - b)
+    regular = ~is_pole(c)
+    short = jnp.abs(x) < 1
+    # Parameters, argument, power of 1 - x, and where it is one.
+    ways = (
+        (a, b, x, jnp.zeros_like(x), short | ends),
+        (c - a, c - b, x, c - a - b, (short | other_ends) & regular),
+        (a, c - b, turned, -a, (x < 0.5) & regular),
+        (c - a, b, turned, -b, (x < 0.5) & regular),
+    )
+    p, q, argument, power, valid = (jnp.stack(several) for several in zip(*ways, strict=True))
+    valid = valid & used
+    p, q = (jnp.where(valid, value, 1.0) for value in (p, q))
+    total, exponent, loss = _gauss_sum(
+        p, q, jnp.where(used, c, 1.0), jnp.where(valid, argument, 0.0)
+    )
+    # What is no more than the logarithm is known of has fewer digits.
+    factor = jnp.where(used, base, 1.0) ** jnp.where(valid, power, 0.0)
+    fits = (factor > float(finfo(typeof(x).dtype).tiny)) & (factor < jnp.inf)
+    logarithm = jnp.where(fits, 0.0, power * jnp.log(jnp.where(used, base, 1.0)))
+    beyond = scaled(total, exponent, logarithm)
+    total = jnp.where(fits, jnp.ldexp(total * jnp.where(fits, factor, 1.0), exponent), beyond)
+    loss = jnp.where(valid, jnp.where(fits, loss, 100 * loss), jnp.inf)
+    # A power alone is not nearly as good but all there is.
+    never = jnp.zeros_like(ends)
+    alone = jnp.stack([never, (c == a) | (c == b), never, never])
+    loss = jnp.where(alone & valid, 0.0, loss)
+    best, found = loss[0], total[0]
+    for way in range(1, 4):
+        # Of ways that are nearly as good, the one that has no power to take.
+        better = loss[way] * 8 < best
+        best, found = jnp.where(better, loss[way], best), jnp.where(better, total[way], found)
+    return found, best
+
+
+# Of the steps along the differential equation: how many Taylor coefficients each has, how many
+# steps there are at most, and from what loss of the other ways on they are used.
+_ORDER, _MOST_STEPS, _LOST = {4: 20, 8: 40}, 20000, 100.0
+
+
+def _gauss_by_steps(a: Any, b: Any, c: Any, x: Any, used: Any) -> Any:
+    """Where all sums cancel: along the equation DLMF 15.10.1, by Taylor series at several places.
+
+    Started near 0 by the series; the places are equally far apart in log(abs(x)), for positive x in
+    log(x / (1 - x)), so that none is near a singular point beside its step.
+    """
+    positive = x > 0
+    share = jnp.where(positive, 1 - x, 1.0)
+    end = jnp.log(jnp.abs(x) / share)
+    near = 1 / (4 + 2 * (jnp.abs(a) + 1) * (jnp.abs(b) + 1) / (jnp.abs(c) + 1))
+    start = jnp.minimum(jnp.log(near), end)
+    count = jnp.ceil(jnp.max(jnp.where(used, (end - start) * _steps_of_unit(a, b, c), 0.0)))
+
+    def place(j):
+        size = jnp.exp(start + (end - start) * (j / jnp.maximum(count, 1.0)))
+        return jnp.where(j == count, x, jnp.where(positive, size / (1 + size), -size))
+
+    def along(j, carry):
+        here, value, slope = carry
+        there = place(1.0 * j + 1)
+        step = there - here
+        # Coefficients are of powers of the step.
+        scale = step / (here * (1 - here))
+        middle, last = (1 - 2 * here) * scale, c - (a + b + 1) * here
+
+        def term(k, carry):
+            k = 1.0 * k
+            before, here, value, slope = carry
+            ahead = (k + a) * (k + b) * (step * scale) * before
+            ahead = ahead - (k + 1) * (k * middle + last * scale) * here
+            ahead = ahead / ((k + 1) * (k + 2))
+            return here, ahead, value + ahead, slope + (k + 2) * ahead
+
+        linear = slope * step
+        order = _ORDER[typeof(x).dtype.itemsize]
+        found = fori_loop(0, order, term, (value, linear, value + linear, linear))
+        return there, found[2], found[3] / step
+
+    first = place(jnp.zeros_like(count))
+    value, slope = start_of_series(lambda k: ((a + k) * (b + k), (c + k) * (k + 1)), first)
+    # No steps where no element has use for them.
+    return fori_loop(0, count.astype(int), along, (first, value, slope))[1]
+
+
+def _steps_of_unit(a: Any, b: Any, c: Any) -> Any:
+    """How many steps in a unit of the logarithm: the more, the faster the function changes."""
+    return 3 + jnp.sqrt(jnp.abs(a * b)) / 2 + (jnp.abs(c) + jnp.abs(a + b + 1)) / 6
+
+
+def _gauss(a: Any, b: Any, c: Any, x: Any, by_parameters: bool = False) -> Any:
+    ends = (is_pole(a) & ~(is_pole(c) & (a < c))) | (is_pole(b) & ~(is_pole(c) & (b < c)))
+    other_ends = (is_pole(c - a) | is_pole(c - b)) & ~is_pole(c)
+    # Near 1, also where minus infinity is taken there: so that c - a - b is positive.
+    turned = x < 0
+    argument = jnp.where(turned, x / (x - 1), x)
+    rest = jnp.where(turned, 1 / (1 - x), 1 - x)
+    # What is known exactly is not computed from what is rounded.
+    least, greatest = jnp.minimum(a, b), jnp.maximum(a, b)
+    mended = ~turned & (c - a - b < 0)
+    p = jnp.where(turned, least, jnp.where(mended, c - a, a))
+    q = jnp.where(turned, c - greatest, jnp.where(mended, c - b, b))
+    others = (jnp.where(mended, a, c - p), jnp.where(mended, b, jnp.where(turned, greatest, c - b)))
+    excess = jnp.where(turned, greatest - least, jnp.abs(c - a - b))
+    power = jnp.where(turned, least, jnp.where(mended, -excess, 0.0))
+    # How many terms the series has before they are nothing.
+    wanted = -math.log(float(finfo(typeof(x).dtype).eps))
+    near = (argument > 0.9) & (argument < 1) & ~ends & ~is_pole(c)
+    decay = -jnp.log1p(-jnp.where(near, rest, 0.5))
+    long = (wanted > math.log(400.0) * (excess + 1)) | (
+        (x > 0) & (other_ends | (mended & (jnp.minimum(p, q) < -1)))
+    )
+    polynomial = is_pole(p) | is_pole(q)
+    near = near & (wanted > 400 * decay) & (long | turned) & (~polynomial | (x > 0))
+    whole = jnp.abs(excess - jnp.round(excess)) < (1e-9 if wanted > 30 else 1e-4)
+    by_logarithm = near & whole & (excess < _LOG_MOST + 0.5) & ~polynomial
+    if by_parameters:
+        # The formula is for c = a + b + m alone.
+        by_logarithm = by_logarithm & False
+    close = near & ~whole
+    inside = (x < 1) | ends
+    plain = inside & ~close & ~by_logarithm & (x == x)
+    safe = [jnp.where(plain, value, 1.0) for value in (a, b, c)]
+    found, loss = _gauss_of_four(*safe, jnp.where(plain, x, 0.0), ends, plain)
+    safe = ((p, 0.3), (q, 0.4), (c, 1.1), (excess, 0.4), (others[0], 0.8), (others[1], 0.7))
+    p_, q_, c_, excess_, *others_ = [jnp.where(close, value, other) for value, other in safe]
+    of_close, loss_of_close = _near_one(p_, q_, c_, excess_, others_, jnp.where(close, rest, 0.05))
+    factor = jnp.where(near, rest, 1.0) ** jnp.where(near, power, 0.0)
+    found = jnp.where(close, of_close * factor, found)
+    loss = jnp.where(close, loss_of_close, loss)
+    if not by_parameters:
+        of_logarithm = _near_one_by_logarithm(
+            *(jnp.where(by_logarithm, value, 1.0) for value in (p, q, jnp.round(excess))),
+            jnp.where(by_logarithm, rest, 0.05),
+        )
+        found = jnp.where(by_logarithm, of_logarithm * factor, found)
+    by_steps = (plain | close) & ~(loss <= _LOST) & jnp.isfinite(found)
+    by_steps = by_steps & ~ends & ~other_ends & ~is_pole(c) & (x != 0) & (x < 1)
+    by_steps = by_steps & (jnp.abs(x) < 1e6) & (_steps_of_unit(a, b, c) < _MOST_STEPS / 30)
+    stepped = [jnp.where(by_steps, value, y) for value, y in ((a, 1.0), (b, 1.0), (c, 2.0))]
+    stepped = _gauss_by_steps(*stepped, jnp.where(by_steps, x, 0.01), by_steps)
+    found = jnp.where(by_steps, stepped, found)
+    # Gauss's sum, DLMF 15.4.20.
+    excess = c - a - b
+    positive = excess > 0
+    of_one = gamma_quotient((c, jnp.where(positive, excess, 1.0)), (c - a, c - b))
+    of_one = jnp.where(positive, of_one, jnp.inf)
+    found = jnp.where((x == 1) & ~ends, of_one, jnp.where(inside, found, jnp.inf))
+    found = jnp.where((x == 0) | (a == 0) | (b == 0), 1.0, found)
+    undefined = is_pole(c) & ~ends & (x != 0) & (a != 0) & (b != 0)
+    found = jnp.where(undefined, jnp.inf, found)
+    return jnp.where((a != a) | (b != b) | (c != c) | (x != x), jnp.nan, found)
+
+
+_hyp2f1 = by_parts(_gauss, lambda a, b, c, x: a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x))
+
+
+@operation
+def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+    """Elementwise Gauss's hypergeometric function, F(a, b; c; x).
+
+    By its series, in that of four forms, DLMF 15.8.1, whose terms cancel least, and near 1 by DLMF
+    15.8.4 and 15.8.10; where terms cancel in all of them by Taylor series along its differential
+    equation, as in Pearson, Olver and Porter, "Numerical methods for the computation of the
+    confluent and Gauss hypergeometric functions" (2017). Infinite for x > 1, on its branch cut,
+    unless it is a polynomial.
+
+    Args:
+      a, b, c, x: arrays of real numbers that broadcast.
+
+    Raises:
+      ValueError: if one is complex.
+    """
+    values = [asarray(value) for value in (a, b, c, x)]
+    return in_float32(_hyp2f1, *strong_floats("hyp2f1", *values))

@@ -1,0 +1,74 @@
+"""Hunts for programs that hlofront and jax disagree on: `python -m tests.against_jax.drawn`."""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import time
+
+# Programs are compiled once and run once: XLA need not try hard. Before hlofront is imported.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
+import hlofront
+from tests.against_jax.drawn import drawing, hunting, running
+from tests.against_jax.oracle import Oracle, find_interpreter
+
+AT_ONCE = 25
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.against_jax.drawn")
+    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--looks", default="", help="written, jit, value: how all are looked at")
+    parser.add_argument("--show", action="store_true", help="print each program's calls")
+    parser.add_argument("--whole", action="store_true", help="do not shrink")
+    options = parser.parse_args()
+    interpreter = find_interpreter()
+    if interpreter is None:
+        parser.error("set HLOFRONT_ORACLE_PYTHON to a Python that has jax")
+    oracle = Oracle(interpreter)
+    differing = raised = 0
+    started = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(1) as waiting:
+        for first in range(options.seed, options.seed + options.count, AT_ONCE):
+            seeds = range(first, min(first + AT_ONCE, options.seed + options.count))
+            programs = {str(seed): drawing.draw(seed, options.looks) for seed in seeds}
+            asked = waiting.submit(oracle.ask, "drawn", "", programs)
+            ours = {name: running.described(one, hlofront) for name, one in programs.items()}
+            theirs = asked.result()
+            for name, program in programs.items():
+                raised += any("error" in one for one in theirs[name].values())
+                if options.show:
+                    print(f"---- {name}\n{running.calls_of(program, hlofront)}\n", flush=True)
+                if hunting.difference(ours[name], theirs[name]):
+                    differing += 1
+                    tell(oracle, program, whole=options.whole)
+            spent = time.monotonic() - started
+            print(
+                f"up to {seeds[-1]}: {differing} differ, {raised} raise, {spent:.0f} s", flush=True
+            )
+    oracle.close()
+
+
+def tell(oracle, program, whole):
+    """Print the smallest program that differs in the same manner."""
+
+    def differs(one):
+        return hunting.difference(
+            running.described(one, hlofront), oracle.ask("drawn", "", {"one": one})["one"]
+        )
+
+    if not differs(program):
+        print(f"==== {program['seed']}: differed, and then no more\n")
+        return
+    small = program if whole else hunting.shrunk(program, differs)
+    print(f"==== {program['seed']}: {small['modes']}, x64={small['x64']}")
+    print([step[0] for step in small["layers"]], [[s[0], *s[3:]] for s in small["steps"]])
+    print(running.calls_of(small, hlofront))
+    print(json.dumps(small))
+    print("--", differs(small)[:9000], "\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Compares what came out of drawn programs on both sides; shrinks programs that differ."""
+
+import copy
+import re
+from typing import Any
+
+import numpy as np
+
+from tests.against_jax import compare
+
+# Sums in another order, amplified by what follows them: of the largest number of an array.
+CLOSE = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-3, "complex64": 1e-3}
+COARSE = 0.1
+# Where jax stumbles, or lacks what we have: it raises this, and we need not.
+STUMBLES = (
+    "Differentiation rule for 'custom_lin' not implemented",
+    "Linearization failed to produce known values",
+    "Differentiation rule for 'pm",
+    # We refuse when it is lowered.
+    "can't apply forward-mode autodiff (jvp) to a custom_vjp function",
+)
+# Programs with these are not counted: jax hides the equations of the first in a function, forgets
+# that there was the second's derivative; the others' formulas are more exact than its are.
+UNCOUNTED = ("remat_opt", "custom_jvp_call", "name=searchsorted", "name=slogdet", "name=det")
+
+
+def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+    """In what they differ; "" if in nothing."""
+    for mode, wanted in theirs.items():
+        found = ours[mode]
+        if any(text in wanted.get("message", "") for text in STUMBLES):
+            continue
+        if any(text in found.get("text", "") for text in UNCOUNTED):
+            continue
+        try:
+            if "leaves" not in wanted or "leaves" not in found:
+                compare.check({mode: found}, {mode: wanted})
+            else:
+                check_values(mode, found, wanted)
+        except AssertionError as error:
+            return str(error)
+    return ""
+
+
+def check_values(mode: str, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    assert found["structure"] == wanted["structure"], (
+        f"{mode}: structure {found['structure']}, the reference {wanted['structure']}"
+    )
+    for place, (one, other) in enumerate(zip(found["leaves"], wanted["leaves"], strict=True)):
+        where = f"{mode}, output {place}"
+        assert kind_of_leaf(one) == kind_of_leaf(other), (
+            f"{where}: {one[:2]}, the reference {other[:2]}"
+        )
+        if not isinstance(other[2], np.ndarray) or other[2].dtype.names:
+            continue
+        assert near(one[2], other[2]), f"{where}:\n{one[2]}\nthe reference:\n{other[2]}"
+
+
+def kind_of_leaf(leaf: tuple[Any, ...]) -> tuple[str, str]:
+    # What comes back as it was given is at times NumPy's array with jax.
+    kind, text = leaf[:2]
+    return ("array" if kind == "numpy" else kind), text.removesuffix(" weak=False")
+
+
+def near(found: np.ndarray, wanted: np.ndarray) -> bool:
+    if wanted.dtype.kind in "biu":
+        return bool(np.array_equal(found, wanted))
+    wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
+    allowed = CLOSE.get(wanted.dtype.name, COARSE)
+    found, wanted = found.astype(wide), wanted.astype(wide)
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    scale = float(finite.max()) if finite.size else 1.0
+    with np.errstate(all="ignore"):
+        return bool(
+            np.allclose(found, wanted, allowed, allowed * min(scale, 1e300) + 1e-6, equal_nan=True)
+        )
+
+
+# ---- shrinking -----------------------------------------------------------------------------------
+
+
+def smaller(program: dict[str, Any]):
+    """Programs with one thing less."""
+    if len(program["modes"]) > 1:
+        for mode in program["modes"]:
+            yield {**program, "modes": [mode]}
+    for key in ("layers", "steps", "args"):
+        pieces = program[key]
+        if key == "args" and len(pieces) == 1:
+            continue
+        sizes = [len(pieces) // 2, 1] if len(pieces) > 3 else [1]
+        for size in sizes:
+            for place in range(0, len(pieces), size or 1):
+                yield {**program, key: pieces[:place] + pieces[place + size :]}
+    for place, argument in enumerate(program["args"]):
+        for leaf in range(len(argument["leaves"]) if len(argument["leaves"]) > 1 else 0):
+            new = copy.deepcopy(program)
+            del new["args"][place]["leaves"][leaf]
+            yield new
+    for place, step in enumerate(program["steps"]):
+        for which, body in enumerate(step[2]):
+            for inner in range(len(body)):
+                new = copy.deepcopy(program)
+                del new["steps"][place][2][which][inner]
+                yield new
+
+
+def kind_of_difference(text: str) -> str:
+    """What stays the same of a difference's first words while a program is shrunk."""
+    return re.sub(r"\d+|v\d+|\[.*?\]", "#", text.split("\n")[0])[:60]
+
+
+def shrunk(program: dict[str, Any], differs: Any, most: int = 150) -> dict[str, Any]:
+    """The smallest program found that differs in the same manner."""
+    kind = kind_of_difference(differs(program))
+    tries = 0
+    while True:
+        for candidate in smaller(program):
+            tries += 1
+            if tries > most:
+                return program
+            if kind_of_difference(differs(candidate)) == kind:
+                program = candidate
+                break
+        else:
+            return program
