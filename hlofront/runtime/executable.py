@@ -68,6 +68,9 @@ class Executable:
         "with_keys",
     )
 
+    # Those of its inputs and outputs, where it is for several devices.
+    shardings: Any = None
+
     def __init__(
         self,
         program: ClosedJaxpr,
@@ -95,19 +98,30 @@ class Executable:
         self.committed = committed
         self.kept = call.kept
         in_avals = program.in_avals
-        self.kept_avals = [_stored(in_avals[i]) for i in call.kept]
+        self.kept_avals = [stored(in_avals[i]) for i in call.kept]
         self.takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept)
         self.out_avals = program.out_avals
         self.gives_keys = any(map(_holds_keys, self.out_avals))
         self.with_keys = self.takes_keys or self.gives_keys
+        self._place_results()
+
+    @property
+    def where(self) -> Any:
+        """The device that it is for."""
+        return self.device
+
+    def _place_results(self) -> None:
+        """Where its constants are, and its results come out."""
+        device, committed = self.device, self.committed
         sharding = self.sharding = on_device(device)
         self.const_args = [
-            put(base_of(value), _stored(aval), device, committed) for value, aval in call.const_args
+            put(base_of(value), stored(aval), device, committed)
+            for value, aval in self.call.const_args
         ]
         self.handlers = [
             self.host_calls.token_handler(device)
             if aval == token_aval
-            else _handler(aval, sharding, committed)
+            else result_handler_of(aval, sharding, committed)
             for aval in self.out_avals
         ]
 
@@ -175,17 +189,21 @@ class Executable:
         if self.gives_keys:
             # It makes arrays, and keys around them.
             out_tree = fast_parts.call_registry.flatten(result)[1]
-        sharding = self.sharding
         kept = set(self.kept)
+        taken = [True] * len(self.const_args) + [i in kept for i in range(argument_count)]
+        return self._fast(out_tree, taken)
+
+    def _fast(self, out_tree: Any, kept_inputs: list[bool]) -> FastPath:
+        sharding = self.sharding
         taken = len(self.const_args) + len(self.kept)
         return FastPath(
             self.loaded,
             out_tree,
             [sharding] * taken,
             [sharding] * len(self.out_avals),
-            list(map(_stored, self.out_avals)),
+            list(map(stored, self.out_avals)),
             [self.committed] * len(self.out_avals),
-            [True] * len(self.const_args) + [i in kept for i in range(argument_count)],
+            kept_inputs,
             [None] * taken,
             self.const_args,
         )
@@ -195,12 +213,12 @@ def _holds_keys(aval: Any) -> bool:
     return isinstance(getattr(aval, "dtype", None), ExtendedDType)
 
 
-def _stored(aval: Any) -> Any:
+def stored(aval: Any) -> Any:
     """The aval of what is on the device: of keys, that of integers."""
     return ShapedArray(*aval.dtype.physical(aval.shape)) if _holds_keys(aval) else aval
 
 
-def _handler(aval: Any, sharding: Any, committed: bool) -> Any:
+def result_handler_of(aval: Any, sharding: Any, committed: bool) -> Any:
     """What turns a raw output into an array, or into keys."""
-    handler = result_handler(_stored(aval), sharding, committed)
+    handler = result_handler(stored(aval), sharding, committed)
     return key_handler(aval, handler) if _holds_keys(aval) else handler
