@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hlofront as jax
+import hlofront.numpy as jnp
 from hlofront.bridge.client import GSPMDSharding
 from hlofront.errors import DuplicateSpecError, IndivisibleError
 from hlofront.pjrt.named_shardings import from_hlo, hlo_sharding, spec_of
@@ -174,6 +175,18 @@ def test_arrays_made_of_parts():
     made = jax.make_array_from_single_device_arrays((8,), split(("x", "y")), parts)
     np.testing.assert_array_equal(made, values)
     assert made.sharding == split(("x", "y"))
+
+
+def test_like_another_array():
+    """Where that is committed, as in jax; a shape of its own need not fit its parts."""
+    for array in (matrix("x"), jax.device_put(np.ones((8, 4)), devices[2])):
+        likes = (jnp.zeros_like, jnp.ones_like, jnp.empty_like, lambda a: jnp.full_like(a, 2))
+        for make in (*likes, lambda a: jax.lax.full_like(a, 1)):
+            found = make(array)
+            assert found.sharding == array.sharding and found.committed
+    assert jnp.zeros_like(matrix("x"), shape=(3,)).sharding == SingleDeviceSharding(devices[0])
+    assert jax.lax.full((8,), 1.0, sharding=split("x")).sharding == split("x")
+    assert jnp.zeros((8, 4), device=split("x")).sharding == split("x")
 
 
 def test_no_elements_and_no_axes():

@@ -334,8 +334,9 @@ def test_large_programs_need_a_folder_of_the_users(folder, tmp_path):
     whole = tmp_path / "whole"
     seconds = options["jax_persistent_cache_min_compile_time_secs"]
     with options["jax_compilation_cache_dir"](str(whole)):
-        f(x)
-        assert entries(whole) == [], "it took less than a second"
+        with seconds(3600.0):
+            f(x)
+            assert entries(whole) == [], "it took less than an hour"
         jax.clear_caches()
         with seconds(0.0):
             wanted = np.asarray(f(x))
