@@ -113,6 +113,7 @@ __getattr__, __dir__ = _lazy(
     {
         "NamedSharding": "hlofront.pjrt.named_shardings",
         "P": "hlofront.core.partition",
+        "make_mesh": "hlofront.pjrt.device_mesh",
         "effects_barrier": "hlofront.runtime.host_calls",
         "fits": "hlofront.inspect.memory_fit",
         "pure_callback": "hlofront.runtime.callbacks",

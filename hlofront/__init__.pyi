@@ -75,6 +75,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp as custom_jvp
 from hlofront.higher_order.custom_vjp import custom_vjp as custom_vjp
 from hlofront.inspect.memory_fit import fits as fits
 from hlofront.lax import GatherScatterMode
+from hlofront.pjrt.device_mesh import make_mesh as make_mesh
 from hlofront.pjrt.devices import default_backend as default_backend
 from hlofront.pjrt.named_shardings import NamedSharding as NamedSharding
 from hlofront.pjrt.targets import target as target

@@ -67,9 +67,10 @@ class Mesh:
             raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
         if len(set(names)) != len(names):
             raise ValueError(f"Mesh axis names must be different. Got: {names}")
-        types: tuple[Any, ...] = (
-            (AxisType.Auto,) * array.ndim if axis_types is None else tuple(axis_types)
-        )
+        if axis_types is None or isinstance(axis_types, AxisType):
+            types: tuple[Any, ...] = (axis_types or AxisType.Auto,) * array.ndim
+        else:
+            types = tuple(axis_types)
         if len(types) != array.ndim or not all(isinstance(kind, AxisType) for kind in types):
             raise ValueError(
                 f"Mesh wants one AxisType for each of its {array.ndim} axes, got {axis_types!r}"

@@ -172,4 +172,5 @@ def axes_of(entry: Any) -> tuple[Any, ...]:
     """The names of mesh axes in one axis's part of a specification, outermost first."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
-    return entry if type(entry) is tuple else (entry,)
+    names: tuple[Any, ...] = entry if type(entry) is tuple else (entry,)
+    return names

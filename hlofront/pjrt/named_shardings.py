@@ -45,7 +45,8 @@ def check_spec(mesh: Any, spec: Any) -> None:
     if not mesh.are_all_axes_auto:
         raise ValueError(
             "arrays can be split over meshes whose axes are all of type Auto, where XLA finds out "
-            f"how results are split: got {mesh}. Make it with axis_types left out."
+            f"how results are split: got {mesh}. Make it with sharding.Mesh, whose axes are of "
+            "that type by default, or with make_mesh(..., axis_types=(AxisType.Auto, ...))."
         )
     seen: set[Any] = set()
     for name in [*spec.names(), *spec.unreduced, *spec.reduced]:

@@ -206,6 +206,20 @@ def test_gspmd():
     assert one.is_equivalent_to(split("x"), 1)
 
 
+def test_make_mesh():
+    made = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+    assert made is mesh
+    assert jax.make_mesh((8,), ("x",)).axis_types == (AxisType.Explicit,)
+    part = jax.make_mesh((2,), ("x",), devices=devices[4:])
+    assert list(part.devices) == devices[4:6]
+    with pytest.raises(ValueError, match=r"Number of devices 8 must be >= .* \(16,\)"):
+        jax.make_mesh((16,), ("x",))
+    with pytest.raises(ValueError, match="names"):
+        jax.make_mesh((4, 2), ("x",))
+    with pytest.raises(ValueError, match="AxisType"):
+        jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,))
+
+
 def test_mesh_of_one_device():
     alone = NamedSharding(Mesh(np.array(devices[:1]), ("x",)), P("x"))
     array = jax.device_put(np.ones(4, np.float32), alone)
