@@ -172,5 +172,5 @@ def axes_of(entry: Any) -> tuple[Any, ...]:
     """The names of mesh axes in one axis's part of a specification, outermost first."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
-    names: tuple[Any, ...] = entry if type(entry) is tuple else (entry,)
-    return names
+    kind = type(entry)
+    return entry if kind is tuple else (entry,)

@@ -20,7 +20,7 @@ from hlofront.higher_order.jit_call import jit_p
 from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime import recompiling, stages
 from hlofront.runtime.float0_results import without_float0
-from hlofront.runtime.placement import choose_device, put
+from hlofront.runtime.placement import choose_place, put
 from hlofront.runtime.programs import (
     Function,
     TracedProgram,
@@ -250,12 +250,12 @@ class Jitted(Function):
             return self.device, True
         if self.backend is not None:
             return stages.first_device(self.backend), True
-        inside = shardings_inside(traced.program)
-        if self.told is None and not inside:
-            return choose_device(leaves)
-        return self._spread(traced, leaves, inside) or choose_device(leaves), True
+        if self.told is None:
+            return choose_place(traced.program, leaves)
+        return self._spread(traced, leaves), True
 
-    def _spread(self, traced: TracedProgram, leaves: Sequence[Any], inside: Any) -> Any:
+    def _spread(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
+        inside = shardings_inside(traced.program)
         inputs, outputs = self.told.of(traced) if self.told is not None else ((), ())
         names = traced.program.jaxpr.debug_info.arg_names
         return spread_over(leaves, inputs, outputs, inside, lambda i: f"argument {names[i]}")
@@ -265,7 +265,7 @@ class Jitted(Function):
     def _stages_where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
         """The same for stages: arguments may be descriptions, and devices a target's."""
         if self.device is None and self.backend is None:
-            spread = self._spread(traced, leaves, shardings_inside(traced.program))
+            spread = self._spread(traced, leaves)
             if spread is not None:
                 return spread, True
             for leaf in leaves:

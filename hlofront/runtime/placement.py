@@ -9,11 +9,12 @@ from hlofront.base.config import enable_x64, options
 from hlofront.base.errors import AbsentDeviceError
 from hlofront.bridge.arrays import KEEP, READ_NOW, batched_device_put
 from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding, is_absent
+from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.deleted import check_not_deleted
 from hlofront.runtime.host import host_value
-from hlofront.runtime.spread import spread_over
+from hlofront.runtime.spread import shardings_inside, spread_over
 
 _explicit_x64 = options["jax_explicit_x64_dtypes"]
 _default_device = options["jax_default_device"].cell
@@ -112,6 +113,18 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     if chosen is not None:
         return chosen, True
     return default_device(), False
+
+
+def choose_place(program: ClosedJaxpr, args: Sequence[Any]) -> tuple[Any, bool]:
+    """The same for a program, which may itself speak of shardings.
+
+    Raises:
+      ValueError: if arguments are committed to different devices, or to others than those.
+    """
+    inside = shardings_inside(program)
+    if inside:
+        return spread_over(args, inside=inside), True
+    return choose_device(args)
 
 
 # ---- host values -------------------------------------------------------------------------------

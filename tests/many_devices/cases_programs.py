@@ -113,6 +113,25 @@ def test_constraints():
     assert moved.sharding == target
 
 
+def test_devices_that_only_a_program_speaks_of():
+    """Whatever runs it: jit, a derivative of it, a loop outside of jit, one operation."""
+    values = np.ones((8, 4), np.float32)
+
+    def constrained(a):
+        return jax.lax.with_sharding_constraint(jnp.sin(a), split("x"))
+
+    for found in (
+        jax.jit(constrained)(values),
+        jax.jvp(jax.jit(constrained), (values,), (values,))[1],
+        jax.grad(lambda a: jax.jit(constrained)(a).sum())(values),
+        jax.lax.fori_loop(0, 2, lambda i, a: constrained(a), values),
+        jax.lax.cond(True, constrained, jnp.cos, values),
+        jax.jit(lambda a: jax.device_put(a, split("x")))(values),
+    ):
+        assert found.sharding.num_devices == 8
+    assert not jax.jit(jnp.sin)(values).committed
+
+
 def test_nested_jit_constrains():
     inner = jax.jit(lambda a: a + 1, in_shardings=split("x"), out_shardings=split("y"))
     found = jax.jit(lambda a: inner(a))(np.ones((8, 4), np.float32))
