@@ -172,5 +172,5 @@ def axes_of(entry: Any) -> tuple[Any, ...]:
     """The names of mesh axes in one axis's part of a specification, outermost first."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
-    kind = type(entry)
+    kind: Any = type(entry)
     return entry if kind is tuple else (entry,)
