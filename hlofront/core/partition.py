@@ -1,7 +1,7 @@
 """PartitionSpec: along which axes of a mesh each axis of an array is split."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, cast
 
 
 class _Unconstrained:
@@ -172,5 +172,4 @@ def axes_of(entry: Any) -> tuple[Any, ...]:
     """The names of mesh axes in one axis's part of a specification, outermost first."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
-    kind: Any = type(entry)
-    return entry if kind is tuple else (entry,)
+    return cast("tuple[Any, ...]", entry) if type(entry) is tuple else (entry,)
