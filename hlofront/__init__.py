@@ -109,9 +109,12 @@ __getattr__, __dir__ = _lazy(
         *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dlpack"),
         *("dtypes", "errors", "experimental", "extend", "flatten_util", "interpreters", "lax"),
         *("image", "inspect", "memory", "monitoring", "nn", "numpy", "ops", "random", "scipy"),
-        *("stages", "test_util", "tree", "tree_util", "typing"),
+        *("sharding", "stages", "test_util", "tree", "tree_util", "typing"),
     ),
     {
+        "NamedSharding": "hlofront.pjrt.named_shardings",
+        "P": "hlofront.core.partition",
+        "make_mesh": "hlofront.pjrt.device_mesh",
         "effects_barrier": "hlofront.runtime.host_calls",
         "fits": "hlofront.inspect.memory_fit",
         "pure_callback": "hlofront.runtime.callbacks",

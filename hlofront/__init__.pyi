@@ -27,6 +27,7 @@ from hlofront import numpy as numpy
 from hlofront import ops as ops
 from hlofront import random as random
 from hlofront import scipy as scipy
+from hlofront import sharding as sharding
 from hlofront import stages as stages
 from hlofront import test_util as test_util
 from hlofront import tree as tree
@@ -67,13 +68,16 @@ from hlofront.base.config import transfer_guard_host_to_device as transfer_guard
 from hlofront.base.elements import float0 as float0
 from hlofront.core.aval import AbstractValue
 from hlofront.core.names import named_call as named_call
+from hlofront.core.partition import P as P
 from hlofront.higher_order.checkpoint_policies import checkpoint_policies as checkpoint_policies
 from hlofront.higher_order.custom_gradient import custom_gradient as custom_gradient
 from hlofront.higher_order.custom_jvp import custom_jvp as custom_jvp
 from hlofront.higher_order.custom_vjp import custom_vjp as custom_vjp
 from hlofront.inspect.memory_fit import fits as fits
 from hlofront.lax import GatherScatterMode
+from hlofront.pjrt.device_mesh import make_mesh as make_mesh
 from hlofront.pjrt.devices import default_backend as default_backend
+from hlofront.pjrt.named_shardings import NamedSharding as NamedSharding
 from hlofront.pjrt.targets import target as target
 from hlofront.pjrt.targets import targets as targets
 from hlofront.primitives.contracting import PrecisionLike
@@ -87,7 +91,6 @@ from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
 from hlofront.typing import ArrayLike, DTypeLike
 
 PartitionSpec: TypeAlias = Any
-NamedSharding: TypeAlias = Any
 AxisName: TypeAlias = Any
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -2,8 +2,10 @@
 
 from hlofront.base.errors import AbsentDeviceError as AbsentDeviceError
 from hlofront.base.errors import ConcretizationTypeError as ConcretizationTypeError
+from hlofront.base.errors import DuplicateSpecError as DuplicateSpecError
 from hlofront.base.errors import HlofrontError as HlofrontError
 from hlofront.base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
+from hlofront.base.errors import IndivisibleError as IndivisibleError
 from hlofront.base.errors import JAXIndexError as JAXIndexError
 from hlofront.base.errors import JaxprTypeError as JaxprTypeError
 from hlofront.base.errors import JaxRuntimeError as JaxRuntimeError

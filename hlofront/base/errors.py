@@ -163,6 +163,14 @@ class TypePromotionError(HlofrontError, ValueError):
     """Two dtypes that have no common dtype under the promotion rules in force."""
 
 
+class IndivisibleError(HlofrontError, ValueError):
+    """An axis of an array is not a multiple of the parts that a sharding splits it into."""
+
+
+class DuplicateSpecError(HlofrontError, ValueError):
+    """A sharding splits two axes of an array along the same axis of its mesh."""
+
+
 class ShardingTypeError(HlofrontError):
     """Operands whose explicit shardings do not fit each other."""
 

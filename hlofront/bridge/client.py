@@ -15,6 +15,8 @@ CompileOptions = xla_client.CompileOptions
 Device = _jax.Device
 DeviceAssignment = xla_client.DeviceAssignment
 DeviceList = _jax.DeviceList
+GSPMDSharding = _jax.GSPMDSharding
+NamedSharding = _jax.NamedSharding
 Sharding = _jax.Sharding
 SingleDeviceSharding = _jax.SingleDeviceSharding
 # What the devices of a topology have: it compiles, and runs nothing.

@@ -41,12 +41,14 @@ class Mesh:
       ValueError: if there are not as many names or types as axes, or a name is None or given twice.
     """
 
-    __slots__ = ("__weakref__", "_key", "axis_names", "axis_types", "devices")
+    __slots__ = ("__weakref__", "_key", "axis_names", "axis_types", "derived", "devices")
 
     devices: np.ndarray
     axis_names: tuple[Hashable, ...]
     axis_types: tuple[AxisType, ...]
     _key: tuple[Any, ...]
+    # What other floors made of it once and keep with it.
+    derived: dict[Any, Any]
 
     def __new__(
         cls,
@@ -65,9 +67,10 @@ class Mesh:
             raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
         if len(set(names)) != len(names):
             raise ValueError(f"Mesh axis names must be different. Got: {names}")
-        types: tuple[Any, ...] = (
-            (AxisType.Auto,) * array.ndim if axis_types is None else tuple(axis_types)
-        )
+        if axis_types is None or isinstance(axis_types, AxisType):
+            types: tuple[Any, ...] = (axis_types or AxisType.Auto,) * array.ndim
+        else:
+            types = tuple(axis_types)
         if len(types) != array.ndim or not all(isinstance(kind, AxisType) for kind in types):
             raise ValueError(
                 f"Mesh wants one AxisType for each of its {array.ndim} axes, got {axis_types!r}"
@@ -79,6 +82,7 @@ class Mesh:
                 found = super().__new__(cls)
                 array.flags.writeable = False
                 found._key = key
+                found.derived = {}
                 found.devices, found.axis_names, found.axis_types = array, names, types
                 _meshes[key] = found
         return found
@@ -140,6 +144,54 @@ class Mesh:
             for device in self.devices.flat
             if device.process_index == device.client.process_index()
         ]
+
+    @property
+    def local_mesh(self) -> "Mesh":
+        """The part of it whose devices belong to this process.
+
+        Raises ValueError if that is no block of the mesh.
+        """
+        local = set(self.local_devices)
+        if len(local) == self.size:
+            return self
+        here = [device in local for device in self.devices.flat]
+        places = np.argwhere(np.reshape(here, self.devices.shape))
+        block = tuple(slice(low, high + 1) for low, high in zip(places.min(0), places.max(0)))
+        part = self.devices[block]
+        if part.size != len(local):
+            raise ValueError(f"the devices of this process are no block of {self!r}")
+        return self.update(devices=part)
+
+    def _axes_of_type(self, kind: AxisType) -> tuple[Any, ...]:
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple(name for name, each in pairs if each is kind)
+
+    @property
+    def auto_axes(self) -> tuple[Any, ...]:
+        """The names of the axes of type Auto."""
+        return self._axes_of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Any, ...]:
+        """The names of the axes of type Explicit."""
+        return self._axes_of_type(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Any, ...]:
+        """The names of the axes of type Manual."""
+        return self._axes_of_type(AxisType.Manual)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        return len(self.auto_axes) == len(self.axis_names)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        return len(self.explicit_axes) == len(self.axis_names)
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        return len(self.manual_axes) == len(self.axis_names)
 
     def update(
         self,

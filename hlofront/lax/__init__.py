@@ -439,5 +439,8 @@ from hlofront.higher_order.while_loop import while_p as while_p
 __getattr__, __dir__ = _lazy(
     __name__,
     ("linalg",),
-    dict.fromkeys(("FftType", "fft", "fft_p"), "hlofront.primitives.fourier"),
+    {
+        **dict.fromkeys(("FftType", "fft", "fft_p"), "hlofront.primitives.fourier"),
+        "with_sharding_constraint": "hlofront.runtime.told",
+    },
 )

@@ -12,6 +12,7 @@ from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.effects import Effect
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.sharding import on_first_device
 from hlofront.primitives import callbacks as c
 
 
@@ -131,7 +132,7 @@ def _call(
         backend_config=types.attribute(f"{{index = {number} : ui64}}"),
         operand_layouts=_layouts([*tokens, *avals_in]),
         result_layouts=_layouts([*tokens, *avals_out]),
-        **_sharding(platform, len(avals_out), effect, partitioned),
+        **_sharding(module, len(avals_out), effect, partitioned),
     )
     return build.take_tokens(ordered, results)
 
@@ -157,11 +158,11 @@ def _transfer(
     # Each waits for the one before.
     token = build.tokens[effect] if effect else build.op("stablehlo.create_token", (), token_aval)
     for (number, _), (value, _) in zip(outgoing, sent, strict=True):
-        attributes = {**_channel(number, 2), **_sharding("tpu", 1, effect)}
+        attributes = {**_channel(number, 2), **_sharding(build.module, 1, effect)}
         token = build.op("stablehlo.send", (value, token), token_aval, **attributes)
     values: list[Any] = []
     for number, aval in incoming:
-        attributes = {**_channel(number, 3), **_sharding("tpu", 2, effect)}
+        attributes = {**_channel(number, 3), **_sharding(build.module, 2, effect)}
         value, token = build.ops("stablehlo.recv", (token,), (aval, token_aval), **attributes)
         values.append(value)
     if effect:
@@ -171,13 +172,15 @@ def _transfer(
 
 
 def _sharding(
-    platform: str, results: int, effect: Effect | None, partitioned: bool = False
+    module: Any, results: int, effect: Effect | None, partitioned: bool = False
 ) -> dict[str, Any]:
     """Where a program for several devices calls: on the first one, or on each, with its part.
 
     What is ordered is in programs for one device alone.
     """
-    if platform == "cpu" or effect is not None:
+    if module.several_devices and not partitioned:
+        return on_first_device(module, results)
+    if module.platform == "cpu" or effect is not None:
         return {}
     each = "{replicated}" if partitioned else "{maximal device=0}"
     text = each if results < 2 else f"{{{', '.join([each] * results)}}}"

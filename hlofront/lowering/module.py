@@ -14,6 +14,7 @@ from hlofront.lowering.builder import Builder, large_constants, live_equations
 from hlofront.lowering.fences import Fence, Fences
 from hlofront.lowering.module_state import ModuleState
 from hlofront.lowering.per_platform import INDEX, index_aval
+from hlofront.lowering.sharding import sharding_attribute
 
 
 class Module:
@@ -99,12 +100,15 @@ def lower_program(
     result_paths: Sequence[str] | None = None,
     wrapper: str = "jit",
     fences: bool = False,
+    spread: Any = None,
 ) -> Module:
     """Lower a program to a verified module whose main function computes it.
 
     Args:
       platform: the one that it is for. For several, the first argument of main is the number of
         that which it runs on.
+      spread: over which devices it is spread: `device_count`, and as `inputs` and `outputs` the
+        sharding of each input and output of the program, or None where XLA decides.
       fences: whether to store values that XLA would compute at every use. See fences.py.
 
     Raises:
@@ -117,11 +121,12 @@ def lower_program(
     ir_module = ir.Module.create(loc=types.unknown)
     operation = ir_module.operation
     operation.attributes["sym_name"] = types.string(module_name)
-    operation.attributes["mhlo.num_partitions"] = types.i32(1)
+    count = spread.device_count if spread else 1
+    operation.attributes["mhlo.num_partitions"] = types.i32(count)
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
     wanted = Fences() if fences else None
     platforms = (platform,) if isinstance(platform, str) else platform
-    state = ModuleState(platforms, ir_module.body, wanted)
+    state = ModuleState(platforms, ir_module.body, wanted, count > 1)
     several = len(platforms) > 1
 
     ordered = ordered_effects(jaxpr.effects)
@@ -136,6 +141,7 @@ def lower_program(
     names += [arg_names[i] if arg_names and i < len(arg_names) else f"args[{i}]" for i in kept]
     locations = [state.locations.named(n) for n in names]
     function = _create_main(in_types, out_types, state.ip)
+    splits = Splits(state, jaxpr, spread)
     block = function.regions[0].blocks.append(*in_types, arg_locs=locations)
     given = list(block.arguments)
     index = given.pop(0) if several else None
@@ -155,11 +161,11 @@ def lower_program(
     Operation.create("func.return", (), outputs, loc=types.unknown, ip=builder.ip)
 
     donation = _set_argument_attributes(
-        function, jaxpr, kept, several, len(ordered), len(constants), donated
+        function, jaxpr, kept, several, len(ordered), len(constants), donated, splits
     )
-    if result_paths or ordered:
+    if result_paths or ordered or splits.outputs:
         paths = result_paths or [""] * len(jaxpr.outvars)
-        function.attributes["res_attrs"] = _result_attributes(len(ordered), paths)
+        function.attributes["res_attrs"] = _result_attributes(len(ordered), paths, splits)
     _verify(ir_module, module_name)
     placed = wanted.placed() if wanted else None
     return Module(
@@ -196,6 +202,37 @@ def _used_inputs(program: ClosedJaxpr) -> tuple[int, ...]:
     return tuple(i for i, var in enumerate(jaxpr.invars) if var in used)
 
 
+class Splits:
+    """How the inputs and outputs of a program are split; empty where nothing is said."""
+
+    __slots__ = ("_state", "_told", "inputs", "outputs")
+
+    def __init__(self, state: ModuleState, jaxpr: Any, spread: Any):
+        self._state = state
+        self._told: Any = None
+        self.inputs = self.outputs = {}
+        if spread is not None:
+            told = spread.inputs, spread.outputs or (None,) * len(jaxpr.outvars)
+            self._told = told
+            self.inputs = self._attributes(told[0], jaxpr.invars)
+            self.outputs = self._attributes(told[1], jaxpr.outvars)
+
+    def _attributes(self, shardings: Sequence[Any], atoms: Sequence[Any]) -> dict[int, Any]:
+        pairs = zip(shardings, atoms, strict=True)
+        return {
+            i: sharding_attribute(self._state, sharding, atom.aval)
+            for i, (sharding, atom) in enumerate(pairs)
+            if sharding is not None
+        }
+
+    def alike(self, place: int, output: int) -> bool:
+        """Whether an input is sure to be split as an output, so that they may share a buffer."""
+        if self._told is None:
+            return True
+        inputs, outputs = self._told
+        return inputs[place] is not None and inputs[place] == outputs[output]
+
+
 def _set_argument_attributes(
     function: Any,
     jaxpr: Any,
@@ -204,8 +241,9 @@ def _set_argument_attributes(
     tokens: int,
     constants: int,
     donated: Sequence[bool] | None,
+    splits: Splits,
 ) -> tuple[tuple[int, ...], list[str]]:
-    """Mark the arguments of main that say the platform, are tokens, and are donated.
+    """Mark the arguments of main that say the platform, are tokens, are split, and are donated.
 
     Each donated input is given an output of its shape and dtype to share a buffer with. One that
     fits no output is marked as a donor: XLA may use it for temporaries.
@@ -215,36 +253,43 @@ def _set_argument_attributes(
     """
     donates = bool(donated) and any(donated)
     donation: tuple[tuple[int, ...], list[str]] = (), []
-    if not donates and not tokens and not several:
+    if not donates and not tokens and not several and not splits.inputs:
         return donation
-    attributes: list[Any] = [_is_token()] * tokens
+    attributes: list[dict[str, Any]] = [_is_token() for _ in range(tokens)]
     if several:
-        marked = {"jax.global_constant": types.string("_platform_index")}
-        attributes.insert(0, ir.DictAttr.get(marked, context=context))
-    offset = len(attributes) + constants
-    attributes += [ir.DictAttr.get({}, context=context)] * (constants + len(kept))
+        attributes.insert(0, {"jax.global_constant": types.string("_platform_index")})
+    attributes += [{} for _ in range(constants)]
+    inputs: list[dict[str, Any]] = [{} for _ in kept]
     if donates:
-        donation = _alias_donated(attributes, jaxpr, kept, tokens, offset, donated)
-    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes, context=context)
+        donation = _alias_donated(inputs, jaxpr, kept, tokens, donated, splits)
+    for attribute, index in zip(inputs, kept, strict=True):
+        if index in splits.inputs:
+            attribute["sdy.sharding"] = splits.inputs[index]
+    function.attributes["arg_attrs"] = _dictionaries([*attributes, *inputs])
     return donation
 
 
-def _is_token() -> Any:
-    return ir.DictAttr.get({"jax.token": types.boolean(True)}, context=context)
+def _is_token() -> dict[str, Any]:
+    return {"jax.token": types.boolean(True)}
+
+
+def _dictionaries(given: Sequence[dict[str, Any]]) -> Any:
+    attributes = [ir.DictAttr.get(each, context=context) for each in given]
+    return ir.ArrayAttr.get(attributes, context=context)
 
 
 def _alias_donated(
-    attributes: list[Any],
+    attributes: list[dict[str, Any]],
     jaxpr: Any,
     kept: tuple[int, ...],
     tokens: int,
-    offset: int,
     donated: Any,
+    splits: Splits,
 ) -> tuple[tuple[int, ...], list[str]]:
     free: dict[Any, list[int]] = {}
     for i, aval in enumerate(jaxpr.out_avals):
         if not isinstance(aval, AbstractToken):
-            free.setdefault((aval.shape, aval.dtype), []).append(tokens + i)
+            free.setdefault((aval.shape, aval.dtype), []).append(i)
     unusable: list[str] = []
     for position, index in enumerate(kept):
         if not donated[index]:
@@ -253,19 +298,26 @@ def _alias_donated(
         if isinstance(aval, AbstractToken):
             continue
         outputs = free.get((aval.shape, aval.dtype))
-        if outputs:
-            attribute = {"tf.aliasing_output": types.i32(outputs.pop(0))}
+        alike = next((i for i in outputs or () if splits.alike(index, i)), None)
+        if outputs and alike is not None:
+            outputs.remove(alike)
+            attributes[position]["tf.aliasing_output"] = types.i32(tokens + alike)
+            continue
+        attributes[position]["jax.buffer_donor"] = types.boolean(True)
+        if outputs:  # XLA finds out whether they are split alike.
+            outputs.pop(0)
         else:
-            attribute = {"jax.buffer_donor": types.boolean(True)}
             unusable.append(aval.str_short())
-        attributes[offset + position] = ir.DictAttr.get(attribute, context=context)
     return tuple(i for i in kept if donated[i]), unusable
 
 
-def _result_attributes(tokens: int, paths: Sequence[str]) -> Any:
-    infos = [{"jax.result_info": types.string(path)} if path else {} for path in paths]
-    attributes = [ir.DictAttr.get(info, context=context) for info in infos]
-    return ir.ArrayAttr.get([_is_token()] * tokens + attributes, context=context)
+def _result_attributes(tokens: int, paths: Sequence[str], splits: Splits) -> Any:
+    infos: list[dict[str, Any]] = [
+        {"jax.result_info": types.string(path)} if path else {} for path in paths
+    ]
+    for place, attribute in splits.outputs.items():
+        infos[place]["sdy.sharding"] = attribute
+    return _dictionaries([_is_token() for _ in range(tokens)] + infos)
 
 
 def _verify(ir_module: Any, name: str) -> None:

@@ -17,13 +17,21 @@ class ModuleState:
             "functions",
             "has_barriers",
             "ip",
+            "last_mesh",
             "locations",
+            "meshes",
             "platforms",
         ),
-        "symbols",
+        *("several_devices", "symbols"),
     )
 
-    def __init__(self, platforms: tuple[str, ...], body: Any, fences: Any = None):
+    def __init__(
+        self,
+        platforms: tuple[str, ...],
+        body: Any,
+        fences: Any = None,
+        several_devices: bool = False,
+    ):
         # What is being lowered is for these. See per_platform.py.
         self.platforms = self.all_platforms = platforms
         self.has_barriers = False
@@ -31,6 +39,10 @@ class ModuleState:
         self.fences = fences
         # Where functions go: the end of the module.
         self.ip = ir.InsertionPoint(body)
+        # The meshes at its beginning, by what they are, and the last of them. See sharding.py.
+        self.meshes: dict[Any, str] = {}
+        self.last_mesh: Any = None
+        self.several_devices = several_devices
         # How many functions were given each name.
         self.symbols: dict[str, int] = {"main": 1}
         self.locations = Locations()

@@ -443,6 +443,10 @@ def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
         weak = bool(getattr(a, "weak_type", False))
     if dtype is not None:
         own_dtype, weak = check_user_dtype_supported(dtype, name), False
+    if device is None and type(a) is ArrayImpl and a.committed and is_eager():
+        # It lies where the array does; in another shape, where that can be split like it.
+        if shape is None or len(a.devices()) == 1:
+            device = a.sharding
     shape = own_shape if shape is None else canonical_shape(shape)
     if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
         value = fill_value if own_dtype.kind == "V" else host_number(fill_value, own_dtype)

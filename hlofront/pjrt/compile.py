@@ -24,10 +24,12 @@ def compile_options(
     overrides: dict[str, Any] | None = None,
     *,
     keep_barriers: bool = False,
+    chosen_outputs: Sequence[bool] = (),
 ) -> Any:
     """What XLA is told beside the module: the devices, and the user's compiler options.
 
     Args:
+      chosen_outputs: per output, whether XLA decides how it is split over the devices.
       overrides: XLA flag or build-option names and their values, as `compiler_options` of jit.
       keep_barriers: whether a CPU's program is compiled with its optimization barriers.
 
@@ -40,7 +42,10 @@ def compile_options(
     ids = np.array([[device.id for device in devices]], np.int32)
     options.device_assignment = bridge.DeviceAssignment.create(ids)
     build = options.executable_build_options
-    build.use_spmd_partitioning = len(devices) > 1
+    if len(devices) > 1 or chosen_outputs:
+        build.use_spmd_partitioning = True
+        build.use_shardy_partitioner = True
+        build.allow_spmd_sharding_propagation_to_output = list(chosen_outputs) or [True]
     if keep_barriers:
         # The passes that the user disables, here or in XLA_FLAGS, stay so.
         overrides = dict(overrides or {})

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.core.mesh import AxisType, Mesh
 from hlofront.pjrt import clients
 
 # Around the eight cores of a 2x2 tray of TPU v2 or v3, and around the chips of one host.
@@ -214,6 +215,38 @@ def _has_blocks(mesh: np.ndarray) -> bool:
         if math.prod(spans) != len(places):
             return False
     return True
+
+
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[str],
+    axis_types: tuple[AxisType, ...] | None = None,
+    *,
+    devices: Sequence[Any] | None = None,
+) -> Mesh:
+    """A mesh of devices that are arranged for fast communication along its axes.
+
+    Args:
+      axis_shapes: how many devices there are along each axis.
+      axis_names: what each axis is called.
+      axis_types: the type of each; as in JAX all are Explicit where it is left out. Arrays are
+        split along axes of type Auto: pass `(AxisType.Auto,) * len(axis_names)`.
+      devices: the devices, by default all; those of a target, too. The first of them are used,
+        as many as there are in the mesh.
+
+    Raises:
+      ValueError: if there are too few devices, or not as many names or types as axes.
+    """
+    shape = tuple(axis_shapes)
+    available = list(clients.devices() if devices is None else devices)
+    count = math.prod(shape)
+    if len(available) < count:
+        raise ValueError(
+            f"Number of devices {len(available)} must be >= the product of mesh_shape {shape}, "
+            f"which is {count}"
+        )
+    arranged = create_device_mesh(shape, available[:count], allow_split_physical_axes=True)
+    return Mesh(arranged, axis_names, AxisType.Explicit if axis_types is None else axis_types)
 
 
 def create_hybrid_device_mesh(

@@ -30,6 +30,11 @@ def on_device(device: Any, memory_kind: str | None = None) -> Any:
     return _kept.setdefault((device, memory_kind), found)
 
 
+def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
+    """The sharding that is one device: see `on_device`."""
+    return on_device(device, memory_kind)
+
+
 clients.on_reset(_kept.clear)
 stand_ins.provide("jax._src.sharding_impls", "make_single_device_sharding", on_device)
 

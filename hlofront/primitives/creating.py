@@ -21,6 +21,7 @@ from hlofront.core.trace import is_eager, process
 from hlofront.primitives.converting import convert
 from hlofront.primitives.derivatives import no_derivative
 from hlofront.primitives.families import check_dtype
+from hlofront.primitives.placing import CopySemantics, device_put
 from hlofront.primitives.shaping import broadcast_in_dim_p, refuse_sharding
 
 # ---- iota ----------------------------------------------------------------------------------------
@@ -83,17 +84,26 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
       shape: of the result.
       fill_value: a scalar.
       dtype: of the result; by default that of the scalar, weak as it is.
-      sharding: None.
+      sharding: where the result is to be; a device or a Sharding.
 
     Raises:
       TypeError: if the value is not a scalar, or a size no integer or negative.
     """
     shape = canonical_shape(shape)
-    if sharding is not None:
-        raise refuse_sharding("full", "sharding", sharding)
     if dtype is not None:
         dtype = check_user_dtype_supported(dtype, "full")
-    return _full(shape, fill_value, dtype)
+    return _placed(_full(shape, fill_value, dtype), sharding)
+
+
+def _placed(x: Any, sharding: Any) -> Any:
+    if sharding is None:
+        return x
+    if not (hasattr(sharding, "device_set") or hasattr(sharding, "device_kind")):
+        raise TypeError(
+            f"`sharding` is None, a Device or a Sharding: got {sharding!r} of type "
+            f"{type(sharding).__name__}"
+        )
+    return device_put([x], [sharding], [None], [CopySemantics.REUSE_INPUT])[0]
 
 
 @boundary
@@ -111,13 +121,14 @@ def full_like(
       fill_value: a scalar.
       dtype: of the result; by default that of `x`, weak as it is.
       shape: of the result; by default that of `x`.
-      sharding: None.
+      sharding: where the result is to be; by default where `x` is, if that is an array which is
+        committed there and has the result's shape.
 
     Raises:
       TypeError: if the value is not a scalar, or `x` not like an array.
     """
-    if sharding is not None:
-        raise refuse_sharding("full_like", "sharding", sharding)
+    if sharding is None and shape is None and is_eager() and getattr(x, "committed", False):
+        sharding = x.sharding
     weak = False
     if dtype is None:
         dtype, weak = dtype_and_weakness(x)
@@ -125,7 +136,7 @@ def full_like(
         dtype = check_user_dtype_supported(dtype, "full_like")
     if shape is None:
         shape = getattr(x, "shape", ())
-    return _full(canonical_shape(shape), fill_value, dtype, weak)
+    return _placed(_full(canonical_shape(shape), fill_value, dtype, weak), sharding)
 
 
 def _full(shape, fill_value, dtype, weak=False):

@@ -1,4 +1,4 @@
-"""Primitives that say where values are to be: device_put."""
+"""Primitives that say where values are to be: device_put, sharding_constraint."""
 
 import enum
 from collections.abc import Sequence
@@ -6,8 +6,9 @@ from typing import Any
 
 from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import batch, infer, jvp, transpose
+from hlofront.core.rules import batch, batch_with_axis, infer, jvp, transpose
 from hlofront.core.trace import process
+from hlofront.primitives.derivatives import linear
 
 
 class MemorySpace(enum.Enum):
@@ -104,3 +105,32 @@ def _(cotangents, *_, devices, srcs, copy_semantics):
 @batch(device_put_p)
 def _(values, axes, *, devices, srcs, copy_semantics):
     return device_put(values, devices, srcs, copy_semantics), axes
+
+
+# ---- how a value is split ------------------------------------------------------------------------
+
+# The operand, split over the devices of the sharding as it says.
+sharding_constraint_p = Primitive("sharding_constraint")
+linear(sharding_constraint_p)
+
+
+def sharding_constraint(x: Any, sharding: Any) -> Any:
+    """The value, split as a sharding says, with_sharding_constraint being its user interface."""
+    return process(sharding_constraint_p, (x,), {"sharding": sharding})
+
+
+@infer(sharding_constraint_p)
+def _(x, *, sharding):
+    return x
+
+
+@transpose(sharding_constraint_p)
+def _(cotangent, x, *, sharding):
+    return [sharding_constraint(cotangent, sharding)]
+
+
+@batch_with_axis(sharding_constraint_p)
+def _(axis_data, values, axes, *, sharding):
+    """The new axis is split along the mesh axes that vmap names for it, else as XLA decides."""
+    (x,), (axis,) = values, axes
+    return sharding_constraint(x, sharding.with_axis(axis, axis_data.spmd_name)), axis

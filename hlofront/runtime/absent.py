@@ -14,6 +14,8 @@ from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_options, mlir_lock
 from hlofront.pjrt.shardings import on_device
 from hlofront.pjrt.targets import compiler_options, target_of
+from hlofront.runtime.spread import Spread, first_of
+from hlofront.runtime.spread_executable import Shardings
 
 _apart = settings["hlofront_compile_apart"]
 
@@ -21,7 +23,10 @@ _apart = settings["hlofront_compile_apart"]
 class AbsentExecutable:
     """What a compiled program offers but for running it."""
 
-    __slots__ = ("call", "committed", "device", "devices", "kept", "loaded", "name", "program")
+    __slots__ = (
+        *("call", "committed", "device", "devices", "kept", "loaded", "name", "program"),
+        "where",
+    )
 
     def __init__(
         self,
@@ -29,21 +34,29 @@ class AbsentExecutable:
         name: str,
         module: Any,
         compiled: Any,
-        devices: Sequence[Any],
+        where: Any,
         committed: bool,
     ):
         self.program = program
         self.name = name
         self.call = module
         self.loaded = compiled
-        self.devices = list(devices)
-        self.device = devices[0]
+        self.where = where
+        self.device = first_of(where)
+        self.devices = list(where.devices) if type(where) is Spread else [where]
         self.committed = committed
         self.kept = module.kept
 
     @property
     def sharding(self) -> Any:
         return on_device(self.device)
+
+    @property
+    def shardings(self) -> Any:
+        """Those of its inputs and outputs; None where it is for one device."""
+        if type(self.where) is not Spread:
+            return None
+        return Shardings(self.program, self.call, self.loaded, self.where)
 
     def hlo_text(self) -> str:
         """XLA's optimized HLO."""
@@ -95,28 +108,27 @@ def compile_absent(
     program: ClosedJaxpr,
     name: str,
     module: Any,
-    devices: Sequence[Any],
+    where: Any,
     overrides: dict[str, Any],
     committed: bool,
 ) -> AbsentExecutable:
-    """Compile a module for devices of a topology.
+    """Compile a module for a device of a topology, or a Spread over several.
 
     Raises:
       PluginError: if the plugin lacks a tool that it compiles with.
-      ValueError: if the devices are of several topologies, or several and the program has ordered
-        effects.
+      ValueError: if the devices are of several topologies.
       JaxRuntimeError: if XLA refuses the module or an option.
     """
+    spread = where if type(where) is Spread else None
+    devices = spread.devices if spread else (where,)
     first = devices[0]
     if any(device.client is not first.client for device in devices):
         raise ValueError("a program is compiled for devices of one target: got those of several")
-    if module.ordered and len(devices) > 1:
-        effects = ", ".join(map(str, module.ordered))
-        raise ValueError(
-            f"{name} has ordered effects ({effects}), which are not supported for more than 1 "
-            f"device: got {len(devices)}. Leave out ordered=True, or compile for one of them"
-        )
-    options = compile_options(devices, compiler_options(lowering_platform(first), overrides))
+    options = compile_options(
+        devices,
+        compiler_options(lowering_platform(first), overrides),
+        chosen_outputs=spread.chosen_outputs(program) if spread else (),
+    )
     try:
         with mlir_lock:
             compiled = bridge.compile_only(module.ir_module, devices, options, _apart.value)
@@ -132,4 +144,4 @@ def compile_absent(
         if mismatch:
             error.add_note(mismatch)
         raise
-    return AbsentExecutable(program, name, module, compiled, devices, committed)
+    return AbsentExecutable(program, name, module, compiled, where, committed)

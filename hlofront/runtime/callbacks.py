@@ -18,6 +18,7 @@ from hlofront.primitives.callbacks import FlatCallback, io_callback_p, pure_call
 from hlofront.runtime.host_calls import checked_results, describe_failure, on_the_host
 from hlofront.runtime.key_array import array_of, base_of
 from hlofront.runtime.placement import choose_device, put
+from hlofront.runtime.spread import first_of
 
 # Imported for what it does: callbacks get their batch rules.
 del callback_batching
@@ -205,7 +206,10 @@ def _run_now(
     name: str, callback: FlatCallback, args: Sequence[Any], avals: Sequence[ShapedArray]
 ) -> list[Any]:
     """Call it without a program around it."""
-    device, committed = choose_device(args)
+    where, committed = choose_device(args)
+    device = first_of(where)
+    # It is on one of several devices, where it may be asked for elsewhere.
+    committed = committed and device is where
     host = clients.local_devices("cpu")[0]
     try:
         operands = [_put_operand(x, host) for x in args]

@@ -71,6 +71,9 @@ class Executable:
         "with_keys",
     )
 
+    # Those of its inputs and outputs, where it is for several devices.
+    shardings: Any = None
+
     def __init__(
         self,
         program: ClosedJaxpr,
@@ -98,22 +101,32 @@ class Executable:
         self.committed = committed
         self.kept = call.kept
         in_avals = program.in_avals
-        self.kept_avals = [_stored(in_avals[i]) for i in call.kept]
+        self.kept_avals = [stored(in_avals[i]) for i in call.kept]
         takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept)
         # Whether there are arguments that are on the device as something else.
         self.takes_stored = takes_keys or any(_is_float0(in_avals[i]) for i in call.kept)
         self.out_avals = program.out_avals
         self.gives_keys = any(map(_holds_keys, self.out_avals))
         self.with_keys = takes_keys or self.gives_keys
+        self._place_results()
+
+    @property
+    def where(self) -> Any:
+        """The device that it is for."""
+        return self.device
+
+    def _place_results(self) -> None:
+        """Where its constants are, and its results come out."""
+        device, committed = self.device, self.committed
         sharding = self.sharding = on_device(device)
         self.const_args = [
-            put(_storage_of(value), _stored(aval), device, committed)
-            for value, aval in call.const_args
+            put(storage_of(value), stored(aval), device, committed)
+            for value, aval in self.call.const_args
         ]
         self.handlers = [
             self.host_calls.token_handler(device)
             if aval == token_aval
-            else _handler(aval, sharding, committed)
+            else result_handler_of(aval, sharding, committed)
             for aval in self.out_avals
         ]
 
@@ -143,7 +156,7 @@ class Executable:
 
     def _execute(self, args: Sequence[Any]) -> list[Any]:
         if self.takes_stored:
-            args = list(map(_storage_of, args))
+            args = list(map(storage_of, args))
         if not self.plain:
             return self._run_with_tokens(args)
         buffers = list(self.const_args)
@@ -181,17 +194,21 @@ class Executable:
         if self.gives_keys:
             # It makes arrays, and keys around them.
             out_tree = fast_parts.call_registry.flatten(result)[1]
-        sharding = self.sharding
         kept = set(self.kept)
+        taken = [True] * len(self.const_args) + [i in kept for i in range(argument_count)]
+        return self._fast(out_tree, taken)
+
+    def _fast(self, out_tree: Any, kept_inputs: list[bool]) -> FastPath:
+        sharding = self.sharding
         taken = len(self.const_args) + len(self.kept)
         return FastPath(
             self.loaded,
             out_tree,
             [sharding] * taken,
             [sharding] * len(self.out_avals),
-            list(map(_stored, self.out_avals)),
+            list(map(stored, self.out_avals)),
             [self.committed] * len(self.out_avals),
-            [True] * len(self.const_args) + [i in kept for i in range(argument_count)],
+            kept_inputs,
             [None] * taken,
             self.const_args,
         )
@@ -205,21 +222,21 @@ def _is_float0(aval: Any) -> bool:
     return getattr(aval, "dtype", None) == float0
 
 
-def _stored(aval: Any) -> Any:
+def stored(aval: Any) -> Any:
     """The aval of what is on the device: of keys, that of integers; for float0, of booleans."""
     if _is_float0(aval):
         return ShapedArray(aval.shape, np.dtype(bool))
     return ShapedArray(*aval.dtype.physical(aval.shape)) if _holds_keys(aval) else aval
 
 
-def _storage_of(x: Any) -> Any:
+def storage_of(x: Any) -> Any:
     """What is put on the device for an argument."""
     return np.zeros(x.shape, bool) if _is_float0(x) else base_of(x)
 
 
-def _handler(aval: Any, sharding: Any, committed: bool) -> Any:
+def result_handler_of(aval: Any, sharding: Any, committed: bool) -> Any:
     """What turns a raw output into an array, or into keys."""
     if _is_float0(aval):
         return lambda _: np.zeros(aval.shape, float0)
-    handler = result_handler(_stored(aval), sharding, committed)
+    handler = result_handler(stored(aval), sharding, committed)
     return key_handler(aval, handler) if _holds_keys(aval) else handler

@@ -20,10 +20,18 @@ from hlofront.higher_order.jit_call import jit_p
 from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime import recompiling, stages
 from hlofront.runtime.float0_results import without_float0
-from hlofront.runtime.placement import choose_device, put
-from hlofront.runtime.programs import Function, TracedProgram, executable_for, timings_of
+from hlofront.runtime.placement import choose_place, put
+from hlofront.runtime.programs import (
+    Function,
+    TracedProgram,
+    executable_for,
+    spread_executables,
+    timings_of,
+)
 from hlofront.runtime.recompiling import Kind
 from hlofront.runtime.reports import cache_report, timings
+from hlofront.runtime.spread import Spread, shardings_inside, spread_over
+from hlofront.runtime.told import Told, constrained
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract, result_paths, stage_tree
 from hlofront.transforms.make_jaxpr import bad_argument
@@ -65,7 +73,10 @@ def _forget_all() -> None:
 class Jitted(Function):
     """What stands behind a jitted function: how its arguments are told apart, and its programs."""
 
-    __slots__ = ("__weakref__", "backend", "device", "inline", "plan_key", "table", "traced_for")
+    __slots__ = (
+        *("__weakref__", "backend", "device", "inline", "plan_key", "told", "table"),
+        "traced_for",
+    )
 
     def __init__(
         self,
@@ -77,8 +88,10 @@ class Jitted(Function):
         device: Any = None,
         backend: str | None = None,
         traced_for: str = "jit",
+        told: Told | None = None,
     ):
         super().__init__(fun, plan, keep_unused, compiler_options)
+        self.told = told
         self.inline = inline
         self.device = device
         self.backend = backend
@@ -188,7 +201,7 @@ class Jitted(Function):
         for leaf in leaves:
             if isinstance(leaf, Tracer):
                 raise leaked(leaf)
-        device, committed = self._device(leaves)
+        device, committed = self._where(traced, leaves)
         if device not in traced.devices:
             if traced.devices:
                 before = traced.devices[-1]
@@ -208,6 +221,13 @@ class Jitted(Function):
         return result, executable.fast_path(traced.out_tree, len(leaves), result), False
 
     def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
+        if self.told is None:
+            return self._bound(traced, leaves)
+        inputs, outputs = self.told.of(traced)
+        results = self._bound(traced, list(map(constrained, leaves, inputs)))
+        return list(map(constrained, results, outputs))
+
+    def _bound(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
         program = traced.program
         if self.inline:
             return eval_jaxpr(program.jaxpr, program.consts, *leaves)
@@ -224,32 +244,47 @@ class Jitted(Function):
             compiler_options_kvs=self.compiler_options,
         )
 
-    def _device(self, leaves: Sequence[Any]) -> tuple[Any, bool]:
+    def _where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
+        """The device that the program runs on, or a Spread; whether results are committed there."""
         if self.device is not None:
             return self.device, True
         if self.backend is not None:
             return stages.first_device(self.backend), True
-        return choose_device(leaves)
+        if self.told is None:
+            return choose_place(traced.program, leaves)
+        return self._spread(traced, leaves), True
+
+    def _spread(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
+        inside = shardings_inside(traced.program)
+        inputs, outputs = self.told.of(traced) if self.told is not None else ((), ())
+        names = traced.program.jaxpr.debug_info.arg_names
+        return spread_over(leaves, inputs, outputs, inside, lambda i: f"argument {names[i]}")
 
     # ---- stages
 
-    def _stages_device(self, leaves: Sequence[Any]) -> tuple[Any, bool]:
-        """The device that stages are for: that of described arguments or of a target, too."""
+    def _stages_where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
+        """The same for stages: arguments may be descriptions, and devices a target's."""
         if self.device is None and self.backend is None:
+            spread = self._spread(traced, leaves)
+            if spread is not None:
+                return spread, True
             for leaf in leaves:
                 sharding = leaf.sharding if type(leaf) is ShapeDtypeStruct else None
                 if isinstance(sharding, bridge.SingleDeviceSharding):
                     return sharding._device, True
             chosen = compiling_for.get()
             if chosen is not None:
-                return chosen[0].devices[0], True
-        return self._device(leaves)
+                target, count, _ = chosen
+                if count == 1:
+                    return target.devices[0], True
+                return Spread(target.devices, (None,) * len(leaves), ()), True
+        return self._where(traced, leaves)
 
     @boundary
     def trace(self, *args: Any, **kwargs: Any) -> "stages.Traced":
         """Trace the function for these arguments: arrays, or anything with a shape and dtype."""
         traced, leaves = self.traced(args, kwargs)
-        return stages.Traced(self, traced, *self._stages_device(leaves))
+        return stages.Traced(self, traced, *self._stages_where(traced, leaves))
 
     @boundary
     def lower(self, *args: Any, **kwargs: Any) -> "stages.Lowered":
@@ -264,8 +299,9 @@ class Jitted(Function):
 
 def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
     """What C++ asks where it cannot place an argument by itself."""
-    (device,) = sharding.device_set
-    return put(x, abstract(x), device, True)
+    if type(sharding) is bridge.SingleDeviceSharding:
+        return put(x, abstract(x), sharding._device, True)
+    return spread_executables().split(x, abstract(x), sharding)
 
 
 _unspecified: Any = None
@@ -291,8 +327,9 @@ def jit(
 
     Args:
       fun: a pure function of pytrees of arrays. Without it, jit returns a decorator.
-      in_shardings, out_shardings: the device, or the sharding of one device, of the arguments and
-        of the results; a tree of them, or one for all.
+      in_shardings, out_shardings: how arguments and results are split over devices: one Sharding
+        for all, or a tree of Shardings that is a prefix of the positional arguments, or of the
+        result. None where the arguments, or XLA, decide. A device stands for its own sharding.
       static_argnums: positions of arguments that are Python values and not arrays; the function
         is compiled anew for each of their values, which must be hashable.
       static_argnames: the same by name.
@@ -314,6 +351,9 @@ def jit(
       TypeError: if `fun` cannot be called.
       ValueError: if the positions or names given are not those of parameters of `fun`, or both a
         device and a backend are given.
+
+      A call raises ValueError where the shardings do not fit the arguments or results, or devices
+      differ.
     """
     if fun is None:
         return partial(
@@ -340,29 +380,28 @@ def jit(
             f"device={device} and backend={backend!r}: leave one out"
         )
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
-    device = _one_device(device, in_shardings, out_shardings)
+    told = Told.of_user(in_shardings, out_shardings)
+    if told is None:
+        device = _one_device(device, in_shardings, out_shardings)
+    elif device is not None or backend is not None:
+        raise ValueError(
+            "If in_shardings or out_shardings are specified on jit, then device and backend "
+            "arguments should not be specified: leave them out."
+        )
     options = tuple(sorted((compiler_options or {}).items()))
-    jitted = Jitted(fun, plan, keep_unused, inline, options, device, backend)
-    key = (jitted.plan_key, keep_unused, inline, options, device, backend)
+    jitted = Jitted(fun, plan, keep_unused, inline, options, device, backend, told=told)
+    key = (jitted.plan_key, keep_unused, inline, options, device, backend, told)
     return make_callable(jitted, key)
 
 
 def _one_device(device: Any, *shardings: Any) -> Any:
-    """The device that all the shardings name; None where nothing is said.
+    """The device that all the shardings name, each of one device; None where nothing is said.
 
     Raises:
-      ValueError: if they name several, or are not of one device.
+      ValueError: if they name several.
     """
-    for sharding in _flatten(shardings)[0]:
-        named = sharding
-        if isinstance(sharding, bridge.Sharding):
-            devices = sharding.device_set
-            named = next(iter(devices)) if len(devices) == 1 else None
-        if not isinstance(named, bridge.Device):
-            raise ValueError(
-                "jit takes devices and shardings of one device as in_shardings and out_shardings; "
-                f"programs spread over several devices are not offered yet. Got {sharding!r}."
-            )
+    for named in _flatten(shardings)[0]:
+        named = named._device if isinstance(named, bridge.SingleDeviceSharding) else named
         if device is not None and named != device:
             raise ValueError(f"jit was told to run on {device} and on {named}: name one device")
         device = named

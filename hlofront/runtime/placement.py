@@ -9,10 +9,13 @@ from hlofront.base.config import enable_x64, options
 from hlofront.base.dtypes import float0
 from hlofront.base.errors import AbsentDeviceError
 from hlofront.bridge.arrays import KEEP, READ_NOW, batched_device_put
-from hlofront.bridge.client import ArrayImpl, is_absent
+from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding, is_absent
+from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.deleted import check_not_deleted
+from hlofront.runtime.host import host_value
+from hlofront.runtime.spread import shardings_inside, spread_over
 
 _default_device = options["jax_default_device"].cell
 
@@ -87,6 +90,8 @@ def default_device() -> Any:
 def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     """The device that a computation runs on, and whether its results are committed to it.
 
+    Where arguments are spread over several devices, a Spread stands for the device.
+
     Raises:
       ValueError: if arguments are committed to different devices.
     """
@@ -95,7 +100,10 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
         if type(x) is not ArrayImpl:
             x = getattr(x, "_base", None)  # what random keys are stored as
         if type(x) is ArrayImpl and x._committed:
-            device = x._sharding._device
+            sharding = x._sharding
+            if type(sharding) is not SingleDeviceSharding:
+                return spread_over(args), True
+            device = sharding._device
             if chosen is None:
                 chosen = device
             elif device != chosen:
@@ -107,6 +115,18 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     if chosen is not None:
         return chosen, True
     return default_device(), False
+
+
+def choose_place(program: ClosedJaxpr, args: Sequence[Any]) -> tuple[Any, bool]:
+    """The same for a program, which may itself speak of shardings.
+
+    Raises:
+      ValueError: if arguments are committed to different devices, or to others than those.
+    """
+    inside = shardings_inside(program)
+    if inside:
+        return spread_over(args, inside=inside), True
+    return choose_device(args)
 
 
 # ---- host values -------------------------------------------------------------------------------
@@ -182,4 +202,6 @@ def put(x: Any, aval: Any, device: Any, committed: bool, copied: bool = False) -
     check_not_deleted(x)
     if x._sharding is place.sharding or x._sharding == place.sharding:
         return x
+    if type(x._sharding) is not SingleDeviceSharding:
+        return host_put(host_value(x), aval, place, committed)
     return batched_device_put(aval, place.sharding, [x], place.devices, committed)

@@ -16,6 +16,7 @@ from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.runtime import nan_checks, on_disk
 from hlofront.runtime.executable import Executable, host_side
+from hlofront.runtime.spread import Spread, first_of
 from hlofront.transforms.arguments import ArgumentPlan
 
 if TYPE_CHECKING:
@@ -41,12 +42,19 @@ class Function:
         self.compiler_options = compiler_options
 
 
+def spread_executables() -> Any:
+    """What runs on several devices: loaded with the first program that does."""
+    from hlofront.runtime import spread_executable
+
+    return spread_executable
+
+
 class TracedProgram:
     """A function written down for one kind of arguments."""
 
     __slots__ = (
         *("_opened", "devices", "donated", "hits", "in_tree", "kind", "out_tree", "program"),
-        "why",
+        *("shardings", "why"),
     )
 
     program: ClosedJaxpr
@@ -66,6 +74,8 @@ class TracedProgram:
         self.kind: Any = None
         self.why: str | None = None
         self.hits = 0
+        # What jit was told of its inputs and outputs, flat. See told.py.
+        self.shardings: Any = None
         # Those that it was compiled for.
         self.devices: list[Any] = []
 
@@ -96,13 +106,14 @@ def lowered(
     keep_unused: bool = False,
     names: bool = True,
     fences: bool | None = None,
+    spread: Spread | None = None,
 ) -> "Module":
     """The module of a program for its platforms, with fences as the option says or as told."""
     # Loads MLIR and every lowering rule: a process that runs nothing does without them.
     from hlofront.lowering.rules import lower_program
 
     fences = wants_fences(platform) if fences is None else fences
-    key = ("module", platform, name, donated, keep_unused, fences)
+    key = ("module", platform, name, donated, keep_unused, fences, spread)
     found = program.derived.get(key)
     if found is None:
         info = program.debug_info if names else None
@@ -119,6 +130,7 @@ def lowered(
                         arg_names=info.arg_names if info else None,
                         result_paths=info.result_paths if info else None,
                         fences=fences,
+                        spread=spread,
                     )
                 timings_of(program).lower += clock.seconds
                 _warn_of_donations(found.unusable)
@@ -135,39 +147,40 @@ def executable_for(
     keep_unused: bool = False,
     compiler_options: Sequence[tuple[str, Any]] = (),
     fences: bool | None = None,
-    devices: tuple[Any, ...] = (),
 ) -> Executable:
     """The executable of a program for a device; compiled on first use, by one thread.
 
-    `devices` are those of a target that it is compiled for, where they are several.
+    For several devices, a Spread stands for the device.
     """
-    fences = wants_fences(device.platform) if fences is None else fences
+    first = first_of(device)
+    fences = wants_fences(first.platform) if fences is None else fences
     if donated and nan_checks.are_on():
         donated = ()  # It may have to run again on the same arguments.
-    key = (device, committed, donated, keep_unused, compiler_options, fences, devices)
+    key = (device, committed, donated, keep_unused, compiler_options, fences)
     found = program.derived.get(key)
     if found is None:
         compilation = Compilation(
             program, name, device, donated, keep_unused, compiler_options, fences
         )
-        if is_absent(device):
-            make = compilation.absent
-            return made_once(program.derived, key, lambda: make(devices or (device,), committed))
+        if is_absent(first):
+            return made_once(program.derived, key, lambda: compilation.absent(committed))
         found = made_once(program.derived, key, lambda: compilation.executable(committed))
     return found
 
 
 class Compilation:
-    """One program to compile for one device with one set of options."""
+    """One program to compile with one set of options, for one device or a Spread."""
 
     __slots__ = (
         "_compiler_options",
         "_device",
+        "_devices",
         "_donated",
         "_fences",
         "_keep_unused",
         "_name",
         "_program",
+        "_spread",
     )
 
     def __init__(
@@ -182,7 +195,9 @@ class Compilation:
     ):
         self._program = program
         self._name = name
-        self._device = device
+        self._spread = device if type(device) is Spread else None
+        self._device = first_of(device)
+        self._devices = self._spread.devices if self._spread else (device,)
         self._donated = donated
         self._keep_unused = keep_unused
         self._compiler_options = compiler_options
@@ -191,48 +206,61 @@ class Compilation:
     def executable(self, committed: bool) -> Executable:
         # Whether its arguments are committed to the device makes no difference to XLA.
         key = (
-            *("loaded", self._device, self._donated, self._keep_unused),
+            *("loaded", self._spread or self._device, self._donated, self._keep_unused),
             *(self._compiler_options, self._fences),
         )
         loaded, call = made_once(self._program.derived, key, self._loaded)
         donates = any(self._donated)
+        if self._spread is not None:
+            make = spread_executables().SpreadExecutable
+            return make(self._program, self._name, call, loaded, self._spread, donates)
         return Executable(self._program, self._name, call, loaded, self._device, committed, donates)
 
-    def absent(self, devices: Sequence[Any], committed: bool) -> Any:
+    def absent(self, committed: bool) -> Any:
         """For devices of a target, which are not there."""
         # Plugins and targets: other processes do without them.
         from hlofront.runtime.absent import compile_absent
 
-        platform = lowering_platform(self._device)
-        module = lowered(
-            *(self._program, self._name, platform, self._donated, self._keep_unused),
-            fences=self._fences,
-        )
-        overrides = dict(self._compiler_options)
+        module = self._lowered()
         with timed(events.COMPILE, fun_name=self._name) as clock:
-            made = compile_absent(self._program, self._name, module, devices, overrides, committed)
+            made = compile_absent(
+                *(self._program, self._name, module, self._spread or self._device),
+                *(dict(self._compiler_options), committed),
+            )
         timings_of(self._program).compile += clock.seconds
         return made
+
+    def _lowered(self) -> "Module":
+        module = lowered(
+            *(self._program, self._name, lowering_platform(self._device), self._donated),
+            self._keep_unused,
+            fences=self._fences,
+            spread=self._spread,
+        )
+        if module.ordered and len(self._devices) > 1:
+            effects = ", ".join(map(str, module.ordered))
+            raise ValueError(
+                f"{self._name} has ordered effects ({effects}), which are not supported for more "
+                f"than 1 device: got {len(self._devices)}. Leave out ordered=True, or compile for "
+                "one of them"
+            )
+        return module
 
     def _loaded(self) -> tuple[Any, Any]:
         """The executable as jaxlib has it, from disk or from XLA, and how to call it."""
         program, timings = self._program, timings_of(self._program)
         place = self._place()
         started = time.perf_counter()
-        found = place.load([self._device]) if place is not None else None
+        found = place.load(self._devices) if place is not None else None
         if found is not None:
             timings.load += time.perf_counter() - started
             _warn_of_donations(found[1].unusable)
             return found
-        module = lowered(
-            *(program, self._name, lowering_platform(self._device), self._donated),
-            self._keep_unused,
-            fences=self._fences,
-        )
+        module = self._lowered()
         if place is None:
             place = self._place(module)
             started = time.perf_counter()
-            found = place.load([self._device]) if place is not None else None
+            found = place.load(self._devices) if place is not None else None
             if found is not None:
                 found[1].const_args = module.const_args
                 timings.load += time.perf_counter() - started
@@ -251,16 +279,19 @@ class Compilation:
             "keep_unused": str(self._keep_unused),
             "fences": str(self._fences),
         }
+        if self._spread is not None:
+            settings["spread"] = self._spread.text()
         return on_disk.place_of(
-            *(self._program, self._name, [self._device], self._compiler_options, settings), module
+            *(self._program, self._name, self._devices, self._compiler_options, settings), module
         )
 
     def _compiled(self, module: "Module") -> Any:
-        devices = [self._device]
+        devices = self._devices
         settings = compile_options(
             devices,
             dict(self._compiler_options),
             keep_barriers=module.fences is not None and module.has_barriers,
+            chosen_outputs=self._spread.chosen_outputs(self._program) if self._spread else (),
         )
         callbacks: list[Any] = []
         if module.callbacks:

@@ -14,7 +14,14 @@ from hlofront.higher_order.jit_call import jit_p
 from hlofront.pjrt import clients
 from hlofront.runtime.executable import Executable
 from hlofront.runtime.placement import put
-from hlofront.runtime.programs import Function, TracedProgram, executable_for, lowered
+from hlofront.runtime.programs import (
+    Function,
+    TracedProgram,
+    executable_for,
+    lowered,
+    spread_executables,
+)
+from hlofront.runtime.spread import Spread, first_of, placed
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
 
 if TYPE_CHECKING:
@@ -57,13 +64,22 @@ class ArgInfo:
 class Stage:
     """What every stage knows of the function's arguments and results."""
 
-    __slots__ = ("_device", "_is_committed", "_jitted", "_traced")
+    __slots__ = ("_is_committed", "_jitted", "_traced", "_where")
 
-    def __init__(self, jitted: Function, traced: TracedProgram, device: Any, committed: bool):
+    def __init__(self, jitted: Function, traced: TracedProgram, where: Any, committed: bool):
         self._jitted = jitted
         self._traced = traced
-        self._device = device
+        # A device, or a Spread over several.
+        self._where = where
         self._is_committed = committed
+
+    @property
+    def _device(self) -> Any:
+        return first_of(self._where)
+
+    @property
+    def _platform(self) -> str:
+        return clients.lowering_platform(self._device)
 
     @property
     def in_tree(self) -> Any:
@@ -99,10 +115,14 @@ class Stage:
     @property
     def out_info(self) -> Any:
         """A ShapeDtypeStruct per result, as a tree."""
+        avals = self._traced.program.out_avals
+        shardings = self._where.outputs if type(self._where) is Spread else ()
         return self.out_tree.unflatten(
             [
-                ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
-                for aval in self._traced.program.out_avals
+                ShapeDtypeStruct(
+                    aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding
+                )
+                for aval, sharding in zip(avals, shardings or (None,) * len(avals), strict=True)
             ]
         )
 
@@ -136,16 +156,17 @@ class Traced(Stage):
           TypeError: if they are not a sequence of names.
           RuntimeError: for "gpu", where there is none.
         """
-        platforms = _platforms(lowering_platforms) or (clients.lowering_platform(self._device),)
+        platforms = _platforms(lowering_platforms) or (self._platform,)
         module = lowered(
             self._traced.program,
             self._jitted.name,
             platforms[0] if len(platforms) == 1 else platforms,
             self._traced.donated,
             self._jitted.keep_unused,
+            spread=self._where if type(self._where) is Spread else None,
         )
         return Lowered(
-            self._jitted, self._traced, self._device, self._is_committed, module, platforms
+            self._jitted, self._traced, self._where, self._is_committed, module, platforms
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -162,9 +183,9 @@ class Lowered(Stage):
     _platforms: tuple[str, ...]
 
     def __init__(
-        self, jitted, traced, device, committed, module: "Module", platforms: tuple[str, ...]
+        self, jitted, traced, where, committed, module: "Module", platforms: tuple[str, ...]
     ):
-        super().__init__(jitted, traced, device, committed)
+        super().__init__(jitted, traced, where, committed)
         self._module = module
         self._platforms = platforms
 
@@ -242,8 +263,8 @@ class Lowered(Stage):
           ValueError: if the module was lowered for another platform than its device's, or for
             several.
         """
-        devices = _devices_of(self._device, device_assignment)
-        platform = clients.lowering_platform(self._device)
+        where = _assigned(self._where, device_assignment, len(self._traced.program.in_avals))
+        platform = self._platform
         if self._platforms != (platform,):
             names = ", ".join(self._platforms)
             raise ValueError(
@@ -255,13 +276,12 @@ class Lowered(Stage):
         executable = executable_for(
             self._traced.program,
             self._jitted.name,
-            self._device,
+            where,
             self._is_committed,
             self._traced.donated,
             self._jitted.keep_unused,
             tuple(sorted(options.items())),
             self._module.fences is not None,
-            devices,
         )
         return Compiled(self._jitted, self._traced, executable)
 
@@ -276,7 +296,7 @@ class Compiled(Stage):
     _executable: Executable
 
     def __init__(self, jitted: Function, traced: TracedProgram, executable: Executable):
-        super().__init__(jitted, traced, executable.device, executable.committed)
+        super().__init__(jitted, traced, executable.where, executable.committed)
         self._executable = executable
         self.__call__ = bridge.pjit(
             jitted.name,
@@ -315,6 +335,28 @@ class Compiled(Stage):
             False,
         )
 
+    def _check_shardings(self, names: Any, leaves: Any) -> None:
+        executable = self._executable
+        shardings = executable.shardings
+        wrong: list[str] = []
+        for place, index in enumerate(executable.kept):
+            leaf = leaves[index]
+            found = placed(leaf)
+            wanted = executable.sharding if shardings is None else shardings.kept[place]
+            if found is not None and not (
+                found == wanted or found.is_equivalent_to(wanted, leaf.ndim)
+            ):
+                wrong.append(
+                    f"Argument {names[index]} of {abstract(leaf).str_short()}: it was passed with "
+                    f"{found}, and {wanted} is required"
+                )
+        if wrong:
+            raise ValueError(
+                "Computation was compiled for input shardings that disagree with the shardings of "
+                f"arguments passed to it. Move them with device_put; here are the {len(wrong)} "
+                "mismatches:\n" + "\n".join(wrong)
+            )
+
     @boundary
     def _check(self, args: Any, kwargs: Any, leaves: Any, in_tree: Any) -> None:
         traced = self._traced
@@ -342,6 +384,8 @@ class Compiled(Stage):
                 "Perhaps you are calling the compiled executable with a different enable_x64 "
                 "mode than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
             )
+        if is_eager() and not bridge.is_absent(self._device):
+            self._check_shardings(names, leaves)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self.__call__(*args, **kwargs)
@@ -356,7 +400,9 @@ class Compiled(Stage):
 
     def __repr__(self):
         size = self.memory_analysis().temp_size_in_bytes
-        return f"<Compiled {self._jitted.name} for {self._device}: {size:,} bytes of temporaries>"
+        where = self._where
+        name = where if first_of(where) is where else f"{where.device_count} devices"
+        return f"<Compiled {self._jitted.name} for {name}: {size:,} bytes of temporaries>"
 
     def _repr_html_(self) -> str:
         return importlib.import_module(_STYLES).html(repr(self), self.as_text() or "")
@@ -376,15 +422,23 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """Per argument its sharding, or None where the program does not take it, as a tree."""
-        kept = set(self._executable.kept)
-        sharding = self._executable.sharding
-        flat = [sharding if i in kept else None for i in range(self.in_tree.num_leaves)]
+        executable = self._executable
+        flat: list[Any] = [None] * self.in_tree.num_leaves
+        shardings = executable.shardings
+        taken = (
+            [executable.sharding] * len(executable.kept) if shardings is None else shardings.kept
+        )
+        for place, sharding in zip(executable.kept, taken, strict=True):
+            flat[place] = sharding
         return self.in_tree.unflatten(flat)
 
     @property
     def output_shardings(self) -> Any:
         """Per result its sharding, as a tree."""
-        return self.out_tree.unflatten([self._executable.sharding] * self.out_tree.num_leaves)
+        executable = self._executable
+        if executable.shardings is not None:
+            return self.out_tree.unflatten(executable.shardings.outputs)
+        return self.out_tree.unflatten([executable.sharding] * self.out_tree.num_leaves)
 
 
 def _platforms(names: Any) -> tuple[str, ...]:
@@ -405,25 +459,24 @@ def _platforms(names: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _devices_of(device: Any, assignment: Any) -> tuple[Any, ...]:
-    """The devices of a target to compile for, where they are more than its first; else none.
+def _assigned(where: Any, assignment: Any, inputs: int) -> Any:
+    """Where a program is compiled for: what `compile` is told, or what it was lowered for.
 
     Raises:
       ValueError: if the devices are attached, or the program was not lowered for them.
     """
-    if assignment is not None:
-        devices = tuple(assignment)
-        if not devices or device not in devices or not bridge.is_absent(device):
-            raise ValueError(
-                "device_assignment takes devices of a target, which the program was lowered for, "
-                f"such as hlofront.target('tpu:v5e:2x2').devices: got {assignment!r} for {device}"
-            )
-        return devices if len(devices) > 1 else ()
-    chosen = clients.compiling_for.get()
-    if chosen is None or chosen[1] == 1:
-        return ()
-    devices = tuple(chosen[0].devices)
-    return devices if device in devices else ()
+    if assignment is None:
+        return where
+    devices = tuple(assignment)
+    if type(where) is Spread and devices == where.devices:
+        return where
+    device = first_of(where)
+    if not devices or device not in devices or not bridge.is_absent(device):
+        raise ValueError(
+            "device_assignment takes devices of a target, which the program was lowered for, "
+            f"such as hlofront.target('tpu:v5e:2x2').devices: got {assignment!r} for {device}"
+        )
+    return device if len(devices) == 1 else Spread(devices, (None,) * inputs, ())
 
 
 _STYLES = "hlofront.inspect.styles"
@@ -469,5 +522,6 @@ def _structure_message(wanted: Any, given: Any) -> str:
 
 
 def _place(x: Any, sharding: Any, layout: Any) -> Any:
-    (device,) = sharding.device_set
-    return put(x, abstract(x), device, True)
+    if type(sharding) is bridge.SingleDeviceSharding:
+        return put(x, abstract(x), sharding._device, True)
+    return spread_executables().split(x, abstract(x), sharding)

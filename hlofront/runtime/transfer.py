@@ -240,6 +240,13 @@ def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
 def _spread(x: Any, aval: Any, sharding: Any) -> Any:
     """A value on the devices of any sharding: each gets its part from the host."""
     sharding.check_compatible_aval(aval.shape)
+    if type(x) is ArrayImpl and x._sharding.num_devices > 1 and is_eager():
+        if x._sharding == sharding:
+            return x
+        if x._sharding._internal_device_list == sharding._internal_device_list:
+            moved = placing.sharding_constraint(x, sharding)
+            if moved._sharding == sharding:
+                return moved
     host = host_value(x) if type(x) is ArrayImpl else np.asarray(readable(x, aval), aval.dtype)
     parts = sharding.addressable_devices_indices_map(aval.shape)
     devices = list(parts)

@@ -11,13 +11,13 @@ import pytest
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 
 
-def run(*arguments):
+def run(*arguments, **environment):
     return subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,
         text=True,
         cwd=EXAMPLES.parent,
-        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
+        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent), **environment},
         check=True,
         timeout=300,
     ).stdout
@@ -36,6 +36,15 @@ def test_digits_learns():
     text = run(str(EXAMPLES / "digits.py"))
     last = float(re.findall(r"test accuracy (\d+\.\d+)%", text)[-1])
     assert last >= 95.0
+
+
+@pytest.mark.parametrize(("devices", "exchanged"), [("8", "{'all-reduce': 2}"), ("1", "{}")])
+def test_sharded_learns_on_any_number_of_devices(devices, exchanged):
+    text = run(str(EXAMPLES / "sharded.py"), JAX_NUM_CPU_DEVICES=devices, JAX_PLATFORMS="cpu")
+    split, alone = re.search(r"first loss is ([\d.]+), and ([\d.]+) on one", text).groups()
+    assert abs(float(split) - float(alone)) < 1e-4
+    assert float(re.findall(r"loss (0\.\d+)$", text, re.MULTILINE)[-1]) < 0.2
+    assert f"they exchange {exchanged} per step" in text
 
 
 def test_showing_the_example():

@@ -130,7 +130,9 @@ def test_callbacks_of_programs_for_several_devices(name):
 
     with target.on_all():
         # The first device calls, for all of them.
-        assert "{maximal device=0}" in jax.jit(calling).lower(1.0).as_text()
+        text = jax.jit(calling).lower(1.0).as_text()
+        assert "sdy.mesh @maximal_mesh_0 = <[], device_ids=[0]>" in text
+        assert "sdy.sharding = #sdy.sharding_per_value<[<@maximal_mesh_0, []>" in text
         assert (
             f"num_partitions={len(target.devices)}"
             in jax.jit(calling).lower(1.0).compile().as_text()

@@ -22,7 +22,7 @@ from hlofront import lax
         (lambda: lax.full((2,), "a"), TypeError, "str"),
         (lambda: lax.full((2,), 1.0, "nosuch"), TypeError, "nosuch"),
         (lambda: lax.full((2,), 1j, np.float32), TypeError, "complex number 1j"),
-        (lambda: lax.full((2,), 1.0, sharding=3), TypeError, "must be None, got 3"),
+        (lambda: lax.full((2,), 1.0, sharding=3), TypeError, "a Device or a Sharding: got 3"),
         (lambda: lax.full_like("a", 1.0), TypeError, "str"),
         (lambda: lax.empty((-1,), np.int32), TypeError, "nonnegative"),
     ],

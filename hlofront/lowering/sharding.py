@@ -1,0 +1,98 @@
+"""Shardings -> Shardy: the meshes of a module, and attributes that say how values are split."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.base.elements import ExtendedDType
+from hlofront.bridge.mlir import Operation, ir
+from hlofront.core.partition import UNCONSTRAINED, axes_of
+from hlofront.core.rules import lower
+from hlofront.lowering import types
+from hlofront.lowering.module_state import ModuleState
+from hlofront.primitives.placing import sharding_constraint_p
+
+_SYMBOL_OF_FIRST = "maximal_mesh_0"
+
+
+def sharding_attribute(state: ModuleState, sharding: Any, aval: Any) -> Any:
+    """`#sdy.sharding<@mesh, [{"x"}, {}]>`: how a value of this aval is split."""
+    return types.attribute(f"#sdy.sharding{_text(state, sharding, aval)}")
+
+
+def _text(state: ModuleState, sharding: Any, aval: Any) -> str:
+    """`<@mesh, [{"x"}, {}]>`; axes of the elements of an extended dtype are not split."""
+    ndim = aval.ndim
+    axes, ids, entries = sharding.described(ndim)
+    parts = [
+        "{?}" if entry is UNCONSTRAINED else "{" + ", ".join(map(_quoted, axes_of(entry))) + "}"
+        for entry in entries
+    ]
+    if isinstance(aval.dtype, ExtendedDType):
+        parts += ["{}"] * (len(aval.dtype.physical(aval.shape)[0]) - ndim)
+    unreduced = sharding.spec.unreduced if hasattr(sharding, "spec") else ()
+    rest = f", unreduced={{{', '.join(map(_quoted, sorted(unreduced)))}}}" if unreduced else ""
+    return f"<@{_mesh(state, axes, ids)}, [{', '.join(parts)}]{rest}>"
+
+
+def _quoted(name: Any) -> str:
+    return '"' + str(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _mesh(state: ModuleState, axes: Sequence[tuple[Any, int]], ids: tuple[int, ...] | None) -> str:
+    """The symbol of the mesh with these axes, and these devices where they are in another order."""
+    key = tuple(axes), ids
+    symbol = state.meshes.get(key)
+    if symbol is None:
+        symbol = state.meshes[key] = state.unique_symbol("mesh")
+        _declare(state, symbol, axes, ids)
+    return symbol
+
+
+def _declare(
+    state: ModuleState, symbol: str, axes: Sequence[tuple[Any, int]], ids: Sequence[int] | None
+) -> None:
+    listed = ", ".join(f"{_quoted(name)}={size}" for name, size in axes)
+    numbers = "" if ids is None else f", device_ids=[{', '.join(map(str, ids))}]"
+    described = ", ".join(f"{{name = {_quoted(name)}, size = {size} : i64}}" for name, size in axes)
+    if ids is not None:
+        dense = ", ".join(map(str, ids))
+        dense = dense if len(ids) == 1 else f"[{dense}]"
+        described_ids = f", device_ids = dense<{dense}> : tensor<{len(ids)}xi64>"
+    else:
+        described_ids = ""
+    last = state.last_mesh
+    top = ir.InsertionPoint.at_block_begin(state.ip.block)
+    state.last_mesh = Operation.create(
+        "sdy.mesh",
+        attributes={
+            "sym_name": types.string(symbol),
+            "mesh": types.attribute(f"#sdy.mesh<[{listed}]{numbers}>"),
+            # What versions of StableHLO that know meshes themselves read.
+            "stablehlo.mesh": types.attribute(f"{{axes = [{described}]{described_ids}}}"),
+        },
+        loc=types.unknown,
+        ip=top if last is None else ir.InsertionPoint.after(last),
+    )
+
+
+def on_first_device(state: ModuleState, results: int) -> dict[str, Any]:
+    """The attribute of an operation that the first of several devices does, for all of them."""
+    if not state.several_devices:
+        return {}
+    key = (), (0,)
+    if key not in state.meshes:
+        state.meshes[key] = _SYMBOL_OF_FIRST
+        _declare(state, _SYMBOL_OF_FIRST, (), (0,))
+    each = ", ".join([f"<@{_SYMBOL_OF_FIRST}, []>"] * max(results, 1))
+    return {"sdy.sharding": types.attribute(f"#sdy.sharding_per_value<[{each}]>")}
+
+
+def constrained(build: Any, x: Any, sharding: Any, aval: Any) -> Any:
+    """The value of this aval, split as a sharding says."""
+    attribute = sharding_attribute(build.module, sharding, aval)
+    return build.op("sdy.sharding_constraint", (x,), aval, sharding=attribute)
+
+
+@lower(sharding_constraint_p)
+def _(build, x, *, sharding):
+    return constrained(build, x, sharding, build.avals_in[0])

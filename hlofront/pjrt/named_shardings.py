@@ -1,0 +1,458 @@
+"""NamedSharding and GSPMDSharding, by which arrays are split: jaxlib's classes with our methods."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import caches
+from hlofront.base.errors import DuplicateSpecError, IndivisibleError
+from hlofront.bridge import stand_ins
+from hlofront.bridge.client import DeviceList, GSPMDSharding, NamedSharding, hlo
+from hlofront.core.mesh import Mesh
+from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
+
+HloSharding = hlo.HloSharding
+_REPLICATED = hlo.OpSharding.Type.REPLICATED
+
+
+def _device_list(mesh: Any) -> Any:
+    """The devices of a mesh as C++ has them, which it asks of the mesh."""
+    found = mesh.derived.get(DeviceList)
+    if found is None:
+        found = mesh.derived[DeviceList] = DeviceList(tuple(mesh.devices.flat))
+    return found
+
+
+Mesh._internal_device_list = property(_device_list)  # type: ignore[attr-defined]
+
+
+def check_spec(mesh: Any, spec: Any) -> None:
+    """What C++ asks of every new NamedSharding.
+
+    Raises:
+      TypeError: if the two are no mesh and PartitionSpec.
+      ValueError: if an axis is not in the mesh.
+      DuplicateSpecError: if an axis is there twice.
+    """
+    if mesh is _unprimed:
+        return
+    if type(mesh) is not Mesh or type(spec) is not PartitionSpec:
+        raise TypeError(
+            "NamedSharding takes a Mesh and a PartitionSpec, as in NamedSharding(mesh, "
+            f"PartitionSpec('x')): got {mesh!r} and {spec!r}"
+        )
+    if not mesh.are_all_axes_auto:
+        raise ValueError(
+            "arrays can be split over meshes whose axes are all of type Auto, where XLA finds out "
+            f"how results are split: got {mesh}. Make it with sharding.Mesh, whose axes are of "
+            "that type by default, or with make_mesh(..., axis_types=(AxisType.Auto, ...))."
+        )
+    seen: set[Any] = set()
+    for name in [*spec.names(), *spec.unreduced, *spec.reduced]:
+        if name not in mesh.axis_names:
+            raise ValueError(
+                f"Resource axis: {name} of {spec} is not found in mesh: {mesh.axis_names}."
+            )
+        if name in seen:
+            raise DuplicateSpecError(
+                "A single NamedSharding spec specification can map every mesh axis to at most one "
+                f"positional dimension, but {spec} has duplicate entries for `{name}`"
+            )
+        seen.add(name)
+
+
+class _Unprimed:
+    """Stands for a mesh where C++ looks for `check_spec`, which it does once per process."""
+
+    size = 0
+    _internal_device_list = None
+
+
+_unprimed = _Unprimed()
+stand_ins.provide("jax._src.named_sharding", "check_pspec", check_spec)
+with stand_ins.jax_stand_ins:
+    NamedSharding(_unprimed, PartitionSpec())
+
+# ---- as XLA has it -------------------------------------------------------------------------------
+
+
+def per_axis(spec: PartitionSpec, ndim: int) -> list[tuple[Any, ...]]:
+    """For each of `ndim` axes of an array, the mesh axes that it is split along."""
+    entries = spec.partitions[:ndim]
+    return [*map(axes_of, entries), *[()] * (ndim - len(entries))]
+
+
+@caches.memoize
+def _hlo_of_spec(sizes: tuple[tuple[Any, int], ...], spec: PartitionSpec, ndim: int) -> Any:
+    size_of = dict(sizes)
+    names = [name for name, _ in sizes]
+    axes = per_axis(spec, ndim)
+    tiles = [math.prod(size_of[name] for name in group) for group in axes]
+    if math.prod(tiles) == 1:
+        return HloSharding.replicate()
+    used = [name for group in axes for name in group]
+    rest = [name for name in names if name not in used]
+    copies = math.prod(size_of[name] for name in rest)
+    order = [names.index(name) for name in (*used, *rest)]
+    dims, types = (tiles, []) if copies == 1 else ([*tiles, copies], [_REPLICATED])
+    return HloSharding.iota_tile(tuple(dims), [size for _, size in sizes], order, types)
+
+
+def _hlo_of_named(self: Any, ndim: int) -> Any:
+    return _hlo_of_spec(self.mesh.shape_tuple, self.spec, ndim)
+
+
+def hlo_sharding(sharding: Any, ndim: int) -> Any:
+    """How XLA describes a sharding of arrays with `ndim` axes."""
+    return sharding._to_xla_hlo_sharding(ndim)
+
+
+def tiles_of(described: Any, ndim: int) -> tuple[tuple[int, ...], np.ndarray]:
+    """Into how many parts each axis is split, and the devices as an array: parts, then copies."""
+    count = described.num_devices() if not described.is_replicated() else 0
+    if described.is_replicated() or described.is_maximal():
+        return (1,) * ndim, np.arange(max(count, 1)).reshape((1,) * ndim + (-1,))
+    tiles = tuple(described.tile_assignment_dimensions()[:ndim])
+    places = np.array(described.tile_assignment_devices()).reshape((*tiles, -1))
+    return tiles, places
+
+
+def spec_of(described: Any, mesh: Mesh, ndim: int) -> PartitionSpec | None:
+    """The specification that means the same on this mesh; None if there is none.
+
+    A step along an axis of the mesh goes to another part along one axis of the array at most. The
+    axes that lead along the same one stand in the order of their steps, the longest first.
+    """
+    if described.is_maximal() and not described.is_replicated():
+        return None
+    tiles, places = tiles_of(described, ndim)
+    if math.prod(tiles) == 1:
+        return PartitionSpec()
+    if places.size != mesh.size:
+        return None
+    part_of = np.empty((mesh.size, ndim), int)
+    part_of[places.reshape(-1)] = (
+        np.indices(tiles).reshape(ndim, -1).T.repeat(places.shape[-1], axis=0)
+    )
+    steps: list[list[tuple[int, Any]]] = [[] for _ in range(ndim)]
+    stride = mesh.size
+    for name, size in mesh.shape_tuple:
+        stride //= size
+        if size == 1:
+            continue
+        moved = part_of[stride] - part_of[0]
+        along = np.flatnonzero(moved)
+        if len(along) == 1:
+            steps[along[0]].append((int(moved[along[0]]), name))
+        elif len(along) > 1:
+            return None
+    entries = [tuple(name for _, name in sorted(found, key=lambda s: -s[0])) for found in steps]
+    while entries and not entries[-1]:
+        entries.pop()
+    spec = PartitionSpec(*entries)
+    same = tiles_of(_hlo_of_spec(mesh.shape_tuple, spec, ndim), ndim)
+    if same[0] != tiles or not np.array_equal(_parts(*same), _parts(tiles, places)):
+        return None
+    return spec
+
+
+def _parts(tiles: tuple[int, ...], places: np.ndarray) -> np.ndarray:
+    """The number of the part that each device has."""
+    found = np.empty(places.size, int)
+    found[places.reshape(-1)] = np.arange(math.prod(tiles)).repeat(places.shape[-1])
+    return found
+
+
+def from_hlo(described: Any, like: Any, ndim: int, memory_kind: str | None = None) -> Any:
+    """What XLA described, as a sharding of the devices of another: on its mesh, if it has one."""
+    if type(like) is NamedSharding:
+        spec = spec_of(described, like.mesh, ndim)
+        if spec is not None:
+            return NamedSharding(like.mesh, spec, memory_kind)
+    return GSPMDSharding(like._internal_device_list, described, memory_kind)
+
+
+def replicated(devices: Any) -> Any:
+    """The sharding by which each of these devices holds the whole array."""
+    return GSPMDSharding(DeviceList(tuple(devices)), HloSharding.replicate())
+
+
+# ---- the methods of both classes -----------------------------------------------------------------
+
+
+def _shard_shape(self: Any, global_shape: Any) -> tuple[int, ...]:
+    """The shape of each device's part of an array of this shape.
+
+    Raises:
+      IndivisibleError: if an axis is not a multiple of its parts.
+      ValueError: if the array has fewer axes than are split.
+    """
+    shape = tuple(global_shape)
+    self.check_compatible_aval(shape)
+    tiles, _ = tiles_of(hlo_sharding(self, len(shape)), len(shape))
+    return tuple(size // parts for size, parts in zip(shape, tiles, strict=True))
+
+
+def _check_compatible_aval(self: Any, aval_shape: Any) -> None:
+    """Raise if an array of this shape cannot be split so.
+
+    Raises:
+      IndivisibleError: if an axis is not a multiple of its parts.
+      ValueError: if the array has fewer axes than are split.
+    """
+    shape = tuple(aval_shape)
+    if type(self) is NamedSharding and len(shape) < len(self.spec):
+        raise ValueError(
+            f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was "
+            f"applied to a value of rank {len(shape)}: leave out the entries of axes that it does "
+            "not have"
+        )
+    tiles, _ = tiles_of(hlo_sharding(self, len(shape)), len(shape))
+    for axis, (size, parts) in enumerate(zip(shape, tiles, strict=True)):
+        if size % parts:
+            raise IndivisibleError(
+                f"Sharding {self} implies that array axis {axis} is partitioned {parts} times, but "
+                f"the dimension size is {size} (full shape: {shape}, per-dimension tiling factors: "
+                f"{list(tiles)} should evenly divide the shape)"
+            )
+
+
+@caches.memoize(maxsize=1024)
+def _indices(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[slice, ...]]:
+    part_shape = _shard_shape(sharding, shape)
+    tiles, places = tiles_of(hlo_sharding(sharding, len(shape)), len(shape))
+    devices = tuple(sharding._internal_device_list)
+    if math.prod(tiles) == 1:
+        return dict.fromkeys(devices, (slice(None),) * len(shape))
+    by_number: dict[int, tuple[slice, ...]] = {}
+    for part in np.ndindex(tiles):
+        index = tuple(
+            slice(None) if parts == 1 else slice(i * size, (i + 1) * size)
+            for i, size, parts in zip(part, part_shape, tiles, strict=True)
+        )
+        for number in places[part]:
+            by_number[int(number)] = index
+    return {device: by_number[number] for number, device in enumerate(devices)}
+
+
+def _devices_indices_map(self: Any, global_shape: Any) -> dict[Any, tuple[slice, ...]]:
+    """Which part of an array of this shape each device holds: device -> a slice per axis."""
+    return dict(_indices(self, tuple(global_shape)))
+
+
+def _addressable_devices_indices_map(
+    self: Any, global_shape: Any
+) -> dict[Any, tuple[slice, ...] | None]:
+    """The same for the devices of this process."""
+    found = _indices(self, tuple(global_shape))
+    if self.is_fully_addressable:
+        return dict(found)
+    return {device: index for device, index in found.items() if _is_here(device)}
+
+
+def _is_here(device: Any) -> bool:
+    return device.process_index == device.client.process_index()
+
+
+def _addressable(self: Any) -> set[Any]:
+    return {device for device in self._internal_device_list if _is_here(device)}
+
+
+def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
+    """Whether both put an array of `ndim` axes on the same devices in the same way."""
+    if self == other:
+        return True
+    if self.memory_kind != other.memory_kind:
+        return False
+    if self.is_fully_replicated and other.is_fully_replicated:
+        return self.device_set == other.device_set
+    if not hasattr(other, "_to_xla_hlo_sharding") or self.num_devices != other.num_devices:
+        return False
+    if self._internal_device_list != other._internal_device_list:
+        shape = tuple(
+            np.lcm(a, b)
+            for a, b in zip(
+                tiles_of(hlo_sharding(self, ndim), ndim)[0],
+                tiles_of(hlo_sharding(other, ndim), ndim)[0],
+                strict=True,
+            )
+        )
+        return _indices(self, shape) == _indices(other, shape)
+    mine, theirs = (tiles_of(hlo_sharding(each, ndim), ndim) for each in (self, other))
+    return mine[0] == theirs[0] and np.array_equal(_parts(*mine), _parts(*theirs))
+
+
+def _named_described(self: Any, ndim: int) -> Any:
+    """For the compiler: the mesh's axes, None as its devices are in order, and the entries."""
+    entries = self.spec.partitions[:ndim]
+    return self.mesh.shape_tuple, None, (*entries, *[None] * (ndim - len(entries)))
+
+
+def _gspmd_described(self: Any, ndim: int) -> Any:
+    """The same for a mesh that is made for it: an axis per axis of the array, and the copies."""
+    tiles, places = tiles_of(self._hlo_sharding, ndim)
+    if places.size != self.num_devices:  # replicated
+        return (("copies", self.num_devices),), None, (None,) * ndim
+    axes = [(f"axis{i}", parts) for i, parts in enumerate(tiles)]
+    names = tuple(name if parts > 1 else None for name, parts in axes)
+    ids = tuple(map(int, places.reshape(-1)))
+    in_order = ids == tuple(range(len(ids)))
+    return (*axes, ("copies", places.shape[-1])), None if in_order else ids, names
+
+
+def _named_with_axis(self: Any, axis: int, names: Any) -> Any:
+    """The same for arrays with one more axis, which is split along these; or as XLA decides."""
+    spec = self.spec
+    entries = [*spec.partitions, *[None] * (axis - len(spec.partitions))]
+    entries.insert(axis, tuple(names) or UNCONSTRAINED)
+    return _update(self, spec=spec.update(partitions=entries))
+
+
+def _gspmd_with_axis(self: Any, axis: int, names: Any) -> Any:
+    """The same for arrays with one more axis, which is not split."""
+    described = self._hlo_sharding
+    if described.is_replicated():
+        return self
+    proto = described.to_proto()
+    tiles = list(described.tile_assignment_dimensions())
+    devices = list(described.tile_assignment_devices())
+    tiles.insert(axis, 1)
+    proto.iota_reshape_dims, proto.iota_transpose_perm = [], []
+    proto.tile_assignment_dimensions, proto.tile_assignment_devices = tiles, devices
+    return GSPMDSharding(
+        self._internal_device_list, HloSharding.from_proto(proto), self._memory_kind
+    )
+
+
+def _is_replicated(self: Any) -> bool:
+    if type(self) is GSPMDSharding:
+        return self._hlo_sharding.is_replicated() or self.num_devices == 1
+    sizes = self.mesh.shape
+    return all(sizes[name] == 1 for name in self.spec.names())
+
+
+def _named_with_memory_kind(self: Any, kind: str) -> Any:
+    """The same in another memory of the devices; ValueError if they have no such memory."""
+    return NamedSharding(self.mesh, self.spec, kind)
+
+
+def _gspmd_with_memory_kind(self: Any, kind: str) -> Any:
+    """The same in another memory of the devices; ValueError if they have no such memory."""
+    return GSPMDSharding(self._internal_device_list, self._hlo_sharding, kind)
+
+
+def _update(self: Any, **changes: Any) -> Any:
+    """The same but for what is given: `mesh`, `spec`, `memory_kind`."""
+    fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind} | changes
+    return NamedSharding(**fields)
+
+
+def _named_repr(self: Any) -> str:
+    return f"NamedSharding(mesh={self.mesh}, spec={self.spec}, memory_kind={self._memory_kind})"
+
+
+def _gspmd_repr(self: Any) -> str:
+    kind = f", memory_kind={self._memory_kind}" if self._memory_kind else ""
+    return f"GSPMDSharding({self._hlo_sharding}{kind})"
+
+
+def _gspmd_equal(self: Any, other: Any) -> Any:
+    if self is other:
+        return True
+    if type(other) is not GSPMDSharding:
+        return NotImplemented
+    return (
+        self._internal_device_list == other._internal_device_list
+        and self._hlo_sharding == other._hlo_sharding
+        and self._memory_kind == other._memory_kind
+    )
+
+
+def _gspmd_hash(self: Any) -> int:
+    return hash((self._internal_device_list, self._hlo_sharding, self._memory_kind))
+
+
+def _copied(self: Any, memo: Any = None) -> Any:
+    return self
+
+
+_members: dict[str, Any] = {
+    "__copy__": _copied,
+    "__deepcopy__": _copied,
+    "device_set": property(
+        lambda self: set(self._internal_device_list),
+        doc="The devices that hold an array with this sharding.",
+    ),
+    "addressable_devices": property(
+        _addressable, doc="Those of the devices that this process drives."
+    ),
+    "num_devices": property(
+        lambda self: len(self._internal_device_list), doc="How many devices there are."
+    ),
+    "memory_kind": property(lambda self: self._memory_kind, doc="Which memory of the devices."),
+    "is_fully_replicated": property(
+        _is_replicated, doc="Whether each device holds the whole array."
+    ),
+    "is_fully_addressable": property(
+        lambda self: self._internal_device_list.is_fully_addressable,
+        doc="Whether this process drives all of the devices.",
+    ),
+    "has_addressable_devices": property(
+        lambda self: bool(self.addressable_devices),
+        doc="Whether this process drives any of the devices.",
+    ),
+    "shard_shape": _shard_shape,
+    "devices_indices_map": _devices_indices_map,
+    "addressable_devices_indices_map": _addressable_devices_indices_map,
+    "is_equivalent_to": _is_equivalent_to,
+    "check_compatible_aval": _check_compatible_aval,
+    "_device_assignment": property(lambda self: tuple(self._internal_device_list)),
+    "_addressable_device_assignment": property(
+        lambda self: tuple(filter(_is_here, self._internal_device_list))
+    ),
+    "_is_concrete": True,
+}
+_named_members: dict[str, Any] = {
+    "__doc__": """A sharding that says along which axes of a mesh each axis of an array is split.
+
+    Args:
+      mesh: a Mesh of devices.
+      spec: a PartitionSpec that names axes of the mesh.
+      memory_kind: which memory of the devices; None for the default.
+
+    Raises:
+      TypeError: if they are no Mesh and PartitionSpec.
+      ValueError: if the mesh has no axis of that name, or the devices no such memory.
+      DuplicateSpecError: if an axis of the mesh is named twice.
+    """,
+    "__repr__": _named_repr,
+    "__reduce__": lambda self: (NamedSharding, (self.mesh, self.spec, self._memory_kind)),
+    "update": _update,
+    "with_memory_kind": _named_with_memory_kind,
+    "described": _named_described,
+    "with_axis": _named_with_axis,
+    "_to_xla_hlo_sharding": _hlo_of_named,
+}
+_gspmd_members: dict[str, Any] = {
+    "__doc__": "A sharding as XLA describes it, without a mesh.",
+    "__repr__": _gspmd_repr,
+    "__eq__": _gspmd_equal,
+    "__hash__": _gspmd_hash,
+    "with_memory_kind": _gspmd_with_memory_kind,
+    "described": _gspmd_described,
+    "with_axis": _gspmd_with_axis,
+    "_to_xla_hlo_sharding": lambda self, ndim: self._hlo_sharding,
+}
+
+
+def _fill() -> None:
+    for class_, own in ((NamedSharding, _named_members), (GSPMDSharding, _gspmd_members)):
+        for name, member in (_members | own).items():
+            if callable(member):
+                member.__name__ = name
+                member.__qualname__ = f"{class_.__name__}.{name}"
+            setattr(class_, name, member)
+
+
+_fill()

@@ -1,0 +1,197 @@
+"""Where programs that are spread over several devices run, and how their values are split."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hlofront.bridge.client import (
+    ArrayImpl,
+    GSPMDSharding,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.primitives.placing import device_put_p, sharding_constraint_p
+from hlofront.transforms.flatten import ShapeDtypeStruct
+
+
+class Spread:
+    """The devices that a program is spread over, and how its inputs and outputs are split.
+
+    It stands where the one device of other programs does. Equal ones are spread alike.
+
+    Args:
+      devices: in the order of their numbers in the program.
+      inputs, outputs: the sharding of each, or None where XLA decides.
+      like: a sharding, on whose mesh those that XLA chooses are described; None for on none.
+    """
+
+    __slots__ = ("_hash", "device", "device_count", "devices", "inputs", "like", "outputs")
+
+    def __init__(
+        self,
+        devices: Sequence[Any],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        like: Any = None,
+    ):
+        self.devices = tuple(devices)
+        self.device = self.devices[0]
+        self.device_count = len(self.devices)
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.like = like
+        self._hash = hash((self.devices, self.inputs, self.outputs, like))
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Spread and (
+            self.devices == other.devices
+            and self.inputs == other.inputs
+            and self.outputs == other.outputs
+            and self.like == other.like
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        shown = ", ".join("?" if each is None else _short(each) for each in self.inputs)
+        return f"{self.device_count} devices from {self.device} on, inputs split as ({shown})"
+
+    def chosen_outputs(self, program: ClosedJaxpr) -> list[bool]:
+        """Per output of the program, whether XLA decides how it is split."""
+        outputs = self.outputs or (None,) * len(program.out_avals)
+        return [sharding is None for sharding in outputs]
+
+    def text(self) -> str:
+        """All that it says, as what is stored on disk is found by."""
+        ids = [device.id for device in self.devices]
+        return f"{ids} {self.inputs} {self.outputs}"
+
+
+def _short(sharding: Any) -> str:
+    return str(getattr(sharding, "spec", sharding))
+
+
+def first_of(where: Any) -> Any:
+    """The device, or the first of those that a program is spread over."""
+    return where.device if type(where) is Spread else where
+
+
+def is_spread(sharding: Any) -> bool:
+    """Whether it is a sharding that programs are spread by: any but one device."""
+    return isinstance(sharding, Sharding) and type(sharding) is not SingleDeviceSharding
+
+
+def placed(x: Any) -> Any:
+    """The sharding that an argument must keep; None where it may be moved."""
+    if type(x) is ShapeDtypeStruct:
+        return x.sharding if isinstance(x.sharding, Sharding) else None
+    if type(x) is not ArrayImpl:
+        x = getattr(x, "_base", None)  # what random keys are stored as
+    return x._sharding if type(x) is ArrayImpl and x._committed else None
+
+
+def spread_over(
+    leaves: Sequence[Any],
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    inside: Sequence[Any] = (),
+    describe: Any = None,
+) -> Spread | None:
+    """How a program with these arguments is spread; None where it runs on one device.
+
+    Args:
+      leaves: the arguments: arrays, values of the host, descriptions.
+      inputs, outputs: what jit was told of each: a sharding, or None. Empty where of none.
+      inside: the shardings that the program itself speaks of.
+      describe: from the position of an argument to what it is called in messages.
+
+    Raises:
+      ValueError: if they are of different devices, or an argument is split otherwise than jit was
+        told, or cannot be split so.
+    """
+    told = list(inputs) or [None] * len(leaves)
+    given = list(map(placed, leaves))
+    if not any(map(is_spread, (*told, *outputs, *inside, *given))):
+        return None
+    name = describe or (lambda i: f"argument {i}")
+    first: Any = None
+    like: Any = None
+    for what, sharding in _all(told, outputs, inside, given, name):
+        if like is None or type(like) is not NamedSharding:
+            like = sharding
+        if first is None:
+            first = what, sharding
+        elif sharding._internal_device_list != first[1]._internal_device_list:
+            raise ValueError(
+                f"Received incompatible devices for jitted computation: {first[0]} is on "
+                f"{_devices(first[1])}, and {what} is on {_devices(sharding)}. Move them to the "
+                "same devices, in the same order, with device_put."
+            )
+    for i, (wanted, found) in enumerate(zip(told, given, strict=True)):
+        leaf = leaves[i]
+        if wanted is None:
+            told[i] = found if is_spread(found) and not _on_one(found) else None
+        else:
+            wanted.check_compatible_aval(leaf.shape if hasattr(leaf, "shape") else ())
+            if found is not None and not wanted.is_equivalent_to(found, leaf.ndim):
+                raise ValueError(
+                    "Sharding passed to jit does not match the sharding on the respective arg. Got "
+                    f"jit sharding: {wanted}, arg sharding: {found} for {name(i)}. Leave it out of "
+                    "in_shardings, or move the argument with device_put."
+                )
+    return Spread(tuple(first[1]._internal_device_list), told, outputs, like)
+
+
+def _on_one(sharding: Any) -> bool:
+    """Whether one of several devices alone has the value: what callbacks return."""
+    if type(sharding) is not GSPMDSharding:
+        return False
+    described = sharding._hlo_sharding
+    return described.is_maximal() and not described.is_replicated()
+
+
+def _all(told: Any, outputs: Any, inside: Any, given: Any, name: Any) -> Iterator[tuple[str, Any]]:
+    for i, sharding in enumerate(told):
+        if sharding is not None:
+            yield f"in_shardings of {name(i)}", sharding
+    for sharding in outputs:
+        if sharding is not None:
+            yield "a sharding of out_shardings", sharding
+    for sharding in inside:
+        yield "a sharding inside of the function", sharding
+    for i, sharding in enumerate(given):
+        if sharding is not None:
+            yield name(i), sharding
+
+
+def _devices(sharding: Any) -> str:
+    devices = list(sharding._internal_device_list)
+    ids = [device.id for device in devices]
+    shown = f"{ids[:8]}"[:-1] + ", ...]" if len(ids) > 8 else f"{ids}"
+    return f"devices {shown} of {devices[0].platform.upper()}"
+
+
+def shardings_inside(program: ClosedJaxpr) -> list[Any]:
+    """The shardings of several devices that a program speaks of, and those inside it."""
+    found = program.derived.get(shardings_inside)
+    if found is None:
+        found = program.derived[shardings_inside] = list(dict.fromkeys(_inside(program.jaxpr)))
+    return found
+
+
+def _inside(jaxpr: Jaxpr) -> Iterator[Any]:
+    for equation in jaxpr.eqns:
+        primitive = equation.primitive
+        if primitive is sharding_constraint_p:
+            yield equation.params["sharding"]
+        elif primitive is device_put_p:
+            yield from filter(is_spread, equation.params["devices"])
+        elif primitive.carries_programs:
+            for value in equation.params.values():
+                for member in value if isinstance(value, tuple | list) else (value,):
+                    if isinstance(member, ClosedJaxpr):
+                        yield from shardings_inside(member)
+                    elif isinstance(member, Jaxpr):
+                        yield from _inside(member)

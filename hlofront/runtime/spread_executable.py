@@ -1,0 +1,150 @@
+"""A program compiled for several devices: how arguments are split over them, and results kept."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.bridge.arrays import batched_device_put
+from hlofront.bridge.client import ArrayImpl, hlo
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt.named_shardings import from_hlo, replicated
+from hlofront.runtime.deleted import check_not_deleted
+from hlofront.runtime.executable import (
+    Executable,
+    FastPath,
+    host_side,
+    result_handler_of,
+    storage_of,
+    stored,
+)
+from hlofront.runtime.host import host_value
+from hlofront.runtime.placement import readable
+from hlofront.runtime.spread import Spread
+
+
+def chosen_shardings(
+    described: Sequence[Any] | None, said: Sequence[Any], avals: Sequence[Any], spread: Spread
+) -> list[Any]:
+    """The sharding of each value: what was said, else what XLA chose.
+
+    Args:
+      described: XLA's description of each; None where the program has one device.
+      said: the sharding of each, or None.
+    """
+    like = spread.like or replicated(spread.devices)
+    found: list[Any] = []
+    for i, (sharding, aval) in enumerate(zip(said, avals, strict=True)):
+        if sharding is None:
+            if described is not None:
+                sharding = from_hlo(hlo.HloSharding.from_proto(described[i]), like, aval.ndim)
+            elif len(getattr(like, "spec", ())) <= aval.ndim:
+                sharding = like
+            else:
+                sharding = from_hlo(hlo.HloSharding.replicate(), like, aval.ndim)
+        found.append(sharding)
+    return found
+
+
+class Shardings:
+    """Those of a compiled program's constants, kept inputs and outputs, in their order."""
+
+    __slots__ = ("constants", "kept", "outputs")
+
+    def __init__(self, program: ClosedJaxpr, call: Any, compiled: Any, spread: Spread):
+        constants = [stored(aval) for _, aval in call.const_args]
+        kept = [stored(program.in_avals[i]) for i in call.kept]
+        count = len(constants)
+        said = [None] * count + [spread.inputs[i] for i in call.kept]
+        taken = chosen_shardings(
+            compiled.get_parameter_shardings(), said, [*constants, *kept], spread
+        )
+        self.constants, self.kept = taken[:count], taken[count:]
+        self.outputs = chosen_shardings(
+            compiled.get_output_shardings(),
+            spread.outputs or [None] * len(program.out_avals),
+            list(map(stored, program.out_avals)),
+            spread,
+        )
+
+
+class SpreadExecutable(Executable):
+    """A program compiled for several devices."""
+
+    __slots__ = ("shardings", "spread")
+
+    def __init__(
+        self,
+        program: ClosedJaxpr,
+        name: str,
+        call: Any,
+        loaded: Any,
+        spread: Spread,
+        donates: bool = False,
+    ):
+        self.spread = spread
+        self.shardings = Shardings(program, call, loaded, spread)
+        super().__init__(program, name, call, loaded, spread.device, True, donates)
+
+    @property
+    def where(self) -> Spread:
+        """The devices that it is for."""
+        return self.spread
+
+    def _place_results(self) -> None:
+        self.sharding = None
+        self.handlers = [
+            result_handler_of(aval, sharding, True)
+            for aval, sharding in zip(self.out_avals, self.shardings.outputs, strict=True)
+        ]
+        pairs = zip(self.call.const_args, self.shardings.constants, strict=True)
+        self.const_args = [
+            split(storage_of(value), stored(aval), sharding) for (value, aval), sharding in pairs
+        ]
+
+    def _execute(self, args: Sequence[Any]) -> list[Any]:
+        if self.takes_stored:
+            args = list(map(storage_of, args))
+        buffers = list(self.const_args)
+        for i, aval, sharding in zip(self.kept, self.kept_avals, self.shardings.kept, strict=True):
+            buffers.append(split(args[i], aval, sharding))
+        executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
+        if self.unordered:
+            host_side().keep_running(executed.consume_token())
+        return executed.consume_with_handlers(self.handlers)
+
+    def _fast(self, out_tree: Any, kept_inputs: list[bool]) -> FastPath:
+        shardings = self.shardings
+        taken = [*shardings.constants, *shardings.kept]
+        return FastPath(
+            self.loaded,
+            out_tree,
+            taken,
+            shardings.outputs,
+            list(map(stored, self.out_avals)),
+            [True] * len(self.out_avals),
+            kept_inputs,
+            [None] * len(taken),
+            self.const_args,
+        )
+
+
+def split(x: Any, aval: Any, sharding: Any) -> Any:
+    """A value of the host, or an array, split as a sharding says; an array that is so stays.
+
+    Raises:
+      IndivisibleError: if it cannot be split so.
+      OverflowError: if it is a Python integer that its dtype cannot hold.
+      RuntimeError: if it is an array that was deleted.
+    """
+    if type(x) is ArrayImpl:
+        check_not_deleted(x)
+        if x._sharding == sharding:
+            return x
+        x = host_value(x)
+    sharding.check_compatible_aval(aval.shape)
+    host = np.asarray(readable(x, aval), aval.dtype)
+    parts = sharding.addressable_devices_indices_map(aval.shape)
+    return batched_device_put(
+        aval, sharding, [host[index] for index in parts.values()], list(parts), True
+    )
