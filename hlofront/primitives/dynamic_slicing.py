@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype, issubdtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, kept
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
@@ -107,7 +107,8 @@ def _from_start(index: Any, size: int, allow_negative: bool) -> Any:
         moved = convert_element_type(index, dtype)
     else:
         moved = index
-    moved = process(add_p, (moved, host_number(size, dtype)), {})
+    # A size beyond a narrow dtype wraps.
+    moved = process(add_p, (moved, kept(np.asarray(size).astype(dtype)[()])), {})
     return process(select_n_p, (negative, index, moved), {})
 
 
