@@ -43,7 +43,7 @@ AIMS = {
     "eager reshape": 0.5,
     "eager jnp.where": 0.5,
     "eager jnp.concatenate": 0.5,
-    "eager softmax": 0.5,
+    "eager nn.softmax": 0.5,
 }
 
 # Seconds that importing `name` takes above what both stand on.
