@@ -29,9 +29,7 @@ def _text(state: ModuleState, sharding: Any, aval: Any) -> str:
     ]
     if isinstance(aval.dtype, ExtendedDType):
         parts += ["{}"] * (len(aval.dtype.physical(aval.shape)[0]) - ndim)
-    unreduced = sharding.spec.unreduced if hasattr(sharding, "spec") else ()
-    rest = f", unreduced={{{', '.join(map(_quoted, sorted(unreduced)))}}}" if unreduced else ""
-    return f"<@{_mesh(state, axes, ids)}, [{', '.join(parts)}]{rest}>"
+    return f"<@{_mesh(state, axes, ids)}, [{', '.join(parts)}]>"
 
 
 def _quoted(name: Any) -> str:

@@ -48,8 +48,13 @@ def check_spec(mesh: Any, spec: Any) -> None:
             f"how results are split: got {mesh}. Make it with sharding.Mesh, whose axes are of "
             "that type by default, or with make_mesh(..., axis_types=(AxisType.Auto, ...))."
         )
+    if spec.unreduced or spec.reduced:
+        raise ValueError(
+            "unreduced and reduced axes can only refer to mesh axes that are of type Explicit: got "
+            f"{spec} and {mesh}"
+        )
     seen: set[Any] = set()
-    for name in [*spec.names(), *spec.unreduced, *spec.reduced]:
+    for name in spec.names():
         if name not in mesh.axis_names:
             raise ValueError(
                 f"Resource axis: {name} of {spec} is not found in mesh: {mesh.axis_names}."
@@ -325,6 +330,11 @@ def _gspmd_with_axis(self: Any, axis: int, names: Any) -> Any:
     )
 
 
+def _named_is_determined(self: Any) -> bool:
+    """Whether it says of every axis how it is split."""
+    return UNCONSTRAINED not in self.spec.partitions
+
+
 def _is_replicated(self: Any) -> bool:
     if type(self) is GSPMDSharding:
         return self._hlo_sharding.is_replicated() or self.num_devices == 1
@@ -431,6 +441,7 @@ _named_members: dict[str, Any] = {
     "update": _update,
     "with_memory_kind": _named_with_memory_kind,
     "described": _named_described,
+    "is_determined": property(_named_is_determined),
     "with_axis": _named_with_axis,
     "_to_xla_hlo_sharding": _hlo_of_named,
 }
@@ -441,6 +452,7 @@ _gspmd_members: dict[str, Any] = {
     "__hash__": _gspmd_hash,
     "with_memory_kind": _gspmd_with_memory_kind,
     "described": _gspmd_described,
+    "is_determined": True,
     "with_axis": _gspmd_with_axis,
     "_to_xla_hlo_sharding": lambda self, ndim: self._hlo_sharding,
 }

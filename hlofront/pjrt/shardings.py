@@ -150,6 +150,7 @@ _members: dict[str, Any] = {
     "_device_assignment": property(lambda self: (self._device,)),
     "_addressable_device_assignment": property(lambda self: tuple(self.addressable_devices)),
     "_is_concrete": True,
+    "is_determined": True,
 }
 
 

@@ -36,11 +36,18 @@ class Told:
 
         Raises:
           TypeError: for what is no sharding.
+          ValueError: for shardings that leave axes to XLA.
           RuntimeError: for PartitionSpecs, which need a mesh that is not there.
         """
         inputs = checked_shardings(inputs, "in_shardings", "jit")
         outputs = checked_shardings(outputs, "out_shardings", "jit")
         leaves = tree_flatten((inputs, outputs))[0]
+        for leaf in leaves:
+            if not leaf.is_determined:
+                raise ValueError(
+                    "in_shardings and out_shardings say of every axis how it is split, and "
+                    f"UNCONSTRAINED is for with_sharding_constraint: got {leaf}"
+                )
         if all(type(leaf) is SingleDeviceSharding for leaf in leaves):
             return None
         return Told(inputs, outputs)

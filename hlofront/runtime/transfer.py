@@ -240,6 +240,11 @@ def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
 def _spread(x: Any, aval: Any, sharding: Any) -> Any:
     """A value on the devices of any sharding: each gets its part from the host."""
     sharding.check_compatible_aval(aval.shape)
+    if not sharding.is_determined:
+        raise ValueError(
+            "device_put takes shardings that say of every axis how it is split, and UNCONSTRAINED "
+            f"is for with_sharding_constraint: got {sharding}"
+        )
     if type(x) is ArrayImpl and x._sharding.num_devices > 1 and is_eager():
         if x._sharding == sharding:
             return x

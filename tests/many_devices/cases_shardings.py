@@ -70,6 +70,13 @@ def test_wrong_shardings():
         NamedSharding(mesh, ("x",))
     with pytest.raises(ValueError, match="memory"):
         split("x", memory_kind="nope")
+    with pytest.raises(ValueError, match="type Explicit"):
+        NamedSharding(mesh, P(unreduced={"x"}))
+    with pytest.raises(ValueError, match="UNCONSTRAINED is for with_sharding_constraint"):
+        jax.device_put(np.ones(8), split(P.UNCONSTRAINED))
+    for place in ("in_shardings", "out_shardings"):
+        with pytest.raises(ValueError, match="UNCONSTRAINED is for with_sharding_constraint"):
+            jax.jit(jnp.sin, **{place: split(P.UNCONSTRAINED)})
     explicit = Mesh(np.array(devices), ("x",), axis_types=(AxisType.Explicit,))
     with pytest.raises(ValueError, match="type Auto"):
         NamedSharding(explicit, P("x"))
