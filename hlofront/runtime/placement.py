@@ -26,15 +26,17 @@ class Place:
     __slots__ = ("device", "devices", "sharding")
 
     def __init__(self, sharding: Any):
-        if is_absent(sharding._device):
-            raise _absence(sharding._device)
+        check_attached(sharding._device)
         self.sharding = sharding
         self.device = sharding._device
         self.devices = [self.device]
 
 
-def _absence(device: Any) -> AbsentDeviceError:
-    return AbsentDeviceError(
+def check_attached(device: Any) -> None:
+    """Raise AbsentDeviceError if the device is a target's, and not there."""
+    if not is_absent(device):
+        return
+    raise AbsentDeviceError(
         f"{device.device_kind} is not attached to this machine: programs can be compiled for "
         f"{device}, and neither run nor arrays be put there. To describe an argument that would be "
         "there, use ShapeDtypeStruct(shape, dtype); to compile for it, "

@@ -24,6 +24,7 @@ from hlofront.runtime.deleted import check_not_deleted
 from hlofront.runtime.host import host_value, prefetch
 from hlofront.runtime.placement import (
     Place,
+    check_attached,
     default_place,
     host_put,
     place_of,
@@ -240,6 +241,7 @@ def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
 def _spread(x: Any, aval: Any, sharding: Any) -> Any:
     """A value on the devices of any sharding: each gets its part from the host."""
     sharding.check_compatible_aval(aval.shape)
+    check_attached(next(iter(sharding.device_set)))
     if not sharding.is_determined:
         raise ValueError(
             "device_put takes shardings that say of every axis how it is split, and UNCONSTRAINED "

@@ -32,6 +32,8 @@ def test_a_topology_by_jax_names():
     assert compiled.output_shardings == NamedSharding(mesh, P("x"))
     assert compiled.memory_analysis().argument_size_in_bytes == (256 * 512 // 4 + 512 * 256) * 2
     assert "4 devices" in repr(compiled)
+    with pytest.raises(AbsentDeviceError, match="nor arrays be put there"):
+        jax.device_put(np.ones((256, 512)), x.sharding)
     with pytest.raises(AbsentDeviceError, match="4 devices of kind"):
         compiled(jnp.ones((256, 512), "bfloat16"), jnp.ones((512, 512), "bfloat16"))
 
