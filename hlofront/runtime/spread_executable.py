@@ -1,12 +1,15 @@
 """A program compiled for several devices: how arguments are split over them, and results kept."""
 
+import contextlib
+import re
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.bridge.arrays import batched_device_put
-from hlofront.bridge.client import ArrayImpl, hlo
+from hlofront.bridge.client import ArrayImpl, JaxRuntimeError, hlo
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.named_shardings import from_hlo, replicated
 from hlofront.runtime.deleted import check_not_deleted
@@ -68,10 +71,43 @@ class Shardings:
         )
 
 
+# In optimized HLO, what the devices of a program wait for each other in.
+_MEETING = re.compile(
+    r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)"
+    r"(-start)?\("
+)
+
+
+class OneAtATime:
+    """Runs programs whose devices meet, one after another.
+
+    The devices of a CPU share its threads: where several such programs are under way at once, each
+    may have some of the threads and wait for the rest, until XLA ends the process.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._latest: Any = None
+
+    def launch(self, loaded: Any, buffers: Sequence[Any]) -> tuple[Any, Any]:
+        """Start a program when the one before has ended: what it gives, and its token."""
+        with self._lock:
+            if self._latest is not None:
+                # Should it have failed, whoever uses its results is told.
+                with contextlib.suppress(JaxRuntimeError):
+                    self._latest.block_until_ready()
+            executed = loaded.execute_sharded(buffers, with_tokens=True)
+            self._latest = executed.consume_token()
+            return executed, self._latest
+
+
+_on_cpu = OneAtATime()
+
+
 class SpreadExecutable(Executable):
     """A program compiled for several devices."""
 
-    __slots__ = ("shardings", "spread")
+    __slots__ = ("meets_on_cpu", "shardings", "spread")
 
     def __init__(
         self,
@@ -84,6 +120,10 @@ class SpreadExecutable(Executable):
     ):
         self.spread = spread
         self.shardings = Shardings(program, call, loaded, spread)
+        several_on_cpu = spread.device_count > 1 and spread.device.platform == "cpu"
+        self.meets_on_cpu = several_on_cpu and any(
+            _MEETING.search(module.to_string()) for module in loaded.hlo_modules()
+        )
         super().__init__(program, name, call, loaded, spread.device, True, donates)
 
     @property
@@ -108,10 +148,18 @@ class SpreadExecutable(Executable):
         buffers = list(self.const_args)
         for i, aval, sharding in zip(self.kept, self.kept_avals, self.shardings.kept, strict=True):
             buffers.append(split(args[i], aval, sharding))
-        executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
+        if self.meets_on_cpu:
+            executed, token = _on_cpu.launch(self.loaded, buffers)
+        else:
+            executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
+            token = executed.consume_token() if self.unordered else None
         if self.unordered:
-            host_side().keep_running(executed.consume_token())
+            host_side().keep_running(token)
         return executed.consume_with_handlers(self.handlers)
+
+    def fast_path(self, out_tree: Any, argument_count: int, result: Any) -> FastPath | None:
+        # C++ would not wait for the one before.
+        return None if self.meets_on_cpu else super().fast_path(out_tree, argument_count, result)
 
     def _fast(self, out_tree: Any, kept_inputs: list[bool]) -> FastPath:
         shardings = self.shardings

@@ -1,5 +1,7 @@
 """Programs that are spread over eight devices give what they give on one, split as is said."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -271,6 +273,32 @@ def test_nans_are_found():
     array = jax.device_put(-np.ones(8, np.float32), split("x"))
     with jax.debug_nans(True), pytest.raises(FloatingPointError):
         jax.jit(jnp.log)(array)
+
+
+def test_many_steps_are_not_waited_for_together():
+    """Hundreds of programs whose devices meet are launched at once, by two threads."""
+    array = matrix("x", "y") / 100
+
+    @jax.jit
+    def step(a):
+        return jnp.tanh(a @ (a.T @ a)) + a.sum() / 1e3
+
+    def run(into):
+        a = array
+        for _ in range(300):
+            a = step(a)
+        into.append(np.asarray(a))
+
+    alone = jax.device_put(array, devices[0])
+    for _ in range(300):
+        alone = step(alone)
+    found = []
+    threads = [threading.Thread(target=run, args=(found,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_allclose(found, [alone, alone], rtol=1e-3)
 
 
 def test_compiled_once():

@@ -317,7 +317,8 @@ assert main(["cache", "verify", "--dir", {filled.folder!r}]) == 0
 assert main(["cache", "why", "add", "--dir", {filled.folder!r}]) == 0
 from hlofront.pjrt.clients import clients
 assert not clients()
-loaded = [name for name in sys.modules if name.startswith("jaxlib.mlir") or "stablehlo" in name]
+compilers = ("jaxlib.mlir", "hlofront.lowering", "hlofront.bridge.mlir")
+loaded = [name for name in sys.modules if name.startswith(compilers)]
 assert not loaded, loaded
 """
     done = subprocess.run(
