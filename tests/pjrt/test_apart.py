@@ -104,20 +104,29 @@ def test_a_worker_that_ended_while_it_waited_is_replaced(tpu):
 
 
 def test_an_interrupt_ends_the_compilation(tpu):
+    ended = threading.Event()
+
     def interrupt():
         # As soon as it has been asked.
-        while apart._lock.acquire(blocking=False):
+        while not ended.is_set() and apart._lock.acquire(blocking=False):
             apart._lock.release()
             time.sleep(0.005)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        if not ended.is_set():
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    with tpu:
-        lowered = jax.jit(lambda x: jnp.linalg.svd(x)[1]).lower(X)
-        thread = threading.Thread(target=interrupt)
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
-            lowered.compile()
-        thread.join()
+    # Python ignores interrupts where it was started in the background.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with tpu:
+            lowered = jax.jit(lambda x: jnp.linalg.svd(x)[1]).lower(X)
+            thread = threading.Thread(target=interrupt)
+            thread.start()
+            with pytest.raises(KeyboardInterrupt):
+                lowered.compile()
+            thread.join()
+    finally:
+        ended.set()
+        signal.signal(signal.SIGINT, before)
     assert apart._worker is None
     compiled(tpu, lambda x: x * 7, 1.0)
 

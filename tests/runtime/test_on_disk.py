@@ -402,6 +402,7 @@ def test_small_constants_are(folder):
 def test_a_damaged_entry_is_compiled_anew_and_replaced(damage, folder):
     f = jax.jit(step)
     wanted = np.asarray(f(x))
+    assert f.timings().compile > 0, "what was in memory was forgotten"
     (path,) = entries(folder)
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
