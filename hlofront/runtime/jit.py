@@ -67,6 +67,8 @@ def _forget_all() -> None:
     for plans in list(_tables.values()):
         for table in plans.values():
             table.clear()
+    # Each alone leaves some: of functions that live on once the cache was full, of other caches.
+    cpp_cache.clear()
     cpp_cache.clear_all()
 
 

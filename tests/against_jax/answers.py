@@ -13,6 +13,7 @@ import hashlib
 import json
 import lzma
 import pathlib
+import re
 import subprocess
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -339,6 +340,9 @@ def _commit() -> str:
         return "no commit"
 
 
+_FAILURE = re.compile(r"\w*(Error|Exception): ")
+
+
 def unlike(kept: Any, fresh: Any, where: str = "") -> str:
     """Where two answers differ, "" if nowhere: floats may by rounding, messages may."""
     if type(kept) is not type(fresh):
@@ -362,6 +366,9 @@ def unlike(kept: Any, fresh: Any, where: str = "") -> str:
             return str(error)
         return ""
     else:
+        if isinstance(kept, str) and _FAILURE.match(kept):
+            # What follows says where on this machine it failed.
+            kept, fresh = kept.partition("\n")[0], fresh.partition("\n")[0]
         same = kept == fresh or (kept != kept and fresh != fresh)
         return "" if same else f"{where}: {kept!r:.500}, and now {fresh!r:.500}"
     return next((found for pair in pairs if (found := unlike(pair[1], pair[2], pair[0]))), "")
