@@ -67,7 +67,9 @@ def _forget_all() -> None:
     for plans in list(_tables.values()):
         for table in plans.values():
             table.clear()
-    # Each alone leaves some: of functions that live on once the cache was full, of other caches.
+    # `clear` empties this cache, also of entries whose jitted functions are gone: another function
+    # made of the same Python function would be answered by them. `clear_all` reaches only jitted
+    # functions that are alive, but those of every cache.
     cpp_cache.clear()
     cpp_cache.clear_all()
 

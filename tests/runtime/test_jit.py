@@ -329,6 +329,21 @@ def test_clear_caches_clears_all_of_them():
     assert len(traces) == 2
 
 
+def test_clear_caches_forgets_the_executables_of_jitted_functions_that_are_gone():
+    """jit(f) made anew shares C++'s executables with the older one, which live as long as f does."""
+    counted, traces = counting(lambda x: lax.add(x, 1.0))
+    older = hlofront.jit(counted)
+    older(1.0)
+    del older
+    gc.collect()
+    hlofront.jit(counted)(1.0)
+    assert len(traces) == 1, "what is cleared below is shared indeed"
+    gc.collect()
+    hlofront.clear_caches()
+    assert float(hlofront.jit(counted)(1.0)) == 2.0
+    assert len(traces) == 2
+
+
 def test_functions_are_freed_with_their_programs():
     def make():
         big = np.ones(1000)

@@ -1,6 +1,5 @@
 """Executables on disk: found by another process, told apart by all that matters, healed."""
 
-import gc
 import json
 import os
 import pathlib
@@ -31,8 +30,6 @@ x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 def folder(tmp_path):
     """A folder where small executables are kept during the test."""
     place = tmp_path / "executables"
-    # Jitted functions of other tests that live on in cycles share what C++ keeps for one function.
-    gc.collect()
     with options["hlofront_cache"](True), options["hlofront_cache_dir"](str(place)):
         jax.clear_caches()
         yield place
@@ -404,7 +401,6 @@ def test_small_constants_are(folder):
 )
 def test_a_damaged_entry_is_compiled_anew_and_replaced(damage, folder):
     f = jax.jit(step)
-    f.clear_cache()
     wanted = np.asarray(f(x))
     assert f.timings().compile > 0, "what was in memory was forgotten"
     (path,) = entries(folder)
