@@ -5,6 +5,8 @@ import difflib
 
 import numpy as np
 
+from tests.against_jax import units
+
 # What sums of a few hundred terms in another order may differ by.
 TOLERANCES = {
     "float64": 1e-12,
@@ -109,6 +111,13 @@ def check_arrays(where, found, wanted, tolerance):
         return
     if wanted.dtype.kind in "biuSUMm" or name.startswith(("int", "uint")):
         np.testing.assert_array_equal(found, wanted, err_msg=where)
+        return
+    if isinstance(tolerance, units.Units):
+        distance, allowed = units.distance(found, wanted), tolerance.of(wanted.dtype)
+        assert distance <= allowed, (
+            f"{where}: {distance} units in the last place apart, {allowed} are allowed\n"
+            f"{found}\nthe reference:\n{wanted}"
+        )
         return
     allowed = tolerance or TOLERANCES.get(name, SMALL_FLOATS)
     wide = np.complex128 if wanted.dtype.kind == "c" else np.float64

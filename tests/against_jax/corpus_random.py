@@ -1,9 +1,19 @@
-"""Random numbers, bit for bit; keys in programs; what is refused; keys used twice."""
+"""Random numbers, keys in programs, arguments that are refused, keys that are used twice.
+
+What is exact by construction is compared bit for bit: keys, random bits, integers, and uniform
+numbers between 0 and 1. Other numbers went through logarithms, powers and loops of them, in which
+XLA's code for one processor differs from that for another by units in the last place: SAMPLED says
+how many are allowed. With the instruction sets AVX, AVX2 and AVX-512 (`XLA_FLAGS=
+--xla_cpu_max_isa=AVX`) no result lies further apart than a quarter of it.
+"""
 
 import numpy as np
 
 from tests.against_jax.describe import Corpus
 from tests.against_jax.inputs import floats
+from tests.against_jax.units import Units
+
+SAMPLED = Units(float16=20, bfloat16=8, float32=128, float64=16)
 
 
 def programs(jax, jnp, lax):
@@ -21,14 +31,13 @@ def programs(jax, jnp, lax):
 
 
 def bits(x):
-    """The bits of an array: so that they are compared, and not nearly equal numbers."""
+    """Return the bits of a floating-point array as unsigned integers, which must be equal."""
     x = np.asarray(x)
-    kind = x.real.dtype if x.dtype.kind == "c" else x.dtype
-    return x if kind.kind in "biu" else x.view(f"u{kind.itemsize}")
+    return x.view(f"u{x.itemsize}")
 
 
-def drawn(draws, key, *args):
-    return {name: bits(draw(key, *args)) for name, draw in draws.items()}
+def samples(samplers, key, *args):
+    return {name: sampler(key, *args) for name, sampler in samplers.items()}
 
 
 def samplers(corpus, jax, jnp, random):
@@ -90,23 +99,35 @@ def samplers(corpus, jax, jnp, random):
         ),
         "orthogonal": lambda k, s: random.orthogonal(k, 3, s),
     }
-    corpus.add("simple", lambda: drawn(simple, random.key(3), (2, 3), "float32"))
-    corpus.add("of_gamma", lambda: drawn(made_of_gamma, random.key(4), (3,), "float32"))
-    corpus.add("counts", lambda: drawn(counts, random.key(5), (3,), "int32"))
-    corpus.add("others", lambda: drawn(others, random.key(6), (3,)))
+    corpus.add(
+        "simple", lambda: samples(simple, random.key(3), (2, 3), "float32"), tolerance=SAMPLED
+    )
+    corpus.add(
+        "of_gamma",
+        lambda: samples(made_of_gamma, random.key(4), (3,), "float32"),
+        tolerance=SAMPLED,
+    )
+    corpus.add("counts", lambda: samples(counts, random.key(5), (3,), "int32"))
+    corpus.add("others", lambda: samples(others, random.key(6), (3,)), tolerance=SAMPLED)
     narrow = {name: simple[name] for name in ("uniform", "normal", "gumbel", "truncated_normal")}
     for dtype in ("float16", "bfloat16", "float64"):
         x64 = dtype == "float64"
-        corpus.add(f"in_{dtype}", lambda d=dtype: drawn(narrow, random.key(7), (5,), d), x64=x64)
+        corpus.add(
+            f"in_{dtype}",
+            lambda d=dtype: samples(narrow, random.key(7), (5,), d),
+            x64=x64,
+            tolerance=SAMPLED,
+        )
     corpus.add(
         "gamma_float16",
-        lambda: bits(random.gamma(random.key(8), jnp.array([0.2, 2.0]), dtype="float16")),
+        lambda: random.gamma(random.key(8), jnp.array([0.2, 2.0]), dtype="float16"),
+        tolerance=SAMPLED,
     )
     randint = {
         dtype: lambda k, d=dtype: random.randint(k, (4,), -5, 99, d)
         for dtype in ("int8", "uint8", "uint32", "int64")
     }
-    corpus.add("integers", lambda: drawn(randint, random.key(9)), x64=True)
+    corpus.add("integers", lambda: samples(randint, random.key(9)), x64=True)
 
 
 def modes(corpus, jax, jnp, random):
@@ -130,21 +151,21 @@ def modes(corpus, jax, jnp, random):
                     random.key_data(random.split(k, (3, 2))),
                     random.key_data(random.split(k, 3)),
                     random.key_data(random.fold_in(k, 7)),
-                    bits(random.normal(k, (7,))),
-                    bits(random.gamma(k, jnp.array([0.5, 3.0]))),
+                    random.normal(k, (7,)),
+                    random.gamma(k, jnp.array([0.5, 3.0])),
                     random.permutation(k, 10),
                     random.poisson(k, 20.0, (3,)),
                     bits(jax.vmap(lambda k: random.uniform(k, (3,)))(random.split(k, 2))),
                 )
 
         corpus.add(f"bits_{'on' if mode else 'off'}", of_widths, x64=True)
-        corpus.add(f"made_of_bits_{'on' if mode else 'off'}", made_of_bits)
+        corpus.add(f"made_of_bits_{'on' if mode else 'off'}", made_of_bits, tolerance=SAMPLED)
 
 
 def generators(corpus, jax, jnp, random):
     for impl in ("rbg", "unsafe_rbg"):
 
-        @corpus.program()
+        @corpus.program(tolerance=SAMPLED)
         def of_impl(impl=impl):
             k = random.key(21, impl=impl)
             return (
@@ -152,8 +173,8 @@ def generators(corpus, jax, jnp, random):
                 random.key_data(random.split(k, 3)),
                 random.key_data(random.fold_in(k, 5)),
                 *[random.bits(k, (3,), f"uint{width}") for width in (8, 16, 32)],
-                bits(random.normal(k, (4,))),
-                bits(random.gamma(k, 2.0, (3,))),
+                random.normal(k, (4,)),
+                random.gamma(k, 2.0, (3,)),
                 jax.vmap(lambda k: random.bits(k, (2,)))(random.split(k, 3)),
                 random.split(random.PRNGKey(21, impl=impl).reshape(2, 2)[0]),
             )
@@ -249,7 +270,7 @@ def odd_arguments(corpus, jax, jnp, random):
         "lognormal_of_complex": lambda k: random.lognormal(k, 0.5, (2,), np.complex64),
         "double_sided_of_arrays": lambda k: random.double_sided_maxwell(k, spread, 2.0),
     }.items():
-        corpus.add(name, lambda k, draw=draw: bits(draw(k)), key)
+        corpus.add(name, draw, key, tolerance=SAMPLED)
         corpus.add(f"{name}_text", draw, key, modes=("equations",))
     corpus.add("categorical_text", lambda k: random.categorical(k, spread), key, modes=("jaxpr",))
 
