@@ -330,7 +330,7 @@ def test_clear_caches_clears_all_of_them():
 
 
 def test_clear_caches_forgets_the_executables_of_jitted_functions_that_are_gone():
-    """jit(f) made anew shares C++'s executables with the older one, which live as long as f does."""
+    """jit(f) made anew shares the older one's C++ executables, which live as long as f does."""
     counted, traces = counting(lambda x: lax.add(x, 1.0))
     older = hlofront.jit(counted)
     older(1.0)
