@@ -11,8 +11,11 @@ from hlofront.base.config import options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# The words are JAX's, as programs look for them.
 _NOTE = (
-    "(hlofront left its own frames out of this traceback: JAX_TRACEBACK_FILTERING=off shows them.)"
+    "--------------------\n"
+    "For simplicity, JAX has removed its internal frames from the traceback of the following "
+    "exception. Set JAX_TRACEBACK_FILTERING=off to include these."
 )
 _filtering = options["jax_traceback_filtering"]
 _REPLAYED = "While transforming the operation at"

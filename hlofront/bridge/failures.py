@@ -2,7 +2,8 @@
 
 A host function that a program calls may fail in any thread, long before the error is seen: when a
 result is waited for or read, or the next program uses it. jaxlib carries nothing but text from one
-place to the other. So the text names the exception by number, and jaxlib's errors look it up.
+place to the other: the traceback and the exception, as Python prints them. So one frame of that
+traceback has a number for its file, and jaxlib's errors look the exception up by it.
 """
 
 import itertools
@@ -17,20 +18,37 @@ JaxRuntimeError = state.JaxRuntimeError
 _failures: dict[int, tuple[BaseException, str]] = {}
 _MOST_KEPT = 64
 _numbers = itertools.count()
-_REPORT = re.compile(r"(?:Traceback \(most recent call last\):.*?)?<host failure (\d+)>", re.DOTALL)
+_REPORT = re.compile(
+    r"(?:Traceback \(most recent call last\):.*?)?File \"<host failure (\d+)>\"", re.DOTALL
+)
 
 
 class HostFailure(Exception):
     """What a host function raises to jaxlib in place of an exception that is kept here."""
 
 
-def kept(error: BaseException, text: str) -> HostFailure:
-    """What to raise to jaxlib, so that its error says `text` and has `error` as its cause."""
+def raise_kept(error: BaseException, origin: str, text: str) -> None:
+    """Raise to jaxlib, whose error is then to say `text`, and to have `error` as its cause.
+
+    A jitted function that is called for a second time never makes jaxlib's error class: its C++
+    raises a ValueError of what jaxlib printed. So that is the class and message of `error`, and
+    `origin`, which says what raised it.
+    """
     number = next(_numbers)
     _failures[number] = (error, text)
     while len(_failures) > _MOST_KEPT:
         _failures.pop(next(iter(_failures)), None)
-    return HostFailure(f"<host failure {number}>")
+    stand_in = type(type(error).__name__, (HostFailure,), {})(f"{_message(error)}\n{origin}")
+    # jaxlib prints the innermost frame, and those that it was called from.
+    exec(compile("raise failure", f"<host failure {number}>", "exec"), {"failure": stand_in})
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        # Python's own tracebacks say so.
+        return "<exception str() failed>"
 
 
 # Since 0.10 it takes a code as well, and works out what it says then.

@@ -288,14 +288,14 @@ def print_now(
 
 
 def _log(like: logging.LogRecord, text: str) -> None:
+    # Whether it is shown is for the handlers to say: as in JAX, the logger's own level drops none.
     logger = logging.getLogger(like.name)
-    if logger.isEnabledFor(like.levelno):
-        logger.handle(
-            logger.makeRecord(
-                *(like.name, like.levelno, like.pathname, like.lineno, text, (), None),
-                func=like.funcName,
-            )
+    logger.handle(
+        logger.makeRecord(
+            *(like.name, like.levelno, like.pathname, like.lineno, text, (), None),
+            func=like.funcName,
         )
+    )
 
 
 @infer(debug_callback_p, debug_print_p)

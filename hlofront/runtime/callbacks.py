@@ -15,7 +15,7 @@ from hlofront.core.trace import process
 from hlofront.higher_order import callback_batching
 from hlofront.pjrt import clients
 from hlofront.primitives.callbacks import FlatCallback, io_callback_p, pure_callback_p
-from hlofront.runtime.host_calls import checked_results, describe_failure, on_the_host
+from hlofront.runtime.host_calls import call_on_the_host, checked_results, describe_failure
 from hlofront.runtime.key_array import array_of, base_of
 from hlofront.runtime.placement import choose_device, put
 from hlofront.runtime.spread import first_of
@@ -213,12 +213,11 @@ def _run_now(
     host = clients.local_devices("cpu")[0]
     try:
         operands = [_put_operand(x, host) for x in args]
-        with on_the_host():
-            found = callback(*operands)
-        results = checked_results(name, found, avals)
+        results = call_on_the_host(name, callback, operands)
+        results = checked_results(name, results, avals)
     except Exception as error:
         # As a program would, so that what catches the one catches the other.
-        text = describe_failure(name, error)
+        _, text = describe_failure(name, error)
         filter_traceback(error)
         raise JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}") from error
     return [

@@ -14,7 +14,7 @@ from hlofront.core.trace import Tracer, leaked
 from hlofront.pjrt import clients
 from hlofront.primitives import callbacks
 from hlofront.primitives.callbacks import debug_callback_p, debug_print_p
-from hlofront.runtime.host_calls import on_the_host
+from hlofront.runtime.host_calls import call_on_the_host
 from hlofront.runtime.transfer import device_put
 
 _logger = logging.getLogger(__name__)
@@ -202,14 +202,13 @@ class _Fields(string.Formatter):
 # ---- eagerly -------------------------------------------------------------------------------------
 
 
-def _run_now(function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+def _run_now(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
     for x in args:
         if isinstance(x, Tracer):
             raise leaked(x)
     arrays = device_put(args, clients.local_devices("cpu")[0])
     try:
-        with on_the_host():
-            function(*arrays)
+        call_on_the_host(name, function, arrays)
     except Exception as error:
         without_operands(error)
         raise
@@ -218,9 +217,9 @@ def _run_now(function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
 
 @run(debug_callback_p)
 def _(*args, callback, **_):
-    return _run_now(callback, args)
+    return _run_now("debug_callback", callback, args)
 
 
 @run(debug_print_p)
 def _(*args, ordered, partitioned, **params):
-    return _run_now(partial(callbacks.print_now, **params), args)
+    return _run_now("debug_print", partial(callbacks.print_now, **params), args)

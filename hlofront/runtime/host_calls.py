@@ -1,6 +1,7 @@
 """The host's side of callbacks: what programs call, what orders them, waiting for them."""
 
 import atexit
+import logging
 import threading
 import traceback
 from collections import deque
@@ -25,6 +26,7 @@ from hlofront.runtime.placement import host_put, on_device, place_on
 if TYPE_CHECKING:
     from hlofront.lowering.callbacks import HostCall
 
+_logger = logging.getLogger(__name__)
 _default_device = options["jax_default_device"]
 
 # ---- calls ---------------------------------------------------------------------------------------
@@ -54,14 +56,13 @@ def side_of(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
             elif call.ordered:
                 buffers = buffers[1:]
             arrays = as_arrays(buffers, call.avals_in)
-            with on_the_host():
-                found = call.function(*arrays)
-            results = checked_results(call.name, found, call.avals_out)
+            results = call_on_the_host(call.name, call.function, arrays)
+            results = checked_results(call.name, results, call.avals_out)
         except BaseException as error:
             # jaxlib raises an error of its own where the user is: it is told of this one.
-            text = describe_failure(call.name, error)
+            origin, text = describe_failure(call.name, error)
             filter_traceback(error)
-            raise failures.kept(error, text) from None
+            failures.raise_kept(error, origin, text)
         finally:
             state.enable_x64.set_local(before)
         if by_transfers:
@@ -91,6 +92,28 @@ def _host_put(x: Any, place: Any, aval: Any) -> Any:
 def on_the_host() -> Any:
     """A context in which values go to the CPU: a device that waits for a callback runs nothing."""
     return _default_device(clients.local_devices("cpu")[0])
+
+
+# What the user calls each, for the log.
+_PUBLIC_NAMES = {
+    "pure_callback": "jax.pure_callback",
+    "io_callback": "jax.io_callback",
+    "debug_callback": "jax.debug.callback",
+    "debug_print": "jax.debug.print",
+}
+
+
+def call_on_the_host(name: str, function: Callable[..., Any], arrays: Iterable[Any]) -> Any:
+    """Call a function of the user's for the primitive `name`; its exception is logged as well.
+
+    A program may never show it: where nothing waits for the results, or the device fails first.
+    """
+    try:
+        with on_the_host():
+            return function(*arrays)
+    except Exception as error:
+        _logger.error("%s failed", _PUBLIC_NAMES[name], exc_info=error)
+        raise
 
 
 def checked_results(name: str, results: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
@@ -128,16 +151,17 @@ def checked_results(name: str, results: Sequence[Any], avals: Sequence[Any]) -> 
     return tuple(checked)
 
 
-def describe_failure(name: str, error: BaseException) -> str:
-    """What the error of a program says about the exception of a function that it called."""
+def describe_failure(name: str, error: BaseException) -> tuple[str, str]:
+    """What raised the exception of a function that a program called, and what its error says."""
     said = "".join(traceback.format_exception_only(error)).strip()
     where = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         if source.is_user_file(frame.f_code.co_filename):
             where = f" at {frame.f_code.co_filename}:{line}"
+    origin = f"It was raised{where} by a function that the program calls ({name})"
     return (
-        f"{said}\nIt was raised{where} by a function that the program calls ({name}), and is the "
-        "cause of this error, with its own traceback."
+        f"{origin}.",
+        f"{said}\n{origin}, and is the cause of this error, with its own traceback.",
     )
 
 

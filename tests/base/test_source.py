@@ -252,6 +252,7 @@ def test_only_user_frames_remain(filtering, mode):
     shown = "".join(traceback.format_exception(error))
     assert "return inner(x)" in shown and "fake_library.py" not in shown
     assert error.__notes__ == [edge._NOTE]
+    assert edge._NOTE.splitlines()[1].startswith("For simplicity, JAX has removed its internal")
     lines = [entry.tb_lineno for entry in entries(error.__traceback__)][1:]
     assert lines == [
         outer.function.__code__.co_firstlineno + 2,
