@@ -21,8 +21,19 @@ from hlofront.bridge import state
 
 Key = dict[str, str]
 
-# The folders that decide what a program is lowered to.
-_DECISIVE = ("base", "bridge", "core", "higher_order", "lowering", "pjrt", "primitives")
+# The folders whose code decides what a program is lowered to: lowering/, and all that it imports;
+# runtime/, which gives it donation, shardings and what an entry of the cache holds.
+DECISIVE_FOLDERS = (
+    "base",
+    "bridge",
+    "core",
+    "higher_order",
+    "lowering",
+    "pjrt",
+    "primitives",
+    "runtime",
+    "transforms",
+)
 
 
 def compilation_key(
@@ -74,23 +85,29 @@ def text_digest(text: str) -> str:
 
 @functools.cache
 def our_version() -> str:
-    """hlofront's version, and a digest of the files that decide what programs are lowered to.
+    """Return hlofront's version, and a digest of the files that decide what programs become."""
+    return f"{__version__} {digest_of_sources(pathlib.Path(__file__).parents[1])}"
+
+
+def digest_of_sources(package: pathlib.Path) -> str:
+    """Return a digest of the files below `package` that decide what programs are lowered to.
 
     The digest is of their names and sizes, and in a checkout of when they were changed, so that
     whoever edits them meets no executable of before.
     """
-    top = pathlib.Path(__file__).parents[1]
-    installed = top.parent.name in ("site-packages", "dist-packages")
-    found = hashlib.sha256()
-    for folder in _DECISIVE:
-        with os.scandir(top / folder) as files:
-            rows = sorted(
-                (f.name, f.stat().st_size, 0 if installed else f.stat().st_mtime_ns)
-                for f in files
-                if f.name.endswith(".py")
-            )
-        found.update(repr((folder, rows)).encode())
-    return f"{__version__} {found.hexdigest()[:16]}"
+    installed = package.parent.name in ("site-packages", "dist-packages")
+    files = []
+    folders = [package / folder for folder in DECISIVE_FOLDERS]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    status = entry.stat()
+                    name = entry.path.removeprefix(str(package))
+                    files.append((name, status.st_size, 0 if installed else status.st_mtime_ns))
+                elif entry.is_dir() and entry.name != "__pycache__":
+                    folders.append(pathlib.Path(entry.path))
+    return hashlib.sha256(repr(sorted(files)).encode()).hexdigest()[:16]
 
 
 @functools.cache
