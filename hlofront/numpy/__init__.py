@@ -83,13 +83,11 @@ from hlofront.numpy.floats import copysign as copysign
 from hlofront.numpy.floats import frexp as frexp
 from hlofront.numpy.floats import heaviside as heaviside
 from hlofront.numpy.floats import hypot as hypot
-from hlofront.numpy.floats import i0 as i0
 from hlofront.numpy.floats import ldexp as ldexp
 from hlofront.numpy.floats import modf as modf
 from hlofront.numpy.floats import nan_to_num as nan_to_num
 from hlofront.numpy.floats import nextafter as nextafter
 from hlofront.numpy.floats import signbit as signbit
-from hlofront.numpy.floats import sinc as sinc
 from hlofront.numpy.floats import spacing as spacing
 from hlofront.numpy.histograms import histogram as histogram
 from hlofront.numpy.histograms import histogram2d as histogram2d
@@ -170,6 +168,8 @@ from hlofront.numpy.nan_reductions import nanprod as nanprod
 from hlofront.numpy.nan_reductions import nanstd as nanstd
 from hlofront.numpy.nan_reductions import nansum as nansum
 from hlofront.numpy.nan_reductions import nanvar as nanvar
+from hlofront.numpy.near_zero import i0 as i0
+from hlofront.numpy.near_zero import sinc as sinc
 from hlofront.numpy.padding import pad as pad
 from hlofront.numpy.polynomial import polyadd as polyadd
 from hlofront.numpy.polynomial import polyder as polyder

@@ -1,6 +1,5 @@
 """The parts of floating-point numbers, and functions that look closely at them."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,10 @@ from hlofront.numpy.ufuncs import (
     refuse_out,
     scalar_like,
 )
-from hlofront.primitives import comparing, converting, creating, elementwise, special
+from hlofront.primitives import comparing, converting, creating, elementwise
 from hlofront.runtime.operation import operation
+
+_float16 = np.dtype(np.float16)
 
 
 def _no_complex(name: str, error: type[Exception], *avals: Any) -> None:
@@ -113,13 +114,28 @@ def nextafter(x, y, /):
 @operation
 @like(np.spacing)
 def spacing(x, /):
-    """Elementwise distance to the next float away from zero. ValueError for complex numbers."""
+    """Elementwise distance to the next float away from zero, with the sign of x.
+
+    Of float16, as in NumPy, it is the distance to the next float above, and positive.
+
+    Raises:
+      ValueError: if x is complex.
+      NotImplementedError: if its dtype has no infinity.
+    """
     x = inexact_operand("spacing", x)
     aval = typeof(x)
     _no_complex("spacing", ValueError, aval)
+    if not np.isinf(np.asarray(np.inf).astype(aval.dtype)):
+        raise NotImplementedError(  # the class that JAX raises
+            f"spacing needs a dtype that has an infinity, got {aval.dtype}. Convert x to a wider "
+            "one: x.astype('float32')."
+        )
     x = converting.convert(x, aval.dtype, False)
-    away = _with_sign(full_of(x, np.inf), x)
-    gap = elementwise.sub(elementwise.nextafter(x, away), x)
+    infinity = full_of(x, np.inf)
+    if aval.dtype == _float16:
+        # NumPy's of this dtype is the distance to the next number above, which is positive.
+        return elementwise.sub(elementwise.nextafter(x, infinity), x)
+    gap = elementwise.sub(elementwise.nextafter(x, _with_sign(infinity, x)), x)
     # Where subnormal numbers count as zero, so would the distance.
     least = full_of(x, finfo(aval.dtype).smallest_subnormal)
     return choose("spacing", comparing.eq(gap, scalar_like(aval, 0)), _with_sign(least, x), gap)
@@ -298,25 +314,3 @@ def hypot(x1, x2, /):
     )
     length = choose("hypot", nothing, longer, length)
     return choose("hypot", unbounded, infinity, length)
-
-
-@operation
-@like(np.sinc)
-def sinc(x, /):
-    """Elementwise `sin(pi x) / (pi x)`, 1 at zero."""
-    x = inexact_operand("sinc", x)
-    aval = typeof(x)
-    zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
-    at_zero = comparing.eq(x, zero)
-    turned = elementwise.mul(scalar_like(aval, math.pi), choose("sinc", at_zero, one, x))
-    return choose("sinc", at_zero, one, elementwise.div(elementwise.sin(turned), turned))
-
-
-@operation
-@like(np.i0)
-def i0(x):
-    """Elementwise modified Bessel function of the first kind and order 0. ValueError if complex."""
-    x = inexact_operand("i0", x)
-    _no_complex("i0", ValueError, typeof(x))
-    x = elementwise.abs(x)
-    return elementwise.mul(elementwise.exp(x), special.bessel_i0e(x))

@@ -9,8 +9,8 @@ from hlofront.base.dtypes import python_scalar_dtype
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.core.dimensions import canonical_shape
 from hlofront.core.trace import Tracer
-from hlofront.numpy.floats import i0
 from hlofront.numpy.like import like
+from hlofront.numpy.near_zero import i0
 from hlofront.numpy.promotion import check_arraylike, host_scalar
 from hlofront.numpy.ufuncs import divide, multiply
 from hlofront.primitives import creating, elementwise

@@ -169,6 +169,42 @@ def test_at_edges(name):
     np.testing.assert_allclose(found, wanted, 1e-12, 1e-15)
 
 
+def of_order(function, order, mixed):
+    """The derivative of this order, by reverse and forward mode in turn or all forward."""
+    for k in range(order):
+        if mixed and k % 2 == 0:
+            function = jax.grad(function)
+        else:
+            function = forward_derivative(function)
+    return function
+
+
+def forward_derivative(function):
+    return lambda x: jax.jvp(function, (x,), (1.0,))[1]
+
+
+# Derivatives at 0 of the orders 0, 1, 2 ..., and how the functions behave near it.
+ORDERS = {
+    "sinc": (jnp.sinc, [1, 0, -(np.pi**2) / 3, 0, np.pi**4 / 5, 0]),
+    "numpy_i0": (jnp.i0, [1, 0, 1 / 2, 0, 3 / 8, 0]),
+    "i0": (sp.i0, [1, 0, 1 / 2, 0, 3 / 8, 0]),
+    "i1": (sp.i1, [0, 1 / 2, 0, 3 / 8, 0, 5 / 16]),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_at_zero(name):
+    """To the fifth order, in both modes; and no cancellation next to 0."""
+    function, wanted = ORDERS[name]
+    with jax.enable_x64(True):
+        for mixed in (False, True):
+            for x in (0.0, -0.0, 1e-12):
+                found = [of_order(function, order, mixed)(x) for order in range(len(wanted))]
+                np.testing.assert_allclose(found, wanted, 1e-12, 1e-9)
+    if name == "sinc":
+        assert jax.grad(jnp.sinc, holomorphic=True)(0j) == 0
+
+
 def test_sums_with_nothing_in_them():
     """Minus infinity is an entry of no weight, and one alone has all."""
     x = np.array([0.5, -INF, 1.5])

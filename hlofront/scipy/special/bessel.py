@@ -10,6 +10,7 @@ from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
+from hlofront.numpy.near_zero import bessel_i0, bessel_i1
 from hlofront.primitives import special
 from hlofront.runtime.operation import operation
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
@@ -32,9 +33,7 @@ def i0(x: Any) -> Any:
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
     """
-    (x,) = inexact_arrays("i0", x)
-    # A size that has no slope at 0, as the function there.
-    return jnp.exp(x * jnp.sign(x)) * special.bessel_i0e(x)
+    return bessel_i0(*inexact_arrays("i0", x))
 
 
 @operation
@@ -54,8 +53,7 @@ def i1(x: Any) -> Any:
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
     """
-    (x,) = inexact_arrays("i1", x)
-    return jnp.exp(jnp.abs(x)) * special.bessel_i1e(x)
+    return bessel_i1(*inexact_arrays("i1", x))
 
 
 def _recurrence(z: Any, v: int, n_iter: int) -> Any:

@@ -1,0 +1,100 @@
+"""Functions that are smooth at 0 and whose formulas are not: there they are power series.
+
+The derivatives of a series are right to all orders that its terms reach, also at 0 itself, where
+those of the formula divide by 0 or stop at the kink of an absolute value.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import typeof
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import choose
+from hlofront.numpy.ufuncs import inexact_operand, is_complex, scalar_like
+from hlofront.primitives import comparing, elementwise, special
+from hlofront.runtime.operation import operation
+
+# Beyond double precision at the edge of where they are summed, also for the first derivatives.
+_SINE_OVER = tuple([(-1) ** k / math.factorial(2 * k + 1) for k in range(16)])
+_I0 = tuple([1 / (4**k * math.factorial(k) ** 2) for k in range(18)])
+_I1_OVER = tuple([0.5 / (4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(18)])
+
+
+def _even_series(coefficients: Sequence[float], x: Any) -> Any:
+    """The sum of coefficients[k] x**(2 k), by Horner's scheme."""
+    aval = typeof(x)
+    square = elementwise.square(x)
+    total = scalar_like(aval, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        total = elementwise.add(elementwise.mul(square, total), scalar_like(aval, coefficient))
+    return total
+
+
+def _by_series(
+    name: str, x: Any, series: Callable[[Any], Any], formula: Callable[[Any], Any]
+) -> Any:
+    """`series(x)` where abs(x) is below 1, and `formula(x)` elsewhere.
+
+    Each is given a harmless number where the other one is chosen, so that neither puts NaN into
+    the derivative of the other.
+    """
+    aval = typeof(x)
+    near = _inside_unit_circle(x)
+    small = choose(name, near, x, scalar_like(aval, 0))
+    large = choose(name, near, scalar_like(aval, 1), x)
+    return choose(name, near, series(small), formula(large))
+
+
+def _inside_unit_circle(x: Any) -> Any:
+    if not is_complex(typeof(x)):
+        return comparing.lt(elementwise.abs(x), scalar_like(typeof(x), 1))
+    real, imag = elementwise.real(x), elementwise.imag(x)
+    length = elementwise.add(elementwise.square(real), elementwise.square(imag))
+    return comparing.lt(length, scalar_like(typeof(length), 1))
+
+
+@operation
+@like(np.sinc)
+def sinc(x, /):
+    """Elementwise `sin(pi x) / (pi x)`, 1 at zero."""
+    x = inexact_operand("sinc", x)
+    turned = elementwise.mul(scalar_like(typeof(x), math.pi), x)
+    return _by_series(
+        "sinc",
+        turned,
+        lambda u: _even_series(_SINE_OVER, u),
+        lambda u: elementwise.div(elementwise.sin(u), u),
+    )
+
+
+@operation
+@like(np.i0)
+def i0(x):
+    """Elementwise modified Bessel function of the first kind and order 0. ValueError if complex."""
+    x = inexact_operand("i0", x)
+    if is_complex(typeof(x)):
+        raise ValueError(f"i0 does not support complex numbers, got dtype {typeof(x).dtype}")
+    return bessel_i0(x)
+
+
+def bessel_i0(x: Any) -> Any:
+    """The same of an array of floats."""
+    return _by_series(
+        "i0",
+        x,
+        lambda u: _even_series(_I0, u),
+        lambda u: elementwise.mul(elementwise.exp(elementwise.abs(u)), special.bessel_i0e(u)),
+    )
+
+
+def bessel_i1(x: Any) -> Any:
+    """Elementwise modified Bessel function of the first kind and order 1, of an array of floats."""
+    return _by_series(
+        "i1",
+        x,
+        lambda u: elementwise.mul(u, _even_series(_I1_OVER, u)),
+        lambda u: elementwise.mul(elementwise.exp(elementwise.abs(u)), special.bessel_i1e(u)),
+    )
