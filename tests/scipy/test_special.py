@@ -215,6 +215,18 @@ def test_spherical_harmonics():
         np.testing.assert_allclose(found, wanted, 1e-12)
 
 
+def test_spherical_harmonics_beyond_the_sphere():
+    """Polar angles outside [0, pi]: the sine counts without its sign, as in SciPy and JAX."""
+    n, m, theta = (x.ravel() for x in np.mgrid[0:4, -3:4, -4:5:2])
+    inside = abs(m) <= n
+    n, m, theta = n[inside], m[inside], theta[inside].astype(float)
+    with jax.enable_x64(True):
+        found = special.sph_harm_y(n, m, theta, -4.0)
+        np.testing.assert_allclose(found, scipy.special.sph_harm_y(n, m, theta, -4.0), 1e-13)
+        slope = jax.grad(lambda theta: special.sph_harm_y(1, 1, theta, 0.0, n_max=1).real)
+        np.testing.assert_allclose(slope(0.0), -np.sqrt(3 / (8 * np.pi)))
+
+
 def test_bernoulli_and_multigammaln():
     with jax.enable_x64(True):
         found = np.asarray(special.bernoulli(60))

@@ -107,6 +107,19 @@ def test_invalid_parameters():
             assert np.isnan(np.asarray(module.ppf(np.array([-0.5, 1.5, NAN])))).all(), name
 
 
+def test_scales_that_are_none():
+    for scale in (-1.0, 0.0, NAN):
+        for name in ("pdf", "logpdf"):
+            found = getattr(stats.beta, name)(np.float32([0, 0.5, 1]), 1, 1, 0, scale)
+            assert np.isnan(found).all(), (name, scale)
+
+
+def test_entropy_of_poisson_broadcasts():
+    found = stats.poisson.entropy(np.float32([1, 2]), np.zeros((3, 1), np.float32))
+    assert found.shape == (3, 2)
+    np.testing.assert_allclose(found, np.tile([1.3048422, 1.7048826], (3, 1)), 1e-6)
+
+
 def test_far_tails():
     with jax.enable_x64(True):
         x = np.array([-300.0, -40.0, 40.0, 300.0])

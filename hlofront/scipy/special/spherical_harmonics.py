@@ -67,6 +67,8 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, n_max: int) -> Any:
     order = jnp.abs(m)
     size = jnp.asarray(order, dtype)
     sine, cosine = jnp.sin(theta), jnp.cos(theta)
+    # Beyond the sphere too it is not negative. At the poles it has the derivative of the inside.
+    sine = jnp.where(sine < 0, -sine, sine)
 
     def diagonal(k, value):
         degree = jnp.asarray(k, dtype) + 1

@@ -25,7 +25,7 @@ def logpdf(x, a, b, loc=0, scale=1):
     powers = xlogy(a - 1, unit) + xlog1py(b - 1, -unit)
     found = powers - gamma_functions.betaln(a, b) - jnp.log(scale)
     found = jnp.where(inside, found, jnp.where(y != y, y, -jnp.inf))
-    return jnp.where((a > 0) & (b > 0), found, jnp.nan)
+    return jnp.where((a > 0) & (b > 0) & (scale > 0), found, jnp.nan)
 
 
 pdf = exp_of(logpdf, undefined=True)

@@ -33,7 +33,7 @@ def cdf(k, mu, loc=0):
 
 @_of_poisson
 def entropy(mu, loc=0):
-    mu = strong(mu)
+    mu = strong(jnp.broadcast_to(mu, jnp.broadcast_shapes(mu.shape, loc.shape)))
     near = (mu > 0) & (mu < _FAR)
     small = jnp.where(near, mu, 1)[..., None]
     counts = jnp.arange(_TERMS, dtype=small.dtype)
