@@ -2,7 +2,7 @@
 
 import importlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 # The one module that knows what the operators mean. It is loaded when the first operator or
@@ -60,6 +60,30 @@ def await_operators(type_: type) -> None:
     type_.__getattr__ = _find
 
 
+def await_class_members(type_: type) -> None:
+    """Have a class load the wire when a member is asked for of the class itself: `Array.sum`.
+
+    The class must have a metaclass of its own, which is asked.
+    """
+    await_operators(type_)
+    metaclass: Any = type(type_)
+    metaclass.__getattr__ = _find_in_class
+    metaclass.__dir__ = _names_in_class
+
+
+def _names_in_class(type_: type) -> list[str]:
+    load_operators()
+    return sorted(type.__dir__(type_))
+
+
+def _find_in_class(type_: type, name: str) -> Any:
+    if not name.startswith("_") and type_ not in _plugged:
+        load_operators()
+        if name in vars(type_):
+            return getattr(type_, name)
+    raise AttributeError(f"type object {type_.__name__!r} has no attribute {name!r}")
+
+
 class ArrayOperators:
     """The base of tracers: operators and array methods."""
 
@@ -73,19 +97,19 @@ await_operators(ArrayOperators)
 
 
 def plug_in_operators(
-    members: dict[str, Any], array_type: type | None = None, array_members: Any = None
+    members: dict[str, Any], array_types: Sequence[type] = (), array_members: Any = None
 ) -> None:
     """Called once, by numpy/operators.py: give tracers and arrays their operators and methods.
 
     Args:
       members: what tracers get, by name.
-      array_type: the class of arrays.
-      array_members: what it gets; by default the same.
+      array_types: the classes of arrays.
+      array_members: what they get; by default the same.
     """
     for name, member in members.items():
         setattr(ArrayOperators, name, member)
     _plugged.add(ArrayOperators)
-    if array_type is not None:
+    for array_type in array_types:
         for name, member in (array_members or members).items():
             setattr(array_type, name, member)
         _plugged.add(array_type)

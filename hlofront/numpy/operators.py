@@ -8,6 +8,7 @@ import numpy as np
 from hlofront.base.elements import all_dtypes
 from hlofront.bridge import state
 from hlofront.bridge.client import ArrayImpl
+from hlofront.bridge.fast_parts import Array
 from hlofront.core.operators import plug_in_operators
 from hlofront.core.trace import process
 from hlofront.numpy import (
@@ -219,7 +220,7 @@ def plug_in() -> None:
         for name, method in chapter.items():
             arrays[name] = method
             tracers[name] = getattr(method, "when_traced", method)
-    plug_in_operators(tracers, ArrayImpl, arrays)
+    plug_in_operators(tracers, (Array, ArrayImpl), arrays)
     plug_in_key_operators(tracers, arrays)
 
 

@@ -9,8 +9,9 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.bridge import stand_ins
 from hlofront.bridge.arrays import JaxRuntimeError, prime
 from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
+from hlofront.bridge.fast_parts import Array
 from hlofront.core.aval import ShapedArray, register_value_type
-from hlofront.core.operators import await_operators
+from hlofront.core.operators import await_class_members, await_operators
 from hlofront.core.trace import ambiguous_truth
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
@@ -30,11 +31,15 @@ register_value_type(ArrayImpl, lambda array: array.aval)
 def _member(function: Callable[..., Any]) -> Callable[..., Any]:
     function.__qualname__ = f"ArrayImpl.{function.__name__}"
     setattr(ArrayImpl, function.__name__, function)
+    if not function.__name__.startswith("__"):
+        setattr(Array, function.__name__, function)
     return function
 
 
 def _property(name: str, get: Callable[[Any], Any], doc: str) -> None:
-    setattr(ArrayImpl, name, property(get, doc=doc))
+    # Libraries read the members of the public class, at import too: `jax.Array.at`.
+    for type_ in (Array, ArrayImpl):
+        setattr(type_, name, property(get, doc=doc))
 
 
 _of_cpp = {name: member for name, member in vars(ArrayImpl).items() if not name.startswith("__")}
@@ -307,3 +312,4 @@ ArrayImpl.__dlpack__ = exchange.to_dlpack
 ArrayImpl.__dlpack_device__ = exchange.dlpack_device
 
 await_operators(ArrayImpl)
+await_class_members(Array)

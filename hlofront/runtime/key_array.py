@@ -321,7 +321,7 @@ def plug_in_key_operators(tracers: dict[str, Any], arrays: dict[str, Any]) -> No
         if not (name.startswith("__") and _defined_here(own.get(name)))
     }
     members["__getitem__"] = _get
-    plug_in_operators(tracers, KeyArray, members)
+    plug_in_operators(tracers, (KeyArray,), members)
 
 
 def _get(self: KeyArray, index: Any) -> Any:

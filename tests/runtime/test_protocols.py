@@ -139,3 +139,25 @@ def test_one_of_the_two_per_process(first, tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert f"cannot be imported after {first}" in text
+
+
+def test_the_public_class_of_arrays_has_their_members():
+    x = jnp.arange(3.0)
+    for name in ("T", "all", "astype", "at", "device", "dtype", "reshape", "sharding", "__add__"):
+        assert hasattr(jax.Array, name) and name in dir(jax.Array)
+    assert float(jax.Array.sum(x)) == 3.0
+    assert jax.Array.shape.fget(x) == (3,)
+    np.testing.assert_array_equal(jax.jit(jax.Array.__mul__)(x, x), [0, 1, 4])
+    with pytest.raises(AttributeError, match="no attribute 'no_such_member'"):
+        _ = jax.Array.no_such_member
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "question", ["jax.Array.at", "jax.Array.all", "dir(jax.Array).index('sum')"]
+)
+def test_members_of_the_class_are_known_before_any_operator_is_used(question):
+    code = (
+        f"import hlofront as jax, sys\n{question}\nassert 'hlofront.numpy.operators' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
