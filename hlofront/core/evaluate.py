@@ -6,7 +6,7 @@ from typing import Any
 from hlofront.base.boundary import user_context
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 from hlofront.core.names import coming_from
-from hlofront.core.trace import as_array, is_eager
+from hlofront.core.trace import as_result, is_eager
 
 
 def eval_jaxpr(
@@ -57,8 +57,9 @@ def eval_jaxpr(
         with user_context(equation.traceback):  # pyright: ignore[reportPossiblyUnboundVariable]
             raise
     results = [read(atom) for atom in jaxpr.outvars]
-    # Results that are literals of the program are scalars of Python or NumPy.
-    return results if tracing else list(map(as_array, results))
+    # Results that are literals of the program are scalars of Python or NumPy; the latter may be of
+    # 64 bits whatever the option says.
+    return results if tracing else list(map(as_result, results))
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> list[Any]:

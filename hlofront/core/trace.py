@@ -3,6 +3,8 @@
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from hlofront.base import errors
 from hlofront.base.elements import float0
 from hlofront.bridge import fast_parts, state
@@ -271,6 +273,13 @@ def as_array(x: Any) -> Any:
     if isinstance(x, _Array) or getattr(x, "dtype", None) == float0:
         return x
     return (_get() or _engine).lift(x)
+
+
+def as_result(x: Any) -> Any:
+    """As `as_array`, but a scalar of Python stays one: transformations hand it through."""
+    if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
+        return x
+    return as_array(x)
 
 
 def process(primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from hlofront.core.aval import is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.marks import UndefinedPrimal, Zero
-from hlofront.core.trace import Tracer, as_array
+from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.transforms.flatten import Signature, abstract, result_paths
 from hlofront.transforms.jvp import jvp_flat
@@ -65,7 +65,7 @@ class FlatCall:
     def split(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
         """The result and the auxiliary output, from flat ones."""
         count = self.out_tree.num_leaves
-        result = self.out_tree.unflatten(map(as_array, outputs[:count]))
+        result = self.out_tree.unflatten(map(as_result, outputs[:count]))
         if not self.has_aux:
             return result, None
         # What is not traced in the auxiliary data is handed through as it is.
@@ -133,7 +133,9 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     outputs, moved = jvp_flat(call, leaves, moves, DebugInfo("jvp", signature.find_where))
     result, aux = call.split(outputs)
     count = call.out_tree.num_leaves
-    tangent = call.out_tree.unflatten([as_array(instantiate(t)) for t in moved[:count]])
+    tangent = call.out_tree.unflatten(
+        [as_array(instantiate(t)) if type(t) is Zero else as_result(t) for t in moved[:count]]
+    )
     return (result, tangent, aux) if has_aux else (result, tangent)
 
 
@@ -231,7 +233,7 @@ class LinearFunction:
         moved = iter(eval_jaxpr(jaxpr, self.residuals, *given))
         return out_tree.unflatten(
             [
-                as_array(next(moved) if there else zeros_of(aval.to_tangent_aval()))
+                as_result(next(moved)) if there else as_array(zeros_of(aval.to_tangent_aval()))
                 for there, aval in zip(self.present, self.out_avals, strict=True)
             ]
         )

@@ -10,7 +10,7 @@ from hlofront.base.tree_prefixes import flatten_axes
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.trace import as_array
+from hlofront.core.trace import as_result
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.transforms.batch import batch_flat
@@ -96,7 +96,7 @@ def vmap(
         wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
         return out_tree.unflatten(
             [
-                as_array(_placed(x, a, w, size, i, out_tree, sum_match))
+                as_result(_placed(x, a, w, size, i, out_tree, sum_match))
                 for i, (x, a, w) in enumerate(zip(results, found, wanted, strict=True))
             ]
         )

@@ -1,6 +1,7 @@
 """What the functions that differentiate return, beside numbers: trees, pytrees of residuals."""
 
 import numpy as np
+import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
@@ -64,11 +65,35 @@ def test_equal_layers_share_one_forward_and_one_backward_function():
     assert text.count("call @layer") == 96
 
 
-def test_values_of_python_come_back_as_arrays():
+def test_derivatives_are_arrays_though_the_values_are_those_of_python():
     assert isinstance(jax.grad(lambda x: 1.0 + x)(2.0), jax.Array)
     value, tangent = jax.jvp(lambda x: 3.0, (1.0,), (1.0,))
-    assert isinstance(value, jax.Array) and isinstance(tangent, jax.Array)
+    assert type(value) is float and isinstance(tangent, jax.Array)
     assert jax.grad(lambda x: x)(1.0).weak_type
+
+
+@pytest.mark.parametrize("scalar", [2.0, 3, True, 1j])
+def test_transformations_hand_scalars_of_python_through(scalar):
+    def pair(x):
+        return x, scalar
+
+    given = {
+        "jvp": jax.jvp(pair, (2.0,), (1.0,))[0][1],
+        "vjp": jax.vjp(pair, 2.0)[0][1],
+        "linearize": jax.linearize(pair, 2.0)[0][1],
+        "vmap": jax.vmap(pair, out_axes=(0, None))(jnp.ones(2))[1],
+        "value_and_grad": jax.value_and_grad(pair, has_aux=True)(1.0)[0][1],
+        "eval_jaxpr": jax.core.eval_jaxpr(jax.make_jaxpr(lambda x: scalar)(1.0).jaxpr, [], 1.0)[0],
+    }
+    assert given == dict.fromkeys(given, scalar)
+    assert {type(x) for x in given.values()} == {type(scalar)}
+
+    def traced(x):
+        inside = [jax.jvp(pair, (x,), (x,))[0][1], jax.vjp(pair, x)[0][1]]
+        assert [type(y) for y in inside] == [type(scalar)] * 2
+        return x
+
+    jax.jit(traced)(1.0)
 
 
 def test_what_is_closed_over_is_differentiated_too():
