@@ -210,17 +210,18 @@ class NoEngineError(HlofrontError, RuntimeError):
     """An operation on concrete values, and nothing is plugged in that could run it."""
 
 
-def missing_rule(primitive: str, table: str, home: str = "") -> NoRuleError:
+def missing_rule(primitive: str, table: str, home: str = "", kind: str = "A rule") -> NoRuleError:
     """The error for a rule that a table lacks.
 
     Args:
       primitive: the primitive's name.
       table: the table's name, which is its decorator's: "jvp", "transpose", "batch", "lower".
       home: the file that defines the primitive, if known.
+      kind: what JAX calls such a rule: "Batching rule".
     """
     where = f" in {home}" if home else " where the primitive is defined"
     return NoRuleError(
-        f"primitive {primitive!r} has no {table} rule: add @{table}({primitive}_p){where}"
+        f"{kind} for '{primitive}' not implemented: add @{table}({primitive}_p){where}"
     )
 
 

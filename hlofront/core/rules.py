@@ -1,19 +1,26 @@
 """The rule tables: one mapping per question that an interpreter asks of a primitive."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol
 
-from hlofront.base.errors import NoRuleError
-from hlofront.core.primitive import Primitive
+from hlofront.base.errors import NoRuleError, missing_rule
+
+
+class Primitive(Hashable, Protocol):
+    """What the tables need of a primitive, whose class refers to them."""
+
+    name: str
 
 
 class RuleTable(dict[Primitive, Callable[..., Any]]):
     """One rule per primitive: `@jvp(sin_p)` registers, `jvp[sin_p]` finds."""
 
-    def __init__(self, name: str, home: str, question: str):
+    def __init__(self, name: str, home: str, question: str, kind: str = ""):
         super().__init__()
         self.name = name
         self.home = home
+        # What JAX calls such a rule where one is missing.
+        self.kind = kind or f"The {name} rule"
         self.__doc__ = question
         # Those whose rule is not ours: nothing is known of when it changes.
         self.foreign: set[Primitive] = set()
@@ -39,10 +46,7 @@ class RuleTable(dict[Primitive, Callable[..., Any]]):
         return register
 
     def __missing__(self, primitive: Primitive) -> Callable[..., Any]:
-        raise NoRuleError(
-            f"primitive '{primitive}' has no {self.name} rule: "
-            f"add @{self.name}({primitive}_p) in {self.home}"
-        )
+        raise missing_rule(primitive.name, self.name, self.home, self.kind)
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return id(self)
@@ -55,8 +59,8 @@ class LoweringTable(RuleTable):
     is for says `platform="each"`: programs for several platforms are then told apart before it.
     """
 
-    def __init__(self, name: str, home: str, question: str):
-        super().__init__(name, home, question)
+    def __init__(self, name: str, home: str, question: str, kind: str = ""):
+        super().__init__(name, home, question, kind)
         self.on_platform: dict[tuple[Primitive, str], Callable[..., Any]] = {}
         # Those that have rules for one platform.
         self.on_some: set[Primitive] = set()
@@ -126,6 +130,30 @@ class LoweringTable(RuleTable):
         return groups
 
 
+class AxisNameRules:
+    """Registers batch rules that take the size and the name of the axis as arguments of their own.
+
+    `table[primitive] = rule` makes `rule(axis_size, axis_name, None, values, axes, **params)` the
+    rule of the primitive. JAX had the type of the interpreter in the third place.
+    """
+
+    def __init__(self, table: RuleTable):
+        self._table = table
+
+    def __setitem__(self, primitive: Primitive, rule: Callable[..., Any]) -> None:
+        def with_axis_data(axis: Any, values: Any, axes: Any, **params: Any) -> Any:
+            return rule(axis.size, axis.name, None, values, axes, **params)
+
+        self._table[primitive] = with_axis_data
+        self._table.foreign.add(primitive)
+
+    def __delitem__(self, primitive: Primitive) -> None:
+        del self._table[primitive]
+
+    def __contains__(self, primitive: Primitive) -> bool:
+        return primitive in self._table
+
+
 # What programs can be lowered for; a rule for "gpu" is for both of its kinds.
 _PLATFORMS = {
     **{name: (name,) for name in ("cpu", "cuda", "rocm", "tpu", "oneapi")},
@@ -133,26 +161,53 @@ _PLATFORMS = {
 }
 _PRIMITIVES = "the file of hlofront/primitives that defines it"
 
-infer = RuleTable("infer", _PRIMITIVES, "(*avals, **params) -> aval, or list of avals")
-jvp = RuleTable("jvp", _PRIMITIVES, "(primals, tangents, **params) -> primal, tangent")
-transpose = RuleTable("transpose", _PRIMITIVES, "(cotangent, *inputs, **params) -> cotangents")
-batch = RuleTable("batch", _PRIMITIVES, "(values, axes, **params) -> value, axis")
+infer = RuleTable(
+    "infer",
+    _PRIMITIVES,
+    "(*avals, **params) -> aval, or list of avals",
+    "Abstract evaluation",
+)
+jvp = RuleTable(
+    "jvp",
+    _PRIMITIVES,
+    "(primals, tangents, **params) -> primal, tangent",
+    "Differentiation rule",
+)
+transpose = RuleTable(
+    "transpose",
+    _PRIMITIVES,
+    "(cotangent, *inputs, **params) -> cotangents",
+    "Transpose rule (for reverse-mode differentiation)",
+)
+batch = RuleTable("batch", _PRIMITIVES, "(values, axes, **params) -> value, axis", "Batching rule")
 batch_with_axis = RuleTable(
     "batch_with_axis",
     "hlofront/higher_order",
     "(axis data, values, axes, **params) -> values, axes; of operations that hold programs",
+    "Batching rule",
 )
+batch_with_axis_name = AxisNameRules(batch_with_axis)
 partial_eval = RuleTable(
     "partial_eval",
     "hlofront/higher_order",
     "(unknown inputs, equation) -> known equation, unknown equation, unknown outputs, residuals",
 )
-lower = LoweringTable("lower", "hlofront/lowering", "(build, *values, **params) -> value or values")
+lower = LoweringTable(
+    "lower",
+    "hlofront/lowering",
+    "(build, *values, **params) -> value or values",
+    "MLIR translation rule",
+)
 effects = RuleTable("effects", _PRIMITIVES, "(*avals, **params) -> the effects it has")
 staged = RuleTable(
     "staged", "hlofront/higher_order", "(trace, *args, **params) -> results, written down"
 )
-run = RuleTable("run", "hlofront/runtime", "(*values, **params) -> values, where not compiled")
+run = RuleTable(
+    "run",
+    "hlofront/runtime",
+    "(*values, **params) -> values, where not compiled",
+    "Evaluation rule",
+)
 show = RuleTable("show", "hlofront/core/print.py", "(equation, context) -> its text")
 simplify = RuleTable(
     "simplify", "hlofront/higher_order", "(used outputs, equation) -> used inputs, equation"

@@ -1,14 +1,15 @@
 """Batch rules: the tables, and how one adds to them."""
 
 from hlofront.core.rules import batch as primitive_batchers
-from hlofront.core.rules import batch_with_axis as axis_primitive_batchers
 from hlofront.core.rules import batch_with_axis as fancy_primitive_batchers
+from hlofront.core.rules import batch_with_axis_name as axis_primitive_batchers
 from hlofront.primitives.batching import batch_elementwise as defbroadcasting
 from hlofront.primitives.batching import batch_elementwise as defvectorized
 from hlofront.primitives.batching import to_front as bdim_at_front
 from hlofront.primitives.batching import with_new_axis as broadcast
+from hlofront.primitives.reducing import batch_reduction as defreducer
 
 __all__ = [
-    *("axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting"),
+    *("axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting", "defreducer"),
     *("defvectorized", "fancy_primitive_batchers", "primitive_batchers"),
 ]

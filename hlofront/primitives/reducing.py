@@ -340,7 +340,9 @@ derivative_from_result(reduce_min_p, _extreme_tangent)
 # ---- batches -------------------------------------------------------------------------------------
 
 
-def _batch_reduction(primitive: Primitive) -> None:
+def batch_reduction(primitive: Primitive) -> None:
+    """Register the batch rule of an operation that reduces its operand over `axes`, a parameter."""
+
     def rule(values, batch_axes, /, *, axes, **params):
         (axis,) = batch_axes
         axes = shifted(axes, axis)
@@ -355,4 +357,4 @@ for _primitive in (
     *(reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p),
     *(reduce_and_p, reduce_or_p, reduce_xor_p, argmin_p, argmax_p),
 ):
-    _batch_reduction(_primitive)
+    batch_reduction(_primitive)

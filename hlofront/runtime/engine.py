@@ -8,7 +8,7 @@ from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.base.elements import kept_types
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import is_value, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, plug_in_engine
 from hlofront.runtime.jit import Jitted, make_callable
@@ -48,7 +48,11 @@ class Engine(Trace):
 def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
     rule = rules.run.get(primitive)
     if rule is not None:
+        if primitive in rules.run.foreign:
+            return lambda *args: _run_checked(primitive, rule, args, params)
         return lambda *args: rule(*args, **params)
+    if primitive not in rules.infer and primitive not in rules.staged:
+        raise errors.missing_rule(primitive.name, "run", kind="Evaluation rule")
 
     def operation(*args):
         return primitive.bind(*args, **params)
@@ -71,6 +75,19 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
     except TypeError:  # a parameter that cannot be hashed: compiled anew each time
         return call
     return call
+
+
+def _run_checked(
+    primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
+) -> Any:
+    """What the function of another package gives, once its operands are known to be arrays."""
+    for place, x in enumerate(args):
+        if not is_value(x):
+            raise TypeError(
+                f"Error interpreting argument to {primitive} as a JAX value. The problematic value "
+                f"is of type {type(x)} and was passed to {primitive} at position {place}."
+            )
+    return rule(*args, **params)
 
 
 @boundary

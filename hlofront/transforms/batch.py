@@ -84,7 +84,7 @@ class BatchTrace(Trace):
                 values.append(x)
                 axes.append(None)
         with interpreting_with(self.parent):
-            if not mapped and (self.axis.name is None or primitive not in rules.batch_with_axis):
+            if not mapped and not asks_for_axis(primitive, self.axis):
                 return self.parent.process(primitive, args, params)
             results, axes_out = run_batched(primitive, self.axis, values, axes, params)
         if primitive.multiple_results:
@@ -92,10 +92,21 @@ class BatchTrace(Trace):
         return self.wrap(results, axes_out)
 
 
+def asks_for_axis(primitive: Primitive, axis: AxisData) -> bool:
+    """Whether the batch rule of a primitive is asked though no operand has the axis.
+
+    Ours need the axis only where it has a name; those of other packages may always use its size.
+    """
+    return primitive in rules.batch_with_axis and (
+        axis.name is not None or primitive in rules.batch_with_axis.foreign
+    )
+
+
 def run_batched(
     primitive: Primitive, axis: AxisData, values: Any, axes: Any, params: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Apply the batch rule of a primitive: (result, axis), or lists of them."""
+    values, axes = tuple(values), tuple(axes)
     with_axis = rules.batch_with_axis.get(primitive)
     if with_axis is not None:
         return with_axis(axis, values, axes, **params)
@@ -137,16 +148,13 @@ def batch_jaxpr(
     placed: dict[Any, int] = {
         var: a for var, a in zip(jaxpr.invars, axes, strict=True) if a is not None
     }
-    named = axis.name is not None
     for equation in jaxpr.eqns:
         primitive = equation.primitive
         operands = [atom.val if type(atom) is Literal else known[atom] for atom in equation.invars]
         own = [None if type(atom) is Literal else placed.get(atom) for atom in equation.invars]
         try:
             with coming_from(equation.name_stack, equation.traceback):
-                if all(a is None for a in own) and not (
-                    named and primitive in rules.batch_with_axis
-                ):
+                if all(a is None for a in own) and not asks_for_axis(primitive, axis):
                     results: Any = process(primitive, tuple(operands), equation.params)
                     if primitive.multiple_results:
                         known.update(zip(equation.outvars, results, strict=True))

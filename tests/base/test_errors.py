@@ -85,10 +85,11 @@ def test_errors_that_take_a_message(name):
 
 
 def test_missing_rule_names_its_home():
-    error = errors.missing_rule("cumsum", "batch", "hlofront/primitives/cumulative.py")
+    home = "hlofront/primitives/cumulative.py"
+    error = errors.missing_rule("cumsum", "batch", home, "Batching rule")
     assert type(error) is errors.NoRuleError
     assert str(error) == (
-        "primitive 'cumsum' has no batch rule: "
+        "Batching rule for 'cumsum' not implemented: "
         "add @batch(cumsum_p) in hlofront/primitives/cumulative.py"
     )
     assert "where the primitive is defined" in str(errors.missing_rule("mine", "jvp"))
