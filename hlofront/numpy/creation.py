@@ -12,7 +12,8 @@ from hlofront.base.dtypes import (
     lattice_result,
     python_scalar_dtype,
 )
-from hlofront.base.elements import ExtendedDType, host_number
+from hlofront.base.elements import ExtendedDType, kept
+from hlofront.base.tree import tree_map
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.bridge.fast_parts import Array, registry
 from hlofront.core.aval import ShapedArray, is_value, typeof
@@ -248,6 +249,9 @@ def _stacked(name: str, object: Any, dtype: Any, leaves: Sequence[Any]) -> Any:
         return _stack(name, object, dtype)
     if len(leaves) > _MOST_STACKED or not all(map(is_value, leaves)):
         return from_host(_host_array(name, object, dtype), dtype=dtype)
+    if any(type(leaf) is int for leaf in leaves):
+        # The dtype must hold an integer of the host, which need not fit the default one.
+        object = tree_map(lambda x: kept(np.array(x, dtype)) if type(x) is int else x, object)
     return _stack_operation(name, object, dtype)
 
 
@@ -449,7 +453,7 @@ def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
             device = a.sharding
     shape = own_shape if shape is None else canonical_shape(shape)
     if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
-        value = fill_value if own_dtype.kind == "V" else host_number(fill_value, own_dtype)
+        value = lax.scalar_of(fill_value, own_dtype)
         return _constant(name, shape, value, own_dtype, device, out_sharding)
     return _full(name, shape, fill_value, own_dtype, weak, device, out_sharding)
 
@@ -488,10 +492,6 @@ def full_like(
 ) -> Any:
     """One value in the shape and dtype of an array; the value may be an array that broadcasts."""
     check_arraylike("full_like", 0 if hasattr(a, "dtype") else a, fill_value)
-    if type(fill_value) is int:
-        dtype_ = typeof(a).dtype if dtype is None and is_value(a) else None
-        if dtype_ is not None:
-            fill_value = lax.scalar_of(fill_value, dtype_, typeof(a).weak_type)
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 

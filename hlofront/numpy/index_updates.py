@@ -7,12 +7,14 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.dtypes import array_dtype, issubdtype, lattice_result
+from hlofront.base.elements import host_number
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.trace import process
 from hlofront.higher_order.scatter_apply import scatter_apply
 from hlofront.numpy.index_entries import Resolved, place
 from hlofront.numpy.indexing import with_inserted
 from hlofront.numpy.powers import power
+from hlofront.numpy.promotion import check_integer
 from hlofront.numpy.ufuncs import divide
 from hlofront.primitives import scattering
 from hlofront.primitives.converting import convert
@@ -167,3 +169,17 @@ def as_values(values: Any) -> Any:
         values = np.asarray(values)
     dtype = array_dtype(values.dtype)
     return values if dtype == values.dtype else values.astype(dtype)
+
+
+def wide_integer(value: int, dtype: Any) -> Any:
+    """A Python integer of more than 32 bits that is written into an array of this dtype.
+
+    It takes the dtype of the array where that is unsigned and holds it.
+
+    Raises:
+      OverflowError: if neither that nor the default integer dtype holds it.
+    """
+    if dtype.kind == "u" and 0 <= value <= np.iinfo(dtype).max:
+        return host_number(value, dtype)
+    check_integer(value)
+    return value

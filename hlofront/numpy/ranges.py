@@ -15,7 +15,7 @@ from hlofront.base.dtypes import (
     lattice_result,
     to_inexact_dtype,
 )
-from hlofront.base.elements import host_number, kept
+from hlofront.base.elements import kept
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, is_eager
@@ -114,9 +114,9 @@ def _steps(size: int, first: Any, gap: Any, dtype: Any, from_zero: bool, by_one:
             return from_host(kept(numbers.astype(dtype)))
         numbers = np.arange(size).astype(dtype)
         if not by_one:
-            numbers = numbers * host_number(gap, dtype)
+            numbers = numbers * creating.scalar_of(gap, dtype)
         if not from_zero:
-            numbers = numbers + host_number(first, dtype)
+            numbers = numbers + creating.scalar_of(first, dtype)
         return from_host(kept(numbers.astype(dtype)))
     numbers = creating.iota(dtype, size)
     if not by_one:

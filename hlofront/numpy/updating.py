@@ -12,7 +12,7 @@ from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.index_entries import resolve
-from hlofront.numpy.index_updates import BY_SCALE, as_values, update, warn_if_lossy
+from hlofront.numpy.index_updates import BY_SCALE, as_values, update, warn_if_lossy, wide_integer
 from hlofront.numpy.indexing import INDEX, VECTOR, get, rebuilt, split
 from hlofront.numpy.masked_updating import find_mask, masked_update
 from hlofront.numpy.naming import named
@@ -64,6 +64,8 @@ def _update(
     if method != "apply":
         if type(values) not in _READY:
             values = as_values(values)
+        elif type(values) is int and not -0x8000_0000 <= values <= 0x7FFF_FFFF:
+            values = wide_integer(values, array.aval.dtype)
         if method not in BY_SCALE:
             warn_if_lossy(array.aval, values)
     mask = find_mask(index, values)

@@ -55,7 +55,31 @@ def convert_element_type(operand, new_dtype):
     if new_dtype is None:
         raise ValueError("dtype must be specified: got None.")
     wanted = check_user_dtype_supported(new_dtype, "convert_element_type")
+    if type(operand) is int and not -(1 << 31) <= operand < 1 << 31:
+        # Its own dtype, the default integer one, may not hold it, but the wanted one may.
+        with np.errstate(all="ignore"):
+            operand = kept(as_numpy(operand, wanted).astype(wanted)[()])
     return convert(operand, wanted, False)
+
+
+def as_numpy(value: Any, dtype: Any) -> np.ndarray:
+    """A scalar of Python or NumPy as an array of NumPy that can be converted to this dtype.
+
+    Raises:
+      OverflowError: if it is a Python integer of more than 64 bits that is to become an integer,
+        or one that no float holds.
+    """
+    array = np.asarray(value)
+    if array.dtype != object:
+        return array
+    if issubdtype(dtype, np.integer):
+        raise OverflowError(
+            f"Python int {value} is too large to convert to {dtype}: only integers of up to 64 "
+            "bits wrap around. Give its lowest bits, or a dtype of floats."
+        )
+    if dtype == np.bool_:
+        return array != 0
+    return np.asarray(float(value))
 
 
 def convert(operand: Any, new_dtype: Any, weak_type: bool) -> Any:

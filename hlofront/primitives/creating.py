@@ -18,7 +18,7 @@ from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
 from hlofront.core.trace import is_eager, process
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import as_numpy, convert
 from hlofront.primitives.derivatives import no_derivative
 from hlofront.primitives.families import check_dtype
 from hlofront.primitives.placing import CopySemantics, device_put
@@ -183,6 +183,8 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     Integers wrap around and floats are truncated, as when arrays are converted.
 
     Raises:
+      OverflowError: if a Python integer of more than 64 bits is to be an integer, or is beyond all
+        floats.
       TypeError: if a complex Python number is to be real.
     """
     if isinstance(dtype, ExtendedDType):
@@ -190,7 +192,7 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     if not weak and type(value) in (int, float) and 0 <= value < 100 and dtype.kind in "iuf":
         return host_number(value, dtype)
     if issubdtype(dtype, np.complexfloating):
-        array = np.asarray(value)
+        array = as_numpy(value, dtype)
     elif dtype == np.bool_:
         array = np.asarray(value) != 0
     elif type(value) is complex:
@@ -199,9 +201,7 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
             "give its .real part, or a complex dtype."
         )
     else:
-        array = np.asarray(value).real
-    if array.dtype == object:  # an int beyond 64 bits: its lowest ones
-        array = np.asarray(value & 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
+        array = as_numpy(value, dtype).real
     with np.errstate(all="ignore"):
         scalar = kept(array.astype(dtype)[()])
     if weak and python_scalar_dtype(type(scalar.item())) == dtype:

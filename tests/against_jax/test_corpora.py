@@ -13,6 +13,7 @@ CORPORA = (
     "corpus_numpy_errors",
     "corpus_numpy_odd",
     "corpus_numpy_asked",
+    "corpus_numpy_ends",
     "corpus_members",
     "corpus_ufuncs",
     "corpus_indexing",

@@ -42,7 +42,8 @@ def test_refused(call, class_, says):
         (3.7, np.int32, 3),
         (-0.0, np.float32, -0.0),
         (2**40 + 7, np.int32, 7),
-        (2**70 + 7, np.uint32, 7),
+        (2**70, np.float32, 2.0**70),
+        (-(2**70), np.complex64, -(2.0**70)),
         (np.complex64(2 + 1j), np.float32, 2),
         (float("inf"), np.float16, np.inf),
     ],
@@ -51,7 +52,16 @@ def test_scalars_are_converted_as_arrays_are(value, dtype, wanted):
     result = np.asarray(lax.full((2,), value, dtype))
     assert result.dtype == dtype
     np.testing.assert_array_equal(result, np.array([wanted, wanted], dtype))
-    assert np.signbit(result[0]) == np.signbit(np.array(wanted, dtype))
+    assert np.signbit(result[0].real) == np.signbit(np.array(wanted, dtype).real)
+
+
+def test_integers_of_more_than_64_bits_do_not_wrap():
+    for make in (
+        lambda: lax.full((2,), 2**70, "int8"),
+        lambda: lax.convert_element_type(2**70, int),
+    ):
+        with pytest.raises(OverflowError, match="only integers of up to 64 bits wrap"):
+            make()
 
 
 def test_weak_types():

@@ -1,0 +1,74 @@
+"""Numbers at the ends of dtypes: integers beyond them, unsigned indices, NaN in a part."""
+
+from tests.against_jax.describe import Corpus
+
+
+def programs(jax, jnp, lax):
+    corpus = Corpus(("value",))
+    integers_beyond_a_dtype(corpus, jax, jnp, lax)
+    integers_of_the_array(corpus, jax, jnp)
+    return corpus
+
+
+def integers_beyond_a_dtype(corpus, jax, jnp, lax):
+    makers = {
+        "full": lambda value, dtype: jnp.full((2,), value, dtype),
+        "full_like": lambda value, dtype: jnp.full_like(jnp.zeros(2, dtype), value),
+        "full_like_in": lambda value, dtype: jnp.full_like(jnp.zeros(2), value, dtype=dtype),
+        "lax_full": lambda value, dtype: lax.full((2,), value, dtype),
+        "lax_full_like": lambda value, dtype: lax.full_like(jnp.zeros(2, dtype), value),
+        "convert": lambda value, dtype: lax.convert_element_type(value, dtype),
+        "take": lambda value, dtype: jnp.take(
+            jnp.ones(2, dtype), jnp.array([5]), mode="fill", fill_value=value
+        ),
+        "get": lambda value, dtype: jnp.ones(2, dtype).at[5].get(mode="fill", fill_value=value),
+        "array": lambda value, dtype: jnp.array([value, jnp.ones((), dtype)], dtype),
+    }
+    values = {"wide": 2**100, "wider": 2**2000, "below": -(2**63) - 1, "low": 2**32 + 5}
+    for maker, made in makers.items():
+        for name, value in values.items():
+            for dtype in ("bool", "int8", "uint32", "float32", "complex64"):
+
+                def eager(made=made, value=value, dtype=dtype):
+                    return made(value, dtype)
+
+                corpus.add(f"{maker}_{name}_{dtype}", eager)
+
+        def traced(made=made):
+            return made(2**100, "float32"), made(-(2**70), "complex64")
+
+        corpus.add(f"{maker}_traced", traced, modes=("jit",))
+
+    @corpus.program(x64=True)
+    def beyond_64_bits():
+        return jnp.full(2, 2**100, "float64"), lax.convert_element_type(2**64 - 1, "int64")
+
+
+def integers_of_the_array(corpus, jax, jnp):
+    for method in ("set", "add", "multiply", "min", "max", "divide", "power"):
+
+        def written(method=method):
+            return getattr(jnp.ones(2, "uint32").at[0], method)(2**32 - 1)
+
+        corpus.add(f"unsigned_{method}", written, modes=("value", "jit"))
+
+    @corpus.program(modes=("value", "jit"))
+    def beyond_unsigned():
+        return jnp.zeros(1, "uint32").at[0].set(2**32)
+
+    @corpus.program(modes=("value", "jit"))
+    def wrapped_in_narrow_ones():
+        return jnp.zeros(1, "uint8").at[0].set(300), jnp.zeros(1, "int8").at[0].add(-129)
+
+    @corpus.program()
+    def masked_unsigned():
+        x = jnp.zeros(3, "uint32")
+        return x.at[jnp.array([True, False, True])].set(2**32 - 1)
+
+    @corpus.program()
+    def lists_of_what_does_not_fit():
+        return jnp.array([300, jnp.ones((), "int8")])
+
+    @corpus.program(x64=True)
+    def unsigned_64_bits():
+        return jnp.zeros(2, "uint64").at[1].set(2**64 - 1)
