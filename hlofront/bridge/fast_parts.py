@@ -35,6 +35,8 @@ Traceback = state.extension.Traceback
 get_traceback = Traceback.get_traceback
 Array = state.Array
 set_tracer_class: Any = state.extension.set_tracer_class
+# The class of jitted functions, and of others that C++ calls.
+PjitFunction = state.extension.PjitFunction
 parse_arguments = state.extension.jax_jit.parse_arguments
 weakref_lru_cache = state.weakref_lru_cache
 # How many candidates XLA's approximate top-k leaves: (size, ranks, k, recall, aggregate, override).

@@ -20,6 +20,7 @@ from hlofront.lowering.direct import DIRECT
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
 from hlofront.lowering.module_state import ModuleState
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
+from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import stage
 
 Value = Any
@@ -524,6 +525,12 @@ def large_constants(program: ClosedJaxpr) -> list[Constant]:
         unique: dict[int, Constant] = {}
         for var, const in zip(program.jaxpr.constvars, program.consts, strict=True):
             aval: Any = var.aval
+            if isinstance(const, ShapeDtypeStruct):
+                raise TypeError(
+                    "A ShapeDtypeStruct does not have a value and cannot be used as a constant of "
+                    f"a function that is lowered: got {const}. Use an array, or pass it as an "
+                    "argument."
+                )
             if aval.size * aval.dtype.itemsize > LARGE_CONSTANT_BYTES:
                 unique[id(const)] = const, aval
         for equation in live_equations(program.jaxpr):

@@ -27,6 +27,7 @@ from hlofront.runtime import exchange
 from hlofront.runtime.operation import operation
 from hlofront.runtime.placement import default_place, host_put
 from hlofront.runtime.transfer import copied, device_put
+from hlofront.transforms.flatten import ShapeDtypeStruct
 
 _flatten = registry.flatten
 _ndarray = np.ndarray
@@ -90,7 +91,7 @@ def _common_dtype(name: str, leaves: Sequence[Any], kinds: set[type]) -> Any:
 
 
 def _leaf_type(leaf: Any) -> Any:
-    if is_value(leaf):
+    if is_value(leaf) and not isinstance(leaf, ShapeDtypeStruct):
         return typeof(leaf)
     found = np.asarray(leaf)
     if found.dtype == object or found.dtype.kind in "SUMm":
@@ -205,7 +206,7 @@ def _converted(name: str, object: Any, dtype: Any, copy: bool) -> Any:
         return from_host(_host_array(name, object, dtype), dtype=dtype)
     if type(object) in _SCALARS and dtype is None:
         return from_host(object)
-    if not is_value(object):
+    if not is_value(object) or isinstance(object, ShapeDtypeStruct):
         object = _host_array(name, object, dtype)
     elif isinstance(object, bool | int | float | complex) and not isinstance(object, np.generic):
         object = np.array(object, dtype)  # checks that it fits
@@ -438,7 +439,8 @@ def _full(name, shape, value, dtype, weak, device, out_sharding=None):
 
 
 def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
-    if is_value(a) or not (hasattr(a, "shape") and hasattr(a, "dtype")):
+    described = isinstance(a, ShapeDtypeStruct)
+    if not described and (is_value(a) or not (hasattr(a, "shape") and hasattr(a, "dtype"))):
         check_arraylike(name, a)
         aval = typeof(a)
         own_shape, own_dtype, weak = aval.shape, aval.dtype, aval.weak_type

@@ -20,7 +20,7 @@ from hlofront.higher_order.jit_call import jit_p
 from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime import recompiling, stages
 from hlofront.runtime.float0_results import without_float0
-from hlofront.runtime.placement import choose_place, put
+from hlofront.runtime.placement import choose_place, no_value, put
 from hlofront.runtime.programs import (
     Function,
     TracedProgram,
@@ -202,9 +202,11 @@ class Jitted(Function):
         program = traced.program
         if not is_eager():
             return traced.out_tree.unflatten(self._bind(traced, leaves)), None, False
-        for leaf in leaves:
+        for position, leaf in enumerate(leaves):
             if isinstance(leaf, Tracer):
                 raise leaked(leaf)
+            if isinstance(leaf, ShapeDtypeStruct):
+                raise no_value(leaf, repr(self.plan.names(args, kwargs)[position]))
         device, committed = self._where(traced, leaves)
         if device not in traced.devices:
             if traced.devices:

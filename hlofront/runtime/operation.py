@@ -15,6 +15,7 @@ from hlofront.core.aval import is_value, typeof
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.runtime.jit import Jitted, cpp_cache, shard_argument
 from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import EAGER
 
 _flatten = fast_parts.registry.flatten
@@ -74,6 +75,8 @@ class Operation:
 
 def is_operand(x: Any) -> bool:
     """Whether x is an array or a scalar, or stands for an array by its method `__jax_array__`."""
+    if type(x) is ShapeDtypeStruct:  # It may be traced, and has no operators.
+        return False
     return is_value(x) or hasattr(x, "__jax_array__")
 
 

@@ -16,6 +16,7 @@ from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.deleted import check_not_deleted
 from hlofront.runtime.host import host_value
 from hlofront.runtime.spread import shardings_inside, spread_over
+from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
 
 _default_device = options["jax_default_device"].cell
 
@@ -157,7 +158,19 @@ def readable(x: Any, aval: Any) -> Any:
                 f"{limits.min} to {limits.max}. Use a float, or turn on 64-bit dtypes with "
                 "config.update('jax_enable_x64', True)."
             )
+    if isinstance(x, ShapeDtypeStruct):
+        raise no_value(x)
     return np.asarray(x, aval.dtype)
+
+
+def no_value(struct: ShapeDtypeStruct, name: str = "") -> TypeError:
+    """The error for a description where something runs, as the argument of this name."""
+    aval = abstract(struct)
+    return TypeError(
+        f"Argument {name + ' ' if name else ''}of shape {aval.str_short()} of type {type(struct)} "
+        "is not a valid JAX type: it has no value. Give an array to what runs; descriptions are "
+        "for eval_shape, make_jaxpr and the methods trace and lower of jitted functions."
+    )
 
 
 def host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool = False) -> Any:

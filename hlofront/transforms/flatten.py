@@ -4,10 +4,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from hlofront.base import source, tree
-from hlofront.base.dtypes import dtype_of
-from hlofront.core.aval import AbstractValue, ShapedArray, is_value, typeof
+from hlofront.base.dtypes import array_dtype, dtype_of
+from hlofront.core.aval import AbstractValue, ShapedArray, is_value, register_value_type, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.partition import PartitionSpec
 from hlofront.transforms.stage import stage
 
 
@@ -19,6 +22,9 @@ class ShapeDtypeStruct:
       dtype: of its elements.
       sharding: where it would be.
       weak_type: whether its dtype gives way in promotion.
+
+    Raises:
+      ValueError: if no dtype is given, or the sharding is none or does not fit the shape.
     """
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
@@ -30,8 +36,23 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct wants a dtype, got None")
         self.shape = tuple(shape)
         self.dtype = dtype_of(dtype)
+        _check_sharding(sharding, self.shape)
         self.sharding = sharding
         self.weak_type = bool(weak_type)
+
+    @classmethod
+    def like(cls, x: Any) -> "ShapeDtypeStruct":
+        """The description of a value: its shape, dtype and weak type.
+
+        The sharding is that of an array which is committed to where it is, and that of another
+        description.
+
+        Raises:
+          TypeError: if `x` is neither a value nor has a shape and a dtype.
+        """
+        aval: Any = abstract(x)
+        sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
+        return cls(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
     @property
     def ndim(self) -> int:
@@ -47,13 +68,13 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
-        """The same, but for what is given: shape, dtype, sharding, weak_type."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
+        """The same, but for what is given: shape, dtype, sharding or weak_type."""
+        fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__}
         return ShapeDtypeStruct(**{**fields, **changes})
 
     def __eq__(self, other):
-        return type(other) is ShapeDtypeStruct and all(
-            getattr(self, name) == getattr(other, name) for name in self.__slots__
+        return isinstance(other, ShapeDtypeStruct) and all(
+            getattr(self, name) == getattr(other, name) for name in ShapeDtypeStruct.__slots__
         )
 
     def __hash__(self):
@@ -65,6 +86,25 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
 
 
+def _check_sharding(sharding: Any, shape: tuple[Any, ...]) -> None:
+    """Raise the ValueError for what is no sharding, and for one of more axes than the shape has."""
+    if sharding is None or isinstance(sharding, PartitionSpec):
+        return
+    spec = getattr(sharding, "spec", ())
+    if len(spec) > len(shape):
+        raise ValueError(
+            f"Sharding {sharding} is only valid for values of rank at least {len(spec)}, but was "
+            f"applied to a value of rank {len(shape)}: leave out the entries of axes that it does "
+            "not have"
+        )
+    # A Format has a layout, beside its sharding.
+    if not hasattr(sharding, "check_compatible_aval") and not hasattr(sharding, "layout"):
+        raise ValueError(
+            "the sharding of a ShapeDtypeStruct is a Sharding, a PartitionSpec or a Format: got "
+            f"{sharding!r} of type {type(sharding)}"
+        )
+
+
 def abstract(x: Any) -> AbstractValue:
     """The aval of an operand, or of something that only has a shape and a dtype."""
     if is_value(x):
@@ -72,8 +112,20 @@ def abstract(x: Any) -> AbstractValue:
     if isinstance(x, AbstractValue):
         return x
     if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return ShapedArray(tuple(x.shape), dtype_of(x.dtype), getattr(x, "weak_type", False))
+        return _described(x)
     return typeof(x)  # raises, and says what is wrong with x
+
+
+def _described(x: Any) -> ShapedArray:
+    """The aval of what only has a shape and a dtype: of 32 bits unless x64 is on."""
+    dtype = dtype_of(x.dtype)
+    if isinstance(dtype, np.dtype):
+        dtype = array_dtype(dtype)
+    return ShapedArray(tuple(x.shape), dtype, getattr(x, "weak_type", False))
+
+
+# A description may stand among the operands of what is only traced; what runs refuses it.
+register_value_type(ShapeDtypeStruct, _described)
 
 
 _unknown = object()

@@ -5,6 +5,7 @@ from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary, named_as
+from hlofront.bridge.fast_parts import PjitFunction
 from hlofront.core.aval import typeof
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.evaluate import eval_jaxpr
@@ -106,6 +107,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if not callable(fun):
         raise TypeError(f"eval_shape wants a function, got {fun!r} of type {type(fun)}")
+    if type(fun) is PjitFunction and hasattr(fun, "eval_shape"):
+        # A jitted function also knows the shardings of its results.
+        return fun.eval_shape(*args, **kwargs)
     program, out_tree = _staged(fun, ArgumentPlan(fun), args, kwargs, "eval_shape")
     return out_tree.unflatten(map(_struct, program.out_avals))
 

@@ -9,6 +9,7 @@ import pytest
 
 import hlofront
 from hlofront import lax
+from hlofront import numpy as jnp
 
 
 def counting(fun):
@@ -239,6 +240,37 @@ def test_ensure_compile_time_eval_runs_now():
         return lax.mul(x, float(n))
 
     assert float(hlofront.jit(f)(2.0)) == 6.0
+
+
+def test_ensure_compile_time_eval_leaves_tracers_to_the_function_around_it():
+    def f(x):
+        with hlofront.ensure_compile_time_eval():
+            sines = hlofront.jit(lambda a: jnp.sin(a) + 1)(jnp.arange(3.0))
+            total = lax.scan(lambda c, y: (c + y, None), 0.0, sines)[0]
+            assert float(total) == pytest.approx(3 + np.sin(1) + np.sin(2), rel=1e-6)
+            kept = int(jnp.nonzero(sines > 1.5)[0][0])
+            slope = hlofront.grad(lambda y: y * x)(2.0)
+            branch = lax.cond(x > 1, jnp.sin, jnp.cos, x)
+            mapped = hlofront.vmap(lambda y: y * x)(jnp.ones(2)).sum()
+        return slope + branch + mapped + kept
+
+    expected = 1 + np.cos(1.0) + 2 + 1
+    np.testing.assert_allclose(f(1.0), expected, rtol=1e-6)
+    np.testing.assert_allclose(hlofront.jit(f)(1.0), expected, rtol=1e-6)
+    np.testing.assert_allclose(hlofront.grad(f)(1.0), 3 - np.sin(1.0), rtol=1e-6)
+    np.testing.assert_allclose(hlofront.vmap(f)(jnp.ones(2)), [expected] * 2, rtol=1e-6)
+    np.testing.assert_allclose(hlofront.jit(hlofront.vmap(f))(jnp.ones(2)), [expected] * 2, 1e-6)
+    carried = lax.scan(lambda c, _: (f(c), None), 1.0, None, length=2)[0]
+    np.testing.assert_allclose(carried, f(expected), rtol=1e-6)
+
+
+def test_eval_context_refuses_tracers():
+    def f(x):
+        with hlofront.core.eval_context():
+            return x + 1
+
+    with pytest.raises(hlofront.errors.UnexpectedTracerError):
+        hlofront.jit(f)(1.0)
 
 
 # ---- constants
