@@ -45,17 +45,28 @@ def boundary(function: F) -> F:
     return at_boundary  # type: ignore[return-value]
 
 
-# What jit gives its functions, as attributes of each.
-_OF_JITTED = ("trace", "lower", "eval_shape", "clear_cache", "cache_report", "timings")
-
-
 def named_as(wrapper: Any, fun: Any) -> Any:
-    """`functools.update_wrapper`, but without what jit gave `fun`: `grad(f).lower` is no f's."""
-    functools.update_wrapper(wrapper, fun)
-    if all(hasattr(fun, name) for name in _OF_JITTED):
-        for name in _OF_JITTED:
-            wrapper.__dict__.pop(name, None)
+    """`functools.update_wrapper` for any callable: what names it may be no string, or not there.
+
+    What jit keeps in its functions is left out: `grad(f)` is no jitted function.
+    """
+    wrapper.__dict__.update(getattr(fun, "__dict__", {}))
+    wrapper.__dict__.pop(JITTED, None)
+    wrapper.__name__ = source.callable_name(fun)
+    qualified = getattr(fun, "__qualname__", None)
+    wrapper.__qualname__ = qualified if isinstance(qualified, str) else wrapper.__name__
+    for name in ("__module__", "__doc__"):
+        if hasattr(fun, name):
+            setattr(wrapper, name, getattr(fun, name))
+    annotations = getattr(fun, "__annotations__", None)
+    if isinstance(annotations, dict):
+        wrapper.__annotations__ = annotations
+    wrapper.__wrapped__ = fun
     return wrapper
+
+
+# The attribute in which jit keeps what stands behind a function.
+JITTED = "_jitted"
 
 
 class UnfilteredTraceback(Exception):

@@ -177,9 +177,21 @@ def shown_path(path: str) -> str:
     return path.removeprefix(here)
 
 
+def callable_name(function: Any) -> str:
+    """The name of what is called: of the function behind a partial, of the class of an object."""
+    for _ in range(100):
+        name = getattr(function, "__name__", None)
+        if isinstance(name, str):
+            return name
+        if not isinstance(function, functools.partial):
+            break
+        function = function.func
+    return type(function).__name__
+
+
 def describe_callable(function: Any) -> str:
     """A function's name and place, as in "loss at model.py:12"."""
-    name = getattr(function, "__name__", None)
+    name = callable_name(function)
     for _ in range(100):  # Chains are short; a cyclic one ends here.
         if isinstance(function, functools.partial):
             function = function.func
@@ -189,11 +201,9 @@ def describe_callable(function: Any) -> str:
             function = function.__wrapped__
         else:
             break
-        name = name or getattr(function, "__name__", None)
     code = getattr(function, "__code__", None)
     if code is None and callable(function):
         code = getattr(type(function).__call__, "__code__", None)
-    name = str(name or type(function).__name__)
     if not isinstance(code, types.CodeType):
         return name
     return f"{name} at {shown_path(code.co_filename)}:{code.co_firstlineno}"

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from hlofront.base import source
 from hlofront.base.boundary import named_as
 
 _stack: ContextVar[tuple[str, ...]] = ContextVar("names", default=())
@@ -66,7 +67,7 @@ class in_own_program:
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """`fun` with its operations labelled by `name`, by default its own name."""
-    label = getattr(fun, "__name__", type(fun).__name__) if name is None else name
+    label = source.callable_name(fun) if name is None else name
 
     def named(*args: Any, **kwargs: Any) -> Any:
         with named_scope(label):

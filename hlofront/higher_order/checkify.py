@@ -61,5 +61,5 @@ def checkify(
         outputs = evaluate(program.jaxpr, program.consts, (), state)
         return state.error(), out_tree.unflatten(map(as_array, outputs))
 
-    name = getattr(f, "__name__", type(f).__name__)
+    name = source.callable_name(f)
     return documented(checked, f, f"{name}, which returns (error, result).")

@@ -312,7 +312,7 @@ class JVPRule:
 
     def __init__(self, owner: custom_jvp, arguments: Arguments):
         self.rule = owner.jvp
-        self.__name__ = getattr(owner.jvp, "__name__", type(owner.jvp).__name__)
+        self.__name__ = source.callable_name(owner.jvp)
         self.function = owner.signature.name
         self.arguments = arguments
         self.out_tree: Any = None

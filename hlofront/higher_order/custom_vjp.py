@@ -154,7 +154,7 @@ class Forward:
         self.arguments = arguments
         self.call = call
         self.out_tree: Any = None
-        self.__name__ = getattr(owner.fwd, "__name__", type(owner.fwd).__name__)
+        self.__name__ = source.callable_name(owner.fwd)
 
     def __call__(
         self, primals: Sequence[Any], perturbed: Sequence[bool]
@@ -326,4 +326,4 @@ class _Pair:
 
 
 def _name(fun: Any) -> str:
-    return getattr(fun, "__name__", type(fun).__name__)
+    return source.callable_name(fun)

@@ -192,7 +192,7 @@ class _TreeRule:
 
 
 def _name(rule: Any) -> str:
-    return getattr(rule, "__name__", type(rule).__name__)
+    return source.callable_name(rule)
 
 
 class _FlatRule:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype, promote_types
 from hlofront.core.aval import typeof
@@ -74,7 +75,7 @@ class ufunc:
         if not callable(func):
             raise TypeError(f"ufunc wants a function, got {func!r} of type {type(func)}")
         self._func = func
-        self.__name__ = name or getattr(func, "__name__", type(func).__name__)
+        self.__name__ = name or source.callable_name(func)
         self.__doc__ = getattr(func, "__doc__", None)
         self.nin = operator.index(nin)
         self.nout = operator.index(nout)

@@ -1,6 +1,5 @@
 """Functions of few axes made functions of many: vectorize, apply_along_axis, apply_over_axes."""
 
-import functools
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import tree
-from hlofront.base.boundary import boundary
+from hlofront.base.boundary import boundary, named_as
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.creation import asarray
@@ -80,7 +79,6 @@ def vectorize(
         raise ValueError(f"excluded={excluded!r} contains negative numbers")
     left_out = frozenset(excluded)
 
-    @functools.wraps(pyfunc)
     @boundary
     def vectorized(*args, **kwargs):
         where = f"on vectorized function with excluded={excluded!r} and signature={signature!r}"
@@ -110,7 +108,7 @@ def vectorize(
         checked = _checked(call, results, sizes, where)
         return _broadcast(checked, list(mapped.values()), cores)
 
-    return vectorized
+    return named_as(vectorized, pyfunc)
 
 
 def _bind(shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], where: str) -> None:

@@ -3,11 +3,11 @@
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, update_wrapper
+from functools import partial
 from typing import Any
 
-from hlofront.base import caches, events, source
-from hlofront.base.boundary import boundary
+from hlofront.base import caches, events
+from hlofront.base.boundary import JITTED, boundary, named_as
 from hlofront.base.config import no_tracing
 from hlofront.base.events import timed
 from hlofront.base.once import made_once
@@ -33,7 +33,13 @@ from hlofront.runtime.reports import cache_report, timings
 from hlofront.runtime.spread import Spread, shardings_inside, spread_over
 from hlofront.runtime.told import Told, constrained
 from hlofront.transforms.arguments import ArgumentPlan
-from hlofront.transforms.flatten import ShapeDtypeStruct, abstract, result_paths, stage_tree
+from hlofront.transforms.flatten import (
+    ShapeDtypeStruct,
+    abstract,
+    check_callable,
+    result_paths,
+    stage_tree,
+)
 from hlofront.transforms.make_jaxpr import bad_argument
 
 _flatten = fast_parts.registry.flatten
@@ -376,10 +382,7 @@ def jit(
             inline=inline,
             compiler_options=compiler_options,
         )
-    if not callable(fun):
-        raise TypeError(
-            f"jit wants a function, got {source.shortened(repr(fun))} of type {type(fun)}"
-        )
+    check_callable(fun, "jit")
     if device is not None and backend is not None:
         raise ValueError(
             "can't specify both a device and a backend for jit, got "
@@ -439,16 +442,37 @@ def make_callable(
         shard_argument,
         cpp_cache,
     )
-    update_wrapper(function, jitted.fun)
-    function.trace = jitted.trace
-    function.lower = jitted.lower
-    function.eval_shape = jitted.eval_shape
-    function.clear_cache = partial(_clear, function, jitted)
-    function.cache_report = partial(cache_report, jitted.name, jitted.table, function)
-    function.timings = partial(timings, jitted.table)
+    named_as(function, jitted.fun)
+    function._jitted = jitted
     return function
+
+
+def _behind(function: Any) -> Jitted:
+    """What stands behind a function that C++ calls; of an operation, what compiles it.
+
+    Raises:
+      AttributeError: if nothing does, as of the calls of compiled programs.
+    """
+    kept = getattr(function, JITTED)
+    return kept if type(kept) is Jitted else kept.jitted
 
 
 def _clear(call: Any, jitted: Jitted) -> None:
     call._clear_cache()
     jitted.table.clear()
+
+
+# On the class and not on each function: those would refer to themselves, and
+# `functools.wraps(jitted)` would hand them on to functions that are not jitted.
+_MEMBERS: dict[str, Callable[[Any], Any]] = {
+    "trace": lambda function: _behind(function).trace,
+    "lower": lambda function: _behind(function).lower,
+    "eval_shape": lambda function: _behind(function).eval_shape,
+    "clear_cache": lambda function: partial(_clear, function, _behind(function)),
+    "cache_report": lambda function: partial(
+        cache_report, _behind(function).name, _behind(function).table, function
+    ),
+    "timings": lambda function: partial(timings, _behind(function).table),
+}
+for _name, _member in _MEMBERS.items():
+    setattr(fast_parts.PjitFunction, _name, property(_member))

@@ -140,10 +140,11 @@ def operation(
         return partial(operation, static_argnames=static_argnames, nested=nested, defers=defers)
     code = fun.__code__
     positional = code.co_varnames[: code.co_argcount]
+    behind = Operation(fun, static_argnames, nested, defers)
     call = bridge.pjit(
         fun.__name__,
         fun,
-        Operation(fun, static_argnames, nested, defers).call,
+        behind.call,
         tuple([i for i, name in enumerate(positional) if name in static_argnames]),
         tuple(static_argnames),
         "operation",
@@ -152,6 +153,7 @@ def operation(
         cpp_cache,
     )
     update_wrapper(call, fun)
+    call._jitted = behind
     if "axis" in static_argnames:
         call = _taking_lists_of_axes(call, positional.index("axis") if "axis" in positional else 99)
     # What a tracer's method of this name is: nothing stands between it and the function.

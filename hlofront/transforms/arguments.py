@@ -5,10 +5,11 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hlofront.base import tree
+from hlofront.base import source, tree
 from hlofront.transforms.flatten import Signature
 
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+# Those that no keyword of a call can name.
+_UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 
 class ArgumentPlan:
@@ -67,6 +68,11 @@ class ArgumentPlan:
         names = () if argnames is None else _strings(argnames)
         parameters = self.signature.parameters
         if parameters is None:
+            if names and kind == "donate":
+                raise ValueError(
+                    f"the signature of {source.shortened(repr(self.signature.fun))} is not known: "
+                    "pass donate_argnums instead of donate_argnames"
+                )
             return nums, names
         positional = self.signature.positional_names()
         takes_rest = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
@@ -84,6 +90,13 @@ class ArgumentPlan:
             raise ValueError(
                 f"{what} has invalid argnames {unknown} in {kind}_argnames. "
                 "Function does not take these args."
+            )
+        named = [name for name in names if name in parameters]
+        without = {name for name in named if parameters[name].kind in _UNNAMED}
+        if without:
+            raise ValueError(
+                f"{what} has invalid argnames {without} in {kind}_argnames. These are "
+                f"positional-only: name their positions in {kind}_argnums."
             )
         if argnums is None:
             nums = tuple(i for i, name in enumerate(positional) if name in names)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType, finfo, float0, issubdtype
 from hlofront.base.tree import keystr, tree_flatten, tree_flatten_with_path, tree_structure
 from hlofront.core.aval import typeof
@@ -224,9 +225,7 @@ def _check_orders(f, args, order, modes, options, name):
 
 
 def _name_of(f: Callable[..., Any]) -> str:
-    while isinstance(f, partial):
-        f = f.func
-    return getattr(f, "__name__", None) or type(f).__name__
+    return source.callable_name(f)
 
 
 # ---- arguments, and steps away from them ---------------------------------------------------------

@@ -1,6 +1,8 @@
 """Pytrees outside, flat lists inside: how a call's arguments become a program's inputs."""
 
+import functools
 import inspect
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -137,11 +139,11 @@ class Signature:
     It is found out when it is asked for: most calls need none of it.
     """
 
-    __slots__ = ("_fun", "_parameters", "_where", "name")
+    __slots__ = ("_parameters", "_where", "fun", "name")
 
     def __init__(self, fun: Callable[..., Any]):
-        self._fun = fun
-        self.name = getattr(fun, "__name__", None) or type(fun).__name__
+        self.fun = fun
+        self.name = source.callable_name(fun)
         self._where: str | None = None
         self._parameters: Any = _unknown
 
@@ -149,7 +151,7 @@ class Signature:
     def where(self) -> str:
         """The function's name and place, as in "loss at model.py:12"."""
         if self._where is None:
-            self._where = source.describe_callable(self._fun)
+            self._where = source.describe_callable(self.fun)
         return self._where
 
     def find_where(self) -> str:
@@ -160,7 +162,7 @@ class Signature:
         """The parameters by name; None for builtins that have no signature."""
         if self._parameters is _unknown:
             try:
-                self._parameters = inspect.signature(self._fun).parameters
+                self._parameters = inspect.signature(self.fun).parameters
             except (TypeError, ValueError):
                 self._parameters = None
         return self._parameters
@@ -197,6 +199,38 @@ class Signature:
                 name + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(kwargs[name])
             ]
         return tuple(found)
+
+
+def check_callable(fun: Any, what: str = "a transformation") -> None:
+    """Raise the TypeError for what is given in the place of a function.
+
+    What `staticmethod` and `classmethod` make is for the body of a class, and cannot be traced.
+    """
+    if isinstance(fun, staticmethod | classmethod):
+        kind = type(fun).__name__
+        raise TypeError(
+            f"{what} wants a function, got the {kind} object {fun!r}: transform the function "
+            f"first, and make a {kind} of the result"
+        )
+    if not callable(fun):
+        raise TypeError(
+            f"Expected a callable value: {what} wants a function, got "
+            f"{source.shortened(repr(fun))} of type {type(fun)}"
+        )
+    refuse_generators(fun, what)
+
+
+def refuse_generators(fun: Any, what: str) -> None:
+    """Raise the TypeError for a generator function, which returns no value of its own."""
+    inner = fun
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    code = getattr(inner, "__code__", None)
+    if isinstance(code, types.CodeType) and code.co_flags & inspect.CO_GENERATOR:
+        raise TypeError(
+            f"Expected a function, got a generator function: {fun!r}, given to {what}. It returns "
+            "an iterator and no arrays: return a list of what it yields."
+        )
 
 
 def result_paths(out_tree: Any, prefix: str = "result") -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.primitives.derivatives import instantiate, zeros_of
-from hlofront.transforms.flatten import Signature, abstract, result_paths
+from hlofront.transforms.flatten import Signature, abstract, check_callable, result_paths
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linearize import Linearized, linearize_flat
 from hlofront.transforms.simplify import dead_code, without_unused_constants
@@ -73,12 +73,6 @@ class FlatCall:
         traced = iter(outputs[count:])
         aux = [as_array(next(traced)) if isinstance(x, Tracer) else x for x in leaves]
         return result, aux_tree.unflatten(aux)
-
-
-def check_callable(fun: Any) -> None:
-    """Raise the TypeError for what is given in the place of a function."""
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")
 
 
 def _check_values(signature: Signature, args: Any, leaves: Sequence[Any]) -> None:
@@ -404,10 +398,11 @@ def grad(
         value, gradient = value_and_grad_fun(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
+    name = source.callable_name(fun)
     return documented(
         grad_fun,
         fun,
-        f"Gradient of {_name(fun)} with respect to positional argument(s) {argnums}: it takes the "
+        f"Gradient of {name} with respect to positional argument(s) {argnums}: it takes the "
         "same arguments, and returns what has the shape of the arguments at these positions.",
     )
 
@@ -447,17 +442,14 @@ def value_and_grad(
         gradient = gradients[0] if isinstance(argnums, int) else gradients
         return ((result, aux), gradient) if has_aux else (result, gradient)
 
+    name = source.callable_name(fun)
     return documented(
         value_and_grad_fun,
         fun,
-        f"Value and gradient of {_name(fun)} with respect to positional argument(s) {argnums}: it "
+        f"Value and gradient of {name} with respect to positional argument(s) {argnums}: it "
         "takes the same arguments, and returns the value and what has the shape of the arguments "
         "at these positions.",
     )
-
-
-def _name(fun: Any) -> str:
-    return getattr(fun, "__name__", type(fun).__name__)
 
 
 def argument_numbers(argnums: Any) -> int | tuple[int, ...]:
@@ -497,7 +489,7 @@ def at_positions(
         return fun(*whole, **kwargs)
 
     partial.__wrapped__ = fun  # type: ignore[attr-defined]
-    partial.__name__ = _name(fun)
+    partial.__name__ = source.callable_name(fun)
     return tuple([args[n] for n in positions]), partial
 
 

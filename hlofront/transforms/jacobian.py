@@ -19,6 +19,7 @@ from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import split
 from hlofront.transforms import grad as gradients
 from hlofront.transforms.batch import batch_flat
+from hlofront.transforms.flatten import check_callable
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.vmap import documented
 
@@ -44,7 +45,7 @@ def jacfwd(
     Raises:
       TypeError: if arguments are not real (complex where holomorphic).
     """
-    _check_callable(fun)
+    check_callable(fun)
     argnums = gradients.argument_numbers(argnums)
 
     @boundary
@@ -96,7 +97,7 @@ def jacrev(
     Args and results are those of `jacfwd`; `allow_int` allows integer and boolean arguments,
     whose derivatives are of float0.
     """
-    _check_callable(fun)
+    check_callable(fun)
     argnums = gradients.argument_numbers(argnums)
 
     @boundary
@@ -157,13 +158,8 @@ def hessian(
     )
 
 
-def _check_callable(fun: Any) -> None:
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")
-
-
 def _summary(fun: Any, argnums: Any) -> str:
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = source.callable_name(fun)
     return (
         f"Jacobian of {name} with respect to positional argument(s) {argnums}: it takes the same "
         "arguments, and returns the derivatives of the result with respect to them."

@@ -13,8 +13,8 @@ from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import zeros_of
-from hlofront.transforms.flatten import Signature, abstract, stage_tree
-from hlofront.transforms.grad import check_callable, dtype_name, refuse_reduce_axes
+from hlofront.transforms.flatten import Signature, abstract, check_callable, stage_tree
+from hlofront.transforms.grad import dtype_name, refuse_reduce_axes
 from hlofront.transforms.transpose import transpose_jaxpr
 
 

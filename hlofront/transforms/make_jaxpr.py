@@ -12,7 +12,14 @@ from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.trace import Tracer
 from hlofront.transforms.arguments import ArgumentPlan
-from hlofront.transforms.flatten import ShapeDtypeStruct, abstract, result_paths, stage_tree
+from hlofront.transforms.flatten import (
+    ShapeDtypeStruct,
+    abstract,
+    check_callable,
+    refuse_generators,
+    result_paths,
+    stage_tree,
+)
 
 
 def _staged(
@@ -75,6 +82,7 @@ def make_jaxpr(
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr wants a function, got {fun!r} of type {type(fun)}")
+    refuse_generators(fun, "make_jaxpr")
     plan = ArgumentPlan(fun, static_argnums, what="Function passed to make_jaxpr")
 
     @boundary
@@ -85,7 +93,9 @@ def make_jaxpr(
             return program
         return program, out_tree.unflatten(map(_struct, program.out_avals))
 
-    jaxpr_of.__name__ = jaxpr_of.__qualname__ = f"make_jaxpr({plan.signature.name})"
+    named_as(jaxpr_of, fun)
+    jaxpr_of.__name__ = f"make_jaxpr({jaxpr_of.__name__})"
+    jaxpr_of.__qualname__ = f"make_jaxpr({jaxpr_of.__qualname__})"
     jaxpr_of.__module__ = "hlofront"
     return jaxpr_of
 
@@ -105,8 +115,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     Returns:
       A tree of ShapeDtypeStructs like the result.
     """
-    if not callable(fun):
-        raise TypeError(f"eval_shape wants a function, got {fun!r} of type {type(fun)}")
+    check_callable(fun, "eval_shape")
     if type(fun) is PjitFunction and hasattr(fun, "eval_shape"):
         # A jitted function also knows the shardings of its results.
         return fun.eval_shape(*args, **kwargs)

@@ -14,7 +14,7 @@ from hlofront.core.trace import as_result
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.transforms.batch import batch_flat
-from hlofront.transforms.flatten import Signature, result_paths
+from hlofront.transforms.flatten import Signature, check_callable, result_paths
 
 
 def vmap(
@@ -49,8 +49,7 @@ def vmap(
       TypeError: if `fun` cannot be called, or axes are not integers.
       ValueError: if axes are out of range, differ in size, or are no prefix of the arguments.
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")
+    check_callable(fun, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if in_axes is not None and type(in_axes) is not int and not isinstance(in_axes, tuple):
