@@ -1,9 +1,9 @@
 """Functions whose derivatives are the user's."""
 
 from hlofront.higher_order.custom_gradient import custom_gradient as custom_gradient
-from hlofront.higher_order.custom_jvp import SymbolicZero as SymbolicZero
 from hlofront.higher_order.custom_jvp import custom_jvp as custom_jvp
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p as custom_jvp_call_p
+from hlofront.higher_order.custom_rule import SymbolicZero as SymbolicZero
 from hlofront.higher_order.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from hlofront.higher_order.custom_vjp import custom_vjp as custom_vjp
 from hlofront.higher_order.custom_vjp import (

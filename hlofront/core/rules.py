@@ -187,6 +187,13 @@ batch_with_axis = RuleTable(
     "Batching rule",
 )
 batch_with_axis_name = AxisNameRules(batch_with_axis)
+batch_with_trace = RuleTable(
+    "batch_with_trace",
+    "hlofront/higher_order",
+    "(batch trace, values, axes, **params) -> values, axes; of calls of functions, which may close "
+    "over batched values",
+    "Batching rule",
+)
 partial_eval = RuleTable(
     "partial_eval",
     "hlofront/higher_order",

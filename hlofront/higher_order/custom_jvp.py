@@ -1,216 +1,36 @@
 """custom_jvp: a function whose forward derivative is the user's."""
 
-import inspect
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlofront.base import source, tree
-from hlofront.base.boundary import boundary, named_as
+from hlofront.base.boundary import boundary
 from hlofront.base.errors import UnexpectedTracerError
 from hlofront.core import rules
-from hlofront.core.aval import is_value, typeof
-from hlofront.core.axes import AxisData
+from hlofront.core.aval import typeof
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.primitive import Primitive
-from hlofront.core.trace import as_array
+from hlofront.core.trace import Tracer, as_array
+from hlofront.higher_order.batched_functions import BatchedCall, BatchedRule, in_program
+from hlofront.higher_order.custom_rule import (
+    Arguments,
+    CustomRule,
+    FlatFunction,
+    SymbolicZero,
+    check_values,
+)
 from hlofront.higher_order.jit_call import split_captured, spread
-from hlofront.primitives.batching import to_front
+from hlofront.primitives.converting import stop_gradient
 from hlofront.primitives.derivatives import add_tangents, instantiate
-from hlofront.transforms.batch import batch_flat, batch_program
-from hlofront.transforms.flatten import Signature, result_paths
 from hlofront.transforms.jvp import as_tangent
 from hlofront.transforms.stage import stage
 from hlofront.transforms.transpose import transpose_program
 
 custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, carries_programs=True)
 not_lowered(custom_jvp_call_p, "jvp_jaxpr_fun")
-
-
-class SymbolicZero:
-    """A tangent or cotangent that is zero, where a rule asked to be told: `symbolic_zeros=True`."""
-
-    __slots__ = ("aval",)
-
-    def __init__(self, aval: Any):
-        self.aval = aval
-
-    @property
-    def shape(self):
-        return self.aval.shape
-
-    @property
-    def dtype(self):
-        return self.aval.dtype
-
-    def __repr__(self):
-        return f"SymbolicZero({self.aval.str_short()})"
-
-
-tree.register_pytree_node(SymbolicZero, lambda z: ((), z.aval), lambda aval, _: SymbolicZero(aval))
-
-
-def _is_symbolic_zero(x: Any) -> bool:
-    return type(x) is SymbolicZero
-
-
-# ---- arguments that are not differentiated -------------------------------------------------------
-
-
-class Arguments:
-    """The arguments of a call to a function with a custom rule: those that its rule differentiates.
-
-    Raises TypeError where the call does not fit the function's signature.
-    """
-
-    __slots__ = ("avals", "differentiated", "fixed", "leaves", "structure")
-
-    avals: list[Any]
-
-    def __init__(self, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]):
-        args = owner.positional(args, kwargs)
-        fixed = {n % len(args) for n in owner.nondiff_positions(len(args))}
-        # By position, in the order in which rules are given them.
-        self.fixed = {n: args[n] for n in sorted(fixed)}
-        self.differentiated = [n for n in range(len(args)) if n not in fixed]
-        chosen = tuple([args[n] for n in self.differentiated])
-        self.leaves, self.structure = tree.tree_flatten(chosen)
-        for place, leaf in enumerate(self.leaves):
-            if not is_value(leaf):
-                name = owner.signature.argument_names((chosen, {}), self.differentiated)[place]
-                raise TypeError(
-                    f"Argument {name} of {owner.signature.where} is {source.shortened(repr(leaf))} "
-                    f"of type {type(leaf)}, which is not a valid JAX type. Arguments that are not "
-                    f"arrays go into nondiff_argnums of {type(owner).__name__}."
-                )
-
-    def take_leaves(self) -> list[Any]:
-        """The values, once: programs keep the rules that this is for, and must not keep values."""
-        leaves, self.leaves = self.leaves, []
-        self.avals = [typeof(x) for x in leaves]
-        return leaves
-
-    def types(self) -> Any:
-        """The arguments that are differentiated, with its aval in the place of each value."""
-        return tree.tree_unflatten(self.structure, self.avals)
-
-    def whole(self, chosen: Sequence[Any]) -> list[Any]:
-        """All arguments, from those that are differentiated."""
-        found: list[Any] = [None] * (len(chosen) + len(self.fixed))
-        for n, x in self.fixed.items():
-            found[n] = x
-        for n, x in zip(self.differentiated, chosen, strict=True):
-            found[n] = x
-        return found
-
-
-class CustomRule:
-    """What custom_jvp and custom_vjp share: a function, and which arguments have no derivatives."""
-
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
-    ):
-        if not callable(fun):
-            raise TypeError(
-                f"{type(self).__name__} wants a function, got {source.shortened(repr(fun))} of "
-                f"type {type(fun)}"
-            )
-        named_as(self, fun)
-        self.fun = fun
-        self.signature = Signature(fun)
-        if isinstance(nondiff_argnums, int):
-            nondiff_argnums = (nondiff_argnums,)
-        names = self.signature.positional_names()
-        unknown = [name for name in nondiff_argnames if name not in names]
-        if unknown:
-            raise ValueError(
-                f"{type(self).__name__} was given nondiff_argnames {unknown}, which are no "
-                f"parameters of {self.signature.where}: it has {names}."
-            )
-        self.nondiff_argnums = tuple(map(operator.index, nondiff_argnums)) + tuple(
-            [names.index(name) for name in nondiff_argnames]
-        )
-
-    def nondiff_positions(self, count: int) -> tuple[int, ...]:
-        """Their positions in a call with `count` arguments."""
-        out = [n for n in self.nondiff_argnums if not -count <= n < count]
-        if out:
-            raise TypeError(
-                f"{self.signature.where} was called with {count} arguments, and its "
-                f"nondiff_argnums {self.nondiff_argnums} name others."
-            )
-        return self.nondiff_argnums
-
-    def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call by position, with defaults filled in."""
-        parameters = self.signature.parameters
-        if parameters is None or (not kwargs and len(args) == len(parameters)):
-            if kwargs:
-                raise TypeError(
-                    f"{self.signature.where} has no signature, so that its arguments by keyword, "
-                    f"{sorted(kwargs)}, have no positions: pass them by position."
-                )
-            return args
-        bound = inspect.signature(self.fun).bind(*args, **kwargs)
-        bound.apply_defaults()
-        if bound.kwargs:
-            raise TypeError(
-                f"The following keyword arguments of {self.signature.where} could not be resolved "
-                f"to positions: {sorted(bound.kwargs)}. Functions with custom derivatives take "
-                "positional arguments alone."
-            )
-        return bound.args
-
-    def _no_rule(self, kind: str) -> AttributeError:
-        name = self.signature.name
-        return AttributeError(
-            f"No {kind.upper()} defined for custom_{kind} function {name} using def{kind}: "
-            f"decorate its rule with @{name}.def{kind}"
-            + ("." if kind == "jvp" else f", as in {name}.defvjp(forward, backward).")
-        )
-
-
-class FlatFunction:
-    """A function of flat values, with the name and place of the user's function behind it."""
-
-    __slots__ = ("arguments", "call", "debug_info", "out_tree")
-
-    def __init__(self, call: Callable[..., Any], arguments: Arguments, signature: Signature):
-        self.call = call
-        self.arguments = arguments
-        self.debug_info = DebugInfo(
-            "custom derivative",
-            signature.find_where,
-            lambda: signature.argument_names(
-                (arguments.types(), {}),
-                arguments.differentiated,
-            ),
-        )
-        self.out_tree: Any = None
-
-    def __call__(self, *leaves: Any) -> list[Any]:
-        arguments = self.arguments
-        results = self.call(*arguments.whole(arguments.structure.unflatten(leaves)))
-        outputs, self.out_tree = tree.tree_flatten(results)
-        check_values(outputs, self.out_tree, self.debug_info.func_src_info)
-        return outputs
-
-
-def check_values(outputs: Sequence[Any], out_tree: Any, where: str) -> None:
-    """Raise the TypeError that names the first of a function's results that is no array."""
-    for i, x in enumerate(outputs):
-        if not is_value(x):
-            path = result_paths(out_tree)[i].removeprefix("result")
-            raise TypeError(
-                f"{where} returned a value of type {type(x)}"
-                f"{' at output component ' + path if path else ''}, which is not a valid JAX type"
-            )
 
 
 # ---- custom_jvp ----------------------------------------------------------------------------------
@@ -287,6 +107,10 @@ class custom_jvp(CustomRule):
 
         self.defjvp(jvp)
 
+    def fixed_argument(self, x: Any) -> Any:
+        # The rule has no tangent of it.
+        return stop_gradient(x) if isinstance(x, Tracer) else x
+
     @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
@@ -332,7 +156,7 @@ class JVPRule:
                 f"and tangent outputs, but got {source.shortened(repr(pair))}."
             )
         results, self.out_tree = tree.tree_flatten(pair[0])
-        moved, tangent_tree = tree.tree_flatten(pair[1], is_leaf=_is_symbolic_zero)
+        moved, tangent_tree = tree.tree_flatten(pair[1])
         if tangent_tree != self.out_tree:
             raise TypeError(
                 f"{about} must produce primal and tangent outputs with equal container (pytree) "
@@ -387,7 +211,7 @@ def write_down(call: Any, args: Sequence[Any], num_consts: int) -> tuple[ClosedJ
     """The program of a call, its operands with the values it captured, and how many those are."""
     if isinstance(call, ClosedJaxpr):
         return call, args, num_consts
-    program = stage(call, [typeof(x) for x in args], getattr(call, "debug_info", None))
+    program = stage(in_program(call), [typeof(x) for x in args], getattr(call, "debug_info", None))
     program, captured = split_captured(program)
     return program, (*captured, *args), num_consts + len(captured)
 
@@ -435,66 +259,23 @@ def _(cotangents, *operands, call_jaxpr, **_):
     return [next(found) if is_linear else None for is_linear in linear]
 
 
-@rules.batch_with_axis(custom_jvp_call_p)
-def _(axis: AxisData, values, axes, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symbolic_zeros):
-    values, flags = all_in_front(values, axes)
-    call: Any
-    if isinstance(call_jaxpr, ClosedJaxpr):
-        call, _ = batch_program(call_jaxpr, axis, flags, True)
-    else:
-        call = BatchedFunction(call_jaxpr, axis, flags)
-    rule = BatchedFunction(jvp_jaxpr_fun, axis, flags[num_consts:] * 2)
+def _batch(axis, tag, values, axes, *, call_jaxpr, jvp_jaxpr_fun, num_consts, **params):
+    call = BatchedCall(axis, tag, axes)
     results = custom_jvp_call_p.bind(
         *values,
-        call_jaxpr=call,
-        jvp_jaxpr_fun=rule,
+        call_jaxpr=call.function(call_jaxpr),
+        jvp_jaxpr_fun=BatchedRule(jvp_jaxpr_fun, call, axes[num_consts:]),
         num_consts=num_consts,
-        symbolic_zeros=symbolic_zeros,
+        **params,
     )
-    return results, [0] * len(results)
+    return results, call.result_axes
 
 
-def all_in_front(values: Sequence[Any], axes: Sequence[Any]) -> tuple[list[Any], list[bool]]:
-    """The values with the batch axis of those that have one in front, and which have one."""
-    flags = [a is not None for a in axes]
-    return [
-        to_front(x, a, 0) if a is not None else x for x, a in zip(values, axes, strict=True)
-    ], flags
+@rules.batch_with_axis(custom_jvp_call_p)
+def _(axis, values, axes, **params):
+    return _batch(axis, object(), values, axes, **params)
 
 
-class BatchedFunction:
-    """A flat function over the first axis of some of its arguments, and of all its results."""
-
-    __slots__ = ("__name__", "axis", "debug_info", "flags", "fun")
-
-    def __init__(self, fun: Any, axis: AxisData, flags: Sequence[bool]):
-        self.fun = fun
-        self.axis = axis
-        self.flags = flags
-        self.__name__ = getattr(fun, "__name__", "")
-        self.debug_info = getattr(fun, "debug_info", None)
-
-    def __call__(self, *args: Any) -> list[Any]:
-        # Tangents that are known to be zero have the same type in every example.
-        args = tuple([_example(x, b) for x, b in zip(args, self.flags, strict=True)])
-        axes = [
-            0 if b and type(x) is not SymbolicZero else None
-            for x, b in zip(args, self.flags, strict=True)
-        ]
-        values, found = batch_flat(self.fun, self.axis, args, axes)
-        return [
-            Zero(_with_axis(x.aval, self.axis.size))
-            if type(x) is Zero
-            else to_front(x, a, self.axis.size)
-            for x, a in zip(values, found, strict=True)
-        ]
-
-
-def _example(x: Any, batched: bool) -> Any:
-    if type(x) is SymbolicZero and batched:
-        return SymbolicZero(x.aval.update(shape=x.aval.shape[1:]))
-    return x
-
-
-def _with_axis(aval: Any, size: int) -> Any:
-    return aval.update(shape=(size, *aval.shape))
+@rules.batch_with_trace(custom_jvp_call_p)
+def _(trace, values, axes, **params):
+    return _batch(trace.axis, trace.tag, values, axes, **params)

@@ -6,18 +6,19 @@ from typing import Any
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
+from hlofront.base.errors import UnexpectedTracerError
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.marks import Zero
-from hlofront.core.trace import as_array
-from hlofront.higher_order.custom_jvp import (
+from hlofront.core.trace import Tracer, as_array
+from hlofront.higher_order.custom_rule import (
     Arguments,
     CustomRule,
     FlatFunction,
     SymbolicZero,
     check_values,
-    write_down,
 )
 from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p, remat_opt_p
+from hlofront.higher_order.jit_call import with_captured
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.transforms.stage import stage
 
@@ -120,6 +121,18 @@ class custom_vjp(CustomRule):
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
 
+    def fixed_argument(self, x: Any) -> Any:
+        for leaf in tree.tree_leaves(x):
+            if isinstance(leaf, Tracer):
+                raise UnexpectedTracerError(
+                    f"The custom_vjp function {self.signature.where} was called with the traced "
+                    f"value {leaf!r} at a position of its nondiff_argnums. The backward rule is "
+                    "given such arguments after the trace has ended. Use nondiff_argnums for "
+                    "Python values and functions alone: pass an array as an argument that is "
+                    "differentiated, for which the backward rule may return None."
+                )
+        return x
+
     @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
@@ -202,23 +215,20 @@ class Forward:
             return [*found[0], *found[1]]
 
         avals = [typeof(x) for x in primals]
-        with_residuals, args, _ = write_down(_Flat(forward, self.call.debug_info), primals, 0)
+        whole = stage(forward, avals, self.call.debug_info)
         alone = stage(self.call, avals, self.call.debug_info)
-        count = len(args) - len(primals)
-        flat = remat_opt_p.bind(*args, fwd_jaxpr=with_residuals, fun_jaxpr=alone, num_consts=count)
+        # Values of enclosing functions that either uses are operands of both.
+        used = (c for c in (*whole.consts, *alone.consts) if isinstance(c, Tracer))
+        captured = list({id(c): c for c in used}.values())
+        flat = remat_opt_p.bind(
+            *captured,
+            *primals,
+            fwd_jaxpr=with_captured(whole, captured),
+            fun_jaxpr=with_captured(alone, captured),
+            num_consts=0,
+        )
         results = len(found[0])
         return flat[:results], flat[results:], found[2]
-
-
-class _Flat:
-    __slots__ = ("debug_info", "fun")
-
-    def __init__(self, fun: Callable[..., Any], debug_info: Any):
-        self.fun = fun
-        self.debug_info = debug_info
-
-    def __call__(self, *args: Any) -> Any:
-        return self.fun(*args)
 
 
 class Backward:

@@ -1,28 +1,24 @@
 """The operations behind custom_vjp: its call, and a derivative that is known backwards alone."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from hlofront.base.dtypes import float0
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
-from hlofront.higher_order.custom_jvp import (
-    BatchedFunction,
+from hlofront.higher_order.batched_functions import (
+    BatchedBackward,
+    BatchedCall,
+    BatchedForward,
     all_in_front,
-    as_function,
-    refuse_captured,
-    write_down,
+    with_axis,
 )
+from hlofront.higher_order.custom_jvp import as_function, refuse_captured, write_down
 from hlofront.higher_order.jit_call import closed_call_p, spread
 from hlofront.primitives.batching import to_front
-from hlofront.primitives.reducing import reduce_sum
-from hlofront.transforms.batch import batch_flat, batch_program
+from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.simplify import dead_code_program
 
@@ -82,99 +78,26 @@ def _(primals, tangents, *, fwd_jaxpr_thunk, num_consts, **_):
     ]
 
 
-@rules.batch_with_axis(custom_vjp_call_p)
-def _(axis: AxisData, values, axes, *, call_jaxpr, fwd_jaxpr_thunk, num_consts, **params):
-    values, flags = all_in_front(values, axes)
-    call: Any
-    if isinstance(call_jaxpr, ClosedJaxpr):
-        call, _ = batch_program(call_jaxpr, axis, flags, True)
-    else:
-        call = BatchedFunction(call_jaxpr, axis, flags)
+def _batch(axis, tag, values, axes, *, call_jaxpr, fwd_jaxpr_thunk, num_consts, **params):
+    call = BatchedCall(axis, tag, axes)
     results = custom_vjp_call_p.bind(
         *values,
-        call_jaxpr=call,
-        fwd_jaxpr_thunk=BatchedForward(fwd_jaxpr_thunk, axis, flags[num_consts:]),
+        call_jaxpr=call.function(call_jaxpr),
+        fwd_jaxpr_thunk=BatchedForward(fwd_jaxpr_thunk, call, axes[num_consts:]),
         num_consts=num_consts,
         **params,
     )
-    return results, [0] * len(results)
+    return results, call.result_axes
 
 
-class BatchedForward:
-    """A forward rule over the first axis of some of its arguments, and of all its results."""
-
-    __slots__ = ("__name__", "axis", "flags", "forward")
-
-    def __init__(self, forward: Any, axis: AxisData, flags: Sequence[bool]):
-        self.forward = forward
-        self.axis = axis
-        self.flags = flags
-        self.__name__ = forward.__name__
-
-    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        axis = self.axis
-        counts = backward = None
-
-        def flat(*args: Any) -> list[Any]:
-            nonlocal counts, backward
-            results, residuals, backward = self.forward(args, perturbed)
-            counts = len(results)
-            return [*results, *residuals]
-
-        axes = [0 if b else None for b in self.flags]
-        values, found = batch_flat(flat, axis, primals, axes)
-        results = [
-            to_front(x, a, axis.size) for x, a in zip(values[:counts], found[:counts], strict=True)
-        ]
-        residual_axes = found[counts:]
-        return (
-            results,
-            values[counts:],
-            BatchedBackward(backward, axis, residual_axes, self.flags),
-        )
+@rules.batch_with_axis(custom_vjp_call_p)
+def _(axis, values, axes, **params):
+    return _batch(axis, object(), values, axes, **params)
 
 
-class BatchedBackward:
-    """A backward rule over an axis; cotangents of values without the axis are summed over it."""
-
-    __slots__ = ("axis", "backward", "flags", "residual_axes")
-
-    def __init__(self, backward: Any, axis: AxisData, residual_axes: Any, flags: Sequence[bool]):
-        self.backward = backward
-        self.axis = axis
-        self.residual_axes = residual_axes
-        self.flags = flags
-
-    def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        axis = self.axis
-        count = len(residuals)
-        zeros = {
-            place: Zero(c.aval.update(shape=c.aval.shape[1:]))
-            for place, c in enumerate(cotangents)
-            if type(c) is Zero
-        }
-
-        def flat(*args: Any) -> list[Any]:
-            rest = iter(args[count:])
-            arriving = [
-                zeros[place] if place in zeros else next(rest) for place in range(len(cotangents))
-            ]
-            return self.backward(args[:count], arriving)
-
-        given = [c for c in cotangents if type(c) is not Zero]
-        axes = [*self.residual_axes, *[0] * len(given)]
-        values, found = batch_flat(flat, axis, [*residuals, *given], axes)
-        return [
-            self._fitted(x, a, batched)
-            for x, a, batched in zip(values, found, self.flags, strict=True)
-        ]
-
-    def _fitted(self, x: Any, a: int | None, batched: bool) -> Any:
-        size = self.axis.size
-        if type(x) is Zero:
-            return Zero(x.aval.update(shape=(size, *x.aval.shape))) if batched else x
-        x = to_front(x, a, size)
-        return x if batched else reduce_sum(x, (0,))
+@rules.batch_with_trace(custom_vjp_call_p)
+def _(trace, values, axes, **params):
+    return _batch(trace.axis, trace.tag, values, axes, **params)
 
 
 # ---- what its derivative is: linear, but known backwards alone -----------------------------------
@@ -216,16 +139,14 @@ def _(axis: AxisData, values, axes, *, num_res, bwd, perturbed, moving, out_aval
     results = custom_lin_p.bind(
         *values,
         num_res=num_res,
-        bwd=BatchedBackward(bwd, axis, axes[:num_res], [True] * len(perturbed)),
+        bwd=BatchedBackward(
+            bwd, axis, object(), axes[:num_res], [0] * len(moving), [0] * len(perturbed)
+        ),
         perturbed=perturbed,
         moving=moving,
-        out_avals=tuple([_with_axis(aval, axis.size) for aval in out_avals]),
+        out_avals=tuple([with_axis(aval, axis.size, 0) for aval in out_avals]),
     )
     return results, [0] * len(results)
-
-
-def _with_axis(aval: Any, size: int) -> Any:
-    return aval.update(shape=(size, *aval.shape))
 
 
 # ---- optimize_remat ------------------------------------------------------------------------------

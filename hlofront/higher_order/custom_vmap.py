@@ -14,7 +14,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import as_array
-from hlofront.higher_order.custom_jvp import CustomRule
+from hlofront.higher_order.custom_rule import CustomRule
 from hlofront.higher_order.jit_call import call_rules, split_captured, spread
 from hlofront.higher_order.mapping import map as lax_map
 from hlofront.primitives.batching import move_axis, with_new_axis

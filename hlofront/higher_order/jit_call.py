@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hlofront.core import rules
+from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Var
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
 from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Tracer
@@ -37,6 +38,18 @@ def split_captured(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
         ClosedJaxpr(opened, [const for _, const, moved in pairs if not moved]),
         [const for _, const, moved in pairs if moved],
     )
+
+
+def with_captured(program: ClosedJaxpr, captured: Sequence[Any]) -> ClosedJaxpr:
+    """The program with these values, which may be among its constants, as its first inputs."""
+    jaxpr: Jaxpr = program.jaxpr
+    own = {id(c): var for var, c in zip(jaxpr.constvars, program.consts, strict=True)}
+    inputs = [own.pop(id(c), None) or Var(typeof(c)) for c in captured]
+    kept = [
+        (var, c) for var, c in zip(jaxpr.constvars, program.consts, strict=True) if id(c) in own
+    ]
+    opened = jaxpr.replace(constvars=[var for var, _ in kept], invars=[*inputs, *jaxpr.invars])
+    return ClosedJaxpr(opened, [c for _, c in kept])
 
 
 # ---- derivatives and batching: the programs are made once and shared by all calls ----------------
@@ -83,6 +96,9 @@ class CallRules:
         return {**self.adapted(params, places), self.parameter: program}
 
     def call(self, program: ClosedJaxpr, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        # The rule of a custom derivative may close over values of an enclosing function.
+        program, captured = split_captured(program)
+        args = (*captured, *args)
         return self.primitive.bind(*args, **self.params(params, program, [None] * len(args)))
 
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:

@@ -1,6 +1,6 @@
 """linear_call: a linear function whose transpose is the user's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from hlofront.base import source, tree
@@ -10,10 +10,11 @@ from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
+from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Tracer
+from hlofront.higher_order.jit_call import with_captured
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.batch import batch_program
@@ -76,23 +77,11 @@ def linear_call(
         *captured,
         *residuals,
         *operands,
-        callee=_with_captured(call, captured),
-        transpose=_with_captured(back, captured),
+        callee=with_captured(call, captured),
+        transpose=with_captured(back, captured),
         num_res=len(captured) + len(residuals),
     )
     return out_tree.unflatten(results)
-
-
-def _with_captured(program: ClosedJaxpr, captured: Sequence[Any]) -> ClosedJaxpr:
-    """The program with these values as its first inputs."""
-    jaxpr: Jaxpr = program.jaxpr
-    own = {id(c): var for var, c in zip(jaxpr.constvars, program.consts, strict=True)}
-    inputs = [own.pop(id(c), None) or Var(typeof(c)) for c in captured]
-    kept = [
-        (var, c) for var, c in zip(jaxpr.constvars, program.consts, strict=True) if id(c) in own
-    ]
-    opened = jaxpr.replace(constvars=[var for var, _ in kept], invars=[*inputs, *jaxpr.invars])
-    return ClosedJaxpr(opened, [c for _, c in kept])
 
 
 @rules.infer(linear_call_p)

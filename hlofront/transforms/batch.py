@@ -50,12 +50,20 @@ register_value_type(BatchTracer, lambda tracer: tracer.aval)
 class BatchTrace(Trace):
     """Runs operations on values with a batch axis by their batch rules."""
 
-    __slots__ = ("axis", "debug_info", "parent", "programs_of")
+    __slots__ = ("axis", "debug_info", "parent", "programs_of", "tag")
 
-    def __init__(self, parent: Trace, axis: AxisData, debug_info: DebugInfo | None = None):
+    # Shared by all traces of one application of vmap. A function with a custom rule is run under
+    # another trace, with another parent, and the values of this one that it closes over are batched
+    # values there too.
+    tag: object
+
+    def __init__(
+        self, parent: Trace, axis: AxisData, debug_info: DebugInfo | None = None, tag: Any = None
+    ):
         self.alive = True
         self.parent = parent
         self.axis = axis
+        self.tag = object() if tag is None else tag
         self.debug_info = debug_info
         # Programs that captured values of this function. See `StagingTrace.programs_of`.
         self.programs_of: dict[Any, Any] = {}
@@ -64,7 +72,7 @@ class BatchTrace(Trace):
         return value if axis is None else BatchTracer(self, value, axis)
 
     def split(self, x: Any) -> tuple[Any, int | None]:
-        if type(x) is BatchTracer and x._trace is self:
+        if type(x) is BatchTracer and x._trace.tag is self.tag:
             return x.value, x.batch_axis
         return x, None
 
@@ -75,8 +83,9 @@ class BatchTrace(Trace):
         values: list[Any] = []
         axes: list[int | None] = []
         mapped = False
+        tag = self.tag
         for x in args:
-            if type(x) is BatchTracer and x._trace is self:
+            if type(x) is BatchTracer and x._trace.tag is tag:
                 values.append(x.value)
                 axes.append(x.batch_axis)
                 mapped = True
@@ -84,9 +93,13 @@ class BatchTrace(Trace):
                 values.append(x)
                 axes.append(None)
         with interpreting_with(self.parent):
-            if not mapped and not asks_for_axis(primitive, self.axis):
+            if primitive.carries_programs and primitive in rules.batch_with_trace:
+                rule = rules.batch_with_trace[primitive]
+                results, axes_out = rule(self, values, axes, **params)
+            elif not mapped and not asks_for_axis(primitive, self.axis):
                 return self.parent.process(primitive, args, params)
-            results, axes_out = run_batched(primitive, self.axis, values, axes, params)
+            else:
+                results, axes_out = run_batched(primitive, self.axis, values, axes, params)
         if primitive.multiple_results:
             return [self.wrap(x, axis) for x, axis in zip(results, axes_out, strict=True)]
         return self.wrap(results, axes_out)
@@ -119,9 +132,13 @@ def batch_flat(
     values: Sequence[Any],
     axes: Axes,
     debug_info: DebugInfo | None = None,
+    tag: Any = None,
 ) -> tuple[list[Any], list[int | None]]:
-    """The results of a flat function over an axis of its arguments, and where theirs is."""
-    trace = BatchTrace(current_trace(), axis, debug_info)
+    """The results of a flat function over an axis of its arguments, and where theirs is.
+
+    Values of a trace with this tag that the function closes over are batched values too.
+    """
+    trace = BatchTrace(current_trace(), axis, debug_info, tag)
     named = () if axis.name is None else ((axis.name, axis.size),)
     try:
         with interpreting_with(trace), axes_in_scope(named):

@@ -21,6 +21,7 @@ CORPORA = (
     "corpus_branches",
     "corpus_callbacks",
     "corpus_custom",
+    "corpus_custom_closures",
     "corpus_loops",
     "corpus_loops_derived",
     "corpus_derivatives",

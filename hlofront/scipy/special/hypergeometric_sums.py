@@ -11,7 +11,8 @@ import numpy as np
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import SymbolicZero, custom_jvp
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.primitives import special
 from hlofront.transforms.grad import jvp
