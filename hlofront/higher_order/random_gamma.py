@@ -33,7 +33,7 @@ from hlofront.primitives.elementwise import (
     sqrt,
     sub,
 )
-from hlofront.primitives.keys import broadcast_keys, is_key, random_split
+from hlofront.primitives.keys import broadcast_keys, is_key, random_split, settings
 from hlofront.primitives.random_floats import normals, uniforms
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
 from hlofront.primitives.slicing import slice_in_dim
@@ -48,11 +48,11 @@ def random_gamma(keys: Any, alpha: Any, log_space: bool) -> Any:
 
     The axes of the keys are the first of `alpha`; the numbers along the others are from one key.
     """
-    return process(random_gamma_p, (keys, alpha), {"log_space": log_space})
+    return process(random_gamma_p, (keys, alpha), {"log_space": log_space, **settings()})
 
 
 @infer(random_gamma_p)
-def _(keys, alpha, *, log_space):
+def _(keys, alpha, *, log_space, partitionable=True):
     if not is_key(keys) or not issubdtype(alpha.dtype, np.floating):
         raise TypeError(
             "random_gamma takes random keys and floats, got "
@@ -67,7 +67,7 @@ def _(keys, alpha, *, log_space):
 
 
 @batch(random_gamma_p)
-def _(values, axes, *, log_space):
+def _(values, axes, **params):
     keys, alpha = values
     key_axis, alpha_axis = axes
     if alpha_axis is None:
@@ -76,10 +76,10 @@ def _(values, axes, *, log_space):
     else:
         alpha = move_axis(alpha, alpha_axis, 0)
     keys = broadcast_keys(keys, key_axis, typeof(alpha).shape[0])
-    return random_gamma(keys, alpha, log_space), 0
+    return process(random_gamma_p, (keys, alpha), params), 0
 
 
-def _by_alpha(tangent, result, keys, alpha, *, log_space):
+def _by_alpha(tangent, result, keys, alpha, *, log_space, partitionable=True):
     if not log_space:
         return mul(tangent, random_gamma_grad(alpha, result))
     sample = exp(result)

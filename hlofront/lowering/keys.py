@@ -1,5 +1,6 @@
 """Operations on random keys, by what their generators do with one key."""
 
+from hlofront.base.config import threefry_partitionable
 from hlofront.core.rules import lower
 from hlofront.higher_order import random_gamma
 from hlofront.lowering.extended import physical
@@ -18,11 +19,12 @@ def _lower_by_generator(primitive, function_of):
     """Lower to what `function_of(generator, **params)` does with the integers of one key."""
 
     @lower(primitive)
-    def _(build, *operands, **params):
+    def _(build, *operands, partitionable=True, **params):
         aval = next(filter(k.is_key, (*build.avals_in, *build.avals_out)))
         function = _over(function_of(aval.dtype.generator, **params), build.avals_in[0].ndim)
         avals = list(map(physical, build.avals_in))
-        return build.by_tracing(function, operands, avals)[0]
+        with threefry_partitionable(partitionable):
+            return build.by_tracing(function, operands, avals)[0]
 
 
 _lower_by_generator(k.random_seed_p, lambda generator, impl: generator.seed)
@@ -36,7 +38,7 @@ _lower_by_generator(
 
 
 @lower(k.random_fold_in_p)
-def _(build, keys, data):
+def _(build, keys, data, *, partitionable=True):
     keys_aval, data_aval = build.avals_in
     result = build.avals_out[0]
     of_keys = result.update(dtype=keys_aval.dtype)
@@ -46,7 +48,8 @@ def _(build, keys, data):
         build.broadcast_to(data, data_aval, of_data),
     ]
     function = _over(keys_aval.dtype.generator.fold_in, result.ndim)
-    return build.by_tracing(function, operands, [physical(of_keys), of_data])[0]
+    with threefry_partitionable(partitionable):
+        return build.by_tracing(function, operands, [physical(of_keys), of_data])[0]
 
 
 @lower(k.random_wrap_p, k.random_unwrap_p, k.random_clone_p)
@@ -55,5 +58,6 @@ def _(build, x, **_):
 
 
 @lower(random_gamma.random_gamma_p)
-def _(build, keys, alpha, *, log_space):
-    return build.by_tracing(random_gamma.draw, (keys, alpha), log_space=log_space)[0]
+def _(build, keys, alpha, *, log_space, partitionable=True):
+    with threefry_partitionable(partitionable):
+        return build.by_tracing(random_gamma.draw, (keys, alpha), log_space=log_space)[0]

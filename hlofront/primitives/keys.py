@@ -135,7 +135,7 @@ class KeyDType(ExtendedDType):
         generator = self.generator
         if REGISTERED.get(generator.name) is not generator:
             return None
-        return f"{self.name} {generator.name} {threefry_partitionable.value}"
+        return f"{self.name} {generator.name}"
 
     def wrap(self, data: Any) -> Any:
         return random_wrap(data, self.generator)
@@ -188,13 +188,22 @@ no_derivative(
 )
 
 
+def settings() -> dict[str, Any]:
+    """The parameters that say which options the generators of an operation are to run under.
+
+    A generator runs when its operation is lowered, perhaps long after the block that set an option
+    has ended. The default goes without saying.
+    """
+    return {} if threefry_partitionable.value else {"partitionable": False}
+
+
 def random_seed(seeds: Any, generator: Generator) -> Any:
     """Keys from integers, one from each."""
-    return process(random_seed_p, (seeds,), {"impl": generator})
+    return process(random_seed_p, (seeds,), {"impl": generator, **settings()})
 
 
 @infer(random_seed_p)
-def _(seeds, *, impl):
+def _(seeds, *, impl, partitionable=True):
     if not (issubdtype(seeds.dtype, np.integer) or seeds.dtype == np.bool_):
         raise TypeError(f"PRNG key seed must be an integer; got {seeds.str_short()}")
     return ShapedArray(seeds.shape, key_dtype_of(impl))
@@ -202,22 +211,22 @@ def _(seeds, *, impl):
 
 def random_split(keys: Any, shape: tuple[int, ...]) -> Any:
     """New keys from each key, in axes of this shape after those of the keys."""
-    return process(random_split_p, (keys,), {"shape": shape})
+    return process(random_split_p, (keys,), {"shape": shape, **settings()})
 
 
 @infer(random_split_p)
-def _(keys, *, shape):
+def _(keys, *, shape, partitionable=True):
     _generator_of("random_split", keys)
     return keys.update(shape=(*keys.shape, *shape))
 
 
 def random_fold_in(keys: Any, data: Any) -> Any:
     """Keys that depend on keys and on integers of uint32, which are broadcast to each other."""
-    return process(random_fold_in_p, (keys, data), {})
+    return process(random_fold_in_p, (keys, data), settings())
 
 
 @infer(random_fold_in_p)
-def _(keys, data):
+def _(keys, data, *, partitionable=True):
     _generator_of("random_fold_in", keys)
     if data.dtype != _uint32:
         raise TypeError(f"random_fold_in takes data of uint32, got {data.str_short()}")
@@ -235,11 +244,12 @@ def broadcast_sizes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     """Unsigned integers of random bits from each key, in axes after those of the keys."""
-    return process(random_bits_p, (keys,), {"bit_width": bit_width, "shape": shape})
+    params = {"bit_width": bit_width, "shape": shape, **settings()}
+    return process(random_bits_p, (keys,), params)
 
 
 @infer(random_bits_p)
-def _(keys, *, bit_width, shape):
+def _(keys, *, bit_width, shape, partitionable=True):
     _generator_of("random_bits", keys)
     dtype = _UNSIGNED.get(bit_width)
     if dtype is None:
@@ -326,13 +336,13 @@ def _(values, axes, *, impl):
 
 
 @batch(random_fold_in_p)
-def _(values, axes):
+def _(values, axes, **params):
     shapes = [typeof(x).shape for x in values]
     places = {(shape, axis) for shape, axis in zip(shapes, axes, strict=True) if axis is not None}
     alone = all(axis is not None or not shape for shape, axis in zip(shapes, axes, strict=True))
     if len(places) == 1 and alone:
         ((_, axis),) = places
-        return random_fold_in(*values), axis
+        return process(random_fold_in_p, tuple(values), params), axis
     # The batch axis goes first, and axes of size one after it where there are fewer.
     rank = max(len(shape) - (axis is not None) for shape, axis in zip(shapes, axes, strict=True))
     aligned = []
@@ -346,7 +356,7 @@ def _(values, axes):
             kept = [*([] if axis is None else [0]), *range(len(full) - len(rest), len(full))]
             x = broadcast_in_dim(x, full, kept)
         aligned.append(x)
-    return random_fold_in(*aligned), 0
+    return process(random_fold_in_p, tuple(aligned), params), 0
 
 
 def broadcast_keys(keys: Any, axis: int | None, size: int) -> Any:
