@@ -7,7 +7,12 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.boundary import boundary
-from hlofront.base.config import default_prng_impl, enable_custom_prng, legacy_prng_key
+from hlofront.base.config import (
+    default_prng_impl,
+    enable_custom_prng,
+    legacy_prng_key,
+    options,
+)
 from hlofront.base.dtypes import issubdtype
 from hlofront.bridge import state
 from hlofront.bridge.client import ArrayImpl
@@ -15,6 +20,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.core.trace import Tracer
 from hlofront.numpy import creation
+from hlofront.numpy.universal import add
 from hlofront.primitives import keys as primitives
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.keys import Generator, KeyDType, check_key_data, key_dtype_of
@@ -23,6 +29,7 @@ from hlofront.runtime.key_array import KeyArray
 from hlofront.runtime.operation import operation
 
 _x64 = state.enable_x64
+_seed_offset = options["jax_random_seed_offset"]
 
 for _generator in (threefry.threefry, rbg.rbg, rbg.unsafe_rbg):
     primitives.register(_generator)
@@ -185,14 +192,18 @@ def _python_seed(seed: int) -> Any:
 
 
 def random_seed(seeds: Any, generator: Generator) -> Any:
-    """Keys of integers, an array of the shape of theirs.
+    """Keys of integers plus the option jax_random_seed_offset, an array of the shape of theirs.
 
     Raises:
       TypeError: if they are no integers.
+      OverflowError: if that option is an integer that the default integer dtype cannot hold.
     """
     aval = typeof(seeds)
     if not issubdtype(aval.dtype, np.integer) and aval.dtype != np.bool_:
         raise TypeError(f"PRNG key seed must be an integer; got {aval.str_short()}")
+    offset = _seed_offset.value
+    if offset:
+        seeds = add(seeds, offset)
     if isinstance(seeds, Tracer):
         return primitives.random_seed(seeds, generator)
     return _random_seed(seeds, generator)
