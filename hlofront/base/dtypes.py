@@ -472,8 +472,9 @@ def _lattice_result(types: tuple[Promotable, ...]) -> Promotable:
     if not any(weak for _, weak in types) and all(dtype == first for dtype in dtypes):
         return first, False  # of any dtype, extended ones too
     if mode == "standard" and all(weak for _, weak in types):
-        kind = _scalar_class(_least_or_kind(dtypes, mode))
-        result = default_dtype(_letter(kind)), not issubclass(kind, np.bool_)
+        # Weak ones may be of 32 bits with x64 on: a block that sets the option began later.
+        place = _least_above(dtypes, mode)
+        result = place if x64 else _narrowed.get(place, place), place != np.bool_
     else:
         place = _least_above((_weak_place(d) if weak else d for d, weak in types), mode)
         if isinstance(place, type):
@@ -483,11 +484,6 @@ def _lattice_result(types: tuple[Promotable, ...]) -> Promotable:
     if not wide:
         _promoted[x64, mode][types] = result
     return result
-
-
-def _least_or_kind(dtypes, mode):
-    place = _least_above(dtypes, mode)
-    return python_scalar_dtype(place) if isinstance(place, type) else place
 
 
 def _letter(class_):
@@ -572,8 +568,14 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
       TypeError: if an argument has no dtype.
       TypePromotionError: if there is no common dtype.
     """
-    result = lattice_result(tuple(map(_promotable, args)))
-    return result if return_weak_type_flag else result[0]
+    dtype, weak = as_result(lattice_result(tuple(map(_promotable, args))))
+    return (dtype, weak) if return_weak_type_flag else dtype
+
+
+def as_result(promoted: Promotable) -> Promotable:
+    """What `result_type` says of operands that meet so: weak ones are of the default dtypes."""
+    dtype, weak = promoted
+    return (default_dtype(_letter(_scalar_class(dtype))), True) if weak else promoted
 
 
 def _promotable(x) -> Promotable:

@@ -137,7 +137,12 @@ def host_number(value: Any, dtype: Any) -> Any:
 
 def kept(x: Any) -> Any:
     """A NumPy array or scalar of ours, which keeps its dtype with 64-bit dtypes off too."""
+    return x if _x64.value else kept_anywhere(x)
+
+
+def kept_anywhere(x: Any) -> Any:
+    """A NumPy array or scalar that keeps its dtype, though 64-bit dtypes are switched off later."""
     class_ = _kept_class.get(x.dtype)
-    if class_ is None or _x64.value:
+    if class_ is None:
         return x
     return class_(x) if isinstance(x, np.generic) else x.view(KeptArray)

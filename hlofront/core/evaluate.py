@@ -35,7 +35,7 @@ def eval_jaxpr(
     tracing = not is_eager()
 
     def read(atom: Atom) -> Any:
-        return atom.val if type(atom) is Literal else environment[atom]
+        return atom.operand if type(atom) is Literal else environment[atom]
 
     try:
         for equation, is_last in zip(jaxpr.eqns, uses, strict=True):

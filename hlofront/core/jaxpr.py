@@ -9,10 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.config import enable_x64
+from hlofront.bridge import state
 from hlofront.core import print as printing
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.primitive import Primitive
+from hlofront.core.trace import as_array
+
+_x64 = state.enable_x64
 
 
 class Var:
@@ -41,14 +46,28 @@ class DropVar(Var):
 class Literal:
     """A scalar constant that stands in the program itself."""
 
-    __slots__ = ("aval", "val")
+    __slots__ = ("_x64", "aval", "val")
 
     val: Any
     aval: AbstractValue
+    # Whether 64-bit dtypes were on where it was written.
+    _x64: bool
 
     def __init__(self, val: Any, aval: AbstractValue | None = None):
         self.val = val
         self.aval = typeof(val) if aval is None else aval
+        self._x64 = _x64.value
+
+    @property
+    def operand(self) -> Any:
+        """The value as an operand of this literal's type, also where 64-bit dtypes are not as then.
+
+        Scalars of Python and NumPy have other types with 64-bit dtypes on and off.
+        """
+        if _x64.value is self._x64 or typeof(self.val) == self.aval:
+            return self.val
+        with enable_x64(self._x64):
+            return as_array(self.val)
 
     def __repr__(self):
         value = self.val.item() if isinstance(self.val, np.generic | np.ndarray) else self.val

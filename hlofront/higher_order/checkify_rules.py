@@ -165,7 +165,9 @@ def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], state: St
         primitive = equation.primitive
         if state.quiet and not equation.outvars and primitive is not check_p:
             continue
-        operands = [atom.val if type(atom) is Literal else values[atom] for atom in equation.invars]
+        operands = [
+            atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
+        ]
         try:
             with coming_from(equation.name_stack, equation.traceback):
                 results = error_checks.get(primitive, run_for_nans)(state, equation, operands)
@@ -175,7 +177,7 @@ def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], state: St
         if not primitive.multiple_results:
             results = (results,)
         values.update(zip(equation.outvars, results, strict=True))
-    return [atom.val if type(atom) is Literal else values[atom] for atom in jaxpr.outvars]
+    return [atom.operand if type(atom) is Literal else values[atom] for atom in jaxpr.outvars]
 
 
 def run(equation: Equation, operands: Sequence[Any]) -> Any:

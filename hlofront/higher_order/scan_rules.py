@@ -303,7 +303,7 @@ def _transpose_rest(
     )
     values: dict[Any, Any] = dict(zip(invars, operands, strict=True))
     for equation in listed(known):
-        args = [a.val if type(a) is Literal else values[a] for a in equation.invars]
+        args = [a.operand if type(a) is Literal else values[a] for a in equation.invars]
         results = process(equation.primitive, tuple(args), equation.params)
         if not equation.primitive.multiple_results:
             results = [results]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.config import enable_x64
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Operation, context, ir
@@ -378,10 +379,10 @@ class Builder:
         `function` takes arrays of `avals` (by default those of the equation) and returns one
         array or a sequence of them.
         """
-        program = stage(
-            lambda *xs: _as_list(function(*xs, **params)),
-            self.avals_in if avals is None else avals,
-        )
+        avals = self.avals_in if avals is None else avals
+        # The equation may have been traced in a block of enable_x64(True) that has ended.
+        with enable_x64(enable_x64.value or any(map(_is_wide, (*avals, *self.avals_out)))):
+            program = stage(lambda *xs: _as_list(function(*xs, **params)), avals)
         return self.inline(program.jaxpr, program.consts, operands)
 
     def call(self, program: ClosedJaxpr, name: str, args: Sequence[Value]) -> list[Value]:
@@ -579,3 +580,11 @@ def _live_equations(jaxpr: Jaxpr) -> tuple[Equation, ...]:
 
 def _as_list(x: Any) -> list[Any]:
     return list(x) if isinstance(x, tuple | list) else [x]
+
+
+_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
+
+
+def _is_wide(aval: Any) -> bool:
+    """Whether elements are of a dtype that there is only where the option jax_enable_x64 is on."""
+    return getattr(aval, "dtype", None) in _WIDE

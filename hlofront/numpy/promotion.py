@@ -117,10 +117,9 @@ def _in_common_dtype(
         if widen is None and weak == first.weak_type:
             return values
     if widen is not None:
-        dtype = widen(dtype)
-        # A weak dtype is the default one of its kind, and so is what it widens to.
-        if weak:
-            dtype = default_dtype(dtype.kind)
+        widened = widen(dtype)
+        # What a weak dtype widens to is the default one of its kind.
+        dtype = default_dtype(widened.kind) if weak and widened != dtype else widened
     for i, aval in enumerate(avals):
         if aval.dtype is not dtype or aval.weak_type != weak:
             values[i] = converted(values[i], aval, dtype, weak)
@@ -150,7 +149,13 @@ def host_scalar(x: Any, dtype: Any, weak: bool = False) -> Any:
     if type(x) is int:
         check_integer(x)
     if weak:
-        return _PYTHON_TYPE[dtype.kind](x)
+        value = _PYTHON_TYPE[dtype.kind](x)
+        if dtype == python_scalar_dtype(type(value)):
+            return value
+        return process(
+            *(convert_element_type_p, (value,)),
+            {"new_dtype": dtype, "weak_type": True, "sharding": None},
+        )
     # What does not fit becomes infinite or wraps, as on a device.
     with np.errstate(all="ignore"):
         return kept(np.asarray(x).astype(dtype)[()])

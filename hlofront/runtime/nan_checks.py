@@ -130,7 +130,7 @@ class Search:
             if not equation.outvars:
                 continue  # What it does was done, and is not to be done again.
             operands = [
-                atom.val if type(atom) is Literal else values[atom] for atom in equation.invars
+                atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
             ]
             results = equation.primitive.bind(*operands, **equation.params)
             if not equation.primitive.multiple_results:

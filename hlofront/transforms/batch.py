@@ -167,7 +167,9 @@ def batch_jaxpr(
     }
     for equation in jaxpr.eqns:
         primitive = equation.primitive
-        operands = [atom.val if type(atom) is Literal else known[atom] for atom in equation.invars]
+        operands = [
+            atom.operand if type(atom) is Literal else known[atom] for atom in equation.invars
+        ]
         own = [None if type(atom) is Literal else placed.get(atom) for atom in equation.invars]
         try:
             with coming_from(equation.name_stack, equation.traceback):
@@ -192,7 +194,7 @@ def batch_jaxpr(
     axes_found: list[int | None] = []
     for atom in jaxpr.outvars:
         if type(atom) is Literal:
-            outputs.append(atom.val)
+            outputs.append(atom.operand)
             axes_found.append(None)
         else:
             outputs.append(known[atom])

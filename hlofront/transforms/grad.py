@@ -436,7 +436,7 @@ def value_and_grad(
         aval = typeof(result)
         check_output("grad", aval, holomorphic)
         one = host_number(1, aval.dtype)
-        if aval.weak_type:
+        if aval.weak_type and typeof(one.item()) == aval:
             one = one.item()
         gradients = pullback.static[1].unflatten(pullback.flat([one]))
         gradient = gradients[0] if isinstance(argnums, int) else gradients

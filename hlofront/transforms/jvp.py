@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlofront.base.boundary import user_context
-from hlofront.base.config import check_tracer_leaks
+from hlofront.base.config import check_tracer_leaks, enable_x64
 from hlofront.base.dtypes import float0
+from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
@@ -17,6 +18,9 @@ from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with,
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.stage import stage
+
+_x64 = state.enable_x64
+_SCALARS = frozenset({float, int, complex, bool})
 
 
 def describe(debug_info: DebugInfo | None) -> str:
@@ -57,7 +61,7 @@ register_value_type(JVPTracer, lambda tracer: tracer.aval)
 class JVPTrace(Trace):
     """Runs operations on values that have tangents by their jvp rules."""
 
-    __slots__ = ("debug_info", "inner", "parent", "programs_of")
+    __slots__ = ("debug_info", "inner", "parent", "programs_of", "x64")
 
     # Where operations go that no tangent takes part in.
     parent: Trace
@@ -65,6 +69,8 @@ class JVPTrace(Trace):
     inner: Trace
     # What is differentiated, for messages.
     debug_info: DebugInfo | None
+    # Whether 64-bit dtypes were on where differentiation began.
+    x64: bool
 
     def __init__(
         self, parent: Trace, inner: Trace | None = None, debug_info: DebugInfo | None = None
@@ -75,6 +81,7 @@ class JVPTrace(Trace):
         self.debug_info = debug_info
         # Programs that captured values of this function. See `StagingTrace.programs_of`.
         self.programs_of: dict[Any, Any] = {}
+        self.x64 = _x64.value
 
     def wrap(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
@@ -104,12 +111,26 @@ class JVPTrace(Trace):
             else:
                 primals.append(x)
                 tangents.append(Zero.of(x))
+        if _x64.value is not self.x64:
+            self._keep_types(args, primals)
+            self._keep_types(args, tangents)
         rule = rules.jvp[primitive]
         with interpreting_with(self.inner):
             primal_out, tangent_out = rule(primals, tangents, **params)
         if primitive.multiple_results:
             return [self.wrap(p, t) for p, t in zip(primal_out, tangent_out, strict=True)]
         return self.wrap(primal_out, tangent_out)
+
+    def _keep_types(self, args: tuple[Any, ...], values: list[Any]) -> None:
+        """Give Python scalars behind the tracers among `args` the dtypes of their tracers.
+
+        Python scalars that were differentiated would have others in a block that switches 64-bit
+        dtypes on or off.
+        """
+        for i, (x, value) in enumerate(zip(args, values, strict=True)):
+            if type(x) is JVPTracer and x._trace is self and type(value) in _SCALARS:
+                with enable_x64(self.x64):
+                    values[i] = self.parent.lift(value)
 
 
 def as_tangent(tangent: Any) -> Any:
@@ -162,7 +183,7 @@ def jvp_jaxpr(
         moves = False
         for atom in equation.invars:
             if type(atom) is Literal:
-                operands.append(atom.val)
+                operands.append(atom.operand)
                 own.append(None)
                 continue
             operands.append(values[atom])
@@ -195,7 +216,7 @@ def jvp_jaxpr(
     primals_out, tangents_out = [], []
     for atom in jaxpr.outvars:
         if type(atom) is Literal:
-            primals_out.append(atom.val)
+            primals_out.append(atom.operand)
             tangents_out.append(Zero(atom.aval.to_tangent_aval()))
         else:
             primals_out.append(values[atom])

@@ -63,7 +63,7 @@ class SplitTrace(Trace):
 
 def _run(trace: Trace, equation: Equation, values: dict[Any, Any]) -> None:
     operands = tuple(
-        atom.val if type(atom) is Literal else values[atom] for atom in equation.invars
+        atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
     )
     results = trace.process(equation.primitive, operands, equation.params)
     if not equation.primitive.multiple_results:

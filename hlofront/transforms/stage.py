@@ -8,7 +8,8 @@ import numpy as np
 
 from hlofront.base import caches, errors
 from hlofront.base.config import check_tracer_leaks
-from hlofront.base.elements import kept
+from hlofront.base.elements import kept, kept_anywhere
+from hlofront.bridge import state
 from hlofront.bridge.fast_parts import get_traceback
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, register_value_type, typeof
@@ -22,6 +23,7 @@ from hlofront.transforms.origins import explain_origin
 
 _effects_of = rules.effects
 _staged = rules.staged
+_x64 = state.enable_x64
 
 
 class JitTracer(Tracer):
@@ -207,7 +209,16 @@ class StagingTrace(Trace):
             effects,
             self.debug_info,
         )
-        return ClosedJaxpr(jaxpr, [value for _, value in constants])
+        return ClosedJaxpr(jaxpr, [_typed(value, var.aval) for var, value in constants])
+
+
+def _typed(value: Any, aval: Any) -> Any:
+    """A constant, as a value that has this aval also after the block that set enable_x64."""
+    if type(value) is not np.ndarray or value.dtype.itemsize < 8:
+        return value
+    if value.dtype != aval.dtype:
+        return value.astype(aval.dtype) if _x64.get_global() else value
+    return value if _x64.get_global() else kept_anywhere(value)
 
 
 # Each primitive remembers this many results of inference before it starts anew.

@@ -52,7 +52,7 @@ def transpose_jaxpr(
         else:
             cotangent = outgoing[0]
         operands = [
-            atom.val
+            atom.operand
             if type(atom) is Literal
             else UndefinedPrimal(atom.aval)
             if atom in linear
@@ -88,7 +88,7 @@ def _run_forward(jaxpr: Jaxpr, values: dict[Any, Any], linear: set[Any]) -> list
             found.append(equation)
             continue
         operands = tuple(
-            atom.val if type(atom) is Literal else values[atom] for atom in equation.invars
+            atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
         )
         with coming_from(equation.name_stack, equation.traceback):
             results = process(equation.primitive, operands, equation.params)

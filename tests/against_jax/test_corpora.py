@@ -39,6 +39,7 @@ CORPORA = (
     "corpus_debugging",
     "corpus_kernels",
     "corpus_found",
+    "corpus_options",
 )
 
 

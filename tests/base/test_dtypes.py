@@ -75,7 +75,7 @@ def test_all_pairs_and_some_triples_promote_as_in_jax(name):
 
     def outcome(*operands):
         try:
-            return letters[types.index(dtypes.lattice_result(operands))]
+            return letters[types.index(dtypes.as_result(dtypes.lattice_result(operands)))]
         except TypePromotionError:
             return "!"
 
