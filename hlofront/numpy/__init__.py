@@ -305,11 +305,11 @@ from hlofront.numpy.selecting import nonzero as nonzero
 from hlofront.numpy.selecting import piecewise as piecewise
 from hlofront.numpy.selecting import select as select
 from hlofront.numpy.selecting import where as where
-from hlofront.numpy.sets import intersect1d as intersect1d
+from hlofront.numpy.set_operations import intersect1d as intersect1d
+from hlofront.numpy.set_operations import setdiff1d as setdiff1d
+from hlofront.numpy.set_operations import setxor1d as setxor1d
+from hlofront.numpy.set_operations import union1d as union1d
 from hlofront.numpy.sets import isin as isin
-from hlofront.numpy.sets import setdiff1d as setdiff1d
-from hlofront.numpy.sets import setxor1d as setxor1d
-from hlofront.numpy.sets import union1d as union1d
 from hlofront.numpy.sets import unique as unique
 from hlofront.numpy.sets import unique_all as unique_all
 from hlofront.numpy.sets import unique_counts as unique_counts

@@ -1,0 +1,235 @@
+"""Sets made of two arrays: what is in both, in either, in the first, or in one alone."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import python_scalar_dtype
+from hlofront.base.elements import host_number
+from hlofront.core.aval import typeof
+from hlofront.core.trace import Tracer
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
+from hlofront.numpy.selecting import host_value, in_dtype, put_beside, take_rows, true_positions
+from hlofront.numpy.sets import first_of_equals, flattened, needs_size, unique
+from hlofront.numpy.sorting import by_bisection, element_at, order_along
+from hlofront.primitives import comparing, creating, elementwise, reducing, shaping, slicing
+from hlofront.primitives.converting import convert
+from hlofront.runtime.operation import operation
+
+_bool = np.dtype(np.bool_)
+
+
+@operation(static_argnames=("unique", "equal_nan"))
+def _with_membership(ar1, ar2, unique, equal_nan):
+    """The elements of the first array, in order unless they are unique; the indices they had;
+    whether each is the first of its equals; whether it is in the second array; and where there.
+    """
+    ar1, ar2 = promote_dtypes(flattened(ar1), flattened(ar2))
+    dtype = python_scalar_dtype(int)
+    n, m = typeof(ar1).size, typeof(ar2).size
+    if unique:
+        ordered, indices = ar1, creating.iota(dtype, n)
+        starts = creating.full((n,), True, _bool)
+    else:
+        ordered, indices = order_along(ar1, 0, dtype)
+        starts = first_of_equals(ordered, equal_nan)
+    if not m or not n:
+        return ordered, indices, starts, creating.full((n,), False, _bool), indices
+    second, second_indices = order_along(ar2, 0, dtype)
+    places = by_bisection(second, ordered, False, dtype)
+    found = comparing.eq(element_at(second, places), ordered)
+    return ordered, indices, starts, found, element_at(second_indices, places)
+
+
+@operation(static_argnames=("size",))
+def _kept_of_size(keep, fills, arrays, size):
+    """Elements of arrays of one axis where a mask is true, `size` of them, filled up."""
+    n = typeof(keep).size
+    positions = true_positions(keep, size, n)
+    missing = comparing.eq(positions, host_number(n, typeof(positions).dtype))
+    return [
+        choose("sets", missing, in_dtype(fill, typeof(x).dtype), take_rows(x, positions, 0))
+        for fill, x in zip(fills, arrays, strict=True)
+    ]
+
+
+def _kept(given: Any, keep: Any, fills: Any, arrays: Any, size: int | None) -> list[Any]:
+    """Elements where a mask is true, of arrays made from `given`; `size` of them, filled up."""
+    if size is not None:
+        return _kept_of_size(keep, fills, arrays, operator.index(size))
+    mask = np.asarray(keep)
+    return [put_beside(np.asarray(x)[mask], given, typeof(x).weak_type) for x in arrays]
+
+
+def _both(name: str, ar1: Any, ar2: Any, size: int | None) -> tuple[Any, Any]:
+    check_arraylike(name, ar1, ar2)
+    ar1, ar2 = as_operand(ar1), as_operand(ar2)
+    if size is None:
+        for x in (ar1, ar2):
+            if isinstance(x, Tracer):
+                host_value(x, needs_size(name))
+    return ar1, ar2
+
+
+@operation
+def _first_kept(keep, ordered):
+    """The first element that is kept, or 0: what stands for those missing."""
+    dtype = typeof(ordered).dtype
+    if not typeof(keep).size:
+        return creating.full((), 0, dtype)
+    index = reducing.argmax(keep, 0, python_scalar_dtype(int))
+    value = shaping.reshape(take_rows(ordered, shaping.reshape(index, (1,)), 0), ())
+    any_kept = reducing.reduce_or(keep, (0,))
+    return choose("sets", any_kept, value, creating.full((), 0, dtype))
+
+
+@operation
+def _and(x, y):
+    return elementwise.bitwise_and(x, y)
+
+
+@operation
+def _and_not(x, y):
+    return elementwise.bitwise_and(x, elementwise.bitwise_not(y))
+
+
+@like(np.intersect1d)
+def intersect1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements that are in both arrays, without repetition, in ascending order.
+
+    Args:
+      ar1: an array, of any shape.
+      ar2: another one.
+      assume_unique: whether neither array repeats an element. It need not be said.
+      return_indices: whether to give the indices of the first of each in both flattened arrays.
+      size: how many there are to be, which must be given where an array is traced.
+      fill_value: what stands for those missing; by default the least one. Indices that are missing
+        are the size of the array.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced, and `size` is not given.
+    """
+    ar1, ar2 = _both("intersect1d", ar1, ar2, size)
+    ordered, indices, starts, found, second = _with_membership(ar1, ar2, False, False)
+    keep = _and(starts, found)
+    if fill_value is None:
+        fill_value = 0 if size is None else _first_kept(keep, ordered)
+    fills = [fill_value, typeof(ar1).size, typeof(ar2).size]
+    count = 3 if return_indices else 1
+    arrays = [ordered, indices, second][:count]
+    result = _kept(ar1, keep, fills[:count], arrays, size)
+    return tuple(result) if return_indices else result[0]
+
+
+@like(np.setdiff1d)
+def setdiff1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements of the first array that are not in the second, without repetition, in order.
+
+    Args:
+      ar1: an array, of any shape.
+      ar2: another one.
+      assume_unique: whether to keep the elements of `ar1` in their order, and all of them.
+      size: how many there are to be, which must be given where an array is traced.
+      fill_value: what stands for those missing; 0 by default.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced, and `size` is not given.
+    """
+    ar1, ar2 = _both("setdiff1d", ar1, ar2, size)
+    ordered, _, starts, found, _ = _with_membership(ar1, ar2, bool(assume_unique), True)
+    ordered = _in_dtype_of(ordered, ar1)
+    keep = _and_not(starts, found)
+    fill_value = 0 if fill_value is None else fill_value
+    return _in_dtype_of(_kept(ar1, keep, [fill_value], [ordered], size)[0], ar1)
+
+
+def _in_dtype_of(x: Any, like: Any) -> Any:
+    own, wanted = typeof(x), typeof(like)
+    if own.dtype == wanted.dtype and own.weak_type == wanted.weak_type:
+        return x
+    return _astype(x, wanted.dtype, wanted.weak_type)
+
+
+@operation(static_argnames=("dtype", "weak"))
+def _astype(x, dtype, weak):
+    return convert(x, dtype, weak)
+
+
+@operation
+def _joined(ar1, ar2):
+    return slicing.concatenate(promote_dtypes(flattened(ar1), flattened(ar2)), 0)
+
+
+@like(np.union1d)
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The elements that are in either array, without repetition, in ascending order.
+
+    Args:
+      ar1: an array, of any shape.
+      ar2: another one.
+      size: how many there are to be, which must be given where an array is traced.
+      fill_value: what stands for those missing; by default the least one.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced, and `size` is not given.
+    """
+    ar1, ar2 = _both("union1d", ar1, ar2, size)
+    return unique(_joined(ar1, ar2), size=size, fill_value=fill_value)
+
+
+@operation(static_argnames=("unique",))
+def _exclusive(ar1, ar2, unique):
+    """All elements in order, and which are the first of their equals, and of one array alone."""
+    parts = []
+    for one, other in ((ar1, ar2), (ar2, ar1)):
+        own, _, starts, found, _ = _with_membership.when_traced(one, other, unique, False)
+        parts.append((own, elementwise.bitwise_and(starts, elementwise.bitwise_not(found))))
+    values = slicing.concatenate([own for own, _ in parts], 0)
+    keep = slicing.concatenate([kept for _, kept in parts], 0)
+    order = order_along(values, 0, python_scalar_dtype(int))[1]
+    return take_rows(values, order, 0), take_rows(keep, order, 0)
+
+
+@like(np.setxor1d)
+def setxor1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements that are in one of two arrays, and not in both, in ascending order.
+
+    Args:
+      ar1: an array, of any shape.
+      ar2: another one.
+      assume_unique: whether neither array repeats an element. It need not be said.
+      size: how many there are to be, which must be given where an array is traced.
+      fill_value: what stands for those missing; by default the least one.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced, and `size` is not given.
+    """
+    ar1, ar2 = _both("setxor1d", ar1, ar2, size)
+    ordered, keep = _exclusive(ar1, ar2, bool(assume_unique))
+    if fill_value is None:
+        fill_value = 0 if size is None else _first_kept(keep, ordered)
+    return _kept(ar1, keep, [fill_value], [ordered], size)[0]
