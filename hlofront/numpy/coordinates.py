@@ -78,7 +78,9 @@ def _unravelled_by_any(indices, sizes):
     for size in sizes[::-1]:
         flat, rest = divmod(flat, size)
         found.append(rest)
-    beyond, before = greater(flat, 0), less(flat, -1)
+    # Unsigned positions are never before the first, and -1 would be their greatest one.
+    unsigned = issubdtype(typeof(flat).dtype, np.unsignedinteger)
+    beyond, before = greater(flat, 0), False if unsigned else less(flat, -1)
     for i, size in enumerate(sizes[::-1]):
         last = size - 1 if isinstance(size, int | float) else subtract(size, 1)
         found[i] = where(beyond, last, where(before, 0, found[i]))

@@ -12,9 +12,17 @@ from hlofront.core.trace import Tracer
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
 from hlofront.numpy.selecting import host_value, in_dtype, put_beside, take_rows, true_positions
-from hlofront.numpy.sets import first_of_equals, flattened, needs_size, unique
+from hlofront.numpy.sets import first_of_equals, flattened, needs_size, one_nan, unique
 from hlofront.numpy.sorting import by_bisection, element_at, order_along
-from hlofront.primitives import comparing, creating, elementwise, reducing, shaping, slicing
+from hlofront.primitives import (
+    comparing,
+    creating,
+    elementwise,
+    reducing,
+    shaping,
+    slicing,
+    sorting,
+)
 from hlofront.primitives.converting import convert
 from hlofront.runtime.operation import operation
 
@@ -33,7 +41,7 @@ def _with_membership(ar1, ar2, unique, equal_nan):
         ordered, indices = ar1, creating.iota(dtype, n)
         starts = creating.full((n,), True, _bool)
     else:
-        ordered, indices = order_along(ar1, 0, dtype)
+        ordered, indices = order_along(one_nan(ar1), 0, dtype)
         starts = first_of_equals(ordered, equal_nan)
     if not m or not n:
         return ordered, indices, starts, creating.full((n,), False, _bool), indices
@@ -110,7 +118,8 @@ def intersect1d(
     Args:
       ar1: an array, of any shape.
       ar2: another one.
-      assume_unique: whether neither array repeats an element. It need not be said.
+      assume_unique: whether neither array repeats an element: both are sorted together, and an
+        element that equals the next one is taken to be in both.
       return_indices: whether to give the indices of the first of each in both flattened arrays.
       size: how many there are to be, which must be given where an array is traced.
       fill_value: what stands for those missing; by default the least one. Indices that are missing
@@ -120,8 +129,11 @@ def intersect1d(
       ConcretizationTypeError: if an array is traced, and `size` is not given.
     """
     ar1, ar2 = _both("intersect1d", ar1, ar2, size)
-    ordered, indices, starts, found, second = _with_membership(ar1, ar2, False, False)
-    keep = _and(starts, found)
+    if assume_unique:
+        ordered, keep, indices, second = _twice(ar1, ar2)
+    else:
+        ordered, indices, starts, found, second = _with_membership(ar1, ar2, False, False)
+        keep = _and(starts, found)
     if fill_value is None:
         fill_value = 0 if size is None else _first_kept(keep, ordered)
     fills = [fill_value, typeof(ar1).size, typeof(ar2).size]
@@ -194,12 +206,48 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     return unique(_joined(ar1, ar2), size=size, fill_value=fill_value)
 
 
-@operation(static_argnames=("unique",))
-def _exclusive(ar1, ar2, unique):
-    """All elements in order, and which are the first of their equals, and of one array alone."""
+def _boundaries(ordered: Any) -> tuple[Any, Any]:
+    """Of elements in order, whether each differs from the one before, and from the one after."""
+    starts = first_of_equals(ordered, False)
+    n = typeof(starts).size
+    after = slicing.slice_in_dim(starts, min(n, 1), n)
+    return starts, slicing.concatenate([after, creating.full((min(n, 1),), True, _bool)], 0)
+
+
+@operation
+def _once(ar1, ar2):
+    """All elements of two arrays in order, and which of them stand there a single time."""
+    ordered = sorting.sort(_joined.when_traced(ar1, ar2), 0)
+    return ordered, elementwise.bitwise_and(*_boundaries(ordered))
+
+
+@operation
+def _twice(ar1, ar2):
+    """All elements of two arrays in order, which of them are equal to the next one, their indices
+    in the first array, and those of the next one in the second.
+    """
+    dtype = python_scalar_dtype(int)
+    ordered, indices = order_along(_joined.when_traced(ar1, ar2), 0, dtype)
+    n = typeof(indices).size
+    keep = elementwise.bitwise_not(_boundaries(ordered)[1])
+    # The last one has no next one, and is never kept.
+    following = slicing.concatenate(
+        [slicing.slice_in_dim(indices, min(n, 1), n), slicing.slice_in_dim(indices, 0, min(n, 1))],
+        0,
+    )
+    second = elementwise.sub(following, creating.full((n,), typeof(ar1).size, dtype))
+    return ordered, keep, indices, second
+
+
+@operation
+def _exclusive(ar1, ar2):
+    """All elements in order, and which are the first of their equals, and of one array alone.
+
+    In each array NaN is one element, and differs from that of the other.
+    """
     parts = []
     for one, other in ((ar1, ar2), (ar2, ar1)):
-        own, _, starts, found, _ = _with_membership.when_traced(one, other, unique, False)
+        own, _, starts, found, _ = _with_membership.when_traced(one, other, False, True)
         parts.append((own, elementwise.bitwise_and(starts, elementwise.bitwise_not(found))))
     values = slicing.concatenate([own for own, _ in parts], 0)
     keep = slicing.concatenate([kept for _, kept in parts], 0)
@@ -221,7 +269,8 @@ def setxor1d(
     Args:
       ar1: an array, of any shape.
       ar2: another one.
-      assume_unique: whether neither array repeats an element. It need not be said.
+      assume_unique: whether neither array repeats an element: both are sorted together, and an
+        element that equals its neighbour is taken to be in both.
       size: how many there are to be, which must be given where an array is traced.
       fill_value: what stands for those missing; by default the least one.
 
@@ -229,7 +278,7 @@ def setxor1d(
       ConcretizationTypeError: if an array is traced, and `size` is not given.
     """
     ar1, ar2 = _both("setxor1d", ar1, ar2, size)
-    ordered, keep = _exclusive(ar1, ar2, bool(assume_unique))
+    ordered, keep = (_once if assume_unique else _exclusive)(ar1, ar2)
     if fill_value is None:
         fill_value = 0 if size is None else _first_kept(keep, ordered)
     return _kept(ar1, keep, [fill_value], [ordered], size)[0]

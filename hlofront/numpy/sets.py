@@ -54,6 +54,13 @@ def _differs(x: Any, y: Any, equal_nan: bool) -> Any:
     return differs
 
 
+def one_nan(x: Any) -> Any:
+    """The same numbers, and of complex ones those with a NaN part as one, which is sorted last."""
+    if not issubdtype(typeof(x).dtype, np.complexfloating):
+        return x
+    return choose("unique", comparing.ne(x, x), creating.scalar_like(x, complex(np.nan, 0)), x)
+
+
 def first_of_equals(ordered: Any, equal_nan: bool) -> Any:
     """Of rows in order, whether each is the first of those that are equal."""
     n, *rest = typeof(ordered).shape
@@ -89,6 +96,7 @@ def _rows_in_order(rows: Any) -> tuple[Any, Any]:
 @operation(static_argnames=("axis", "equal_nan"))
 def _ordered(ar, axis, equal_nan):
     """The slices along an axis in order, their indices, which are first ones, and their numbers."""
+    ar = one_nan(ar)
     if axis is None:
         rows = flattened(ar)
     else:

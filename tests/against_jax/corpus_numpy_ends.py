@@ -1,12 +1,18 @@
 """Numbers at the ends of dtypes: integers beyond them, unsigned indices, NaN in a part."""
 
+import numpy as np
+
 from tests.against_jax.describe import Corpus
+
+nan = np.nan
 
 
 def programs(jax, jnp, lax):
     corpus = Corpus(("value",))
     integers_beyond_a_dtype(corpus, jax, jnp, lax)
     integers_of_the_array(corpus, jax, jnp)
+    sets(corpus, jax, jnp)
+    unsigned_positions(corpus, jax, jnp)
     return corpus
 
 
@@ -72,3 +78,60 @@ def integers_of_the_array(corpus, jax, jnp):
     @corpus.program(x64=True)
     def unsigned_64_bits():
         return jnp.zeros(2, "uint64").at[1].set(2**64 - 1)
+
+
+def sets(corpus, jax, jnp):
+    """Complex numbers with a NaN part are one number; `assume_unique` is taken at its word."""
+    parts = np.array([1 + 1j, complex(0, nan), 0, complex(1, nan), complex(nan, 1)], "complex64")
+    for equal_nan in (True, False):
+        for axis in (None, 0):
+
+            def unique(x, axis=axis, equal_nan=equal_nan):
+                return jnp.unique(x, True, True, True, axis=axis, equal_nan=equal_nan)
+
+            x = parts if axis is None else np.stack([parts, parts])
+            corpus.add(f"complex_unique_{equal_nan}_{axis}", unique, x)
+
+        def of_size(x, equal_nan=equal_nan):
+            return jnp.unique(x, True, True, True, equal_nan=equal_nan, size=4)
+
+        corpus.add(f"complex_unique_of_size_{equal_nan}", of_size, parts, modes=("value", "jit"))
+    pairs = {
+        "repeats": (np.array([3, 1, 1, 2, 3]), np.array([5, 3, 3, 4, 4, 4])),
+        "thrice": (np.array([3, 3, 3, 1]), np.array([3, 3, 7])),
+        "none_left": (np.array([1, 2, 2]), np.array([], "int32")),
+        "none_right": (np.array([], "int32"), np.array([4, 4, 1])),
+        "floats": (np.float32([nan, 1, nan, 2, -0.0, 0]), np.float32([0, nan, 2, 3])),
+        "complex": (parts, np.array([complex(nan, nan), 0, 2j], "complex64")),
+    }
+    for name, (a, b) in pairs.items():
+        for unique in (False, True):
+
+            def both(a, b, unique=unique):
+                return (
+                    jnp.setxor1d(a, b, assume_unique=unique),
+                    jnp.intersect1d(a, b, assume_unique=unique, return_indices=True),
+                    jnp.setdiff1d(a, b, assume_unique=unique),
+                )
+
+            def filled(a, b, unique=unique):
+                return (
+                    jnp.setxor1d(a, b, assume_unique=unique, size=5, fill_value=7),
+                    jnp.intersect1d(a, b, assume_unique=unique, size=5, fill_value=7),
+                )
+
+            corpus.add(f"sets_{name}_{unique}", both, a, b)
+            corpus.add(f"sets_of_size_{name}_{unique}", filled, a, b, modes=("jit",))
+
+
+def unsigned_positions(corpus, jax, jnp):
+    positions = np.array([0, 1, 9, 5, 100])
+    for dtype in ("uint8", "uint32", "int8"):
+        for name, shape in {"sizes": (2, 3), "size": 6, "wide": (200, 3)}.items():
+            corpus.add(
+                f"unravel_{dtype}_{name}",
+                jnp.unravel_index,
+                positions.astype(dtype),
+                shape,
+                modes=("value", "jit"),
+            )
