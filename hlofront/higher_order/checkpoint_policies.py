@@ -61,6 +61,39 @@ def is_saved(policy: Callable[..., Any] | None, equation: Equation) -> bool:
     return bool(policy(equation.primitive, *avals, **equation.params))
 
 
+def either_policy(
+    outer: Callable[..., Any] | None, inner: Callable[..., Any] | None
+) -> Callable[..., Any] | None:
+    """The policy that keeps what either of these keeps; None keeps nothing."""
+    if inner is None or inner is outer:
+        return outer
+    if outer is None or (type(inner) is _Either and inner.outer is outer):
+        return inner
+    return _Either(outer, inner)
+
+
+class _Either:
+    """Of a checkpointed function and of one around it; two of the same policies are equal."""
+
+    __slots__ = ("inner", "outer")
+
+    def __init__(self, outer: Callable[..., Any], inner: Callable[..., Any]):
+        self.outer = outer
+        self.inner = inner
+
+    def __call__(self, prim: Any, *avals: Any, **params: Any) -> Any:
+        return self.outer(prim, *avals, **params) or self.inner(prim, *avals, **params)
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is _Either and (self.outer, self.inner) == (other.outer, other.inner)
+
+    def __hash__(self):
+        return hash((self.outer, self.inner))
+
+    def __repr__(self):
+        return f"either({self.outer!r}, {self.inner!r})"
+
+
 # ---- names ---------------------------------------------------------------------------------------
 
 name_p = Primitive("name")

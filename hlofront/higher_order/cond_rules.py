@@ -94,15 +94,15 @@ def _(unknown, equation):
     residuals = [known_outputs[p] if p >= 0 else known_inputs[~p] for p in split.residuals]
     known = rest = None
     if known_outputs or any(branch.effects for branch in split.known):
-        known = _equation(equation, split.known, [index, *known_inputs], known_outputs)
+        known = cond_equation(equation, split.known, [index, *known_inputs], known_outputs)
     if any(split.unknown_out) or any(branch.effects for branch in split.unknown):
         invars = [index, *residuals, *[atom for atom, u in pairs if u]]
         unknown_outputs = [v for v, u in zip(outvars, split.unknown_out, strict=True) if u]
-        rest = _equation(equation, split.unknown, invars, unknown_outputs)
+        rest = cond_equation(equation, split.unknown, invars, unknown_outputs)
     return known, rest, split.unknown_out, [index, *residuals]
 
 
-def _equation(
+def cond_equation(
     equation: Equation,
     branches: tuple[ClosedJaxpr, ...],
     invars: Sequence[Any],
@@ -116,7 +116,7 @@ def _equation(
     )
 
 
-class _Split:
+class BranchesInTwo:
     """Branches in two: what known operands decide, and the rest. See `PartialEval`."""
 
     __slots__ = ("known", "residuals", "slots", "unknown", "unknown_out")
@@ -174,7 +174,7 @@ class _Split:
         raise AssertionError("a residual that no branch reads")
 
 
-def _split(branches: Sequence[ClosedJaxpr], unknown: Flags) -> _Split:
+def _split(branches: Sequence[ClosedJaxpr], unknown: Flags) -> BranchesInTwo:
     found = [partial_eval_program(b, unknown) for b in branches]
     wanted = tuple([any(flags) for flags in zip(*[f.unknown_out for f in found], strict=True)])
     found = [
@@ -182,13 +182,13 @@ def _split(branches: Sequence[ClosedJaxpr], unknown: Flags) -> _Split:
         for b, f in zip(branches, found, strict=True)
     ]
     # Equal branches split alike: the first branch keeps what became of it in this company.
-    kept: dict[Any, _Split] = branches[0].derived.setdefault("splits of cond", {})
+    kept: dict[Any, BranchesInTwo] = branches[0].derived.setdefault("splits of cond", {})
     key = tuple(found)
     split = kept.get(key)
     if split is None:
         if len(kept) >= _MOST_KEPT:
             kept.pop(next(iter(kept)))
-        split = kept[key] = _Split(found)
+        split = kept[key] = BranchesInTwo(found)
     return split
 
 
@@ -244,7 +244,7 @@ def _(used, equation):
     stays = tuple([any(flags) for flags in zip(*[s for _, s in found], strict=True)])
     smaller = tuple([dead_code_program(branch, used, stays)[0] for branch in branches])
     stays = (True, *stays)
-    return stays, _equation(
+    return stays, cond_equation(
         equation,
         smaller,
         [atom for atom, stay in zip(equation.invars, stays, strict=True) if stay],

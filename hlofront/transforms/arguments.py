@@ -110,8 +110,13 @@ class ArgumentPlan:
             names = tuple(positional[n] for n in keyword)
         return nums, names
 
-    def static_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What is static in this call, as a key; ValueError where it cannot be hashed."""
+    def static_values(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], required: bool = True
+    ) -> Any:
+        """What is static in this call, as a key.
+
+        Where it cannot be hashed, that is a ValueError if it is required, and None otherwise.
+        """
         if not self._static_positions and not self._static_names:
             return ()
         values = [(i, args[i]) for i in self.static_argnums if i < len(args)]
@@ -120,6 +125,8 @@ class ArgumentPlan:
             try:
                 hash(value)
             except TypeError as error:
+                if not required:
+                    return None
                 raise ValueError(
                     "Non-hashable static arguments are not supported: "
                     f"{self._name_of(where)} is {value!r} of type {type(value)}. "

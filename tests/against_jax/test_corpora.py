@@ -22,6 +22,7 @@ CORPORA = (
     "corpus_callbacks",
     "corpus_custom",
     "corpus_custom_closures",
+    "corpus_checkpoints",
     "corpus_loops",
     "corpus_loops_derived",
     "corpus_derivatives",
