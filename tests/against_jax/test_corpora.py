@@ -34,6 +34,7 @@ CORPORA = (
     "corpus_fft",
     "corpus_special",
     "corpus_stats",
+    "corpus_stats_domains",
     "corpus_nn",
     "corpus_scipy_small",
     "corpus_transform_errors",

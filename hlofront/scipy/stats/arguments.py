@@ -13,6 +13,8 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
 from hlofront.numpy.promotion import promote_args_inexact
+from hlofront.primitives.converting import convert
+from hlofront.primitives.elementwise import clamp
 from hlofront.runtime.operation import operation
 from hlofront.scipy.special.entropies import log1p
 
@@ -131,6 +133,16 @@ def log_of_rest(x: Any) -> Any:
     near = x < math.log(2)
     small, large = jnp.where(near, x, 1.0), jnp.where(near, 1.0, x)
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), log1p(-jnp.exp(-large)))
+
+
+def not_below_zero(x: Any) -> Any:
+    """x, or 0 where it is less, and NaN where it is NaN.
+
+    XLA takes any maximum of x and 0 for a number that is not below 0, also where x is NaN.
+    """
+    aval = typeof(x)
+    clamped = clamp(np.zeros((), aval.dtype), x, np.full((), np.inf, aval.dtype))
+    return convert(clamped, aval.dtype, aval.weak_type)
 
 
 def outside(p: Any) -> Any:

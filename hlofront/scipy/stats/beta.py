@@ -20,12 +20,13 @@ def _unit(x: Any, loc: Any, scale: Any) -> Any:
 @_of_beta
 def logpdf(x, a, b, loc=0, scale=1):
     y = (x - loc) / scale
-    inside = (y >= 0) & (y <= 1)
-    unit = jnp.where(inside, y, 0.5)
+    outer = (x < loc) | (x > loc + scale)
+    # What rounding puts beyond an end is at it, and has the derivative that is there.
+    unit = jnp.where(outer, 0.5, jnp.where(y < 0, 0.0, jnp.where(y > 1, 1.0, y)))
     powers = xlogy(a - 1, unit) + xlog1py(b - 1, -unit)
     found = powers - gamma_functions.betaln(a, b) - jnp.log(scale)
-    found = jnp.where(inside, found, jnp.where(y != y, y, -jnp.inf))
-    return jnp.where((a > 0) & (b > 0) & (scale > 0), found, jnp.nan)
+    found = jnp.where(outer, -jnp.inf, found)
+    return jnp.where((a <= 0) | (b <= 0) | (scale <= 0), jnp.nan, found)
 
 
 pdf = exp_of(logpdf, undefined=True)

@@ -12,7 +12,7 @@ _of_binom = functions_of("binom", n="how many trials.", p="the probability of ea
 @_of_binom
 def logpmf(k, n, p, loc=0):
     x = k - loc
-    outer = (x < 0) | (x > n)
+    outer = (k == k) & ~((k >= loc) & (k < loc + n + 1))
     x = jnp.where(outer, 0, x)
     ways = -jnp.log1p(n) - betaln(n - x + 1, x + 1)
     # There is one way, of which the logarithm is zero to all digits; not so its derivatives.

@@ -3,7 +3,7 @@
 import hlofront.numpy as jnp
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
-from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of
+from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of, not_below_zero
 
 _of_chi2 = functions_of("chi2", df="degrees of freedom, positive.")
 
@@ -11,10 +11,10 @@ _of_chi2 = functions_of("chi2", df="degrees of freedom, positive.")
 @_of_chi2
 def logpdf(x, df, loc=0, scale=1):
     y = (x - loc) / (2 * scale)
-    inside = (y >= 0) & (y < jnp.inf)
-    part = jnp.where(inside, y, 1)
+    outer = (x < loc) | ((y == jnp.inf) & (scale > 0))
+    part = jnp.where(outer, 1, y)
     found = xlogy(df / 2 - 1, part) - part - gammaln(df / 2) - jnp.log(2 * scale)
-    return jnp.where(inside, found, jnp.where(y != y, y, -jnp.inf))
+    return jnp.where(outer, -jnp.inf, found)
 
 
 pdf = exp_of(logpdf)
@@ -22,8 +22,7 @@ pdf = exp_of(logpdf)
 
 @_of_chi2
 def cdf(x, df, loc=0, scale=1):
-    found = gammainc(df / 2, jnp.maximum((x - loc) / (2 * scale), 0))
-    return jnp.where(df > 0, found, jnp.nan)
+    return gammainc(df / 2, not_below_zero((x - loc) / (2 * scale)))
 
 
 @_of_chi2
@@ -31,13 +30,12 @@ def logcdf(x, df, loc=0, scale=1):
     y = (x - loc) / (2 * scale)
     # At 0 and below the logarithm has no derivative.
     found = jnp.log(gammainc(df / 2, jnp.where(y <= 0, 1, y)))
-    return jnp.where(df > 0, jnp.where(y <= 0, -jnp.inf, found), jnp.nan)
+    return jnp.where(y <= 0, jnp.where(df > 0, -jnp.inf, jnp.nan), found)
 
 
 @_of_chi2
 def sf(x, df, loc=0, scale=1):
-    found = gammaincc(df / 2, jnp.maximum((x - loc) / (2 * scale), 0))
-    return jnp.where(df > 0, found, jnp.nan)
+    return gammaincc(df / 2, not_below_zero((x - loc) / (2 * scale)))
 
 
 logsf = log_of(sf)

@@ -3,7 +3,7 @@
 import hlofront.numpy as jnp
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
-from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of
+from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of, not_below_zero
 
 _of_gamma = functions_of("gamma", a="the shape parameter, positive.")
 
@@ -11,10 +11,10 @@ _of_gamma = functions_of("gamma", a="the shape parameter, positive.")
 @_of_gamma
 def logpdf(x, a, loc=0, scale=1):
     y = (x - loc) / scale
-    inside = (y >= 0) & (y < jnp.inf)
+    inside = (x >= loc) & ((y != jnp.inf) | (scale <= 0))
     part = jnp.where(inside, y, 1)
     found = xlogy(a - 1, part) - part - gammaln(a) - jnp.log(scale)
-    return jnp.where(inside, found, jnp.where(y != y, y, -jnp.inf))
+    return jnp.where(x != x, x, jnp.where(inside, found, -jnp.inf))
 
 
 pdf = exp_of(logpdf)
@@ -22,8 +22,7 @@ pdf = exp_of(logpdf)
 
 @_of_gamma
 def cdf(x, a, loc=0, scale=1):
-    found = gammainc(a, jnp.maximum((x - loc) / scale, 0))
-    return jnp.where(a > 0, found, jnp.nan)
+    return gammainc(a, not_below_zero((x - loc) / scale))
 
 
 @_of_gamma
@@ -31,13 +30,13 @@ def logcdf(x, a, loc=0, scale=1):
     y = (x - loc) / scale
     # At 0 and below the logarithm has no derivative.
     found = jnp.log(gammainc(a, jnp.where(y <= 0, 1, y)))
-    return jnp.where(a > 0, jnp.where(y <= 0, -jnp.inf, found), jnp.nan)
+    return jnp.where(y <= 0, jnp.where(a > 0, -jnp.inf, jnp.nan), found)
 
 
 @_of_gamma
 def sf(x, a, loc=0, scale=1):
-    found = gammaincc(a, jnp.maximum((x - loc) / scale, 0))
-    return jnp.where(a > 0, found, jnp.nan)
+    y = (x - loc) / scale
+    return jnp.where(y < 0, 1, gammaincc(a, not_below_zero(y)))
 
 
 logsf = log_of(sf)

@@ -49,4 +49,4 @@ def logsf(x, loc=0, scale=1):
 
 @_of_gumbel_l
 def ppf(p, loc=0, scale=1):
-    return jnp.where(outside(p) | (scale <= 0), jnp.nan, loc + scale * jnp.log(-jnp.log1p(-p)))
+    return jnp.where(outside(p), jnp.nan, loc + scale * jnp.log(-jnp.log1p(-p)))

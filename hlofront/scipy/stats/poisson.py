@@ -17,7 +17,10 @@ def logpmf(k, mu, loc=0):
     whole = (x >= 0) & (x == jnp.floor(x)) & (x < jnp.inf)
     inner = jnp.where(whole, x, 0)
     found = xlogy(inner, mu) - gammaln(inner + 1) - mu
-    return jnp.where(whole, found, jnp.where(x != x, x, -jnp.inf))
+    outer = (x < 0) | (k != jnp.round(k))
+    # Elsewhere it is no number if the mean is none.
+    found = jnp.where(whole, found, jnp.where((x == x) & (mu >= 0), -jnp.inf, jnp.nan))
+    return jnp.where(k != k, k, jnp.where(outer, -jnp.inf, found))
 
 
 pmf = exp_of(logpmf)
@@ -28,7 +31,8 @@ def cdf(k, mu, loc=0):
     x = jnp.floor(k - loc)
     inside = (x >= 0) & (x < jnp.inf)
     found = gammaincc(jnp.where(inside, x, 0) + 1, mu)
-    return jnp.where(x < 0, 0, jnp.where(x == jnp.inf, 1, jnp.where(x != x, x, found)))
+    found = jnp.where(inside, found, jnp.where((x == x) & (mu >= 0), 1, jnp.nan))
+    return jnp.where(x < 0, 0, found)
 
 
 @_of_poisson

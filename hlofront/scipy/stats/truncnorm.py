@@ -37,16 +37,19 @@ def _part(x: Any, a: Any, b: Any, upper: bool) -> Any:
     close = this > -0.1
     found = jnp.where(close, log1p(-jnp.exp(jnp.where(close, other, -1.0))), this)
     beyond, before = (-jnp.inf, 0.0) if upper else (0.0, -jnp.inf)
-    found = jnp.where(x >= b, beyond, jnp.where(x <= a, before, found))
-    return jnp.where((a < b) & (x == x), found, jnp.nan)
+    if upper:
+        found = jnp.where(x <= a, before, jnp.where(x >= b, beyond, found))
+    else:
+        found = jnp.where(x >= b, beyond, jnp.where(x <= a, before, found))
+    return jnp.where((a >= b) | (x != x), jnp.nan, found)
 
 
 @_of_truncnorm
 def logpdf(x, a, b, loc=0, scale=1):
     y = (x - loc) / scale
-    found = norm.logpdf(y) - jnp.log(scale) - _log_mass(a, b)
+    found = norm.logpdf(x, loc, scale) - _log_mass(a, b)
     found = jnp.where((y < a) | (y > b), -jnp.inf, found)
-    return jnp.where(a < b, found, jnp.nan)
+    return jnp.where(a >= b, jnp.nan, found)
 
 
 pdf = exp_of(logpdf, undefined=True)

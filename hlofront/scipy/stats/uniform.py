@@ -9,8 +9,8 @@ _of_uniform = functions_of("uniform", real=True)
 
 @_of_uniform
 def logpdf(x, loc=0, scale=1):
-    inside = (x >= loc) & (x <= loc + scale)
-    found = jnp.where(inside, -jnp.log(scale), -jnp.inf)
+    outer = (x < loc) | (x > loc + scale)
+    found = jnp.where(outer, -jnp.inf, -jnp.log(scale))
     return jnp.where(x != x, x, found)
 
 
@@ -21,7 +21,7 @@ pdf = exp_of(logpdf)
 def cdf(x, loc=0, scale=1):
     y = (x - loc) / scale
     # At the ends it has the derivative that it has between them.
-    return strong(jnp.where(y < 0, 0.0, jnp.where(y > 1, 1.0, y)))
+    return strong(jnp.where(x < loc, 0.0, jnp.where(x > loc + scale, 1.0, y)))
 
 
 @_of_uniform
