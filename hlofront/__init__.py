@@ -36,9 +36,11 @@ from hlofront.base.config import transfer_guard_host_to_device as transfer_guard
 from hlofront.base.elements import float0 as float0
 from hlofront.base.lazy import lazy as _lazy
 from hlofront.base.version import __version__ as __version__
+from hlofront.bridge.client import Device as Device
 from hlofront.bridge.fast_parts import Array as Array
 from hlofront.core.aval import typeof as typeof
 from hlofront.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
+from hlofront.core.computed_slices import ds as ds
 from hlofront.core.names import named_call as named_call
 from hlofront.core.names import named_scope as named_scope
 from hlofront.higher_order import cond_rules as _cond_rules

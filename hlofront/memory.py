@@ -1,5 +1,5 @@
 """The kinds of memory that arrays can be in."""
 
-from hlofront.primitives.placing import MemorySpace as Space
+from hlofront.core.aval import MemorySpace as Space
 
 __all__ = ["Space"]

@@ -2,6 +2,7 @@
 
 from hlofront.bridge.client import Sharding as Sharding
 from hlofront.bridge.client import SingleDeviceSharding as SingleDeviceSharding
+from hlofront.core.mesh import AbstractMesh as AbstractMesh
 from hlofront.core.mesh import AxisType as AxisType
 from hlofront.core.mesh import Mesh as Mesh
 from hlofront.core.partition import PartitionSpec as PartitionSpec

@@ -3,6 +3,7 @@
 # Values may be of any type, so theirs stay unknown here.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
+import enum
 import math
 import operator
 from collections.abc import Callable
@@ -19,6 +20,18 @@ from hlofront.base.dtypes import (
     short_name,
 )
 from hlofront.base.elements import kept_types
+from hlofront.core.mesh import AbstractMesh
+
+
+class MemorySpace(enum.Enum):
+    """The kinds of memory that a device works with: its own, and that of its host."""
+
+    Device = "device"
+    Host = "pinned_host"
+    Any = "any"
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
 
 
 class AbstractValue:
@@ -44,22 +57,42 @@ class ShapedArray(AbstractValue):
     dictionaries keyed by avals are quick; `==` stays right when they are not.
     """
 
-    __slots__ = ("__weakref__", "_hash", "_tangent", "dtype", "ndim", "shape", "size", "weak_type")
+    __slots__ = (
+        *("__weakref__", "_hash", "_tangent", "dtype", "memory_space", "ndim"),
+        *("shape", "size", "weak_type"),
+    )
 
     shape: tuple[int, ...]
     dtype: Any
     weak_type: bool
+    memory_space: MemorySpace
     ndim: int
     size: int
     _hash: int
     # Found when it is first asked for.
     _tangent: "ShapedArray | None"
 
-    def __new__(cls, shape: Any, dtype: Any, weak_type: Any = False) -> "ShapedArray":
+    # Which axes of a mesh it is split along as far as its type says: along none, as axes of
+    # meshes are of type Auto. Given by pjrt/shardings.py.
+    sharding: Any
+
+    def __new__(
+        cls,
+        shape: Any,
+        dtype: Any,
+        weak_type: Any = False,
+        *,
+        sharding: Any = None,
+        memory_space: MemorySpace = MemorySpace.Device,
+    ) -> "ShapedArray":
+        if sharding is not None:
+            _check_sharding(sharding, shape)
+        if memory_space is not MemorySpace.Device:
+            return _intern(cls, shape, dtype, weak_type, memory_space)
         try:
             return _interned[shape, dtype, weak_type]
         except (KeyError, TypeError):
-            return _intern(cls, shape, dtype, weak_type)
+            return _intern(cls, shape, dtype, weak_type, memory_space)
 
     def __eq__(self, other: Any) -> bool:
         if self is other:
@@ -69,13 +102,14 @@ class ShapedArray(AbstractValue):
             and self.shape == other.shape
             and self.dtype == other.dtype
             and self.weak_type == other.weak_type
+            and self.memory_space is other.memory_space
         )
 
     def __hash__(self):
         return self._hash
 
     def __reduce__(self):
-        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+        return _remade, (self.shape, self.dtype, self.weak_type, self.memory_space)
 
     @property
     def itemsize(self) -> int:
@@ -86,13 +120,20 @@ class ShapedArray(AbstractValue):
         return self.size * self.dtype.itemsize
 
     def update(
-        self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None
+        self,
+        shape: Any = None,
+        dtype: Any = None,
+        weak_type: bool | None = None,
+        sharding: Any = None,
+        memory_space: MemorySpace | None = None,
     ) -> "ShapedArray":
         """The same, but for what is given."""
         return ShapedArray(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
+            sharding=sharding,
+            memory_space=self.memory_space if memory_space is None else memory_space,
         )
 
     def strip_weak_type(self) -> "ShapedArray":
@@ -103,12 +144,14 @@ class ShapedArray(AbstractValue):
         found = self._tangent
         if found is None:
             inexact = issubdtype(self.dtype, np.inexact)
-            found = self if inexact else ShapedArray(self.shape, float0)
+            found = self if inexact else self.update(dtype=float0, weak_type=False)
             self._tangent = found
         return found
 
     def str_short(self, short_dtypes: bool = False, **_: Any) -> str:
         name = short_name(self.dtype) if short_dtypes else _dtype_name(self.dtype)
+        if self.memory_space is not MemorySpace.Device:
+            name += f"<{self.memory_space.name.lower()}>"
         return f"{name}[{','.join(map(str, self.shape))}]"
 
     def __str__(self):
@@ -152,17 +195,49 @@ _interned: dict[Any, ShapedArray] = {}
 _MOST_INTERNED = 1 << 16
 
 
-def _intern(cls: Any, shape: Any, dtype: Any, weak_type: Any) -> ShapedArray:
+def _remade(shape: Any, dtype: Any, weak_type: bool, memory_space: MemorySpace) -> ShapedArray:
+    return ShapedArray(shape, dtype, weak_type, memory_space=memory_space)
+
+
+def _check_sharding(sharding: Any, shape: Any) -> None:
+    """Raise for a sharding that the type of an array cannot have."""
+    if type(sharding.mesh) is not AbstractMesh:
+        raise ValueError(
+            "the sharding of an aval is over an AbstractMesh, such as mesh.abstract_mesh: got "
+            f"{sharding.mesh!r} of type {type(sharding.mesh).__name__}"
+        )
+    if sharding.mesh.explicit_axes:
+        raise ValueError(
+            f"types of arrays do not say how they are split, and {sharding.mesh!r} has axes of "
+            "type Explicit: make it of axes of type Auto"
+        )
+    if len(sharding.spec) != len(shape):
+        raise ValueError(
+            "the PartitionSpec of an aval has an entry for each of its axes: got "
+            f"{sharding.spec} for the shape {tuple(shape)}"
+        )
+
+
+def _intern(
+    cls: Any, shape: Any, dtype: Any, weak_type: Any, memory_space: MemorySpace
+) -> ShapedArray:
     shape = tuple(map(_dimension, shape))
     if not isinstance(dtype, np.dtype | ExtendedDType):
         dtype = np.dtype(dtype)
     weak_type = bool(weak_type)
-    key = (shape, dtype, weak_type)
+    if not isinstance(memory_space, MemorySpace):
+        raise TypeError(
+            f"memory_space is one of {', '.join(map(repr, MemorySpace))}: got {memory_space!r}"
+        )
+    key: tuple[Any, ...] = (shape, dtype, weak_type)
+    if memory_space is not MemorySpace.Device:
+        key = (*key, memory_space)
     found = _interned.get(key)
     if found is not None:
         return found
     self = object.__new__(cls)
-    self.shape, self.dtype, self.weak_type = key
+    self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
+    self.memory_space = memory_space
     self.ndim = len(shape)
     self.size = math.prod(shape)
     self._hash = hash(key)

@@ -1,10 +1,11 @@
-"""Mesh: devices in an array whose axes have names."""
+"""Mesh: devices in an array whose axes have names; AbstractMesh: the axes alone."""
 
 import enum
+import math
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,27 +26,228 @@ def _names(given: Any) -> tuple[Any, ...]:
     return (given,) if one else tuple(given)
 
 
+def _types(given: Any, names: tuple[Any, ...], what: str) -> tuple[AxisType, ...]:
+    """The types of axes, checked: all are Auto by default."""
+    if given is None:
+        return (AxisType.Auto,) * len(names)
+    types: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
+    if not all(isinstance(kind, AxisType) for kind in types):
+        raise TypeError(
+            f"axis_types of {what} are a tuple of sharding.AxisType, one for each axis: got "
+            f"{given!r} of type {type(given).__name__}"
+        )
+    if len(types) != len(names):
+        raise ValueError(
+            f"{what} wants one AxisType for each of its {len(names)} axes, {names}: got {types}"
+        )
+    return types
+
+
 _lock = threading.Lock()
-_meshes: dict[Any, "Mesh"] = {}
 
 
-class Mesh:
+class NamedAxes:
+    """What meshes with and without devices have in common: named axes, of sizes and types."""
+
+    __slots__ = ()
+
+    axis_names: tuple[Hashable, ...]
+    axis_types: tuple[AxisType, ...]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"meshes do not change: to have another {name}, make one by update({name}=...)"
+        )
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        """How many devices there are along each axis."""
+        raise AttributeError(f"{type(self).__name__} must say its axis_sizes")
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
+        """The same as pairs of a name and a size."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape(self) -> OrderedDict[Hashable, int]:
+        """The same by names."""
+        return OrderedDict(self.shape_tuple)
+
+    def _axes_of_type(self, kind: AxisType) -> tuple[Any, ...]:
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple(name for name, each in pairs if each is kind)
+
+    @property
+    def auto_axes(self) -> tuple[Any, ...]:
+        """The names of the axes of type Auto."""
+        return self._axes_of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Any, ...]:
+        """The names of the axes of type Explicit."""
+        return self._axes_of_type(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Any, ...]:
+        """The names of the axes of type Manual."""
+        return self._axes_of_type(AxisType.Manual)
+
+    def _all_of_type(self, kind: AxisType) -> bool:
+        return bool(self.axis_types) and all(each is kind for each in self.axis_types)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """Whether there are axes, and all are of type Auto."""
+        return self._all_of_type(AxisType.Auto)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """Whether there are axes, and all are of type Explicit."""
+        return self._all_of_type(AxisType.Explicit)
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether there are axes, and all are of type Manual."""
+        return self._all_of_type(AxisType.Manual)
+
+
+_fill = object.__setattr__
+
+
+class AbstractMesh(NamedAxes):
+    """Named axes without devices. Equal ones are one object.
+
+    Args:
+      axis_sizes: how many devices there are along each axis.
+      axis_names: a name for each axis; a string is one name.
+      axis_types: the type of each axis; all are Auto if it is left out.
+
+    Raises:
+      ValueError: if there are not as many names or types as sizes.
+      TypeError: if a type is no AxisType.
+    """
+
+    __slots__ = ("__weakref__", "_sizes", "axis_names", "axis_types")
+
+    _sizes: tuple[int, ...]
+
+    def __new__(
+        cls, axis_sizes: tuple[int, ...], axis_names: Any, axis_types: Any = None
+    ) -> "AbstractMesh":
+        sizes, names = tuple(axis_sizes), _names(axis_names)
+        if len(sizes) != len(names):
+            raise ValueError(
+                f"AbstractMesh wants a name for each axis: got the sizes {sizes} and the names "
+                f"{names}"
+            )
+        types = _types(axis_types, names, "AbstractMesh")
+        key = (sizes, names, types)
+        with _lock:
+            made = _abstract_meshes.get(key)
+            if made is None:
+                made = _abstract_meshes[key] = object.__new__(cls)
+                _fill(made, "_sizes", sizes)
+                _fill(made, "axis_names", names)
+                _fill(made, "axis_types", types)
+        return made
+
+    def __reduce__(self) -> Any:
+        return AbstractMesh, (self._sizes, self.axis_names, self.axis_types)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
+        return f"AbstractMesh({sizes}, axis_types={self.axis_types})"
+
+    # C++ asks it of every mesh.
+    _internal_device_list = None
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        """How many devices there are along each axis."""
+        return self._sizes
+
+    @property
+    def size(self) -> int:
+        """How many devices there are: none without axes."""
+        return math.prod(self._sizes) if self._sizes else 0
+
+    @property
+    def empty(self) -> bool:
+        return self.size == 0
+
+    @property
+    def abstract_mesh(self) -> "AbstractMesh":
+        """The same axes without devices: itself."""
+        return self
+
+    def update(
+        self,
+        axis_sizes: tuple[int, ...] | None = None,
+        axis_names: Any = None,
+        axis_types: Any = None,
+    ) -> "AbstractMesh":
+        """A mesh that differs in what is given."""
+        return AbstractMesh(
+            self._sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> "AbstractMesh":
+        """A mesh where the named axes are of other types."""
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return self.update(axis_types=tuple(name_to_type.get(name, each) for name, each in pairs))
+
+    def _without_devices(self, name: str) -> ValueError:
+        return ValueError(f"{self!r} has no {name}: an AbstractMesh is of no devices, a Mesh is")
+
+    @property
+    def devices(self) -> np.ndarray:
+        raise self._without_devices("devices")
+
+    @property
+    def device_ids(self) -> np.ndarray:
+        raise self._without_devices("device_ids")
+
+    @property
+    def is_multi_process(self) -> bool:
+        raise self._without_devices("processes")
+
+    @property
+    def local_devices(self) -> list[Any]:
+        raise self._without_devices("local_devices")
+
+    @property
+    def local_mesh(self) -> "AbstractMesh":
+        raise self._without_devices("local_mesh")
+
+
+_abstract_meshes: dict[Any, AbstractMesh] = {}
+
+
+class Mesh(NamedAxes):
     """Devices in an array whose axes have names. Equal ones are one object.
 
     Args:
       devices: an array of devices, or nested sequences of them.
       axis_names: a name for each axis; a string is one name.
-      axis_types: the type of each axis; all are Auto if it is left out.
+      axis_types: a tuple of the types of the axes; all are Auto if it is left out.
 
     Raises:
       ValueError: if there are not as many names or types as axes, or a name is None or given twice.
+      TypeError: if a type is no AxisType.
     """
 
     __slots__ = ("__weakref__", "_key", "axis_names", "axis_types", "derived", "devices")
 
     devices: np.ndarray
-    axis_names: tuple[Hashable, ...]
-    axis_types: tuple[AxisType, ...]
     _key: tuple[Any, ...]
     # What other floors made of it once and keep with it.
     derived: dict[Any, Any]
@@ -67,64 +269,56 @@ class Mesh:
             raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
         if len(set(names)) != len(names):
             raise ValueError(f"Mesh axis names must be different. Got: {names}")
-        if axis_types is None or isinstance(axis_types, AxisType):
-            types: tuple[Any, ...] = (axis_types or AxisType.Auto,) * array.ndim
-        else:
-            types = tuple(axis_types)
-        if len(types) != array.ndim or not all(isinstance(kind, AxisType) for kind in types):
-            raise ValueError(
-                f"Mesh wants one AxisType for each of its {array.ndim} axes, got {axis_types!r}"
-            )
+        types = _types(axis_types, names, "Mesh")
+        if not array.size or (not array.ndim and array[()] is None):
+            # A mesh of no devices is the empty one, which has no axes.
+            array, names, types = np.array(None, dtype=object), (), ()
         key = (tuple(array.flat), array.shape, names, types)
         with _lock:
             found = _meshes.get(key)
             if found is None:
-                found = super().__new__(cls)
+                found = object.__new__(cls)
                 array.flags.writeable = False
-                found._key = key
-                found.derived = {}
-                found.devices, found.axis_names, found.axis_types = array, names, types
+                _fill(found, "_key", key)
+                _fill(found, "derived", {})
+                _fill(found, "devices", array)
+                _fill(found, "axis_names", names)
+                _fill(found, "axis_types", types)
                 _meshes[key] = found
         return found
 
     def __reduce__(self) -> Any:
         return Mesh, (self.devices, self.axis_names, self.axis_types)
 
-    def __deepcopy__(self, memo: Any) -> "Mesh":
-        return self
-
     def __repr__(self) -> str:
-        return (
-            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
-            f"axis_types={self.axis_types})"
-        )
+        types = f", axis_types={self.axis_types}" if self.size else ""
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}{types})"
 
     def __str__(self) -> str:
+        if self.empty:
+            return "Mesh()"
         sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
         return f"Mesh({sizes}, axis_types={self.axis_types})"
 
     @property
-    def shape(self) -> OrderedDict[Hashable, int]:
-        """How many devices there are along each axis, by its name."""
-        return OrderedDict(self.shape_tuple)
-
-    @property
-    def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
-        """The same as pairs."""
-        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
-
-    @property
     def axis_sizes(self) -> tuple[int, ...]:
+        """How many devices there are along each axis."""
         return self.devices.shape
 
     @property
     def size(self) -> int:
         """How many devices there are."""
-        return self.devices.size
+        return 0 if self.empty else self.devices.size
 
     @property
     def empty(self) -> bool:
-        return self.devices.ndim == 0
+        """Whether it has no devices."""
+        return not self.devices.ndim and self.devices[()] is None
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The same axes without devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
     @property
     def device_ids(self) -> np.ndarray:
@@ -162,37 +356,6 @@ class Mesh:
             raise ValueError(f"the devices of this process are no block of {self!r}")
         return self.update(devices=part)
 
-    def _axes_of_type(self, kind: AxisType) -> tuple[Any, ...]:
-        pairs = zip(self.axis_names, self.axis_types, strict=True)
-        return tuple(name for name, each in pairs if each is kind)
-
-    @property
-    def auto_axes(self) -> tuple[Any, ...]:
-        """The names of the axes of type Auto."""
-        return self._axes_of_type(AxisType.Auto)
-
-    @property
-    def explicit_axes(self) -> tuple[Any, ...]:
-        """The names of the axes of type Explicit."""
-        return self._axes_of_type(AxisType.Explicit)
-
-    @property
-    def manual_axes(self) -> tuple[Any, ...]:
-        """The names of the axes of type Manual."""
-        return self._axes_of_type(AxisType.Manual)
-
-    @property
-    def are_all_axes_auto(self) -> bool:
-        return len(self.auto_axes) == len(self.axis_names)
-
-    @property
-    def are_all_axes_explicit(self) -> bool:
-        return len(self.explicit_axes) == len(self.axis_names)
-
-    @property
-    def are_all_axes_manual(self) -> bool:
-        return len(self.manual_axes) == len(self.axis_names)
-
     def update(
         self,
         devices: np.ndarray | None = None,
@@ -205,3 +368,6 @@ class Mesh:
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
         )
+
+
+_meshes: dict[Any, Mesh] = {}

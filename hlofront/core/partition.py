@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 
 class _Unconstrained:
@@ -25,6 +26,10 @@ def _axes(name: str, given: Any) -> frozenset[Any]:
             f"{name} argument of PartitionSpec should be a set or frozenset of names of mesh axes, "
             f"got {given!r} of type {type(given).__name__}"
         )
+    if None in given:
+        raise ValueError(
+            f"{name} of PartitionSpec cannot contain None, only names of mesh axes: got {given!r}"
+        )
     return frozenset(given)
 
 
@@ -33,13 +38,18 @@ def _entry(given: Any) -> Any:
     if type(given) not in (list, tuple):
         return given
     names = tuple(given)
+    if any(isinstance(name, tuple) for name in names):
+        raise ValueError(
+            "a tuple inside PartitionSpec is of names of mesh axes, and cannot contain a tuple: "
+            f"got {given!r}"
+        )
     if len(names) > 1:
         return names
     return names[0] if names else None
 
 
 class PartitionSpec:
-    """Along which axes of a mesh each axis of an array is split.
+    """Along which axes of a mesh each axis of an array is split. Equal ones are one object.
 
     Args:
       partitions: per axis of the array None, where it is not split; the name of a mesh axis; a
@@ -49,11 +59,11 @@ class PartitionSpec:
       reduced: names of mesh axes along which its derivative is one.
 
     Raises:
-      TypeError: if `unreduced` or `reduced` is no set.
-      ValueError: if a name is in more than one of the three.
+      TypeError: if `unreduced` or `reduced` is no set, or a name cannot be hashed.
+      ValueError: if a name is in more than one of the three, or a tuple of names holds a tuple.
     """
 
-    __slots__ = ("partitions", "reduced", "unreduced")
+    __slots__ = ("__weakref__", "partitions", "reduced", "unreduced")
 
     UNCONSTRAINED = UNCONSTRAINED
 
@@ -61,15 +71,35 @@ class PartitionSpec:
     unreduced: frozenset[Any]
     reduced: frozenset[Any]
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *partitions: Any,
         unreduced: Collection[Any] = frozenset(),
         reduced: Collection[Any] = frozenset(),
-    ):
-        self.partitions = tuple(map(_entry, partitions))
-        self.unreduced = _axes("unreduced", unreduced)
-        self.reduced = _axes("reduced", reduced)
+    ) -> "PartitionSpec":
+        entries = tuple(map(_entry, partitions))
+        sums, derivatives = _axes("unreduced", unreduced), _axes("reduced", reduced)
+        # 1 and True are equal, and not the same name.
+        key = entries, sums, derivatives, tuple(map(type, entries))
+        found = _specs.get(key)
+        if found is not None:
+            return found
+        self = object.__new__(cls)
+        for name, value in zip(_FIELDS, (entries, sums, derivatives), strict=True):
+            object.__setattr__(self, name, value)
+        self._check()
+        return _specs.setdefault(key, self)
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("PartitionSpec cannot be subclassed: equal ones are one object")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"a PartitionSpec does not change: to have another {name}, make one by "
+            f"update({name}=...)"
+        )
+
+    def _check(self) -> None:
         used = set(self.names())
         for kind in ("unreduced", "reduced"):
             axes = getattr(self, kind)
@@ -93,7 +123,7 @@ class PartitionSpec:
 
     def update(self, **changes: Any) -> "PartitionSpec":
         """The same but for what is given: `partitions`, `unreduced`, `reduced`."""
-        fields = {name: getattr(self, name) for name in self.__slots__} | changes
+        fields = {name: getattr(self, name) for name in _FIELDS} | changes
         return PartitionSpec(*fields.pop("partitions"), **fields)
 
     def __iter__(self) -> Iterator[Any]:
@@ -127,26 +157,31 @@ class PartitionSpec:
                 reduced=self.reduced | other.reduced,
             )
         if isinstance(other, tuple):
-            return self.update(partitions=(*self.partitions, *other))
+            self._need_partitions_alone(other)
+            return PartitionSpec(*self.partitions, *other)
         return NotImplemented
 
     def __radd__(self, other: Any) -> "PartitionSpec":
         if isinstance(other, tuple):
-            return self.update(partitions=(*other, *self.partitions))
+            self._need_partitions_alone(other)
+            return PartitionSpec(*other, *self.partitions)
         return NotImplemented
 
-    def __eq__(self, other: Any) -> bool:
-        return type(other) is PartitionSpec and self._key == other._key
+    def _need_partitions_alone(self, other: tuple[Any, ...]) -> None:
+        if self.unreduced or self.reduced:
+            raise TypeError(
+                f"a tuple has neither unreduced nor reduced axes, so that {other} cannot be joined "
+                f"to {self}: make a PartitionSpec of it first"
+            )
 
-    def __hash__(self) -> int:
-        return hash(self._key)
+    def __copy__(self) -> "PartitionSpec":
+        return self
 
-    @property
-    def _key(self) -> tuple[Any, ...]:
-        return self.partitions, self.unreduced, self.reduced
+    def __deepcopy__(self, memo: Any) -> "PartitionSpec":
+        return self
 
     def __reduce__(self) -> Any:
-        return _remade, self._key
+        return _remade, (self.partitions, self.unreduced, self.reduced)
 
     def __repr__(self) -> str:
         entries = ", ".join(map(repr, self.partitions))
@@ -159,6 +194,9 @@ class PartitionSpec:
                 comma = ""
         return f"P({entries}{comma})"
 
+
+_FIELDS = ("partitions", "unreduced", "reduced")
+_specs: WeakValueDictionary[Any, PartitionSpec] = WeakValueDictionary()
 
 # What programs call it.
 P = PartitionSpec

@@ -110,7 +110,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
       TypeError: if dtypes of operands and initial values differ.
     """
     if out_sharding is not None:
-        raise refuse_sharding("reduce", "out_sharding", out_sharding)
+        refuse_sharding("reduce", "out_sharding", out_sharding)
     leaves, structure = tree.tree_flatten(operands)
     starts, start_structure = tree.tree_flatten(init_values)
     _check_trees(structure, start_structure)

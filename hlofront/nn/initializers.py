@@ -68,7 +68,7 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
 
 def _full(name: str, value: Any, shape: Any, dtype: Any, out_sharding: Any) -> Any:
     if out_sharding is not None:
-        raise refuse_sharding(name, "out_sharding", out_sharding)
+        refuse_sharding(name, "out_sharding", out_sharding)
     return jnp.full(shape, value, dtype)
 
 

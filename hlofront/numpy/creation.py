@@ -181,7 +181,7 @@ def _array(name, object, dtype, copy, order, ndmin, device, out_sharding):
             f"jnp.{name} has only order='K', got {order!r}: how an array lies in memory is up to "
             "the compiler."
         )
-    check_placement(name, device, out_sharding)
+    device = check_placement(name, device, out_sharding)
     if object is None:
         raise ValueError(f"None is not a valid value for jnp.{name}: wanted numbers or arrays")
     if dtype is not None:
@@ -270,15 +270,16 @@ def _stack_operation(name, object, dtype):
     return _stack(name, object, dtype)
 
 
-def check_placement(name: str, device: Any, out_sharding: Any = None) -> None:
-    """Raise the error for a device or sharding that is none."""
+def check_placement(name: str, device: Any, out_sharding: Any = None) -> Any:
+    """The device or sharding, or None where it asks nothing; an error for what is none."""
     if out_sharding is not None:
-        raise shaping.refuse_sharding(f"jnp.{name}", "out_sharding", out_sharding)
+        shaping.refuse_sharding(f"jnp.{name}", "out_sharding", out_sharding)
     if device is not None and not isinstance(device, Device | Sharding):
         raise ValueError(
             f"jnp.{name}: device must be a Device or a Sharding, got {device!r}. Devices are "
             "listed by devices()."
         )
+    return None if shaping.asks_nothing(device) else device
 
 
 @like(np.copy)
@@ -316,7 +317,7 @@ def _filled(shape, value, dtype, weak):
 def _constant(name, shape, value, dtype, device, out_sharding):
     """An array filled with a number of the host, of this canonical dtype."""
     if device is not None or out_sharding is not None:
-        check_placement(name, device, out_sharding)
+        device = check_placement(name, device, out_sharding)
     if isinstance(dtype, ExtendedDType):
         result = lax.full(shape, value, dtype)
         return result if device is None else device_put(result, device)
@@ -415,7 +416,7 @@ def full(
 
 @boundary
 def _full(name, shape, value, dtype, weak, device, out_sharding=None):
-    check_placement(name, device, out_sharding)
+    device = check_placement(name, device, out_sharding)
     real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
     if isinstance(value, complex) and real:
         raise TypeError(
@@ -453,6 +454,8 @@ def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
         # It lies where the array does; in another shape, where that can be split like it.
         if shape is None or len(a.devices()) == 1:
             device = a.sharding
+    elif device is None and type(a) is ShapeDtypeStruct and shape is None:
+        device = a.sharding
     shape = own_shape if shape is None else canonical_shape(shape)
     if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
         value = lax.scalar_of(fill_value, own_dtype)

@@ -9,6 +9,7 @@ from hlofront.base import errors
 from hlofront.base.dtypes import array_dtype, default_dtype, iinfo, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
+from hlofront.core.computed_slices import Slice
 from hlofront.core.trace import Tracer, process
 from hlofront.primitives.comparing import lt_p, select_n_p
 from hlofront.primitives.converting import convert
@@ -71,7 +72,7 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
     gap = None
     for place, item in enumerate(items):
         kind = type(item)
-        if kind is not int and kind is not slice:
+        if kind is not int and kind is not slice and kind is not Slice:
             if item is None:
                 entries.append(None)
                 continue
@@ -110,6 +111,8 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
             if not sizes[axis]:
                 raise _no_element(items, shape, sizes, axis)
             entries.append(item)
+        elif kind is Slice:
+            entries.append(_resolved_window(item, sizes[axis], axis))
         else:
             entries.append(resolved_slice(item, sizes[axis], place))
         axis += 1
@@ -268,6 +271,32 @@ def resolved_slice(item: slice, size: int, place: int) -> Any:
         return start, max(0, stop - start), 1, stop
     count = len(range(start, stop, step))
     return start, count, step, stop
+
+
+def _resolved_window(item: Slice, size: int, axis: int) -> Any:
+    """The same of a Slice, which has all its elements within the axis, wherever it starts.
+
+    A start that is computed is as it was given.
+    """
+    if item.is_dynamic_size or not item.stride:
+        raise TypeError(
+            f"Slices used as an index have a size that is known and a stride of at least 1: got "
+            f"{item}"
+        )
+    count, step = operator.index(item.size), item.stride
+    span = (count - 1) * step + 1 if count else 0
+    if not 0 <= span <= size:
+        raise TypeError(f"{item} is {span} elements long, and axis {axis} of the array {size}")
+    start = item.start
+    if not isinstance(start, int | np.integer) or isinstance(start, bool):
+        aval = typeof(start)
+        if aval.shape or not issubdtype(aval.dtype, np.integer):
+            raise TypeError(f"the start of a Slice is an integer: got {start!r}")
+    if item.is_dynamic_start:
+        return start, count, step, 0
+    start = operator.index(start)
+    start = min(max(start + size if start < 0 else start, 0), size - span)
+    return start, count, step, start + span
 
 
 # ---- where the entries land --------------------------------------------------------------------

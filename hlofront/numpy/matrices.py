@@ -81,7 +81,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
       ValueError: if a size is negative, or k no integer.
       TypeError: if a size is no integer.
     """
-    check_placement("eye", device)
+    device = check_placement("eye", device)
     rows = _size("eye", "N", N)
     columns = rows if M is None else _size("eye", "M", M)
     k = _offset("eye", k)

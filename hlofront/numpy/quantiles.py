@@ -308,7 +308,7 @@ def percentile(
     """Quantiles at q percent, from 0 to 100; the other arguments are those of `quantile`."""
     _check("quantile", out, overwrite_input, method, weights)
     if out_sharding is not None:
-        raise refuse_sharding("percentile", "out_sharding", out_sharding)
+        refuse_sharding("percentile", "out_sharding", out_sharding)
     return _quantile("percentile", a, q, axis, method, keepdims, weights, False, True)
 
 

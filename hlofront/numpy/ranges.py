@@ -64,7 +64,7 @@ def arange(
       ZeroDivisionError: if the step is zero.
       ConcretizationTypeError: if one is a traced value: the shape depends on it.
     """
-    check_placement("arange", device, out_sharding)
+    device = check_placement("arange", device, out_sharding)
     given = {"start": start, "stop": stop, "step": step}
     numbers = {
         name: _number("stop" if stop is None and name == "start" else name, x)
@@ -243,7 +243,7 @@ def linspace(
       ValueError: if num is negative, or there is no such axis.
       TypeError: if num is no integer.
     """
-    check_placement("linspace", device)
+    device = check_placement("linspace", device)
     result = _linspace_operation(
         start, stop, _count("linspace", num), bool(endpoint), bool(retstep), dtype, axis
     )

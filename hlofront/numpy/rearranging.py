@@ -266,7 +266,7 @@ def repeat(
         `repeats` is traced. What is beyond is cut off; what is missing repeats the last element.
     """
     if out_sharding is not None:
-        raise refuse_sharding("repeat", "out_sharding", out_sharding)
+        refuse_sharding("repeat", "out_sharding", out_sharding)
     check_arraylike("repeat", a, repeats)
     axis = None if axis is None else operator.index(axis)
     if total_repeat_length is None:

@@ -95,7 +95,7 @@ def reshape(
 ) -> Any:
     """The same elements in another shape; one size may be -1, for what is left."""
     if out_sharding is not None:
-        raise refuse_sharding("reshape", "out_sharding", out_sharding)
+        refuse_sharding("reshape", "out_sharding", out_sharding)
     return _reshape(a, canonical_shape(shape), order)
 
 
@@ -105,7 +105,7 @@ def _method_reshape(
 ) -> Any:
     """The same elements in another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
     if out_sharding is not None:
-        raise refuse_sharding("reshape", "out_sharding", out_sharding)
+        refuse_sharding("reshape", "out_sharding", out_sharding)
     shape = args[0] if len(args) == 1 else args
     return _reshape(self, canonical_shape(shape), order)
 
@@ -123,7 +123,7 @@ def _ravel(a, order="C"):
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements along one axis, row by row, or column by column with order "F"."""
     if out_sharding is not None:
-        raise refuse_sharding("ravel", "out_sharding", out_sharding)
+        refuse_sharding("ravel", "out_sharding", out_sharding)
     return _ravel(a) if order == "C" else _ravel(a, order)
 
 
@@ -351,7 +351,7 @@ def _broadcast_to(array, shape):
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """Repeat an array along new leading axes and axes of size 1, up to a shape."""
     if out_sharding is not None:
-        raise refuse_sharding("broadcast_to", "out_sharding", out_sharding)
+        refuse_sharding("broadcast_to", "out_sharding", out_sharding)
     return _broadcast_to(array, canonical_shape(shape))
 
 

@@ -239,7 +239,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
       ConcretizationTypeError: if x is traced, and no length given.
     """
     if out_sharding is not None:
-        raise refuse_sharding("bincount", "out_sharding", out_sharding)
+        refuse_sharding("bincount", "out_sharding", out_sharding)
     (x,), (aval,) = operands("bincount", (x,))
     if aval.dtype == bool:
         x = convert(x, python_scalar_dtype(int), False)

@@ -58,7 +58,7 @@ def _update(
     out_sharding: Any = None,
 ) -> Any:
     if out_sharding is not None:
-        raise refuse_sharding(f"x.at[index].{method}", "out_sharding", out_sharding)
+        refuse_sharding(f"x.at[index].{method}", "out_sharding", out_sharding)
     if mode is not None:
         mode = GatherScatterMode.from_any(mode)
     if method != "apply":
@@ -172,7 +172,7 @@ class AtIndex:
         scalar, by default NaN, the least signed or greatest unsigned integer, True.
         """
         if out_sharding is not None:
-            raise refuse_sharding("x.at[index].get", "out_sharding", out_sharding)
+            refuse_sharding("x.at[index].get", "out_sharding", out_sharding)
         if mode is not None:
             mode = GatherScatterMode.from_any(mode)
         if fill_value is not None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -235,9 +236,15 @@ def make_mesh(
         as many as there are in the mesh.
 
     Raises:
-      ValueError: if there are too few devices, or not as many names or types as axes.
+      ValueError: if there are too few devices, not as many names or types as axes, or a size is
+        no integer.
     """
-    shape = tuple(axis_shapes)
+    try:
+        shape = tuple(map(operator.index, axis_shapes))
+    except TypeError:
+        raise ValueError(
+            f"axis_shapes of make_mesh is a sequence of integers, one per axis: got {axis_shapes!r}"
+        ) from None
     available = list(clients.devices() if devices is None else devices)
     count = math.prod(shape)
     if len(available) < count:
@@ -246,7 +253,9 @@ def make_mesh(
             f"which is {count}"
         )
     arranged = create_device_mesh(shape, available[:count], allow_split_physical_axes=True)
-    return Mesh(arranged, axis_names, AxisType.Explicit if axis_types is None else axis_types)
+    if axis_types is None:
+        axis_types = (AxisType.Explicit,) * len(shape)
+    return Mesh(arranged, axis_names, axis_types)
 
 
 def create_hybrid_device_mesh(

@@ -1,5 +1,6 @@
 """NamedSharding and GSPMDSharding, by which arrays are split: jaxlib's classes with our methods."""
 
+import functools
 import math
 from typing import Any
 
@@ -9,7 +10,7 @@ from hlofront.base import caches
 from hlofront.base.errors import DuplicateSpecError, IndivisibleError
 from hlofront.bridge import stand_ins
 from hlofront.bridge.client import DeviceList, GSPMDSharding, NamedSharding, hlo
-from hlofront.core.mesh import Mesh
+from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
 
 HloSharding = hlo.HloSharding
@@ -37,12 +38,12 @@ def check_spec(mesh: Any, spec: Any) -> None:
     """
     if mesh is _unprimed:
         return
-    if type(mesh) is not Mesh or type(spec) is not PartitionSpec:
+    if type(mesh) not in (Mesh, AbstractMesh) or type(spec) is not PartitionSpec:
         raise TypeError(
             "NamedSharding takes a Mesh and a PartitionSpec, as in NamedSharding(mesh, "
             f"PartitionSpec('x')): got {mesh!r} and {spec!r}"
         )
-    if not mesh.are_all_axes_auto:
+    if type(mesh) is Mesh and mesh.explicit_axes + mesh.manual_axes:
         raise ValueError(
             "arrays can be split over meshes whose axes are all of type Auto, where XLA finds out "
             f"how results are split: got {mesh}. Make it with sharding.Mesh, whose axes are of "
@@ -78,6 +79,15 @@ _unprimed = _Unprimed()
 stand_ins.provide("jax._src.named_sharding", "check_pspec", check_spec)
 with stand_ins.jax_stand_ins:
     NamedSharding(_unprimed, PartitionSpec())
+
+# ---- as types of arrays say it -------------------------------------------------------------------
+
+
+@functools.cache
+def not_split(ndim: int) -> Any:
+    """The sharding of arrays with `ndim` axes along none of them, over a mesh of no devices."""
+    return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
+
 
 # ---- as XLA has it -------------------------------------------------------------------------------
 
@@ -227,7 +237,7 @@ def _check_compatible_aval(self: Any, aval_shape: Any) -> None:
 def _indices(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[slice, ...]]:
     part_shape = _shard_shape(sharding, shape)
     tiles, places = tiles_of(hlo_sharding(sharding, len(shape)), len(shape))
-    devices = tuple(sharding._internal_device_list)
+    devices = tuple(_devices(sharding))
     if math.prod(tiles) == 1:
         return dict.fromkeys(devices, (slice(None),) * len(shape))
     by_number: dict[int, tuple[slice, ...]] = {}
@@ -260,8 +270,24 @@ def _is_here(device: Any) -> bool:
     return device.process_index == device.client.process_index()
 
 
+def _devices(sharding: Any) -> Any:
+    """The devices of a sharding; ValueError where its mesh is abstract."""
+    if is_abstract(sharding):
+        raise ValueError(f"{sharding} is of no devices, as its mesh is abstract: give it a Mesh")
+    return sharding._internal_device_list
+
+
+def is_abstract(sharding: Any) -> bool:
+    """Whether a sharding is of a mesh without devices."""
+    return type(sharding) is NamedSharding and type(sharding.mesh) is AbstractMesh
+
+
+def _num_devices(self: Any) -> int:
+    return self.mesh.size if is_abstract(self) else len(self._internal_device_list)
+
+
 def _addressable(self: Any) -> set[Any]:
-    return {device for device in self._internal_device_list if _is_here(device)}
+    return {device for device in _devices(self) if _is_here(device)}
 
 
 def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
@@ -274,7 +300,10 @@ def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
         return self.device_set == other.device_set
     if not hasattr(other, "_to_xla_hlo_sharding") or self.num_devices != other.num_devices:
         return False
-    if self._internal_device_list != other._internal_device_list:
+    abstract = is_abstract(self)
+    if abstract != is_abstract(other):
+        return False
+    if not abstract and self._internal_device_list != other._internal_device_list:
         shape = tuple(
             np.lcm(a, b)
             for a, b in zip(
@@ -359,7 +388,8 @@ def _update(self: Any, **changes: Any) -> Any:
 
 
 def _named_repr(self: Any) -> str:
-    return f"NamedSharding(mesh={self.mesh}, spec={self.spec}, memory_kind={self._memory_kind})"
+    kind = f", memory_kind={self._memory_kind}" if self._memory_kind else ""
+    return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
 
 
 def _gspmd_repr(self: Any) -> str:
@@ -391,21 +421,19 @@ _members: dict[str, Any] = {
     "__copy__": _copied,
     "__deepcopy__": _copied,
     "device_set": property(
-        lambda self: set(self._internal_device_list),
+        lambda self: set(_devices(self)),
         doc="The devices that hold an array with this sharding.",
     ),
     "addressable_devices": property(
         _addressable, doc="Those of the devices that this process drives."
     ),
-    "num_devices": property(
-        lambda self: len(self._internal_device_list), doc="How many devices there are."
-    ),
+    "num_devices": property(_num_devices, doc="How many devices there are."),
     "memory_kind": property(lambda self: self._memory_kind, doc="Which memory of the devices."),
     "is_fully_replicated": property(
         _is_replicated, doc="Whether each device holds the whole array."
     ),
     "is_fully_addressable": property(
-        lambda self: self._internal_device_list.is_fully_addressable,
+        lambda self: _devices(self).is_fully_addressable,
         doc="Whether this process drives all of the devices.",
     ),
     "has_addressable_devices": property(

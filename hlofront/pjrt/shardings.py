@@ -4,6 +4,7 @@ from typing import Any
 
 from hlofront.bridge import stand_ins
 from hlofront.bridge.client import Device, SingleDeviceSharding
+from hlofront.core.aval import ShapedArray
 from hlofront.pjrt import clients
 
 _kept: dict[Any, Any] = {}
@@ -163,3 +164,13 @@ def _fill() -> None:
 
 
 _fill()
+
+
+def _sharding_of_aval(self: ShapedArray) -> Any:
+    """How the type says that arrays are split: along no axis, over no mesh."""
+    from hlofront.pjrt.named_shardings import not_split
+
+    return not_split(self.ndim)
+
+
+ShapedArray.sharding = property(_sharding_of_aval)

@@ -134,7 +134,7 @@ def ragged_dot_general(
             "and rhs to the groups that are wanted."
         )
     if out_sharding is not None:
-        raise refuse_sharding("ragged_dot_general", "out_sharding", out_sharding)
+        refuse_sharding("ragged_dot_general", "out_sharding", out_sharding)
     if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
         raise TypeError(
             "ragged_dot_dimension_numbers must be a lax.RaggedDotDimensionNumbers, got "

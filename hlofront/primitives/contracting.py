@@ -253,7 +253,7 @@ def dot_general(
             "for two matrices."
         ) from None
     if out_sharding is not None:
-        raise refuse_sharding("dot_general", "out_sharding", out_sharding)
+        refuse_sharding("dot_general", "out_sharding", out_sharding)
     return process(
         dot_general_p,
         (lhs, rhs),

@@ -76,7 +76,7 @@ def conv_general_dilated(
       RuntimeError: if `padding` is no known name.
     """
     if out_sharding is not None:
-        raise refuse_sharding("conv_general_dilated", "out_sharding", out_sharding)
+        refuse_sharding("conv_general_dilated", "out_sharding", out_sharding)
     lhs_shape, rhs_shape = typeof(lhs).shape, typeof(rhs).shape
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     strides = integers(window_strides, "window_strides")

@@ -22,7 +22,7 @@ from hlofront.primitives.converting import as_numpy, convert
 from hlofront.primitives.derivatives import no_derivative
 from hlofront.primitives.families import check_dtype
 from hlofront.primitives.placing import CopySemantics, device_put
-from hlofront.primitives.shaping import broadcast_in_dim_p, refuse_sharding
+from hlofront.primitives.shaping import asks_nothing, broadcast_in_dim_p, refuse_sharding
 
 # ---- iota ----------------------------------------------------------------------------------------
 
@@ -52,7 +52,7 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
     dtype = check_user_dtype_supported(dtype, "broadcasted_iota")
     shape = canonical_shape(shape)
     if out_sharding is not None:
-        raise refuse_sharding("broadcasted_iota", "out_sharding", out_sharding)
+        refuse_sharding("broadcasted_iota", "out_sharding", out_sharding)
     return process(
         iota_p, (), {"dtype": dtype, "shape": shape, "dimension": int(dimension), "sharding": None}
     )
@@ -96,7 +96,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 
 
 def _placed(x: Any, sharding: Any) -> Any:
-    if sharding is None:
+    if asks_nothing(sharding):
         return x
     if not (hasattr(sharding, "device_set") or hasattr(sharding, "device_kind")):
         raise TypeError(
@@ -261,7 +261,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     check_user_dtype_supported(dtype, "empty")
     shape = canonical_shape(shape)
     if out_sharding is not None:
-        raise refuse_sharding("empty", "out_sharding", out_sharding)
+        refuse_sharding("empty", "out_sharding", out_sharding)
     return process(empty_p, (), {"shape": shape, "dtype": dtype, "out_sharding": None})
 
 

@@ -4,22 +4,12 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
+from hlofront.core.aval import MemorySpace as MemorySpace
 from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, batch_with_axis, infer, jvp, transpose
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
-
-
-class MemorySpace(enum.Enum):
-    """The kinds of memory that a device works with: its own, and that of its host."""
-
-    Device = "device"
-    Host = "pinned_host"
-    Any = "any"
-
-    def __repr__(self) -> str:
-        return f"MemorySpace.{self.name}"
 
 
 class CopySemantics(enum.IntEnum):

@@ -64,7 +64,7 @@ def rng_bit_generator(
       ValueError: if there is no such algorithm.
     """
     if out_sharding is not None:
-        raise refuse_sharding("rng_bit_generator", "out_sharding", out_sharding)
+        refuse_sharding("rng_bit_generator", "out_sharding", out_sharding)
     params = {
         "shape": canonical_shape(shape),
         "dtype": np.dtype(check_user_dtype_supported(dtype, "rng_bit_generator")),

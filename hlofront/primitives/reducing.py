@@ -117,7 +117,7 @@ def reduce_sum(operand, axes, *, out_sharding=None):
       ValueError: if an axis is out of range or given twice.
     """
     if out_sharding is not None:
-        raise refuse_sharding("reduce_sum", "out_sharding", out_sharding)
+        refuse_sharding("reduce_sum", "out_sharding", out_sharding)
     params = {"axes": canonical_axes(axes), "out_sharding": None}
     return process(reduce_sum_p, (operand,), params)
 

@@ -18,6 +18,7 @@ from hlofront.core.dimensions import (
     check_nonnegative,
     integers,
 )
+from hlofront.core.mesh import AbstractMesh
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
@@ -31,9 +32,21 @@ def ascending(n: int) -> tuple[int, ...]:
     return _ascending[n] if n < 33 else tuple(range(n))
 
 
-def refuse_sharding(name: str, argument: str, sharding: Any) -> TypeError:
-    """What to raise where a sharding is asked of an operation."""
-    return TypeError(
+def asks_nothing(sharding: Any) -> bool:
+    """Whether a sharding is None, or that of a type, which is over no mesh."""
+    mesh = getattr(sharding, "mesh", None)
+    return sharding is None or (type(mesh) is AbstractMesh and mesh.empty)
+
+
+def refuse_sharding(name: str, argument: str, sharding: Any) -> None:
+    """Raise where a sharding is asked of an operation; that of a type, over no mesh, asks nothing.
+
+    Raises:
+      TypeError: for any other sharding, and for what is none.
+    """
+    if asks_nothing(sharding):
+        return
+    raise TypeError(
         f"`{argument}` of {name} must be None, got {sharding!r} of type "
         f"{type(sharding).__name__}: results have the sharding that the compiler chooses. "
         f"Leave `{argument}` out."
@@ -64,7 +77,7 @@ def broadcast_in_dim(
     shape = canonical_shape(shape)
     dimensions = integers(broadcast_dimensions, "broadcast_dimensions")
     if out_sharding is not None:
-        raise refuse_sharding("broadcast_in_dim", "out_sharding", out_sharding)
+        refuse_sharding("broadcast_in_dim", "out_sharding", out_sharding)
     aval = getattr(operand, "aval", None)
     if aval is not None and aval.shape == shape and dimensions == ascending(len(shape)):
         return operand
@@ -215,7 +228,7 @@ def reshape(
     """
     new_sizes = canonical_shape(new_sizes)
     if out_sharding is not None:
-        raise refuse_sharding("reshape", "out_sharding", out_sharding)
+        refuse_sharding("reshape", "out_sharding", out_sharding)
     aval = getattr(operand, "aval", None)
     if dimensions is not None:
         dimensions = integers(dimensions, "dimensions of reshape")

@@ -12,6 +12,7 @@ from hlofront.bridge.client import (
 )
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.primitives.placing import device_put_p, sharding_constraint_p
+from hlofront.primitives.shaping import asks_nothing
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 
@@ -86,7 +87,9 @@ def is_spread(sharding: Any) -> bool:
 def placed(x: Any) -> Any:
     """The sharding that an argument must keep; None where it may be moved."""
     if type(x) is ShapeDtypeStruct:
-        return x.sharding if isinstance(x.sharding, Sharding) else None
+        # That of a type says nothing of devices.
+        known = isinstance(x.sharding, Sharding) and not asks_nothing(x.sharding)
+        return x.sharding if known else None
     if type(x) is not ArrayImpl:
         x = getattr(x, "_base", None)  # what random keys are stored as
     return x._sharding if type(x) is ArrayImpl and x._committed else None

@@ -8,6 +8,7 @@ from hlofront.base.tree import tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.bridge.client import Device, Sharding, SingleDeviceSharding
 from hlofront.core.aval import typeof
+from hlofront.core.mesh import AbstractMesh
 from hlofront.core.partition import PartitionSpec
 from hlofront.pjrt.shardings import on_device
 from hlofront.primitives.placing import sharding_constraint
@@ -110,7 +111,14 @@ def checked_shardings(tree: Any, name: str, function: str) -> Any:
 
 
 def _checked(leaf: Any, name: str, function: str) -> Any:
-    if leaf is None or isinstance(leaf, Sharding):
+    if leaf is None:
+        return leaf
+    if isinstance(leaf, Sharding):
+        if type(getattr(leaf, "mesh", None)) is AbstractMesh:
+            raise ValueError(
+                f"{name} of {function} takes shardings over devices, and the mesh of {leaf} has "
+                "none: make it with a Mesh"
+            )
         return leaf
     if isinstance(leaf, Device):
         return on_device(leaf)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hlofront.core.mesh import AxisType, Mesh
+from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
+from hlofront.core.partition import PartitionSpec as P
 
 
 class Client(NamedTuple):
@@ -77,3 +78,71 @@ def test_several_processes():
 def test_what_is_no_mesh(names, types, message):
     with pytest.raises(ValueError, match=message):
         Mesh(devices(FOUR), names, types)
+
+
+def test_meshes_do_not_change_and_the_empty_one_has_no_devices():
+    mesh = Mesh(devices(FOUR), ("x", "y"))
+    with pytest.raises(AttributeError, match="do not change"):
+        mesh.axis_names = ("a", "b")
+    for empty in (Mesh(np.empty((), object), ()), Mesh([], ("x",))):
+        assert (empty.size, empty.empty, empty.axis_names) == (0, True, ())
+        assert repr(empty) == "Mesh(axis_sizes=(), axis_names=())" and str(empty) == "Mesh()"
+        assert not empty.are_all_axes_auto
+
+
+def test_a_lone_type_is_that_of_one_axis():
+    pair = devices(FOUR)[0]
+    assert Mesh(pair, "x", AxisType.Auto) is Mesh(pair, "x")
+    with pytest.raises(ValueError, match="one AxisType for each of its 2 axes"):
+        Mesh(devices(FOUR), ("x", "y"), AxisType.Auto)
+    with pytest.raises(TypeError, match="AxisType"):
+        Mesh(devices(FOUR), ("x", "y"), [AxisType.Auto, AxisType.Auto])
+
+
+def test_a_mesh_without_devices():
+    mesh = Mesh(devices(FOUR), ("x", "y")).abstract_mesh
+    assert mesh is AbstractMesh((2, 2), ("x", "y")) is mesh.abstract_mesh
+    assert repr(mesh) == "AbstractMesh('x': 2, 'y': 2, axis_types=(Auto, Auto))"
+    assert (mesh.size, mesh.shape_tuple, mesh.empty) == (4, (("x", 2), ("y", 2)), False)
+    assert mesh.update(axis_sizes=(3, 3)).shape == {"x": 3, "y": 3}
+    explicit = mesh.update_axis_types({"y": AxisType.Explicit})
+    assert (explicit.auto_axes, explicit.explicit_axes) == (("x",), ("y",))
+    assert pickle.loads(pickle.dumps(mesh)) is copy.deepcopy(mesh) is mesh
+    for name in ("devices", "device_ids", "local_mesh", "local_devices", "is_multi_process"):
+        with pytest.raises(ValueError, match="AbstractMesh is of no devices"):
+            getattr(mesh, name)
+    with pytest.raises(ValueError, match="a name for each axis"):
+        AbstractMesh((2, 2), ("x",))
+    empty = AbstractMesh((), ())
+    assert empty.empty and empty.size == 0 and not empty.are_all_axes_auto
+
+
+def test_equal_specs_are_one_object():
+    assert P("x") is P(("x",)) is P(["x"]) and P(None, "x") is P((), "x")
+    assert P("x") is not P("x", None)
+    assert (
+        copy.copy(P("x")) is copy.deepcopy(P("x")) is pickle.loads(pickle.dumps(P("x"))) is P("x")
+    )
+    assert P(True) is not P(1)
+    with pytest.raises(AttributeError, match="does not change"):
+        P("x").partitions = ()
+    with pytest.raises(TypeError, match="subclassed"):
+        type("Own", (P,), {})
+
+
+@pytest.mark.parametrize("nested", [(("x",),), ("x", ("y",)), [("x", "y")]])
+def test_tuples_of_names_hold_no_tuples(nested):
+    with pytest.raises(ValueError, match="cannot contain a tuple"):
+        P(nested)
+
+
+@pytest.mark.parametrize("kind", ["unreduced", "reduced"])
+def test_specs_that_are_more_than_partitions(kind):
+    spec = P("x", **{kind: {"y"}})
+    with pytest.raises(TypeError, match="cannot be joined"):
+        spec + ("z",)
+    with pytest.raises(TypeError, match="cannot be joined"):
+        ("z",) + spec
+    assert getattr(spec + P("z"), kind) == {"y"}
+    with pytest.raises(ValueError, match="cannot contain None"):
+        P("x", **{kind: {None}})

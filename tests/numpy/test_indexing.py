@@ -235,3 +235,41 @@ def test_a_traced_mask_or_slice_is_refused_with_advice():
         jax.jit(lambda x: x[x > 1])(x)
     with pytest.raises(IndexError, match="dynamic_slice"):
         jax.jit(lambda x, n: x[:n])(x, 2)
+
+
+def test_slices_whose_start_is_computed():
+    x, rows = jnp.arange(6.0), jnp.arange(12.0).reshape(3, 4)
+    at = jax.jit(lambda i: x[jax.ds(i, 2)])
+    assert [at(i).tolist() for i in (0, 3, 5, -2)] == [[0, 1], [3, 4], [4, 5], [4, 5]]
+    assert x[jax.ds(4, 4)].tolist() == [2, 3, 4, 5] and x[jax.ds(-1, 2)].tolist() == [4, 5]
+    assert x[jax.ds(2)].tolist() == [0, 1] and x[jax.ds(None)].shape == (6,)
+    assert x[jax.ds(1, 2, 2)].tolist() == [1, 3]
+    assert jax.jit(lambda i: x[jax.ds(i, 3, 2)])(0).tolist() == [0, 2, 4]
+    np.testing.assert_array_equal(rows[jax.ds(1, 2), 1], [5, 9])
+    np.testing.assert_array_equal(rows[..., jax.ds(1, 2)], rows[:, 1:3])
+    np.testing.assert_array_equal(rows[None, jax.ds(1, 2)], rows[None, 1:])
+    np.testing.assert_array_equal(rows[jax.ds(0, 2), jnp.array([0, 1])], rows[:2, :2])
+    np.testing.assert_array_equal(jax.vmap(at)(jnp.arange(3)), [[0, 1], [1, 2], [2, 3]])
+    assert jax.jit(lambda i: x.at[jax.ds(i, 2)].set(9.0))(1).tolist() == [0, 9, 9, 3, 4, 5]
+    assert jax.grad(lambda x: x[jax.ds(1, 2)].sum())(x).tolist() == [0, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("size", [9, -2])
+def test_slices_that_do_not_fit(size):
+    with pytest.raises(TypeError, match="elements long"):
+        jnp.arange(6)[jax.ds(1, size)]
+
+
+def test_slices_are_pytrees_of_what_is_traced():
+    assert jax.tree.leaves(jax.ds(1, 2)) == []
+    window = jax.jit(lambda i: jax.tree.map(lambda leaf: leaf + 1, jax.ds(i, 2)).start)
+    assert int(window(3)) == 4
+    assert type(jax.ds(1, 2)).from_slice(slice(1, 5, 2), 6) == jax.ds(1, 2, 2)
+    with pytest.raises(ValueError, match="stride"):
+        jax.ds(1, 2, -1)
+    with pytest.raises(TypeError, match="size that is known"):
+        jax.jit(lambda n: jnp.arange(6)[jax.ds(1, n)])(2)
+
+
+def test_devices_are_of_a_public_class():
+    assert all(isinstance(device, jax.Device) for device in jax.devices())
