@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hlofront.base import tree
 from hlofront.core.aval import typeof
 
 
@@ -34,6 +35,13 @@ class Zero:
 
     def __repr__(self):
         return f"Zero({self.aval})"
+
+
+# Nodes of pytrees without leaves.
+tree.register_pytree_node(
+    UndefinedPrimal, lambda mark: ((), mark.aval), lambda aval, _: UndefinedPrimal(aval)
+)
+tree.register_pytree_node(Zero, lambda mark: ((), mark.aval), lambda aval, _: Zero(aval))
 
 
 def is_undefined_primal(x: Any) -> bool:

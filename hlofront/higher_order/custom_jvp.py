@@ -117,7 +117,7 @@ class custom_jvp(CustomRule):
             raise self._no_rule("jvp")
         arguments = Arguments(self, args, kwargs)
         call = FlatFunction(self.fun, arguments, self.signature)
-        rule = JVPRule(self, arguments)
+        rule = JVPRule(self, arguments, call)
         results = custom_jvp_call_p.bind(
             *arguments.take_leaves(),
             call_jaxpr=call,
@@ -132,13 +132,14 @@ class custom_jvp(CustomRule):
 class JVPRule:
     """The user's rule on flat values: (*primals, *tangents) -> (*results, *tangents)."""
 
-    __slots__ = ("__name__", "arguments", "function", "out_tree", "rule")
+    __slots__ = ("__name__", "arguments", "call", "function", "out_tree", "rule")
 
-    def __init__(self, owner: custom_jvp, arguments: Arguments):
+    def __init__(self, owner: custom_jvp, arguments: Arguments, call: FlatFunction):
         self.rule = owner.jvp
         self.__name__ = source.callable_name(owner.jvp)
         self.function = owner.signature.name
         self.arguments = arguments
+        self.call = call
         self.out_tree: Any = None
 
     def __call__(self, *args: Any) -> list[Any]:
@@ -163,6 +164,7 @@ class JVPRule:
                 f"structures, but got {self.out_tree} and {tangent_tree} respectively."
             )
         check_values(results, self.out_tree, about)
+        self.call.check_agrees(about, results, self.out_tree)
         return [
             *results,
             *[self._checked(about, x, t) for x, t in zip(results, moved, strict=True)],

@@ -1,5 +1,6 @@
 """What functions with the user's rules share: their arguments by position, as flat values."""
 
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Sequence
@@ -8,6 +9,7 @@ from typing import Any
 from hlofront.base import source, tree
 from hlofront.base.boundary import named_as
 from hlofront.core.aval import is_value, typeof
+from hlofront.core.check import types_match
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.transforms.flatten import Signature, result_paths
 
@@ -129,19 +131,26 @@ class CustomRule:
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call by position, with defaults filled in."""
         parameters = self.signature.parameters
-        if parameters is None or (not kwargs and len(args) == len(parameters)):
+        if not kwargs and (parameters is None or len(args) == len(parameters)):
+            return args
+        if isinstance(self.fun, functools.partial):
+            # What it binds, by position or keyword, are no arguments of the call.
+            parameters = None
+        if parameters is None:
             if kwargs:
                 raise TypeError(
-                    f"{self.signature.where} has no signature, so that its arguments by keyword, "
-                    f"{sorted(kwargs)}, have no positions: pass them by position."
+                    f"The keyword arguments {sorted(kwargs)} of {self.signature.where} could not "
+                    "be resolved to positions, as it is a functools.partial or has no signature: "
+                    "pass them by position."
                 )
             return args
         bound = inspect.signature(self.fun).bind(*args, **kwargs)
         bound.apply_defaults()
-        if bound.kwargs:
+        given = sorted(name for name in bound.kwargs if name in kwargs)
+        if given:
             raise TypeError(
                 f"The following keyword arguments of {self.signature.where} could not be resolved "
-                f"to positions: {sorted(bound.kwargs)}. Functions with custom derivatives take "
+                f"to positions: {given}. Functions with custom derivatives take "
                 "positional arguments alone."
             )
         return bound.args
@@ -158,7 +167,7 @@ class CustomRule:
 class FlatFunction:
     """A function of flat values, with the name and place of the user's function behind it."""
 
-    __slots__ = ("arguments", "call", "debug_info", "out_tree")
+    __slots__ = ("arguments", "call", "debug_info", "out_avals", "out_tree")
 
     def __init__(self, call: Callable[..., Any], arguments: Arguments, signature: Signature):
         self.call = call
@@ -171,13 +180,42 @@ class FlatFunction:
                 arguments.differentiated,
             ),
         )
+        # Of the results, once the function was run: a rule that is run later must agree.
         self.out_tree: Any = None
+        self.out_avals: list[Any] = []
+
+    def check_agrees(self, about: str, results: Sequence[Any], out_tree: Any) -> None:
+        """Raise the TypeError for a rule whose results are not like the function's.
+
+        A rule that is run in the function's stead, which then never was, may do as it likes.
+        """
+        if self.out_tree is None:
+            return
+        function = self.debug_info.func_src_info
+        begins = (
+            f"{about} must produce a pair (list or tuple of length two) where the first element "
+            f"represents the primal output, equal to that of {function},"
+        )
+        if self.out_tree != out_tree:
+            raise TypeError(
+                f"{begins} but their container (pytree) structures are {out_tree} and "
+                f"{self.out_tree}."
+            )
+        for i, (x, wanted) in enumerate(zip(results, self.out_avals, strict=True)):
+            found: Any = typeof(x)
+            if not types_match(found, wanted):
+                path = result_paths(out_tree)[i].removeprefix("result")
+                raise TypeError(
+                    f"{begins} but at output{path} their types are {found.str_short()} and "
+                    f"{wanted.str_short()}."
+                )
 
     def __call__(self, *leaves: Any) -> list[Any]:
         arguments = self.arguments
         results = self.call(*arguments.whole(arguments.structure.unflatten(leaves)))
         outputs, self.out_tree = tree.tree_flatten(results)
         check_values(outputs, self.out_tree, self.debug_info.func_src_info)
+        self.out_avals = list(map(typeof, outputs))
         return outputs
 
 

@@ -3,11 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.config import disable_bwd_checks
 from hlofront.base.dtypes import float0
 from hlofront.base.errors import UnexpectedTracerError
 from hlofront.core.aval import is_value, typeof
+from hlofront.core.check import types_match
 from hlofront.core.marks import Zero
 from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.custom_rule import (
@@ -57,9 +61,13 @@ def custom_vjp_primal_tree_values(values: Any) -> Any:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero cotangent of a value: an array, or a SymbolicZero."""
-    aval: Any = typeof(val).to_tangent_aval()
-    return SymbolicZero(aval) if symbolic_zeros else zeros_of(aval)
+    """The zero cotangent of each array of a pytree: an array, or a SymbolicZero."""
+
+    def zero(leaf: Any) -> Any:
+        aval: Any = typeof(leaf).to_tangent_aval()
+        return SymbolicZero(aval) if symbolic_zeros else zeros_of(aval)
+
+    return tree.tree_map(zero, val)
 
 
 class custom_vjp(CustomRule):
@@ -195,12 +203,7 @@ class Forward:
             )
         results, self.out_tree = tree.tree_flatten(pair[0])
         check_values(results, self.out_tree, about)
-        wanted = self.call.out_tree
-        if wanted is not None and wanted != self.out_tree:
-            raise TypeError(
-                f"{about} must produce a pair whose first element is of the structure of the "
-                f"result of {name}, {wanted}, but got {self.out_tree}."
-            )
+        self.call.check_agrees(about, results, self.out_tree)
         residuals, residual_tree = tree.tree_flatten(pair[1])
         check_values(residuals, residual_tree, f"{about}, in its residuals,")
         return results, residuals, Backward(owner, arguments, residual_tree, self.out_tree)
@@ -250,22 +253,37 @@ class Backward:
             else as_array(c)
             for c in cotangents
         ]
-        residuals = list(map(as_array, residuals))
+        residuals = [x if isinstance(x, _SCALARS) else as_array(x) for x in residuals]
         found = owner.bwd(  # type: ignore[misc]
             *arguments.fixed.values(),
             self.residual_tree.unflatten(residuals),
             self.out_tree.unflatten(given),
         )
-        count = len(arguments.differentiated)
-        if isinstance(found, list):
+        if isinstance(found, list) and len(found) == len(arguments.differentiated):
             found = tuple(found)
-        if not isinstance(found, tuple) or len(found) != count:
+        cotangents = self._by_leaf(found)
+        return [
+            self._checked(place, c, aval)
+            for place, (c, aval) in enumerate(zip(cotangents, arguments.avals, strict=True))
+        ]
+
+    def _by_leaf(self, found: Any) -> list[Any]:
+        """What a rule returned, per leaf of the arguments: a leaf stands for all below it."""
+        cotangents: list[Any] = []
+
+        def take(part: Any, below: Any) -> Any:
+            cotangents.extend([part] * len(tree.tree_leaves(below)))
+            return part
+
+        structure = self.arguments.structure
+        try:
+            if isinstance(found, tuple):
+                tree.tree_map(take, found, _numbered(structure), is_leaf=lambda x: x is None)
+        except ValueError:
+            raise self._wrong_structure(found) from None
+        if len(cotangents) != structure.num_leaves:
             raise self._wrong_structure(found)
-        flat: list[Any] = []
-        chosen = arguments.types()
-        for place, (part, primal) in enumerate(zip(found, chosen, strict=True)):
-            flat += self._of_argument(place, part, primal, found)
-        return flat
+        return cotangents
 
     def _wrong_structure(self, found: Any) -> TypeError:
         return TypeError(
@@ -276,63 +294,49 @@ class Backward:
             f"{tree.tree_structure(found)} for primal input structure {self.arguments.structure}."
         )
 
-    def _of_argument(self, place: int, part: Any, primal: Any, found: Any) -> list[Any]:
-        """Flat cotangents of one argument; None stands for zeros of what is below it."""
-        leaves, structure = tree.tree_flatten(primal)
-        if part is None:
-            return [Zero(leaf.to_tangent_aval()) for leaf in leaves]
-
-        def is_leaf(x: Any) -> bool:
-            return x is None or type(x) is SymbolicZero
-
-        try:
-            parts = tree.tree_leaves(
-                tree.tree_map(lambda *pair: _Pair(*pair), part, primal, is_leaf=is_leaf)
-            )
-        except ValueError:
-            raise self._wrong_structure(found) from None
-        flat: list[Any] = []
-        for pair in parts:
-            if pair.found is None:
-                flat += [Zero(aval.to_tangent_aval()) for aval in tree.tree_leaves(pair.primal)]
-                continue
-            flat.append(self._checked(place, pair.found, pair.primal))
-        if len(flat) != structure.num_leaves:
-            raise self._wrong_structure(found)
-        return flat
-
     def _checked(self, place: int, cotangent: Any, primal: Any) -> Any:
         wanted = primal.to_tangent_aval()
-        if type(cotangent) is SymbolicZero:
+        # What a rule says of an integer argument is of no account.
+        if cotangent is None or wanted.dtype == float0:
             return Zero(wanted)
-        if not is_value(cotangent):
+        symbolic = type(cotangent) is SymbolicZero
+        if not symbolic and not is_value(cotangent):
             raise TypeError(
                 f"Custom VJP bwd rule {_name(self.owner.bwd)} returned a value of type "
-                f"{type(cotangent)} at output[{place}], which is not a valid JAX type"
+                f"{type(cotangent)} at output{self._path(place)}, which is not a valid JAX type"
             )
-        found: Any = typeof(cotangent)
-        if wanted.dtype == float0:
-            # What a rule says of an integer argument is of no account.
+        aval: Any = cotangent.aval if symbolic else typeof(cotangent)
+        if symbolic:
+            if not types_match(aval, wanted):
+                raise ValueError(
+                    f"Custom VJP bwd rule {_name(self.owner.bwd)} produced a SymbolicZero of type "
+                    f"{aval.str_short()} at output{self._path(place)}, which corresponds to an "
+                    f"input of type {primal.str_short()}. Return None where the cotangent is zero."
+                )
             return Zero(wanted)
-        if found.shape != wanted.shape or found.dtype != wanted.dtype:
-            which = "shapes" if found.shape != wanted.shape else "dtypes"
+        # Another dtype of the same shape is the rule's business: the gradient has it.
+        if aval.shape != wanted.shape and not disable_bwd_checks.value:
             raise ValueError(
                 f"Custom VJP bwd rule {_name(self.owner.bwd)} must produce an output with the "
-                f"same type as the args tuple of the primal function, but at output[{place}] the "
-                f"bwd rule produced an output of type {found.str_short()} corresponding to an "
-                f"input of type {primal.str_short()}, so the {which} do not match"
+                f"same type as the args tuple of the primal function, but at "
+                f"output{self._path(place)} the bwd rule produced an output of type "
+                f"{aval.str_short()} corresponding to an input of type {primal.str_short()}, so "
+                "the shapes do not match"
             )
         return cotangent
 
+    def _path(self, place: int) -> str:
+        numbered = _numbered(self.arguments.structure)
+        return tree.keystr(tree.tree_leaves_with_path(numbered)[place][0])
 
-class _Pair:
-    """A leaf of what a backward rule returned, and what it stands for: opaque to trees."""
 
-    __slots__ = ("found", "primal")
+def _numbered(structure: Any) -> Any:
+    """A tree of this structure, with the number of each leaf in its place."""
+    return structure.unflatten(range(structure.num_leaves))
 
-    def __init__(self, found: Any, primal: Any):
-        self.found = found
-        self.primal = primal
+
+# What a rule keeps of Python's stays so, as what it decides may be no traced value.
+_SCALARS = (bool, int, float, complex, np.generic)
 
 
 def _name(fun: Any) -> str:

@@ -23,6 +23,12 @@ add_any_p = Primitive("add_any")
 
 @infer(add_any_p)
 def _(x, y):
+    if x.dtype != y.dtype:
+        raise TypeError(
+            f"the derivatives {x.str_short()} and {y.str_short()} of one value cannot be added, as "
+            "their dtypes differ: a rule of a custom_vjp function gives a cotangent of another "
+            "dtype than its argument's."
+        )
     return x if x is y else x.update(weak_type=x.weak_type and y.weak_type)
 
 

@@ -23,6 +23,7 @@ CORPORA = (
     "corpus_custom",
     "corpus_custom_closures",
     "corpus_checkpoints",
+    "corpus_custom_rules",
     "corpus_loops",
     "corpus_loops_derived",
     "corpus_derivatives",
