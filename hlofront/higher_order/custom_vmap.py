@@ -73,6 +73,7 @@ class custom_vmap(CustomRule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args = self.positional(args, kwargs)
         leaves, in_tree = tree.tree_flatten((args, {}))
+        signature, structure = self.signature, tree.tree_structure(args)
         for place, leaf in enumerate(leaves):
             if not is_value(leaf):
                 name = self.signature.argument_names((args, {}))[place]
@@ -82,8 +83,9 @@ class custom_vmap(CustomRule):
                 )
         info = DebugInfo(
             "custom_vmap",
-            self.signature.find_where,
-            lambda: self.signature.argument_names((args, {})),
+            signature.find_where,
+            # Not of the arguments: what is kept of the function would keep them.
+            lambda: signature.names_in(structure),
         )
         avals = [typeof(leaf) for leaf in leaves]
         program, out_tree = stage_tree(self.fun, in_tree, avals, info)

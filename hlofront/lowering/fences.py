@@ -7,6 +7,7 @@ the square of the depth. A fence is an optimization barrier on such a value, whi
 once and read. Only lowering knows of fences: they are in no jaxpr.
 """
 
+import weakref
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
@@ -95,7 +96,7 @@ class Fence(NamedTuple):
 class Fences:
     """The fences of one module. Each program in it is looked at once, whoever calls it."""
 
-    __slots__ = ("_placed", "_programs")
+    __slots__ = ("__weakref__", "_placed", "_programs")
 
     def __init__(self):
         self._programs: dict[Jaxpr, _Program] = {}
@@ -167,7 +168,8 @@ class _Program:
     """One program: which of its values are stored, and what a call of it looks like."""
 
     def __init__(self, fences: Fences, jaxpr: Jaxpr):
-        self._fences = fences
+        # Weakly: they keep it.
+        self._fences: Fences = weakref.proxy(fences)
         self._jaxpr = jaxpr
         self._uses: dict[Var, int] | None = None
         self.inputs = {var: position for position, var in enumerate(jaxpr.invars)}

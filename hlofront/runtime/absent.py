@@ -1,5 +1,6 @@
 """Programs compiled for devices that are not there: to be read, and not to be run."""
 
+import weakref
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -24,7 +25,7 @@ class AbsentExecutable:
     """What a compiled program offers but for running it."""
 
     __slots__ = (
-        *("call", "committed", "device", "devices", "kept", "loaded", "name", "program"),
+        *("_program", "call", "committed", "device", "devices", "kept", "loaded", "name"),
         "where",
     )
 
@@ -37,7 +38,8 @@ class AbsentExecutable:
         where: Any,
         committed: bool,
     ):
-        self.program = program
+        # Weakly: the program keeps what is made of it.
+        self._program = weakref.ref(program)
         self.name = name
         self.call = module
         self.loaded = compiled
@@ -56,7 +58,9 @@ class AbsentExecutable:
         """Those of its inputs and outputs; None where it is for one device."""
         if type(self.where) is not Spread:
             return None
-        return Shardings(self.program, self.call, self.loaded, self.where)
+        program = self._program()
+        assert program is not None, f"the program that {self.name} was compiled from is gone"
+        return Shardings(program, self.call, self.loaded, self.where)
 
     def hlo_text(self) -> str:
         """XLA's optimized HLO."""

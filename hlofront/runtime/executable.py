@@ -1,5 +1,6 @@
 """A compiled program: its executable, and how arguments go in and results come out."""
 
+import weakref
 from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
@@ -50,6 +51,7 @@ class Executable:
     """
 
     __slots__ = (
+        "_program",
         "call",
         "committed",
         "const_args",
@@ -64,7 +66,6 @@ class Executable:
         "name",
         "out_avals",
         "plain",
-        "program",
         "sharding",
         "takes_stored",
         "unordered",
@@ -95,7 +96,8 @@ class Executable:
         )
         self.host_calls = None if self.plain else host_side()
         self.loaded = loaded
-        self.program = program
+        # Weakly: the program keeps its executables, and whoever runs one has its program.
+        self._program = weakref.ref(program)
         self.call = call
         self.device = device
         self.committed = committed
@@ -109,6 +111,18 @@ class Executable:
         self.gives_keys = any(map(_holds_keys, self.out_avals))
         self.with_keys = takes_keys or self.gives_keys
         self._place_results()
+
+    @property
+    def program(self) -> ClosedJaxpr:
+        """The program that it was compiled from.
+
+        Raises:
+          ReferenceError: if nobody holds that any longer.
+        """
+        program = self._program()
+        if program is None:
+            raise ReferenceError(f"the program that {self.name} was compiled from is gone")
+        return program
 
     @property
     def where(self) -> Any:

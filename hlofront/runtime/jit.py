@@ -19,13 +19,13 @@ from hlofront.core.trace import Tracer, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime import recompiling, stages
+from hlofront.runtime.compiled_call import shard_argument
 from hlofront.runtime.float0_results import without_float0
-from hlofront.runtime.placement import choose_place, no_value, put
+from hlofront.runtime.placement import choose_place, no_value
 from hlofront.runtime.programs import (
     Function,
     TracedProgram,
     executable_for,
-    spread_executables,
     timings_of,
 )
 from hlofront.runtime.recompiling import Kind
@@ -307,13 +307,6 @@ class Jitted(Function):
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the result, without computing it."""
         return self.trace(*args, **kwargs).out_info
-
-
-def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
-    """What C++ asks where it cannot place an argument by itself."""
-    if type(sharding) is bridge.SingleDeviceSharding:
-        return put(x, abstract(x), sharding._device, True)
-    return spread_executables().split(x, abstract(x), sharding)
 
 
 _unspecified: Any = None

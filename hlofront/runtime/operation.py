@@ -13,7 +13,8 @@ from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.trace import Tracer, is_eager
-from hlofront.runtime.jit import Jitted, cpp_cache, shard_argument
+from hlofront.runtime.compiled_call import shard_argument
+from hlofront.runtime.jit import Jitted, cpp_cache
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import EAGER

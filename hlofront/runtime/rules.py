@@ -43,10 +43,12 @@ def run_by_itself(primitive: Primitive, parameter: str) -> None:
             holder = holder[0]
         avals = tuple(map(typeof, args))
         kept: dict[Any, ClosedJaxpr] = holder.derived.setdefault("alone", {})
-        key = (primitive, avals, *params.items())
+        key = (primitive, avals, *_with_another(params, holder, None).items())
         program = kept.get(key)
         if program is None:
-            program = stage(lambda *xs: primitive.bind(*xs, **params), avals)
+            # Of a copy: what a program keeps must not refer to it, or it goes late.
+            copied = _with_another(params, holder, ClosedJaxpr(holder.jaxpr, holder.consts))
+            program = stage(lambda *xs: primitive.bind(*xs, **copied), avals)
             if len(kept) >= _MOST_KEPT:
                 kept.pop(next(iter(kept)))
             kept[key] = program
@@ -55,6 +57,19 @@ def run_by_itself(primitive: Primitive, parameter: str) -> None:
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_run"
     run(primitive)(rule)
+
+
+def _with_another(
+    params: dict[str, Any], program: ClosedJaxpr, another: ClosedJaxpr | None
+) -> dict[str, Any]:
+    """Parameters in which another stands for a program, also as a member of a tuple."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple([another if member is program else member for member in value])
+        return another if value is program else value
+
+    return {name: changed(value) for name, value in params.items()}
 
 
 run_by_itself(scan_p, "jaxpr")

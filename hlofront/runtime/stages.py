@@ -1,28 +1,25 @@
 """The stages of a jitted function, one at a time: Traced -> Lowered -> Compiled."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.trace import Tracer, is_eager, leaked
-from hlofront.higher_order.jit_call import jit_p
 from hlofront.pjrt import clients
+from hlofront.pjrt.layouts import Format, Layout
+from hlofront.runtime.compiled_call import CompiledCall, shard_argument
 from hlofront.runtime.executable import Executable
-from hlofront.runtime.placement import put
 from hlofront.runtime.programs import (
     Function,
     TracedProgram,
     executable_for,
     lowered,
-    spread_executables,
 )
-from hlofront.runtime.spread import Spread, first_of, placed
-from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
+from hlofront.runtime.spread import Spread, first_of
+from hlofront.transforms.flatten import ShapeDtypeStruct
 
 if TYPE_CHECKING:
     from hlofront.lowering.module import Module
@@ -301,91 +298,14 @@ class Compiled(Stage):
         self.__call__ = bridge.pjit(
             jitted.name,
             None,
-            self._call,
+            CompiledCall(jitted, traced, executable).call,
             [],
             [],
             (),
             fast_parts.call_registry,
-            _place,
+            shard_argument,
             bridge.PjitFunctionCache(capacity=8),
         )
-
-    def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        args, kwargs = self._jitted.plan.dynamic(args, kwargs)
-        leaves, in_tree = fast_parts.registry.flatten((args, kwargs))
-        self._check(args, kwargs, leaves, in_tree)
-        traced = self._traced
-        if not is_eager():
-            if bridge.is_absent(self._device):
-                self._executable.run(leaves)  # Says so: elsewhere it would run here.
-            outputs = jit_p.bind(
-                *leaves,
-                name=self._jitted.name,
-                jaxpr=traced.program,
-                donated_invars=traced.donated or (False,) * len(leaves),
-                keep_unused=self._jitted.keep_unused,
-                inline=False,
-                compiler_options_kvs=self._jitted.compiler_options,
-            )
-            return traced.out_tree.unflatten(outputs), None, False
-        result = traced.out_tree.unflatten(self._executable.run(leaves))
-        return (
-            result,
-            self._executable.fast_path(traced.out_tree, len(leaves), result),
-            False,
-        )
-
-    def _check_shardings(self, names: Any, leaves: Any) -> None:
-        executable = self._executable
-        shardings = executable.shardings
-        wrong: list[str] = []
-        for place, index in enumerate(executable.kept):
-            leaf = leaves[index]
-            found = placed(leaf)
-            wanted = executable.sharding if shardings is None else shardings.kept[place]
-            if found is not None and not (
-                found == wanted or found.is_equivalent_to(wanted, leaf.ndim)
-            ):
-                wrong.append(
-                    f"Argument {names[index]} of {abstract(leaf).str_short()}: it was passed with "
-                    f"{found}, and {wanted} is required"
-                )
-        if wrong:
-            raise ValueError(
-                "Computation was compiled for input shardings that disagree with the shardings of "
-                f"arguments passed to it. Move them with device_put; here are the {len(wrong)} "
-                "mismatches:\n" + "\n".join(wrong)
-            )
-
-    @boundary
-    def _check(self, args: Any, kwargs: Any, leaves: Any, in_tree: Any) -> None:
-        traced = self._traced
-        if in_tree != traced.in_tree:
-            raise TypeError(_structure_message(traced.in_tree, in_tree))
-        names = self._jitted.plan.names(args, kwargs) if leaves else ()
-        wrong: list[str] = []
-        for name, leaf, wanted in zip(names, leaves, traced.program.in_avals, strict=True):
-            try:
-                given = abstract(leaf)
-            except TypeError as error:
-                raise TypeError(
-                    f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type: {error}"
-                ) from error
-            if isinstance(leaf, Tracer) and not leaf._trace.alive:
-                raise leaked(leaf)
-            if given.shape != wanted.shape or given.dtype != wanted.dtype:
-                wrong.append(
-                    f"Argument {name!r} compiled with {wanted.str_short()} and called with "
-                    f"{given.str_short()}"
-                )
-        if wrong:
-            raise TypeError(
-                "Argument types differ from the types for which this computation was compiled. "
-                "Perhaps you are calling the compiled executable with a different enable_x64 "
-                "mode than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
-            )
-        if is_eager() and not bridge.is_absent(self._device):
-            self._check_shardings(names, leaves)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self.__call__(*args, **kwargs)
@@ -422,23 +342,50 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """Per argument its sharding, or None where the program does not take it, as a tree."""
-        executable = self._executable
-        flat: list[Any] = [None] * self.in_tree.num_leaves
-        shardings = executable.shardings
-        taken = (
-            [executable.sharding] * len(executable.kept) if shardings is None else shardings.kept
-        )
-        for place, sharding in zip(executable.kept, taken, strict=True):
-            flat[place] = sharding
-        return self.in_tree.unflatten(flat)
+        return self.in_tree.unflatten(self._per_argument(self._taken_shardings(), None))
 
     @property
     def output_shardings(self) -> Any:
         """Per result its sharding, as a tree."""
+        return self.out_tree.unflatten(self._result_shardings())
+
+    @property
+    def input_formats(self) -> Any:
+        """Per argument its Format, as a tree; one of nothing where the program does not take it."""
+        layouts = self._executable.loaded.get_parameter_layouts()
+        formats = _formats(layouts, self._taken_shardings())
+        return self.in_tree.unflatten(self._per_argument(formats, Format()))
+
+    @property
+    def output_formats(self) -> Any:
+        """Per result its Format, as a tree."""
+        layouts = self._executable.loaded.get_output_layouts()
+        return self.out_tree.unflatten(_formats(layouts, self._result_shardings()))
+
+    def _taken_shardings(self) -> list[Any]:
         executable = self._executable
         if executable.shardings is not None:
-            return self.out_tree.unflatten(executable.shardings.outputs)
-        return self.out_tree.unflatten([executable.sharding] * self.out_tree.num_leaves)
+            return list(executable.shardings.kept)
+        return [executable.sharding] * len(executable.kept)
+
+    def _result_shardings(self) -> list[Any]:
+        executable = self._executable
+        if executable.shardings is not None:
+            return list(executable.shardings.outputs)
+        return [executable.sharding] * self.out_tree.num_leaves
+
+    def _per_argument(self, taken: Sequence[Any], otherwise: Any) -> list[Any]:
+        """What is known of each argument that the program takes, among all of them."""
+        flat = [otherwise] * self.in_tree.num_leaves
+        for position, known in zip(self._executable.kept, taken, strict=True):
+            flat[position] = known
+        return flat
+
+
+def _formats(layouts: Sequence[Any], shardings: Sequence[Any]) -> list[Format]:
+    """A Format per sharding: the executable has tokens and constants before those."""
+    own = layouts[len(layouts) - len(shardings) :]
+    return [Format(Layout.of_buffer(x), s) for x, s in zip(own, shardings, strict=True)]
 
 
 def _platforms(names: Any) -> tuple[str, ...]:
@@ -505,23 +452,3 @@ class Wrapped(Protocol):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower the function for these arguments."""
         ...
-
-
-def _structure_message(wanted: Any, given: Any) -> str:
-    reasons = tree.prefix_errors(
-        wanted.unflatten([0] * wanted.num_leaves),
-        given.unflatten([0] * given.num_leaves),
-        name="compiled for",
-        full_name="called with",
-    )
-    text = "\n".join(f"  * {reason}" for reason in reasons[:5])
-    return (
-        "Function compiled with input pytree does not match the input pytree it was called with: "
-        f"it was compiled for (args, kwargs) = {wanted} and called with {given}.\n{text}"
-    )
-
-
-def _place(x: Any, sharding: Any, layout: Any) -> Any:
-    if type(sharding) is bridge.SingleDeviceSharding:
-        return put(x, abstract(x), sharding._device, True)
-    return spread_executables().split(x, abstract(x), sharding)

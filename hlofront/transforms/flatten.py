@@ -200,6 +200,10 @@ class Signature:
             ]
         return tuple(found)
 
+    def names_in(self, in_tree: Any) -> tuple[str, ...]:
+        """The same for positional arguments of which only the structure is kept."""
+        return self.argument_names((in_tree.unflatten(range(in_tree.num_leaves)), {}))
+
 
 def check_callable(fun: Any, what: str = "a transformation") -> None:
     """Raise the TypeError for what is given in the place of a function.

@@ -189,9 +189,7 @@ def _linearize(
     signature = Signature(fun)
     _check_values(signature, primals, leaves)
     call = FlatCall(fun, signature, in_tree, has_aux)
-    info = DebugInfo(
-        traced_for, signature.find_where, lambda: signature.argument_names((primals, {}))
-    )
+    info = DebugInfo(traced_for, signature.find_where, lambda: signature.names_in(in_tree))
     return linearize_flat(call, leaves, info), call
 
 

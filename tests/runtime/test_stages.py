@@ -67,10 +67,33 @@ def test_a_compiled_program_is_called_like_its_function():
     np.testing.assert_array_equal(out["out"], (X + 2) * 3)
 
 
-def test_a_compiled_program_inside_a_trace_is_a_call():
-    compiled = F.lower(X, {"a": 1.0}).compile()
-    program = hlofront.make_jaxpr(lambda x: compiled(x, {"a": 1.0}))(X)
-    assert [e.primitive.name for e in program.eqns] == ["jit"]
+def test_a_compiled_program_refuses_tracers():
+    compiled = hlofront.jit(lambda x: x * 2).lower(1.0).compile()
+    for transformation in (
+        hlofront.jit,
+        hlofront.grad,
+        hlofront.make_jaxpr,
+        lambda f: lambda x: hlofront.vmap(f)(np.full(2, x)),
+        lambda f: lambda x: hlofront.jvp(f, (x,), (x,)),
+    ):
+        with pytest.raises(TypeError, match=r"Cannot apply JAX transformations.*argument x"):
+            transformation(compiled)(1.0)
+    # What is concrete is run, though a function is being traced.
+    assert hlofront.jit(lambda x: x + int(compiled(2.0)))(1.0) == 5.0
+    assert hlofront.vmap(lambda x: x + int(compiled(2.0)))(np.ones(2)).tolist() == [5.0, 5.0]
+
+
+def test_formats():
+    f = hlofront.jit(lambda x, y, z: {"a": x.T})
+    compiled = f.lower(np.ones((2, 3)), 1.0, z=np.ones(4)).compile()
+    (x, y), named = compiled.input_formats
+    assert x.layout.major_to_minor == (0, 1)
+    assert x.sharding == compiled.input_shardings[0][0]
+    for unused in (y, named["z"]):
+        assert (unused.layout, unused.sharding) == (None, None)
+    result = compiled.output_formats["a"]
+    assert result.layout.major_to_minor == (0, 1)
+    assert result.sharding == compiled.output_shardings["a"]
 
 
 def test_a_compiled_program_refuses_other_arguments_and_stays_usable():
