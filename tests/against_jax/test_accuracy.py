@@ -19,7 +19,7 @@ from tests.against_jax.accuracy.points import POINTS, answers
 # one more than is seen.
 ALLOWED: dict[str, tuple[float, int]] = {
     "bessel_jn4 float64": (6.6e07, 2),
-    "bessel_jn4 float32": (160, 3),
+    "bessel_jn4 float32": (320, 3),
     "beta float32": (53, 3),
     "betaln float32": (44, 2),
     "lax.random_gamma_grad float64": (20, 2),
@@ -41,6 +41,7 @@ ALLOWED: dict[str, tuple[float, int]] = {
     "stats.chi2.sf float32": (11, 2),
     "stats.beta.cdf float64": (450, 2),
     "stats.betabinom.pmf float32": (2200, 1),
+    "stats.vonmises.logpdf float64": (13, 2),
     "stats.truncnorm.pdf float32": (34, 3),
     "stats.truncnorm.logpdf float32": (6.3, 2),
     "stats.truncnorm.logcdf float32": (6.3, 2),
