@@ -88,8 +88,9 @@ def custom_linear_solve(
       b: the right-hand side, a pytree of arrays.
       solve: `solve(matvec, b)` gives the solution.
       transpose_solve: `transpose_solve(vecmat, b)` solves the transposed system; needed in reverse
-        mode.
-      symmetric: whether the transposed system is the system: `solve` solves both.
+        mode, unless `symmetric`.
+      symmetric: whether the transposed system is the system: `matvec` is `vecmat`, and `solve`
+        solves both where there is no `transpose_solve`.
       has_aux: whether solving gives (solution, auxiliary data), the latter not differentiated.
 
     Returns:
@@ -97,21 +98,21 @@ def custom_linear_solve(
 
     Raises:
       ValueError: if shapes of results are not those of `b`.
-      TypeError: if `transpose_solve` is missing where it is needed.
+      TypeError: if results have another structure than `b`, or `transpose_solve` is missing where
+        it is needed.
     """
-    if transpose_solve is not None and symmetric:
-        raise ValueError("custom_linear_solve takes transpose_solve or symmetric=True, not both")
     leaves, structure = tree.tree_flatten(b)
     avals = [typeof(x) for x in leaves]
-    matrix, matrix_values, _ = _staged(matvec, (b,), "custom_linear_solve")
-    _check_shapes("matvec", matrix.out_avals, avals)
+    matrix, matrix_values, matrix_tree = _staged(matvec, (b,), "custom_linear_solve")
+    _check_solution("matvec", matrix, matrix_tree, structure, avals, False)
     solving, solve_values, out_tree = _staged(
         lambda x: solve(matvec, x), (b,), "custom_linear_solve"
     )
-    _check_solution("solve", solving, out_tree, avals, has_aux)
+    _check_solution("solve", solving, out_tree, structure, avals, has_aux)
     transposed = transposed_solving = None
     transposed_values: list[Any] = []
     transposed_solve_values: list[Any] = []
+    vecmat = matvec
     if symmetric:
         transposed, transposed_values = matrix, matrix_values
         transposed_solving, transposed_solve_values = solving, solve_values
@@ -122,10 +123,13 @@ def custom_linear_solve(
             return backwards(x)[0]
 
         transposed, transposed_values, _ = _staged(vecmat, (b,), "custom_linear_solve")
+    if transpose_solve is not None:
         transposed_solving, transposed_solve_values, transposed_tree = _staged(
             lambda x: transpose_solve(vecmat, x), (b,), "custom_linear_solve"
         )
-        _check_solution("transpose_solve", transposed_solving, transposed_tree, avals, has_aux)
+        _check_solution(
+            "transpose_solve", transposed_solving, transposed_tree, structure, avals, has_aux
+        )
     captured = _LinearSolveTuple(
         matrix_values, transposed_values, solve_values, transposed_solve_values
     )
@@ -141,8 +145,14 @@ def custom_linear_solve(
 
 
 def _check_solution(
-    name: str, program: ClosedJaxpr, out_tree: Any, avals: Sequence[Any], has_aux: bool
+    name: str,
+    program: ClosedJaxpr,
+    out_tree: Any,
+    structure: Any,
+    avals: Sequence[Any],
+    has_aux: bool,
 ) -> None:
+    """Raise unless the results of a function are like the right-hand side."""
     found: Any = program.out_avals
     if has_aux:
         parts = out_tree.children() if out_tree.node_data() is not None else []
@@ -151,8 +161,13 @@ def _check_solution(
                 f"{name}() of custom_linear_solve with has_aux=True must return a pair, the "
                 f"solution and auxiliary data; it returned {out_tree}"
             )
-        found = found[: parts[0].num_leaves]
+        out_tree = parts[0]
+        found = found[: out_tree.num_leaves]
     _check_shapes(name, found, avals)
+    if out_tree != structure:
+        raise TypeError(
+            f"{name}() output pytree structure must match b, got {out_tree} and {structure}."
+        )
 
 
 def _split(args: Sequence[Any], lengths: _LinearSolveTuple) -> tuple[_LinearSolveTuple, list[Any]]:
@@ -176,6 +191,11 @@ def _bind(captured: Any, b: Sequence[Any], programs: Any) -> list[Any]:
 
 @rules.infer(custom_linear_solve_p)
 def _(*avals, const_lengths, jaxprs):
+    if len(const_lengths) != 4 or sum(const_lengths) > len(avals):
+        raise TypeError(
+            "custom_linear_solve wants `const_lengths`, how many of its operands each of its four "
+            f"functions captured, and got {const_lengths!r} for {len(avals)} operands"
+        )
     return jaxprs.solve.out_avals
 
 

@@ -6,6 +6,7 @@ from tests.against_jax.describe import names_of
 
 CORPORA = (
     "corpus_lax",
+    "corpus_lax_odd",
     "corpus_programs",
     "corpus_operators",
     "corpus_numpy",
@@ -32,6 +33,7 @@ CORPORA = (
     "corpus_random",
     "corpus_linalg",
     "corpus_scipy_linalg",
+    "corpus_systems",
     "corpus_fft",
     "corpus_special",
     "corpus_stats",

@@ -159,8 +159,11 @@ def _slogdet_by_lu(a):
 @_slogdet_by_lu.defjvp
 def _slogdet_jvp(primals, tangents):
     (a,), (change,) = primals, tangents
-    factors, pivots, permutation = lu(a)
-    sign, size = _of_diagonal(diagonal(factors), _parity(pivots, typeof(a).dtype))
+    # The results are those of the function itself, so that this rule gives their next derivatives
+    # too: the sign of a complex number, of which they are made, has a derivative of zero. XLA
+    # merges the two factorizations.
+    sign, size = _slogdet_by_lu(a)
+    factors, _, permutation = lu(a)
     solved = diagonal(solve_factored(factors, permutation, change))
     total = reduce_sum(solved, (typeof(solved).ndim - 1,))
     if not is_complex(a):

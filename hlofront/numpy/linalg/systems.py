@@ -17,6 +17,7 @@ from hlofront.numpy.promotion import host_scalar, operands
 from hlofront.numpy.shape import moveaxis
 from hlofront.primitives import comparing, creating, elementwise, spectral
 from hlofront.primitives.converting import convert
+from hlofront.primitives.factoring import symmetrize
 from hlofront.primitives.matrices import (
     adjoint,
     along_columns,
@@ -190,13 +191,22 @@ def _pseudo_inverse_jvp(hermitian, primals, tangents):
     a, rtol = primals
     change, _ = tangents
     p = _pseudo_inverse(a, rtol, hermitian)
+    if hermitian:
+        # The function reads the Hermitian part of its argument.
+        a, change = symmetrize("pinv", a), symmetrize("pinv", change)
     p_adjoint, change_adjoint = adjoint(p), adjoint(change)
-    total = elementwise.neg(product(product(p, change), p))
+    m, n = typeof(a).shape[-2:]
+
+    def chain(x: Any, y: Any, z: Any) -> Any:
+        # Of n x m, m x n and n x m; the smaller of both squares is formed.
+        return product(product(x, y), z) if m >= n else product(x, product(y, z))
+
+    total = elementwise.neg(chain(p, change, p))
     # What is outside the range of a, and what it maps to zero.
-    share = product(product(p, p_adjoint), change_adjoint)
-    total = elementwise.add(total, elementwise.sub(share, product(product(share, a), p)))
-    share = product(change_adjoint, product(p_adjoint, p))
-    total = elementwise.add(total, elementwise.sub(share, product(p, product(a, share))))
+    share = chain(p, p_adjoint, change_adjoint)
+    total = elementwise.add(total, elementwise.sub(share, chain(share, a, p)))
+    share = chain(change_adjoint, p_adjoint, p)
+    total = elementwise.add(total, elementwise.sub(share, chain(p, a, share)))
     return p, total
 
 

@@ -11,6 +11,7 @@ from hlofront.higher_order.polar import qdwh
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.linalg.matrices import inexact, matrices
 from hlofront.numpy.promotion import operands, promote_dtypes_complex
+from hlofront.numpy.vectorize import vectorize
 from hlofront.primitives import comparing, creating, elementwise, factoring, spectral
 from hlofront.primitives.converting import convert
 from hlofront.primitives.dynamic_slicing import dynamic_slice, dynamic_update_slice
@@ -278,10 +279,10 @@ def qr_multiply(
 
 @operation(static_argnames=("side", "method", "eps", "max_iterations"))
 def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
-    """A matrix as a unitary one times a Hermitian positive semidefinite one.
+    """Matrices as unitary ones times Hermitian positive semidefinite ones.
 
     Args:
-      a: of shape (m, n).
+      a: of shape (..., m, n).
       side: "right" for `a = u p`, "left" for `a = p u`.
       method: "qdwh", an iteration; or "svd".
       eps: the precision of the iteration.
@@ -291,11 +292,13 @@ def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
       (u, p).
 
     Raises:
-      ValueError: if the side or the method is another.
+      ValueError: if the side or the method is another, or `a` has less than two axes.
       NotImplementedError: if by "qdwh" p would be the larger one of two factors.
     """
     (a,) = inexact("jax.scipy.linalg.polar", a)
-    m, n = typeof(a).shape
+    if typeof(a).ndim < 2:
+        raise ValueError(f"polar wants matrices, of shape (..., m, n), got shape {typeof(a).shape}")
+    m, n = typeof(a).shape[-2:]
     if side not in ("right", "left"):
         raise ValueError("The argument `side` must be either 'right' or 'left'.")
     if method == "qdwh":
@@ -305,7 +308,12 @@ def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
                 f"where m < n; got shape {(m, n)} with side={side!r}. Use method='svd'."
             )
         given = a if side == "right" else adjoint(a)
-        unitary, positive, *_ = qdwh(given, max_iterations=max_iterations, eps=eps)
+
+        def parts(x: Any) -> tuple[Any, Any]:
+            unitary, positive, *_ = qdwh(x, max_iterations=max_iterations, eps=eps)
+            return unitary, positive
+
+        unitary, positive = vectorize(parts, signature="(m,n)->(m,n),(n,n)")(given)
         return (unitary if side == "right" else adjoint(unitary)), positive
     if method != "svd":
         raise ValueError(f"Unknown polar decomposition method {method}.")
@@ -360,31 +368,36 @@ def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
 def _rsf2csf(T, Z):
     (T, Z), avals = operands("jax.scipy.linalg.rsf2csf", (T, Z))
     for name, aval in zip("TZ", avals, strict=True):
-        if aval.ndim != 2 or aval.shape[0] != aval.shape[1]:
+        if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
             raise ValueError(f"Input '{name}' must be square: got shape {aval.shape}")
-    if avals[0].shape != avals[1].shape:
+    if avals[0].shape[-1] != avals[1].shape[-1]:
         raise ValueError(
             f"Input array shapes must match: Z: {avals[1].shape} vs. T: {avals[0].shape}"
         )
     T, Z = promote_dtypes_complex(T, Z)
-    n = avals[0].shape[0]
+    return vectorize(_rsf2csf_of_one, signature="(n,n),(n,n)->(n,n),(n,n)")(T, Z)
+
+
+def _rsf2csf_of_one(T: Any, Z: Any) -> tuple[Any, Any]:
+    n = typeof(T).shape[0]
     if n < 2:
         return T, Z
     precision = float(finfo(typeof(T).dtype).eps)
     columns = creating.broadcasted_iota(_int32, (2, n), 1)
+    rows_of = creating.broadcasted_iota(_int32, (n, n), 0)
 
     def step(count: Any, state: Any) -> Any:
         T, Z = state
         m = elementwise.sub(np.int32(n - 1), convert(count, _int32, False))
         before = elementwise.sub(m, np.int32(1))
         block = dynamic_slice(T, (before, before), (2, 2))
-        a, c, d = (
-            index_in_dim(index_in_dim(block, i, 0, False), j, 0, False)
-            for i, j in ((0, 0), (1, 0), (1, 1))
-        )
+        a, c, d = _entries(block)
         sizes = elementwise.add(elementwise.abs(a), elementwise.abs(d))
         least = elementwise.mul(sizes, host_number(precision, typeof(sizes).dtype))
         needed = comparing.gt(elementwise.abs(c), least)
+        # Where it is not needed, derivatives are those of a block that has some.
+        block = comparing.select_n(needed, np.diag([1, 0]).astype(typeof(T).dtype), block)
+        _, c, d = _entries(block)
         # A rotation that makes the first eigenvector of the block the first unit vector.
         values = spectral.eig(
             block, compute_left_eigenvectors=False, compute_right_eigenvectors=False
@@ -405,7 +418,8 @@ def _rsf2csf(T, Z):
         turned = product(turn, rows)
         turned = comparing.select_n(comparing.ge(columns, before), rows, turned)
         T = dynamic_update_slice(T, turned, (before, np.int32(0)))
-        T = _turned_columns(T, turn, before)
+        # A real Schur form has nothing below its first subdiagonal: what is given there stays.
+        T = comparing.select_n(comparing.gt(rows_of, m), _turned_columns(T, turn, before), T)
         Z = _turned_columns(Z, turn, before)
         zero = creating.full((1, 1), 0, typeof(T).dtype)
         return dynamic_update_slice(T, zero, (m, before)), Z
@@ -415,6 +429,12 @@ def _rsf2csf(T, Z):
         return dynamic_update_slice(x, product(part, adjoint(turn)), (np.int32(0), before))
 
     return fori_loop(0, n - 1, step, (T, Z))
+
+
+def _entries(block: Any) -> list[Any]:
+    """The elements of a matrix of two rows that are not above its diagonal."""
+    rows = [index_in_dim(block, i, 0, False) for i in range(2)]
+    return [index_in_dim(rows[i], j, 0, False) for i, j in ((0, 0), (1, 0), (1, 1))]
 
 
 def _square(x: Any) -> Any:
@@ -430,11 +450,12 @@ def rsf2csf(T, Z, check_finite=True):
     """The complex Schur form from the real one: T without blocks of two rows.
 
     Args:
-      T: of shape (n, n), as `schur` gives it.
-      Z: the same.
+      T: of shape (..., n, n), as `schur` gives it: what is below its first subdiagonal is not read,
+        and is returned as it is.
+      Z: of shape (..., n, n); leading axes are broadcast to those of T.
       check_finite: nothing is checked.
 
     Raises:
-      ValueError: if shapes are not those of one square matrix.
+      ValueError: if they are not square, or of different sizes.
     """
     return _rsf2csf(T, Z)

@@ -35,6 +35,13 @@ def _vectors(name: str, *args: Any) -> list[Any]:
     ]
 
 
+def _check_vectors(name: str, **args: Any) -> None:
+    """Raise ValueError if one of the arguments, which may be None, is a scalar."""
+    for key, value in args.items():
+        if value is not None and not operands(name, (value,))[1][0].ndim:
+            raise ValueError(f"{name}: {key} must be at least 1-dimensional, got a scalar.")
+
+
 def _placed(values: Any, index: np.ndarray) -> Any:
     """The matrices of those elements of vectors that an index matrix names."""
     aval = typeof(values)
@@ -84,11 +91,9 @@ def hankel(c, r=None):
       r: the last row, of shape (..., n), whose first element is not used; by default zeros.
 
     Raises:
-      ValueError: if c is a scalar.
+      ValueError: if c or r is a scalar.
     """
-    (c,), (aval,) = operands("hankel", (c,))
-    if not aval.ndim:
-        raise ValueError("hankel: c must be at least 1-dimensional, got a scalar.")
+    _check_vectors("hankel", c=c, r=r)
     (c,) = _vectors("hankel", c)
     c, r = (c, creating.full_like(c, 0)) if r is None else _vectors("hankel", c, r)
     m, n = typeof(c).shape[-1], typeof(r).shape[-1]
@@ -117,10 +122,13 @@ def convolution_matrix(a, n, mode="full"):
       mode: "full", "valid" or "same": which rows. See `hlofront.numpy.convolve`.
 
     Raises:
-      ValueError: if n is not positive, `a` is empty or the mode is another.
+      ValueError: if n is not positive, `a` is empty or a scalar, or the mode is another.
+      TypeError: if n is no integer.
     """
+    n = operator.index(n)
     if n <= 0:
         raise ValueError(f"n must be a positive integer; got {n}.")
+    _check_vectors("convolution_matrix", a=a)
     (a,) = _vectors("convolution_matrix", a)
     m = typeof(a).shape[-1]
     if not m:
@@ -228,14 +236,18 @@ def leslie(f, s):
     """The matrix that takes a population of n ages one step further.
 
     Args:
-      f: how many offspring each age has, of shape (..., n).
+      f: how many offspring each age has, of shape (..., n), n >= 2.
       s: which share of each age but the last survives, of shape (..., n - 1).
 
     Raises:
-      ValueError: if there are not as many.
+      ValueError: if there are not as many, or less than two ages.
     """
     f, s = _vectors("leslie", f, s)
     n = typeof(f).shape[-1]
+    if n < 2:
+        raise ValueError(
+            f"The length of f along the last axis must be at least 2; got shape {typeof(f).shape}."
+        )
     if typeof(s).shape[-1] != n - 1:
         raise ValueError(
             "Incorrect lengths for f and s. The length of s along the last axis must be one less "

@@ -1,5 +1,7 @@
 """Linear systems: by LU and Cholesky factors, triangular ones, Sylvester's equation."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from hlofront.numpy.linalg import determinants
 from hlofront.numpy.linalg import systems as numpy_systems
 from hlofront.numpy.linalg.matrices import inexact, matrices
 from hlofront.numpy.promotion import promote_dtypes_complex
+from hlofront.numpy.vectorize import vectorize
 from hlofront.primitives import comparing, creating, elementwise, factoring, spectral
 from hlofront.primitives.converting import convert
 from hlofront.primitives.matrices import (
@@ -60,10 +63,25 @@ def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
     return _cho_factor(a, lower=bool(lower)), bool(lower)
 
 
+def _is_vector(a: Any, b: Any) -> bool:
+    """Whether the right side b of systems with matrices `a` has vectors rather than matrices.
+
+    It has where it is one vector, and where it has a vector for each matrix.
+    """
+    left, right = typeof(a), typeof(b)
+    return right.ndim == 1 or (right.ndim == left.ndim - 1 and right.shape[-1] == left.shape[-1])
+
+
+def _over_batches(solver: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """A solver of one system, of each of systems whose leading axes broadcast."""
+    right = "n" if _is_vector(a, b) else "n,k"
+    return vectorize(solver, signature=f"(n,n),({right})->({right})")(a, b)
+
+
 @operation(static_argnames=("lower",))
 def _cho_solve(c, b, *, lower):
     c, b = inexact("jax.scipy.linalg.cho_solve", c, b)
-    return solve_cholesky(c, b, lower)
+    return _over_batches(partial(solve_cholesky, lower=lower), c, b)
 
 
 def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
@@ -71,7 +89,8 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
 
     Args:
       c_and_lower: what `cho_factor` returned.
-      b: of shape (..., n, k) or (..., n).
+      b: of shape (..., n, k), whose leading axes are broadcast to those of the factors; (n,); or
+        (..., n), with a vector for each of the factors.
       overwrite_b: no array is overwritten.
       check_finite: nothing is checked.
     """
@@ -98,21 +117,23 @@ def lu_factor(a, overwrite_a=False, check_finite=True):
 @operation(static_argnames=("trans",))
 def _lu_solve(factors, pivots, b, *, trans):
     factors, b = inexact("jax.scipy.linalg.lu_solve", factors, b)
-    aval, right = typeof(factors), typeof(b)
-    n = aval.shape[-1]
+    aval = typeof(factors)
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
-    is_vector = right.ndim == 1 or right.ndim == aval.ndim - 1
-    if not right.ndim or right.shape[-1 if is_vector else -2] != n:
+    is_vector = _is_vector(factors, b)
+    if typeof(b).shape[-1 if is_vector else -2 :][:1] != aval.shape[-1:]:
         raise ValueError(
-            f"The shapes of the factors and of b do not fit: {aval.shape} and {right.shape}"
+            f"The shapes of the factors and of b do not fit: {aval.shape} and {typeof(b).shape}"
         )
-    permutation = factoring.lu_pivots_to_permutation(pivots, n)
-    column = in_columns(b) if is_vector else b
-    if typeof(column).ndim < aval.ndim:
-        column = numpy_systems.in_one_batch("lu_solve", factors, column)[1]
-    x = solve_factored(factors, permutation, column, trans)
-    return squeeze(x, (typeof(x).ndim - 1,)) if is_vector else x
+
+    def solve_one(factors: Any, pivots: Any, b: Any) -> Any:
+        permutation = factoring.lu_pivots_to_permutation(pivots, aval.shape[-1])
+        column = in_columns(b) if is_vector else b
+        x = solve_factored(factors, permutation, column, trans)
+        return squeeze(x, (1,)) if is_vector else x
+
+    right = "n" if is_vector else "n,k"
+    return vectorize(solve_one, signature=f"(n,n),(n),({right})->({right})")(factors, pivots, b)
 
 
 def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
@@ -120,7 +141,8 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
 
     Args:
       lu_and_piv: what `lu_factor` returned.
-      b: of shape (..., n, k) or (n,).
+      b: of shape (..., n, k), whose leading axes are broadcast to those of the factors; (n,); or
+        (..., n), with a vector for each of the factors.
       trans: 1 for the transpose of a, 2 for its adjoint.
       overwrite_b: no array is overwritten.
       check_finite: nothing is checked.
@@ -137,14 +159,15 @@ def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
     if trans not in (0, "N", 1, "T", 2, "C"):
         raise ValueError(f"Invalid 'trans' value {trans}")
     a, b = inexact("jax.scipy.linalg.solve_triangular", a, b)
-    return triangular_solve(
-        *(a, b),
+    solver = partial(
+        triangular_solve,
         left_side=True,
         lower=lower,
         transpose_a=trans not in (0, "N"),
         conjugate_a=trans in (2, "C"),
         unit_diagonal=unit_diagonal,
     )
+    return _over_batches(solver, a, b)
 
 
 def solve_triangular(
@@ -161,7 +184,8 @@ def solve_triangular(
 
     Args:
       a: of shape (..., n, n).
-      b: of shape (..., n, k) or (..., n).
+      b: of shape (..., n, k), whose leading axes are broadcast to those of `a`; (n,); or (..., n),
+        with a vector for each matrix.
       trans: 0 or "N"; 1 or "T" for the transpose of a, 2 or "C" for its adjoint.
       lower: whether `a` is lower triangular.
       unit_diagonal: whether its diagonal is taken to be ones.
@@ -180,7 +204,14 @@ def solve_triangular(
 @operation(static_argnames=("lower",))
 def _solve_positive(a, b, *, lower):
     a, b = inexact("jax.scipy.linalg.solve", a, b)
-    is_vector = typeof(b).ndim == 1
+    is_vector = _is_vector(a, b)
+    left, right = typeof(a).shape, typeof(b).shape
+    square = len(left) >= 2 and left[-1] == left[-2]
+    if not square or right[-1 if is_vector else -2 :][:1] != left[-1:]:
+        raise ValueError(
+            f"The arguments to solve must have shapes a=[..., m, m] and b=[..., m, k] or "
+            f"b=[..., m]; got a={left} and b={right}"
+        )
     a, b = numpy_systems.in_one_batch("solve", a, in_columns(b) if is_vector else b)
     x = solve_positive(a, b, factor(a, lower))
     return squeeze(x, (typeof(x).ndim - 1,)) if is_vector else x
@@ -200,7 +231,8 @@ def solve(
 
     Args:
       a: of shape (..., n, n).
-      b: of shape (..., n, k) or (n,).
+      b: of shape (..., n, k) or (n,); with `assume_a="pos"` also (..., n), with a vector for each
+        matrix.
       lower: which triangle is read, if `a` is positive definite.
       overwrite_a: no array is overwritten.
       overwrite_b: no array is overwritten.
@@ -295,9 +327,9 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     """X with `A X + X B = C`.
 
     Args:
-      A: of shape (m, m).
-      B: of shape (n, n).
-      C: of shape (m, n).
+      A: of shape (..., m, m); leading axes of all three are broadcast to each other.
+      B: of shape (..., n, n).
+      C: of shape (..., m, n).
       method: "schur", or "eigen", which is faster and less exact.
       tol: where a sum of an eigenvalue of A and one of B is smaller than this, X is NaN.
 
@@ -306,12 +338,14 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     """
     given = inexact("jax.scipy.linalg.solve_sylvester", A, B, C)
     a, b, c = (typeof(x).shape for x in given)
-    if len(a) != 2 or len(b) != 2 or a[0] != a[1] or b[0] != b[1] or c != (a[0], b[0]):
+    squares = min(map(len, (a, b, c))) >= 2 and a[-1] == a[-2] and b[-1] == b[-2]
+    if not squares or c[-2:] != (a[-1], b[-1]):
         raise ValueError(f"Incompatible shapes for Sylvester equation: A: {a} B: {b} C: {c}")
     solver = {"schur": _by_schur, "eigen": _by_eigenvectors}.get(method)
     if solver is None:
         raise ValueError(
             f'Unrecognized method {method}. The two valid methods are either "schur" or "eigen".'
         )
-    x = solver(*promote_dtypes_complex(*given), tol)
+    solver = vectorize(partial(solver, tol=tol), signature="(m,m),(n,n),(m,n)->(m,n)")
+    x = solver(*promote_dtypes_complex(*given))
     return x if any(map(is_complex, given)) else elementwise.real(x)

@@ -16,6 +16,7 @@ from hlofront.numpy.linalg.decompositions import qr
 from hlofront.numpy.raveling import ravel_pytree
 from hlofront.primitives import elementwise
 from hlofront.primitives.contracting import Precision, dot_general
+from hlofront.primitives.converting import convert
 from hlofront.primitives.solving import triangular_solve
 from hlofront.transforms.linear_transpose import linear_transpose
 from hlofront.transforms.make_jaxpr import eval_shape
@@ -48,15 +49,21 @@ def _squared_norm(x: Any) -> Any:
 
 
 def _operator(A: Any) -> Callable[[Any], Any]:
-    """The function that a matrix is, or a function itself."""
+    """The function that a matrix is, or an object of its own `@`, or a function itself."""
     if callable(A):
         return A
-    if is_value(A) and not isinstance(A, bool | int | float | complex):
-        shape = typeof(A).shape
-        if len(shape) != 2 or shape[0] != shape[1]:
-            raise ValueError(f"linear operator must be a square matrix, but has shape: {shape}")
+    is_matrix = is_value(A) and not isinstance(A, bool | int | float | complex)
+    if not is_matrix and not (hasattr(A, "shape") and hasattr(A, "__matmul__")):
+        raise TypeError(
+            f"linear operator must be either a function or ndarray: {A}. Give a function, a "
+            "matrix, or an object with `shape` and `@`."
+        )
+    shape = tuple(typeof(A).shape if is_matrix else A.shape)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"linear operator must be a square matrix, but has shape: {shape}")
+    if is_matrix:
         return partial(jnp.matmul, A, precision=Precision.HIGHEST)
-    raise TypeError(f"linear operator must be either a function or ndarray: {A}")
+    return lambda x: A @ x
 
 
 def _shapes(x: Any) -> list[tuple[int, ...]]:
@@ -105,13 +112,21 @@ def _solve(
         start = _map(jnp.zeros_like, right)
         return method(operator, right, x0=start, M=better, **limits)
 
-    return custom_linear_solve(
+    x = custom_linear_solve(
         matvec,
         b,
         solve=solve,
         transpose_solve=None if symmetric else transpose_solve,
         symmetric=symmetric,
     )
+    if symmetric or not any(typeof(leaf).weak_type for leaf in tree.tree_leaves(b)):
+        return x
+    # Where all that it is computed of is weakly typed, the solution is.
+    sources = tree.tree_leaves((b, x0))
+    weak = all(typeof(leaf).weak_type for leaf in sources) and all(
+        leaf.weak_type for leaf in tree.tree_leaves((made, eval_shape(preconditioner, b)))
+    )
+    return _map(lambda leaf: convert(leaf, typeof(leaf).dtype, weak), x)
 
 
 def _transposed(preconditioner: Callable[[Any], Any], like: Any) -> Callable[[Any], Any]:
@@ -184,13 +199,13 @@ def cg(
     over, solve one more system.
 
     Args:
-      A: a square matrix, or a linear function of pytrees like `b`.
+      A: a square matrix, an object with `shape` and `@`, or a linear function of pytrees like `b`.
       b: the right-hand side: a pytree of arrays of floats or complex numbers.
       x0: where to start, zeros by default.
       tol: how small the residual must be, as a share of `b`.
       atol: how small it must be in any case; the greater of both counts.
       maxiter: how many steps to take, ten for each element by default.
-      M: an approximation of the inverse of `A`: a matrix or a function.
+      M: an approximation of the inverse of `A`, given as `A` is.
 
     Returns:
       The solution, and None.
@@ -264,13 +279,13 @@ def bicgstab(
     Derivatives, of `b` and of what `A` closes over, solve one more system.
 
     Args:
-      A: a square matrix, or a linear function of pytrees like `b`.
+      A: a square matrix, an object with `shape` and `@`, or a linear function of pytrees like `b`.
       b: the right-hand side: a pytree of arrays of floats or complex numbers.
       x0: where to start, zeros by default.
       tol: how small the residual must be, as a share of `b`.
       atol: how small it must be in any case; the greater of both counts.
       maxiter: how many steps to take, ten for each element by default.
-      M: an approximation of the inverse of `A`: a matrix or a function.
+      M: an approximation of the inverse of `A`, given as `A` is.
 
     Returns:
       The solution, and None.
@@ -409,14 +424,14 @@ def gmres(
     Derivatives, of `b` and of what `A` closes over, solve one more system.
 
     Args:
-      A: a square matrix, or a linear function of pytrees like `b`.
+      A: a square matrix, an object with `shape` and `@`, or a linear function of pytrees like `b`.
       b: the right-hand side: a pytree of arrays of floats or complex numbers.
       x0: where to start, zeros by default.
       tol: how small the residual must be, as a share of `b`.
       atol: how small it must be in any case; the greater of both counts.
       restart: how large the space of solutions becomes before the search begins anew.
       maxiter: how many times it begins anew, ten for each element by default.
-      M: an approximation of the inverse of `A`: a matrix or a function.
+      M: an approximation of the inverse of `A`, given as `A` is.
       solve_method: "batched", which makes the whole space before it looks at the residual; or
         "incremental", which looks after each step.
 
