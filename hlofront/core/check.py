@@ -122,6 +122,12 @@ def _check_call(equation: Equation) -> None:
     if parameter is None:
         return
     called = equation.params[parameter]
+    if not isinstance(called, Jaxpr | ClosedJaxpr):
+        raise _Broken(
+            f"Call primitive {equation.primitive} has no jaxpr to call: its parameter "
+            f"'{parameter}' is {source.shortened(repr(called))}",
+            equation,
+        )
     if len(equation.invars) != len(called.in_avals):
         raise _Broken(
             f"Call primitive {equation.primitive} with {len(equation.invars)} operands cannot "

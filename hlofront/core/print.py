@@ -212,6 +212,8 @@ class Printing:
 
     def _share_names(self, equation: Any, program: Any) -> None:
         """Let the variables of a called program be named as what the call binds them to."""
+        if not _is_program(program):
+            return  # It is an equation that breaks the rules, shown in an error that says so.
         program = _opened(program)
         if id(program) in self.shared:
             return
@@ -449,7 +451,7 @@ def _of_custom_rule(functions: dict[str, str], hidden: Sequence[str]) -> _Select
             for name, value in params.items()
             if name not in hidden and not (name == "num_consts" and value == 0)
         }
-        info = params["call_jaxpr"].debug_info
+        info = getattr(params["call_jaxpr"], "debug_info", None)
         return [("name", info.func_name if info else "<unknown>"), *sorted(shown.items())]
 
     return select

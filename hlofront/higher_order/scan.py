@@ -36,7 +36,12 @@ _disable_jit = state.disable_jit
 
 
 @rules.infer(scan_p)
-def _(*avals, jaxpr, length, num_carry, num_consts, **_):
+def _(*avals, jaxpr, length, num_carry, num_consts, reverse, unroll, **_):
+    if type(reverse) is not bool:
+        raise TypeError(f"scan wants `reverse` to be True or False, and got {reverse!r}")
+    for name, count in (("num_carry", num_carry), ("num_consts", num_consts), ("unroll", unroll)):
+        if type(count) is not int or count < 0:
+            raise TypeError(f"scan wants `{name}` to be an int of at least 0, and got {count!r}")
     steps = num_consts + num_carry
     for place, (aval, wanted) in enumerate(zip(avals, jaxpr.in_avals, strict=True)):
         if place >= steps:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import hlofront
+import hlofront.nn
+from hlofront import lax
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.check import check_jaxpr
@@ -122,6 +124,69 @@ def test_calls():
     wrong = call(invars=[other]).replace(invars=[other])
     broken(wrong, r"operand 0 of type f32\[4\] to a jaxpr whose input has type f32\[3\]")
     broken(call(outvars=[Var(f32_4)]), "inconsistently typed")
+
+
+def test_a_call_of_no_program():
+    program = call()
+    program.eqns[0].params["jaxpr"] = 4
+    broken(program, "jit has no jaxpr to call: its parameter 'jaxpr' is 4")
+    relu = hlofront.make_jaxpr(hlofront.nn.relu)(x)
+    for equation in relu.eqns:
+        for name in equation.params:
+            if name in ("jaxpr", "call_jaxpr"):
+                equation.params[name] = "x"
+    broken(relu, "has no jaxpr to call")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "values"),
+    [
+        ("reverse", (4, None, "x", ())),
+        ("unroll", (-1, True, None, "x")),
+        ("num_carry", (-1, 4, True, None)),
+        ("num_consts", (-1, 4, True, None)),
+        ("length", (4, None, "x")),
+        ("jaxpr", (4, None)),
+    ],
+)
+def test_parameters_of_scan(parameter, values):
+    program = staged(lambda x: lax.scan(lambda carry, a: (carry + a, carry), 1.0, x))
+    (equation,) = [e for e in program.eqns if e.primitive.name == "scan"]
+    own = equation.params[parameter]
+    for value in values:
+        equation.params[parameter] = value
+        broken(program, "scan")
+    equation.params[parameter] = own
+    check_jaxpr(program)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "parameters"),
+    [
+        ("cond", lambda x: lax.cond(x[0] > 0, sin, cos, x), ("branches",)),
+        (
+            "while",
+            lambda x: lax.while_loop(lambda x: x[0] < 3, cos, x),
+            ("cond_jaxpr", "body_jaxpr", "cond_nconsts", "body_nconsts"),
+        ),
+        (
+            "custom_linear_solve",
+            lambda x: lax.custom_linear_solve(lambda x: x, x, solve=lambda _, b: b, symmetric=True),
+            ("jaxprs", "const_lengths"),
+        ),
+        ("remat2", hlofront.checkpoint(sin), ("jaxpr",)),
+    ],
+)
+def test_parameters_of_other_operations_on_programs(name, function, parameters):
+    program = staged(function)
+    (equation,) = [e for e in program.eqns if e.primitive.name == name]
+    for parameter in parameters:
+        own = equation.params[parameter]
+        for value in (4, None, "x", (4,)):
+            equation.params[parameter] = value
+            broken(program, name)
+        equation.params[parameter] = own
+    check_jaxpr(program)
 
 
 def test_inner_programs_are_checked():
