@@ -28,6 +28,7 @@ from hlofront.primitives.shaping import (
     reshape,
     squeeze_p,
     tile_p,
+    transpose,
 )
 
 
@@ -296,17 +297,21 @@ def _(cotangent, operand, *, axes, out_sharding):
 @rules.transpose(broadcast_in_dim_p)
 def _(cotangent, operand, *, shape, broadcast_dimensions, sharding):
     own = operand.aval.shape
-    kept, repeated = set(), []
+    kept, repeated = [], []
     for position, (size, axis) in enumerate(zip(own, broadcast_dimensions, strict=True)):
         if size == shape[axis]:
-            kept.add(axis)
+            kept.append(axis)
         else:
             repeated.append(position)
     summed = tuple([axis for axis in range(len(shape)) if axis not in kept])
     if all(shape[axis] == 1 for axis in summed):
         # There was nothing but new axes of size one.
-        return [process(squeeze_p, (cotangent,), {"dimensions": summed}) if summed else cotangent]
-    total = _sum_over(cotangent, summed)
+        total = process(squeeze_p, (cotangent,), {"dimensions": summed}) if summed else cotangent
+    else:
+        total = _sum_over(cotangent, summed)
+    in_order = sorted(kept)
+    if kept != in_order:
+        total = transpose(total, [in_order.index(axis) for axis in kept])
     return [expand_dims(total, repeated) if repeated else total]
 
 

@@ -1,6 +1,5 @@
 """Primitives that rearrange: broadcast, reshape, transpose, squeeze, reverse, tile."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -67,12 +66,12 @@ def broadcast_in_dim(
     Args:
       operand: the array.
       shape: of the result.
-      broadcast_dimensions: for each axis of the operand, which axis of the result it becomes; in
-        ascending order. Sizes are the same, or 1 in the operand.
+      broadcast_dimensions: for each axis of the operand, which axis of the result it becomes, in
+        any order. Sizes are the same, or 1 in the operand.
       out_sharding: None.
 
     Raises:
-      TypeError: if the sizes do not fit, or the axes are not ascending axes of the result.
+      TypeError: if the sizes do not fit, or the axes are not different axes of the result.
     """
     shape = canonical_shape(shape)
     dimensions = integers(broadcast_dimensions, "broadcast_dimensions")
@@ -116,12 +115,11 @@ def _(operand, *, shape, broadcast_dimensions, sharding):
                 f"{from_shape}, target broadcast shape {shape}, broadcast_dimensions "
                 f"{broadcast_dimensions}"
             )
-    for before, after in itertools.pairwise(broadcast_dimensions):
-        if before >= after:
-            raise TypeError(
-                "broadcast_in_dim broadcast_dimensions must be strictly increasing; got "
-                f"broadcast_dimensions {broadcast_dimensions}"
-            )
+    if len(set(broadcast_dimensions)) < len(broadcast_dimensions):
+        raise TypeError(
+            "broadcast_in_dim broadcast_dimensions must be different axes; got "
+            f"broadcast_dimensions {broadcast_dimensions}"
+        )
     return ShapedArray(shape, operand.dtype, operand.weak_type)
 
 
@@ -133,13 +131,10 @@ def _(values, axes, *, shape, broadcast_dimensions, sharding):
     (operand,), (axis,) = values, axes
     # After what the axis before it becomes, so that axes stay in order and nothing is moved.
     place = broadcast_dimensions[axis - 1] + 1 if axis else 0
+    moved = [i + (i >= place) for i in broadcast_dimensions]
     params = {
         "shape": (*shape[:place], typeof(operand).shape[axis], *shape[place:]),
-        "broadcast_dimensions": (
-            *broadcast_dimensions[:axis],
-            place,
-            *[i + 1 for i in broadcast_dimensions[axis:]],
-        ),
+        "broadcast_dimensions": (*moved[:axis], place, *moved[axis:]),
         "sharding": sharding,
     }
     return process(broadcast_in_dim_p, (operand,), params), place

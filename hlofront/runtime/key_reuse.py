@@ -231,7 +231,8 @@ def _broadcast(
     sizes = [1] * len(shape)
     for axis, size in zip(broadcast_dimensions, places.shape, strict=True):
         sizes[axis] = size
-    return np.broadcast_to(places.reshape(sizes), shape)
+    in_order = places.transpose(np.argsort(broadcast_dimensions))
+    return np.broadcast_to(in_order.reshape(sizes), shape)
 
 
 # What only moves all keys about: the numbers of their places move as they do.

@@ -10,13 +10,19 @@ def in_dim(x, shape, broadcast_dimensions):
     sizes = [1] * len(shape)
     for axis, size in zip(broadcast_dimensions, x.shape, strict=True):
         sizes[axis] = size
-    return np.broadcast_to(x.reshape(sizes), shape)
+    in_order = np.transpose(x, np.argsort(broadcast_dimensions))
+    return np.broadcast_to(in_order.reshape(sizes), shape)
 
 
 sample(lax.broadcast_in_dim, f32[3], shape=(2, 3), broadcast_dimensions=(1,), reference=in_dim)
 sample(lax.broadcast_in_dim, f32[3], shape=[3, 2], broadcast_dimensions=[0], reference=in_dim)
 sample(
     lax.broadcast_in_dim, i32[2, 1], shape=(2, 4, 3), broadcast_dimensions=(0, 2),
+    reference=in_dim,
+)  # fmt: skip
+sample(lax.broadcast_in_dim, f32[2, 3], shape=(3, 2), broadcast_dimensions=(1, 0), reference=in_dim)
+sample(
+    lax.broadcast_in_dim, f32[1, 3, 2], shape=(2, 4, 3), broadcast_dimensions=(1, 2, 0),
     reference=in_dim,
 )  # fmt: skip
 sample(lax.broadcast_in_dim, b1[()], shape=(2, 0), broadcast_dimensions=(), reference=in_dim)
