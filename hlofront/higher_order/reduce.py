@@ -24,6 +24,7 @@ from hlofront.primitives import elementwise as e
 from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
 from hlofront.primitives.batching import shifted, with_same_axis
+from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import scalar_of
 from hlofront.primitives.cumulative import fold_by_halves, merge_axes
 from hlofront.primitives.derivatives import instantiate
@@ -120,7 +121,12 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
         fold = _known_reduction(computation, leaves[0], starts[0])
         if fold is not None:
             axes = integers(dimensions, "dimensions of reduce")
-            return tree.tree_unflatten(structure, [fold(leaves[0], axes)])
+            result = fold(leaves[0], axes)
+            # It is weak where both are, as the result of a computation is.
+            weak = typeof(leaves[0]).weak_type and typeof(starts[0]).weak_type
+            if typeof(result).weak_type != weak:
+                result = convert(result, typeof(result).dtype, weak)
+            return tree.tree_unflatten(structure, [result])
     program, out_tree = _stage_scalars(computation, (structure,) * 2, starts, "reduce comp")
     _check_result("reduce", out_tree, structure)
     params = {

@@ -30,6 +30,9 @@ def _(build, x, *, prevent_mlir_dce):
             (x,),
             (),
             call_target_name=types.string("dce_sink"),
+            # XLA's handler is one of its typed interface, which is version 4 of custom calls.
+            api_version=types.i32(4),
+            backend_config=types.attribute("{}"),
             has_side_effect=types.boolean(True),
         )
     return []

@@ -34,7 +34,11 @@ def _(build, *args, name, attributes, version, jaxpr):
         ordered,
     )
     extra = build.values_of(constants)
-    values = {key: _attribute(name, key, leaves, tree) for key, leaves, tree in attributes}
+    unflattened = {key: tree.unflatten(leaves) for key, leaves, tree in attributes}
+    # An attribute that is None is one that is left out.
+    values = {
+        key: _attribute(name, key, value) for key, value in unflattened.items() if value is not None
+    }
     given: dict[str, Any] = {"name": types.string(name), "decomposition": symbol}
     if values:
         given["composite_attributes"] = ir.DictAttr.get(values, context=context)
@@ -49,9 +53,9 @@ def _(build, *args, name, attributes, version, jaxpr):
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
 
 
-def _attribute(name: str, key: str, leaves: Any, tree: Any) -> Any:
+def _attribute(name: str, key: str, value: Any) -> Any:
     try:
-        return _value(tree.unflatten(leaves))
+        return _value(value)
     except TypeError as error:
         raise TypeError(f"attribute {key!r} of the composite op {name!r}: {error}") from error
 

@@ -317,7 +317,7 @@ def _filled(shape, value, dtype, weak):
 def _constant(name, shape, value, dtype, device, out_sharding):
     """An array filled with a number of the host, of this canonical dtype."""
     if device is not None or out_sharding is not None:
-        device = check_placement(name, device, out_sharding)
+        device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
     if isinstance(dtype, ExtendedDType):
         result = lax.full(shape, value, dtype)
         return result if device is None else device_put(result, device)
@@ -416,7 +416,7 @@ def full(
 
 @boundary
 def _full(name, shape, value, dtype, weak, device, out_sharding=None):
-    device = check_placement(name, device, out_sharding)
+    device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
     real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
     if isinstance(value, complex) and real:
         raise TypeError(

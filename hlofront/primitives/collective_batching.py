@@ -1,5 +1,6 @@
 """How vmap maps operations along named axes: over its own axis they are operations on arrays."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
-from hlofront.core.axes import AxisData
+from hlofront.core.axes import AxisData, axis_size
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch_with_axis
@@ -271,7 +272,10 @@ def _(data: AxisData, values, places, /, *, split_axis, concat_axis, tiled, **pa
         x = move_axis(x, place, rank - 1)
         own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
         return process(c.all_to_all_p, (x,), {**params, **own}), rank - 1
-    _one_name(names, "all_to_all")
+    if len(names) > 1:
+        if groups is not None:
+            _one_name(names, "all_to_all with axis_index_groups")
+        return _all_to_all_over_several(data, x, place, names, split_axis, concat_axis, tiled), 0
     x = to_front(x, place, data.size)
     size = data.size if groups is None else len(groups[0])
     # (sender, ..., receiver, share, ...) -> (receiver, ..., sender at the axis that joins, ...)
@@ -290,6 +294,56 @@ def _(data: AxisData, values, places, /, *, split_axis, concat_axis, tiled, **pa
         return move_axis(reshape(x, shape), 1 + split_axis, 1 + concat_axis), 0
     x = move_axis(x, 1 + split_axis, 1 + concat_axis)
     return _joined(x, 1 + concat_axis, True), 0
+
+
+def _all_to_all_over_several(
+    data: AxisData,
+    x: Any,
+    place: int | None,
+    names: tuple[Any, ...],
+    split_axis: int,
+    concat_axis: int,
+    tiled: bool,
+) -> Any:
+    """all_to_all over several named axes, of which one is mapped: it is at the front of the result.
+
+    Places are counted with the last name fastest, so an exchange over all of them is one over each
+    name, along that part of the axis which belongs to the name.
+    """
+    x = to_front(x, place, data.size)
+    number = names.index(data.name)
+    rest = names[:number] + names[number + 1 :]
+    after = math.prod(axis_size(name) for name in names[number + 1 :])
+    others = after * math.prod(axis_size(name) for name in names[:number])
+    shape, split = typeof(x).shape, 1 + split_axis
+    share = shape[split] // (others * data.size)
+    parts = (others // after, data.size, after)
+    x = reshape(x, (*shape[:split], *parts, share, *shape[split + 1 :]))
+    # (receiver, sender, ..., places along the other names, share, ...)
+    order = [split + 1, 0, *[i for i in range(1, typeof(x).ndim) if i != split + 1]]
+    x = transpose(x, order)
+    shape = typeof(x).shape
+    # Without tiles a share has one element, and its axis is gone from the result.
+    kept = (others, share) if tiled else (others,)
+    x = reshape(x, (*shape[: split + 1], *kept, *shape[split + 4 :]))
+    joined = 2 + concat_axis
+    params = {
+        "axis_index_groups": None,
+        "axis_name": rest,
+        "split_axis": split + 1,
+        "concat_axis": joined,
+        "tiled": False,
+    }
+    x = process(c.all_to_all_p, (x,), params)
+    shape = typeof(x).shape
+    x = reshape(x, (*shape[:joined], others // after, after, *shape[joined + 1 :]))
+    x = move_axis(x, 1, joined)
+    shape = typeof(x).shape
+    last = joined + 2
+    count = others * data.size
+    if tiled:
+        count, last = count * shape[last], last + 1
+    return reshape(x, (*shape[: joined - 1], count, *shape[last:]))
 
 
 def _exchanged(x: Any, split_axis: int) -> Any:

@@ -15,6 +15,7 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import ExtendedDType, host_number, kept
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
 from hlofront.core.trace import is_eager, process
@@ -103,7 +104,16 @@ def _placed(x: Any, sharding: Any) -> Any:
             f"`sharding` is None, a Device or a Sharding: got {sharding!r} of type "
             f"{type(sharding).__name__}"
         )
+    sharding = of_rank(sharding, typeof(x).ndim)
     return device_put([x], [sharding], [None], [CopySemantics.REUSE_INPUT])[0]
+
+
+def of_rank(sharding: Any, ndim: int) -> Any:
+    """A sharding without entries for axes that an array of this rank lacks, where all are None."""
+    spec = getattr(sharding, "spec", None)
+    if spec is None or len(spec) <= ndim or any(axes is not None for axes in spec[ndim:]):
+        return sharding
+    return sharding.update(spec=PartitionSpec(*spec[:ndim]))
 
 
 @boundary
@@ -122,13 +132,16 @@ def full_like(
       dtype: of the result; by default that of `x`, weak as it is.
       shape: of the result; by default that of `x`.
       sharding: where the result is to be; by default where `x` is, if that is an array which is
-        committed there and has the result's shape.
+        committed there, and has the result's shape or lies on one device.
 
     Raises:
       TypeError: if the value is not a scalar, or `x` not like an array.
     """
-    if sharding is None and shape is None and is_eager() and getattr(x, "committed", False):
-        sharding = x.sharding
+    if sharding is None and is_eager() and getattr(x, "committed", False):
+        # In another shape, where that can lie as the array does: on one device.
+        same = shape is None or canonical_shape(shape) == x.shape
+        if same or len(x.sharding.device_set) == 1:
+            sharding = x.sharding
     weak = False
     if dtype is None:
         dtype, weak = dtype_and_weakness(x)

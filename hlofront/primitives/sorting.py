@@ -10,7 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.fast_parts import approx_top_k_size
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
@@ -127,6 +127,12 @@ def _(operand, *, k, axis):
         raise ValueError(
             "k argument to top_k must be no larger than size along axis; got "
             f"k={k} with shape={operand.shape} and axis={axis}"
+        )
+    size = operand.shape[axis]
+    if not isinstance(size, SymbolicSize) and size > 1 << 31:
+        raise ValueError(
+            f"top_k returns indices of int32, which cannot count the {size} elements of axis "
+            f"{axis} of shape {operand.shape}: take the greatest of parts of it first."
         )
     shape = _resized(operand.shape, axis, k)
     return [operand.update(shape=shape), ShapedArray(shape, np.dtype(np.int32), operand.weak_type)]

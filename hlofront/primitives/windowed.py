@@ -62,7 +62,12 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
             f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
         )
     pads = []
-    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+    for size, window, stride in zip(
+        integers(in_shape, "in_shape"),
+        integers(window_shape, "window_shape"),
+        integers(window_strides, "window_strides"),
+        strict=True,
+    ):
         windows = -(-size // stride)
         missing = max((windows - 1) * stride + window - size, 0)
         half = missing // 2

@@ -40,6 +40,8 @@ def _resized(x: Any, axis: int, n: Any) -> Any:
     aval = typeof(x)
     own = aval.shape[axis]
     size = own if n is None else operator.index(n)
+    if size < 0:
+        raise ValueError(f"n must not be negative, got {size}")
     if size < 1 <= own:
         raise TypeError(f"n must be positive, got {size}")
     if size <= own:
@@ -161,14 +163,16 @@ def _along_axes(x, *, name, type, s, axes, norm):
     _check(name, type, norm)
     x = _operand(f"jax.scipy.fft.{name}", x)
     ndim = typeof(x).ndim
+    if s is not None and len(s) > ndim:
+        raise ValueError(f"s must have at most x.ndim ({ndim}) elements, got {len(s)}")
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
     places = [canonical_axis(axis, ndim) for axis in axes]
-    if s is not None:
-        # More sizes than axes are those of the first axes.
-        targets = places if len(s) == len(places) else range(len(s))
-        for axis, size in zip(targets, s, strict=True):
-            x = _resized(x, axis, size)
+    if len(set(places)) < len(places):
+        raise ValueError(f"{name}: repeated axis in {tuple(axes)}")
+    # Axes after the last size keep theirs, and sizes after the last axis are not used.
+    for axis, size in zip(places, s or (), strict=False):
+        x = _resized(x, axis, size)
     function = _cosines if name == "dctn" else _from_cosines
     for axis in places:
         if typeof(x).size:
@@ -177,7 +181,11 @@ def _along_axes(x, *, name, type, s, axes, norm):
 
 
 def _hashable(sizes: Any) -> Any:
-    return None if sizes is None else tuple(map(operator.index, sizes))
+    if sizes is None:
+        return None
+    if isinstance(sizes, int | np.integer):
+        return (int(sizes),)
+    return tuple(map(operator.index, sizes))
 
 
 def dctn(x, type=2, s=None, axes=None, norm=None):
@@ -189,6 +197,11 @@ def dctn(x, type=2, s=None, axes=None, norm=None):
       s: how many elements are transformed along each axis.
       axes: the axes: by default all, or the last ones if `s` is given.
       norm: see `dct`.
+
+    Raises:
+      NotImplementedError: for other types.
+      ValueError: for other norms, if there are more sizes than axes of the array, or an axis is
+        named twice or is out of range.
     """
     return _along_axes(x, name="dctn", type=type, s=_hashable(s), axes=_hashable(axes), norm=norm)
 

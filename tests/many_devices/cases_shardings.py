@@ -192,6 +192,38 @@ def test_like_another_array():
             found = make(array)
             assert found.sharding == array.sharding and found.committed
     assert jnp.zeros_like(matrix("x"), shape=(3,)).sharding == SingleDeviceSharding(devices[0])
+    on_one = jax.device_put(np.ones((8, 4)), devices[2])
+    for make in (jnp.full_like, jax.lax.full_like):
+        for shape in ((3,), (8, 4)):
+            assert make(on_one, 1, shape=shape).sharding == on_one.sharding
+    assert jax.lax.full_like(matrix("x"), 1, shape=(8, 4)).sharding == matrix("x").sharding
+    assert jax.lax.full_like(matrix("x"), 1, shape=(5, 5)).devices() == {devices[0]}
+
+
+def test_made_with_a_specification_of_too_many_axes():
+    """Those that are not split may be left over; jax calls this an error for values that exist."""
+    wanted = split("x")
+    for make in (
+        lambda s: jax.lax.full((8,), 1.0, sharding=s),
+        lambda s: jax.lax.full_like(np.ones(8), 1.0, sharding=s),
+        lambda s: jnp.ones((8,), device=s),
+        lambda s: jnp.zeros((8,), device=s),
+        lambda s: jnp.full((8,), 2.0, device=s),
+        lambda s: jnp.ones_like(np.ones(8), device=s),
+        jax.jit(lambda s: jax.lax.full((8,), 1.0, sharding=s), static_argnums=0),
+    ):
+        assert make(split("x", None)).sharding.is_equivalent_to(wanted, 1)
+    for make in (
+        lambda s: jax.device_put(np.ones(8), s),
+        lambda s: jax.lax.full((8,), 1.0, sharding=s),
+    ):
+        with pytest.raises(ValueError, match="rank at least 2"):
+            make(split("x", "y"))
+    with pytest.raises(ValueError, match="rank at least 2"):
+        jax.device_put(np.ones(8), split("x", None))
+
+
+def test_made_with_a_sharding():
     assert jax.lax.full((8,), 1.0, sharding=split("x")).sharding == split("x")
     assert jnp.zeros((8, 4), device=split("x")).sharding == split("x")
 

@@ -43,3 +43,6 @@ def test_sinks():
     assert lax.dce_sink(np.ones(3)) is None
     kept = hlofront.jit(lambda x: lax.dce_sink(x, prevent_mlir_dce=True)).lower(1.0).as_text()
     assert "@dce_sink" in kept and "has_side_effect = true" in kept
+    for value in (np.float32(2), np.ones((2, 3), bool)):
+        run = hlofront.jit(lambda x: (lax.dce_sink(x, prevent_mlir_dce=True), x)[1])
+        np.testing.assert_array_equal(run(value), value)
