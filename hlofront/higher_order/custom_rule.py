@@ -114,6 +114,13 @@ class CustomRule:
             [names.index(name) for name in nondiff_argnames]
         )
 
+    def __getattr__(self, name: str) -> Any:
+        # Decorators of this kind stack in any order, and each rule is given to the outermost.
+        fun = self.__dict__.get("fun")
+        if name.startswith("def") and isinstance(fun, CustomRule):
+            return getattr(fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def nondiff_positions(self, count: int) -> tuple[int, ...]:
         """Their positions in a call with `count` arguments."""
         out = [n for n in self.nondiff_argnums if not -count <= n < count]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlofront.base import source, tree
-from hlofront.base.boundary import boundary, named_as
+from hlofront.base.boundary import boundary
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
@@ -14,11 +14,13 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import as_array
+from hlofront.higher_order.batched_functions import without_axis
 from hlofront.higher_order.custom_rule import CustomRule
 from hlofront.higher_order.jit_call import call_rules, split_captured, spread
 from hlofront.higher_order.mapping import map as lax_map
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import instantiate
+from hlofront.transforms.batch import batch_flat
 from hlofront.transforms.flatten import stage_tree
 from hlofront.transforms.jvp import jvp_flat, jvp_program
 from hlofront.transforms.simplify import dead_code_program
@@ -46,13 +48,12 @@ class custom_vmap(CustomRule):
       fun: a function of pytrees of arrays.
 
     Raises:
-      AttributeError: if it is mapped and has no rule.
+      AttributeError: when called before `def_vmap`.
       ValueError: if the rule returns something of another structure.
     """
 
     def __init__(self, fun: Callable[..., Any]):
         super().__init__(fun)
-        named_as(self, fun)
         self.vmap_rule: Callable[..., Any] | None = None
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,6 +72,11 @@ class custom_vmap(CustomRule):
 
     @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.vmap_rule is None:
+            raise AttributeError(
+                f"No batching rule defined for custom_vmap function {self.signature.name} using "
+                f"def_vmap: decorate its rule with @{self.signature.name}.def_vmap."
+            )
         args = self.positional(args, kwargs)
         leaves, in_tree = tree.tree_flatten((args, {}))
         signature, structure = self.signature, tree.tree_structure(args)
@@ -95,26 +101,11 @@ class custom_vmap(CustomRule):
             *captured,
             *leaves,
             call=program,
-            rule=self.vmap_rule if self.vmap_rule is not None else _NoRule(self.signature.name),
+            rule=self.vmap_rule,
             in_tree=whole_tree,
             out_tree=out_tree,
         )
         return out_tree.unflatten(results)
-
-
-class _NoRule:
-    """In the place of the rule of a function that has none."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __call__(self, *_: Any):
-        raise AttributeError(
-            f"No batching rule defined for custom_vmap function {self.name} using def_vmap: "
-            f"decorate its rule with @{self.name}.def_vmap."
-        )
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
@@ -132,6 +123,9 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     def rule(axis_size: Any, in_batched: Any, *args: Any) -> Any:
         leaves, structure = tree.tree_flatten(args)
         flags = tree.tree_leaves(in_batched)
+        if not any(flags):
+            out = f(*args)
+            return out, tree.tree_map(lambda _: False, out)
         mapped = [x for x, b in zip(leaves, flags, strict=True) if b]
 
         def one(examples: Sequence[Any]) -> Any:
@@ -237,15 +231,91 @@ def _(axis: AxisData, values, axes, *, call, rule, in_tree, out_tree, primal=Non
     flags = [a is not None for a in axes]
     results, batched = _TreeRule(rule, in_tree, out_tree)(axis.size, flags, values)
     for result, b, aval in zip(results, batched, call.out_avals, strict=True):
-        wanted = (axis.size, *aval.shape) if b else aval.shape
-        if typeof(result).shape != wanted:
+        shape = typeof(result).shape
+        if b and shape[:1] != (axis.size,):
             raise ValueError(
-                f"custom vmap rule ({_name(rule)}) returned an array of shape "
-                f"{typeof(result).shape} where {wanted} was expected: the function returns "
-                f"{aval.str_short()}, and the rule said that the result is"
-                f"{' ' if b else ' not '}batched over an axis of size {axis.size}."
+                f"custom vmap rule ({_name(rule)}) returned an array of shape {shape} for a result "
+                f"of type {aval.str_short()}, and said that it is batched: its first axis must be "
+                f"the mapped one, of size {axis.size}."
             )
     return results, [0 if b else None for b in batched]
+
+
+def _derivative(
+    rule: Any, size: Any, own: Any, moving: Any, primals: Any, tangents: Any
+) -> tuple[Any, Any, Any, Any]:
+    """The derivative of a rule where a value and its tangent are batched together."""
+    primals, tangents, together = list(primals), list(tangents), []
+    for place, (p, t) in enumerate(zip(own, moving, strict=True)):
+        together.append(p or t)
+        if t and not p:
+            primals[place] = with_new_axis(primals[place], size)
+        elif p and not t and type(tangents[place]) is not Zero:
+            tangents[place] = with_new_axis(tangents[place], size)
+        elif p and not t:
+            tangents[place] = Zero.of(primals[place])
+    batched: list[bool] = []
+
+    def run(*args: Any) -> list[Any]:
+        nonlocal batched
+        results, batched = rule(size, together, args)
+        return results
+
+    results, moved = jvp_flat(run, primals, tangents)
+    return results, moved, batched, batched
+
+
+def _derivative_over_axis(
+    rule: Any, size: Any, own: Any, moving: Any, primals: Any, tangents: Any
+) -> tuple[Any, Any, Any, Any] | None:
+    """The derivative of a rule where no value is batched together with its tangent.
+
+    The rule is told that nothing is batched, and its derivative is batched as any other function:
+    values and tangents each have the axis or not. None where the rule gives batched results all
+    the same.
+    """
+    count = len(primals)
+    zeros = [
+        Zero(without_axis(t.aval, 0) if p else t.aval) if type(t) is Zero else None
+        for t, p in zip(tangents, own, strict=True)
+    ]
+    batched: list[bool] = []
+    still: list[Any] = []
+
+    def run(*args: Any) -> list[Any]:
+        nonlocal batched
+        results, batched = rule(size, [False] * count, args)
+        return results
+
+    def one(*args: Any) -> list[Any]:
+        nonlocal still
+        rest = iter(args[count:])
+        pushed = [next(rest) if zero is None else zero for zero in zeros]
+        results, moved = jvp_flat(run, args[:count], pushed)
+        still = [t if type(t) is Zero else None for t in moved]
+        return [*results, *(t for t in moved if type(t) is not Zero)]
+
+    given = [t for t, zero in zip(tangents, zeros, strict=True) if zero is None]
+    flags = [*own, *(m for m, zero in zip(moving, zeros, strict=True) if zero is None)]
+    axes = [0 if b else None for b in flags]
+    values, found = batch_flat(one, AxisData(None, size), [*primals, *given], axes)
+    if any(batched):
+        return None
+    values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, found, strict=True)]
+    mapped = [a is not None for a in found]
+    width = len(still)
+    rest = iter(zip(values[width:], mapped[width:], strict=True))
+    pairs = [next(rest) if zero is None else (zero, False) for zero in still]
+    return values[:width], [t for t, _ in pairs], mapped[:width], [b for _, b in pairs]
+
+
+def _kept(
+    results: Any, moved: Any, batched: Any, moved_batched: Any, present: Sequence[bool]
+) -> tuple[list[Any], list[bool]]:
+    """What a rule of a derivative returns: the results, and the tangents that are present."""
+    kept = [(t, b) for t, b, p in zip(moved, moved_batched, present, strict=True) if p]
+    flags = [*batched, *(b and type(t) is not Zero for t, b in kept)]
+    return [*results, *(instantiate(t) for t, _ in kept)], flags
 
 
 @rules.jvp(custom_vmap_call_p)
@@ -257,30 +327,20 @@ def _(primals, tangents, *, call, rule, in_tree, out_tree, primal=None):
     count = len(primals)
 
     def with_tangents(size: Any, flags: Sequence[bool], values: Sequence[Any]) -> Any:
-        """The derivative of the rule; a value and its tangent are batched together."""
-        own, of_tangents = list(flags[:count]), iter(flags[count:])
-        values_now, moves = list(values[:count]), iter(values[count:])
-        pushed: list[Any] = []
-        for place, n in enumerate(nonzero):
-            if not n:
-                pushed.append(Zero.of(values_now[place]))
-                continue
-            b, t = next(of_tangents), next(moves)
-            if b and not own[place]:
-                values_now[place], own[place] = with_new_axis(values_now[place], size), True
-            elif own[place] and not b:
-                t = with_new_axis(t, size)
+        """The derivative of the rule."""
+        own, rest = list(flags[:count]), iter(zip(flags[count:], values[count:], strict=True))
+        moved_flags, pushed = [], []
+        for n, x in zip(nonzero, values[:count], strict=True):
+            b, t = next(rest) if n else (False, Zero.of(x))
+            moved_flags.append(b)
             pushed.append(t)
-        batched: list[bool] = []
-
-        def run(*args: Any) -> list[Any]:
-            nonlocal batched
-            results, batched = flat(size, own, args)
-            return results
-
-        results, moved = jvp_flat(run, values_now, pushed)
-        kept = [(t, b) for t, b, p in zip(moved, batched, present, strict=True) if p]
-        return [*results, *(instantiate(t) for t, _ in kept)], [*batched, *(b for _, b in kept)]
+        together = [p and t for p, t in zip(own, moved_flags, strict=True)]
+        apart = [p != t for p, t in zip(own, moved_flags, strict=True)]
+        if any(apart) and not any(together):
+            found = _derivative_over_axis(flat, size, own, moved_flags, values[:count], pushed)
+            if found is not None:
+                return _kept(*found, present)
+        return _kept(*_derivative(flat, size, own, moved_flags, values[:count], pushed), present)
 
     results = custom_vmap_call_p.bind(
         *primals,

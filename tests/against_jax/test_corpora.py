@@ -25,6 +25,7 @@ CORPORA = (
     "corpus_custom_closures",
     "corpus_checkpoints",
     "corpus_custom_rules",
+    "corpus_custom_vmap",
     "corpus_loops",
     "corpus_loops_derived",
     "corpus_derivatives",
