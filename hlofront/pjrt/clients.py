@@ -1,12 +1,16 @@
 """One client per platform, made when first asked for."""
 
+import os
 import threading
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.bridge import client as bridge
+from hlofront.bridge import state
 
 _lock = threading.Lock()
 _clients: dict[str, Any] = {}
@@ -20,6 +24,17 @@ _on_reset: list[Callable[[], object]] = []
 # In `with hlofront.target(...)`: what the stages of jit are for, of how many of its devices, and
 # the same of the block around. See targets.py.
 compiling_for: ContextVar[Any] = ContextVar("compiling_for", default=None)
+
+
+def _too_late(value: Any, local: bool) -> None:
+    if _clients and value != _cpu_devices.value:
+        raise RuntimeError(
+            "jax_num_cpu_devices should be set before the first operation runs, as the devices are "
+            "made then: set it right after the import, or by JAX_NUM_CPU_DEVICES"
+        )
+
+
+_cpu_devices.watch(_too_late)
 
 
 def _make_cpu() -> Any:
@@ -73,8 +88,56 @@ def client_for(platform: Any = None) -> Any:
             found = _make_cpu() if known == "cpu" else _plugins().make_client(known)
             for prepare in _on_made:
                 prepare(found)
+            if not _clients:
+                _watch_forks()
             _clients[known] = found
     return found
+
+
+# ---- os.fork -----------------------------------------------------------------------------------
+
+# Whether forks are watched, and whether this process is the child of one that had clients. Their
+# threads are not here: most of what is run or compiled would wait for them for ever.
+_watched = _forked = False
+
+
+def _watch_forks() -> None:
+    global _watched
+    if not _watched and hasattr(os, "register_at_fork"):
+        _watched = True
+        os.register_at_fork(before=_warn_of_fork, after_in_child=_note_fork)
+
+
+def _warn_of_fork() -> None:
+    if _clients:
+        warnings.warn(
+            "os.fork() was called. It is incompatible with multithreaded code, and hlofront is "
+            "multithreaded: the child can read arrays, and cannot run anything. Start processes "
+            "with the method 'spawn', or fork before the first operation.",
+            RuntimeWarning,
+            stacklevel=source.frames_to_user(),
+        )
+
+
+def _note_fork() -> None:
+    global _forked
+    if _clients:
+        _forked = True
+        # Part of the C++ jit key: what is compiled already is called through Python, and refused.
+        cell = state.process_options
+        cell.set_global((*cell.get_global(), ("forked", True)))
+        for forget in _on_reset:  # Where values are put is asked again, and refused as well.
+            forget()
+
+
+def check_not_forked(name: str) -> None:
+    """Raise the RuntimeError for what would run or be compiled in the child of a fork."""
+    if _forked:
+        raise RuntimeError(
+            f"{name} cannot run in this process: it was forked by os.fork() from one that had used "
+            "hlofront, whose threads it does not have. Start processes with the method 'spawn', as "
+            "by multiprocessing.get_context('spawn'), or fork before the first operation."
+        )
 
 
 def _known(name: str) -> str:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.config import debug_key_reuse
+from hlofront.base.config import debug_key_reuse, no_execution
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge import fast_parts
 from hlofront.bridge.client import result_handler
 from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt.clients import check_not_forked
 from hlofront.pjrt.executable import cost_of
 from hlofront.primitives.barriers import Token
 from hlofront.runtime import nan_checks
@@ -156,6 +157,12 @@ class Executable:
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Execute on flat arguments: arrays of any device, or values of the host."""
+        if no_execution.value:
+            raise RuntimeError(
+                f"JAX tried to execute function jit({self.name}), but the no_execution config "
+                "option is set"
+            )
+        check_not_forked(self.name)
         if debug_key_reuse.value:
             return _key_reuse().checked_run(self, args)
         return self.run_unchecked(args)

@@ -28,6 +28,7 @@ class Place:
 
     def __init__(self, sharding: Any):
         check_attached(sharding._device)
+        clients.check_not_forked("An operation")
         self.sharding = sharding
         self.device = sharding._device
         self.devices = [self.device]

@@ -12,9 +12,10 @@ from hlofront.base.once import made_once
 from hlofront.bridge.client import is_absent
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.higher_order.jit_call import split_captured
-from hlofront.pjrt.clients import lowering_platform
+from hlofront.pjrt.clients import check_not_forked, lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.runtime import nan_checks, on_disk
+from hlofront.runtime.captured import warn_of_constants
 from hlofront.runtime.executable import Executable, host_side
 from hlofront.runtime.spread import Spread, first_of
 from hlofront.transforms.arguments import ArgumentPlan
@@ -116,6 +117,7 @@ def lowered(
     key = ("module", platform, name, donated, keep_unused, fences, spread)
     found = program.derived.get(key)
     if found is None:
+        warn_of_constants(program)
         info = program.debug_info if names else None
         with mlir_lock:
             found = program.derived.get(key)
@@ -159,6 +161,7 @@ def executable_for(
     key = (device, committed, donated, keep_unused, compiler_options, fences)
     found = program.derived.get(key)
     if found is None:
+        check_not_forked(name)
         compilation = Compilation(
             program, name, device, donated, keep_unused, compiler_options, fences
         )
@@ -254,6 +257,7 @@ class Compilation:
         found = place.load(self._devices) if place is not None else None
         if found is not None:
             timings.load += time.perf_counter() - started
+            warn_of_constants(program)
             _warn_of_donations(found[1].unusable)
             return found
         module = self._lowered()

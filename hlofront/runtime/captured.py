@@ -1,0 +1,63 @@
+"""Large constants: the arrays that a function closes over are warned of where they are many."""
+
+import heapq
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from hlofront.base import source
+from hlofront.base.config import options
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+
+_warn_bytes = options["jax_captured_constants_warn_bytes"]
+_report_frames = options["jax_captured_constants_report_frames"]
+# The report names this many constants, the largest.
+_MOST_REPORTED = 5
+
+
+def warn_of_constants(program: ClosedJaxpr) -> None:
+    """Warn of a program whose constants have more bytes than the option says; -1 is for never."""
+    limit = _warn_bytes.value
+    if limit < 0:
+        return
+    unique = {id(const): (const, where) for const, where in _constants(program)}
+    sizes = [getattr(const, "nbytes", 0) for const, _ in unique.values()]
+    if sum(sizes) < limit:
+        return
+    message = (
+        f"A large amount of constants were captured during lowering ({sum(sizes):,} bytes in all). "
+        "Hand them to the function as arguments, or, where this is intended, set "
+        "JAX_CAPTURED_CONSTANTS_WARN_BYTES=-1."
+    )
+    frames = _report_frames.value
+    if frames:
+        largest = heapq.nlargest(_MOST_REPORTED, unique.values(), key=lambda pair: pair[0].nbytes)
+        message += "".join([_reported(const, where, frames) for const, where in largest])
+    else:
+        message += " JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=-1 reports where they are used."
+    warnings.warn(message, stacklevel=source.frames_to_user())
+
+
+def _constants(program: ClosedJaxpr) -> Iterator[tuple[Any, tuple[Jaxpr, Any]]]:
+    """The constants of a program and of those inside it, with the jaxpr and variable of each."""
+    jaxpr = program.jaxpr
+    for var, const in zip(jaxpr.constvars, program.consts, strict=True):
+        yield const, (jaxpr, var)
+    for equation in jaxpr.eqns:
+        if equation.primitive.carries_programs:
+            for value in equation.params.values():
+                for member in value if isinstance(value, tuple | list) else (value,):
+                    if isinstance(member, ClosedJaxpr):
+                        yield from _constants(member)
+
+
+def _reported(const: Any, where: tuple[Jaxpr, Any], frames: int) -> str:
+    jaxpr, var = where
+    lines = [
+        f"\n  Constant {type(const)}, {var.aval.str_short()}, {const.nbytes:,} bytes, used at:"
+    ]
+    for equation in jaxpr.eqns:
+        if any(atom is var for atom in equation.invars):
+            text = source.summarize(equation.traceback, frames if frames > 0 else 100)
+            lines += [f"    {line}" for line in text.splitlines()]
+    return "\n".join(lines)
