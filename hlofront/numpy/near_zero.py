@@ -61,10 +61,14 @@ def _inside_unit_circle(x: Any) -> Any:
 def sinc(x, /):
     """Elementwise `sin(pi x) / (pi x)`, 1 at zero."""
     x = inexact_operand("sinc", x)
-    turned = elementwise.mul(scalar_like(typeof(x), math.pi), x)
+    return sine_over(elementwise.mul(scalar_like(typeof(x), math.pi), x))
+
+
+def sine_over(x: Any) -> Any:
+    """Elementwise sin(x) / x of an array of floats or complex numbers, 1 at zero."""
     return _by_series(
         "sinc",
-        turned,
+        x,
         lambda u: _even_series(_SINE_OVER, u),
         lambda u: elementwise.div(elementwise.sin(u), u),
     )

@@ -189,6 +189,9 @@ ORDERS = {
     "numpy_i0": (jnp.i0, [1, 0, 1 / 2, 0, 3 / 8, 0]),
     "i0": (sp.i0, [1, 0, 1 / 2, 0, 3 / 8, 0]),
     "i1": (sp.i1, [0, 1 / 2, 0, 3 / 8, 0, 5 / 16]),
+    "sine_integral": (lambda x: sp.sici(x)[0], [0, 1, 0, -1 / 3, 0, 1 / 5]),
+    "boxcox": (lambda x: sp.boxcox(2.0, x), [np.log(2) ** k / k for k in range(1, 7)]),
+    "boxcox1p": (lambda x: sp.boxcox1p(2.0, x), [np.log(3) ** k / k for k in range(1, 7)]),
 }
 
 
@@ -203,6 +206,18 @@ def test_orders_at_zero(name):
                 np.testing.assert_allclose(found, wanted, 1e-12, 1e-9)
     if name == "sinc":
         assert jax.grad(jnp.sinc, holomorphic=True)(0j) == 0
+
+
+def test_orders_far_out():
+    """Where the density has underflowed, and where whole turns of an angle are taken off."""
+    with jax.enable_x64(True):
+        found = [of_order(sp.log_ndtr, order, True)(1e4) for order in range(5)]
+        assert found == [0] * 5
+        found = [of_order(sp.log_ndtr, order, True)(-30.0) for order in range(4)]
+        wanted = [-454.3212439955671, 30.033259667433676, -0.9988962284881099, 7.309993e-5]
+        np.testing.assert_allclose(found, wanted, 1e-7)
+        found = [of_order(lambda x: sp.fresnel(x)[0], order, True)(1e4) for order in (1, 2, 3)]
+        np.testing.assert_allclose(found, [0, np.pi * 1e4, np.pi], 1e-12, 1e-12)
 
 
 def test_sums_with_nothing_in_them():

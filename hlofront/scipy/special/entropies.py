@@ -1,5 +1,6 @@
 """Entropies, logarithms times a number, and the transformations logit, expit and Box-Cox."""
 
+import math
 from typing import Any
 
 import hlofront.numpy as jnp
@@ -169,10 +170,23 @@ def expit(x: Any) -> Any:
     return elementwise.logistic(*inexact_arrays("expit", x))
 
 
+def _expm1_over(x: Any) -> Any:
+    """(exp(x) - 1) / x for abs(x) below 1, by its power series, and so its derivatives."""
+    total: Any = 0.0
+    for k in reversed(range(24)):
+        total = total * x + 1 / math.factorial(k + 1)
+    return total
+
+
 def _power_transformation(logarithm: Any, exponent: Any) -> Any:
-    is_zero = exponent == 0
+    product = exponent * logarithm
+    near = jnp.abs(product) < 1
+    # Each branch is given numbers of its own side alone, for the sake of its derivative.
+    series = jnp.where(near, logarithm, 1) * _expm1_over(jnp.where(near, product, 0))
+    is_zero = near | (exponent == 0)
     divisor = jnp.where(is_zero, 1, exponent)
-    return jnp.where(is_zero, logarithm, jnp.expm1(divisor * logarithm) / divisor)
+    quotient = jnp.expm1(divisor * jnp.where(near, 1, logarithm)) / divisor
+    return jnp.where(near, series, jnp.where(is_zero, logarithm, quotient))
 
 
 @operation

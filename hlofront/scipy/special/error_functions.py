@@ -160,10 +160,17 @@ def _log_ndtr(x: Any) -> Any:
     return jnp.where(is_tail, tail, log1p(-0.5 * special.erfc(upper)))
 
 
-# The density over the distribution function, where neither underflows.
-_log_ndtr.defjvps(
-    lambda t, result, x: t * (math.sqrt(2 / math.pi) / real_erfcx(x * -math.sqrt(0.5)))
+@custom_jvp
+def _density_over_ndtr(x: Any) -> Any:
+    """The density over the distribution function, where neither underflows."""
+    return math.sqrt(2 / math.pi) / real_erfcx(x * -math.sqrt(0.5))
+
+
+# Where it has become 0 it stays so, also where x is infinite.
+_density_over_ndtr.defjvps(
+    lambda t, result, x: t * jnp.where(result == 0, 0.0, -result * (x + result))
 )
+_log_ndtr.defjvps(lambda t, result, x: t * _density_over_ndtr(x))
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Any:

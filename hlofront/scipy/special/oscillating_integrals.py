@@ -9,6 +9,7 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.numpy.near_zero import sine_over
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import special
 from hlofront.primitives.converting import convert, reduce_precision
@@ -54,8 +55,7 @@ def _sici(x: Any) -> tuple[Any, Any]:
 @_sici.defjvp
 def _(primals, tangents):
     (x,), (t,) = primals, tangents
-    quotient = jnp.where(x == 0, 1.0, jnp.sin(x) / jnp.where(x == 0, 1.0, x))
-    return _sici(x), (t * quotient, t * jnp.cos(x) / x)
+    return _sici(x), (t * sine_over(x), t * jnp.cos(x) / x)
 
 
 @operation
@@ -130,8 +130,8 @@ def _fresnel(x: Any) -> tuple[Any, Any]:
 @_fresnel.defjvp
 def _(primals, tangents):
     (x,), (t,) = primals, tangents
-    angle = (math.pi / 2) * jnp.square(x)
-    return _fresnel(x), (t * jnp.sin(angle), t * jnp.cos(angle))
+    sine, cosine = _quarter_turns(x)
+    return _fresnel(x), (t * sine, t * cosine)
 
 
 @operation
