@@ -70,20 +70,22 @@ def checked(program: ClosedJaxpr, state: State) -> Checked | None:
 
 
 def _checked(program: ClosedJaxpr, outer: State) -> Checked | None:
-    state = State(outer.errors)
+    effects: tuple[ErrorEffect, ...] = ()
+    metadata: Any = None
 
     def with_checks(failed: Any, *args: Any) -> list[Any]:
-        nonlocal state
+        # The state has traced values, and is not to outlive them.
+        nonlocal effects, metadata
         state = State(outer.errors, failed, outer.quiet)
         outputs = evaluate(program.jaxpr, program.consts, args, state)
-        return [*state.values(tuple(state.slots)), *outputs]
+        effects, metadata = tuple(state.slots), state.metadata
+        return [*state.values(effects), *outputs]
 
     made = stage(with_checks, [_FLAG, *program.in_avals], program.jaxpr.origin)
-    effects = tuple(state.slots)
     # Users' checks that nobody asked for are taken out of it all the same.
     if not effects and check_effect not in program.effects:
         return None
-    return Checked(made, effects, state.metadata)
+    return Checked(made, effects, metadata)
 
 
 def without_checks(program: ClosedJaxpr) -> ClosedJaxpr:

@@ -1,9 +1,16 @@
 """checking_leaks: a traced value that outlives its function is found, and who keeps it."""
 
+import gc
+import weakref
+
+import numpy as np
 import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront import lax
+from hlofront.custom_batching import custom_vmap
+from hlofront.experimental import checkify
 
 x = jnp.array([1.0, 2.0])
 kept = []
@@ -57,3 +64,74 @@ def test_a_function_that_let_go_of_its_values_passes_after_one_that_did_not():
             jax.grad(keeps)(x)
         kept.clear()
         assert jax.grad(lambda x: jnp.sum(x * x))(x).tolist() == [2.0, 4.0]
+
+
+# ---- what is no leak -----------------------------------------------------------------------------
+
+
+def positive(x):
+    checkify.check(jnp.all(x > 0), "not positive")
+    return x * 2
+
+
+def with_jvp(function):
+    wrapped = jax.custom_jvp(function)
+    wrapped.defjvp(lambda primals, tangents: (function(*primals), tangents[0]))
+    return wrapped
+
+
+def with_vjp(function):
+    wrapped = jax.custom_vjp(function)
+    wrapped.defvjp(lambda x: (function(x), None), lambda _, cotangent: (cotangent,))
+    return wrapped
+
+
+CHECKED = {
+    "jit": jax.jit(positive),
+    "cond": lambda x: lax.cond(x > 0, positive, lambda x: x, x),
+    "scan": lambda x: lax.scan(lambda c, _: (positive(c), c), x, None, length=2),
+    "while": lambda x: lax.while_loop(lambda c: c < 5, positive, x),
+    "custom_jvp": with_jvp(positive),
+    "custom_vjp": with_vjp(positive),
+    "checkpoint": jax.checkpoint(positive),
+    "grad_of_checkpoint": jax.grad(jax.checkpoint(positive)),
+    "indexing": jax.jit(lambda x: jnp.stack([x, x])[jnp.array(1) + x.astype(int) * 0]),
+    "division": jax.jit(lambda x: x / (x + 1)),
+    "vmap": jax.jit(lambda x: jax.vmap(positive)(jnp.stack([x, x]))),
+}
+
+
+@pytest.mark.parametrize("errors", [checkify.user_checks, checkify.all_checks])
+@pytest.mark.parametrize("name", CHECKED)
+def test_checkify_keeps_no_traced_values(name, errors):
+    with jax.checking_leaks():
+        error, _ = checkify.checkify(CHECKED[name], errors=errors)(jnp.float32(1.0))
+    assert error.get() is None
+
+
+RETURNED = {
+    "vjp": lambda x: jax.vjp(jnp.sin, x),
+    "vjp_of_custom_jvp": lambda x: jax.vjp(jax.nn.relu, x),
+    "vjp_of_checkpoint": lambda x: jax.vjp(jax.checkpoint(lambda y: jax.nn.relu(1.0 * y)), x),
+    "linearize": lambda x: jax.linearize(jnp.sin, x),
+    "custom_vmap": custom_vmap(lambda x: x * 2),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_what_a_function_returns_keeps_no_traced_values(name):
+    with jax.checking_leaks():
+        jax.jit(RETURNED[name])(1.0)
+
+
+def test_vjp_lets_go_of_primals_that_it_does_not_need():
+    class Held(np.ndarray):
+        """An array that can be referred to weakly."""
+
+    primal = np.ones(3, np.float32).view(Held)
+    reference = weakref.ref(primal)
+    _, pullback = jax.vjp(lambda x: x * 2, primal)
+    del primal
+    gc.collect()
+    assert reference() is None
+    assert pullback(jnp.ones(3))[0].tolist() == [2.0, 2.0, 2.0]
