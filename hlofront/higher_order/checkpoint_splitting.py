@@ -299,6 +299,12 @@ class CheckpointInTwo:
 
     def __init__(self, program: ClosedJaxpr, unknown: Sequence[bool], policy: Policy):
         if policy is not None:
+            if not callable(policy):
+                raise TypeError(
+                    f"{policy!r} of type {type(policy)} is not callable: the policy of checkpoint "
+                    "is one of checkpoint_policies, or a function of a primitive, its avals and "
+                    "parameters that returns a bool."
+                )
             program = _inlined(_pruned(program))
             program = _with_policy(program, policy)
         jaxpr = program.jaxpr

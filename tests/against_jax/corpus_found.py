@@ -140,3 +140,12 @@ def others(corpus, jax, jnp, lax):
         x,
         modes=("value",),
     )
+    for name, policy in {"text": "dots_saveable", "a_number": 1}.items():
+        corpus.add(
+            f"checkpoint_policy_that_is_{name}",
+            lambda x, policy=policy: jax.grad(
+                lambda x: jnp.sum(jax.checkpoint(lambda x: x * 2, policy=policy)(x))
+            )(x),
+            x,
+            modes=("value",),
+        )
