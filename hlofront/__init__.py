@@ -118,6 +118,8 @@ __getattr__, __dir__ = _lazy(
         "P": "hlofront.core.partition",
         "make_mesh": "hlofront.pjrt.device_mesh",
         "effects_barrier": "hlofront.runtime.host_calls",
+        "make_user_context": "hlofront.base.user_context",
+        "print_environment_info": "hlofront.runtime.environment",
         "fits": "hlofront.inspect.memory_fit",
         "pure_callback": "hlofront.runtime.callbacks",
         "target": "hlofront.pjrt.targets",

@@ -66,6 +66,7 @@ from hlofront.base.config import transfer_guard_device_to_device as transfer_gua
 from hlofront.base.config import transfer_guard_device_to_host as transfer_guard_device_to_host
 from hlofront.base.config import transfer_guard_host_to_device as transfer_guard_host_to_device
 from hlofront.base.elements import float0 as float0
+from hlofront.base.user_context import UserContext
 from hlofront.bridge.client import Device as Device
 from hlofront.core.aval import AbstractValue
 from hlofront.core.names import named_call as named_call
@@ -82,6 +83,7 @@ from hlofront.pjrt.named_shardings import NamedSharding as NamedSharding
 from hlofront.pjrt.targets import target as target
 from hlofront.pjrt.targets import targets as targets
 from hlofront.primitives.contracting import PrecisionLike
+from hlofront.runtime.environment import print_environment_info as print_environment_info
 from hlofront.runtime.forward_backward import fwd_and_bwd as fwd_and_bwd
 from hlofront.runtime.recompiling import max_compiles as max_compiles
 from hlofront.runtime.recompiling import no_recompile as no_recompile
@@ -710,6 +712,7 @@ def make_array_from_process_local_data(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: DTypeLike | None = None
 ) -> Any: ...
+def make_user_context(default_value: Any = None) -> UserContext: ...
 def named_scope(name: str) -> Generator[None]: ...
 def process_count(backend: Any = None) -> int: ...
 def process_index(backend: Any = None) -> int: ...

@@ -265,9 +265,12 @@ class Builder:
         """
         environment: dict[Any, Value] = {}
         for var, const in zip(jaxpr.constvars, consts, strict=True):
-            environment[var] = (
-                const if isinstance(const, ir.Value) else self.hoist(const, var.aval.dtype)
-            )
+            if isinstance(const, ir.Value):
+                environment[var] = const
+            elif var.aval == token_aval:  # What it waits for is done: it is as good as a new one.
+                environment[var] = self.op("stablehlo.create_token", (), token_aval)
+            else:
+                environment[var] = self.hoist(const, var.aval.dtype)
         environment.update(zip(jaxpr.invars, args, strict=True))
         saved = self.loc, self.avals_in, self.avals_out, self.equation
         fences = self.module.fences
@@ -532,6 +535,8 @@ def large_constants(program: ClosedJaxpr) -> list[Constant]:
                     f"a function that is lowered: got {const}. Use an array, or pass it as an "
                     "argument."
                 )
+            if aval == token_aval:
+                continue
             if aval.size * aval.dtype.itemsize > LARGE_CONSTANT_BYTES:
                 unique[id(const)] = const, aval
         for equation in live_equations(program.jaxpr):

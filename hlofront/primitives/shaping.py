@@ -20,7 +20,7 @@ from hlofront.core.dimensions import (
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.trace import process
+from hlofront.core.trace import as_array, process
 from hlofront.primitives.derivatives import linear
 
 _ascending = tuple(tuple(range(n)) for n in range(33))
@@ -78,8 +78,12 @@ def broadcast_in_dim(
     if out_sharding is not None:
         refuse_sharding("broadcast_in_dim", "out_sharding", out_sharding)
     aval = getattr(operand, "aval", None)
-    if aval is not None and aval.shape == shape and dimensions == ascending(len(shape)):
-        return operand
+    if dimensions == ascending(len(shape)):
+        if aval is None:
+            if typeof(operand).shape == shape:
+                return as_array(operand)
+        elif aval.shape == shape:
+            return operand
     return process(
         broadcast_in_dim_p,
         (operand,),

@@ -8,7 +8,7 @@ from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.base.elements import kept_types
 from hlofront.core import rules
-from hlofront.core.aval import is_value, typeof
+from hlofront.core.aval import is_value, token_aval, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, plug_in_engine
 from hlofront.runtime.jit import Jitted, make_callable
@@ -26,8 +26,11 @@ class Engine(Trace):
     __slots__ = ()
 
     def lift(self, x: Any) -> Any:
+        aval = typeof(x)
+        if aval is token_aval:  # It is as it is.
+            return x
         device, committed = choose_device(())
-        return put(x, typeof(x), device, committed)
+        return put(x, aval, device, committed)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         try:

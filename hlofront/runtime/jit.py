@@ -15,7 +15,7 @@ from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.trace import Tracer, current_trace, is_eager, leaked
+from hlofront.core.trace import Tracer, as_array, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime import recompiling, stages
@@ -41,6 +41,7 @@ from hlofront.transforms.flatten import (
     stage_tree,
 )
 from hlofront.transforms.make_jaxpr import bad_argument
+from hlofront.transforms.stage import StagingTrace
 
 _flatten = fast_parts.registry.flatten
 _trace_context = state.trace_context
@@ -241,8 +242,10 @@ class Jitted(Function):
 
     def _bound(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
         program = traced.program
+        if self.compiler_options:
+            self._refuse_options()
         if self.inline:
-            return eval_jaxpr(program.jaxpr, program.consts, *leaves)
+            return list(map(as_array, eval_jaxpr(program.jaxpr, program.consts, *leaves)))
         program, captured = traced.opened()
         donated = traced.donated or (False,) * len(leaves)
         return jit_p.bind(
@@ -255,6 +258,18 @@ class Jitted(Function):
             inline=self.inline,
             compiler_options_kvs=self.compiler_options,
         )
+
+    def _refuse_options(self) -> None:
+        """Raise the ValueError for compiler options while a program is written down around it."""
+        trace: Any = current_trace()
+        while trace is not None:
+            if isinstance(trace, StagingTrace):
+                raise ValueError(
+                    "`compiler_options` can only be passed to top-level `jax.jit`. Got "
+                    f"compiler_options={dict(self.compiler_options)} for {self.name}, which is "
+                    "called inside of another traced function: pass them to that one's jit."
+                )
+            trace = getattr(trace, "parent", None)
 
     def _where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
         """The device that the program runs on, or a Spread; whether results are committed there."""

@@ -215,7 +215,8 @@ def test_names_that_are_no_platform():
 
 
 @pytest.mark.parametrize("count", [0, -2])
-def test_how_many_devices_the_cpu_is(count):
+def test_how_many_devices_the_cpu_is(count, monkeypatch):
+    monkeypatch.setattr(clients, "_clients", {})  # As before the first operation.
     try:
         jax.config.update("jax_num_cpu_devices", count)
         with pytest.raises(ValueError, match=f"how many devices to make of the CPU.* got {count}"):

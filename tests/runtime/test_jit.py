@@ -273,6 +273,51 @@ def test_eval_context_refuses_tracers():
         hlofront.jit(f)(1.0)
 
 
+def test_an_inlined_function_that_returns_a_constant_returns_an_array():
+    three = hlofront.jit(lambda: 3, inline=True)
+    assert hlofront.make_jaxpr(lambda: three().shape)().eqns == ()
+    assert hlofront.jit(lambda x: x.reshape(three().shape))(1.0) == 1.0
+    both = hlofront.vmap(hlofront.jit(lambda x: (3, x), inline=True), out_axes=(None, 0))
+    assert [x.shape for x in both(jnp.ones(2))] == [(), (2,)]
+
+
+def test_compiler_options_are_for_the_outermost_function():
+    f = hlofront.jit(lambda x: x + 1, compiler_options={"xla_embed_ir_in_executable": True})
+    assert f(1.0) == 2.0
+    assert hlofront.vmap(f)(jnp.ones(2)).tolist() == [2.0, 2.0]
+    for function in (
+        hlofront.jit(f),
+        hlofront.jit(hlofront.vmap(f)),
+        hlofront.make_jaxpr(f),
+        lambda x: lax.scan(lambda c, _: (f(c), None), 1.0, None, length=2),
+    ):
+        with pytest.raises(ValueError, match="only be passed to top-level"):
+            function(jnp.ones(1))
+
+
+def test_a_token_is_closed_over():
+    token = lax.create_token()
+    f = hlofront.jit(lambda x: (x + 2, token))
+    for _ in range(2):
+        result, returned = f(7)
+        assert result == 9
+        assert type(returned) is type(token)
+    nested = hlofront.jit(lambda x: hlofront.jit(lambda y: (y, token))(x)[0])
+    assert nested(2.0) == 2.0
+    assert hlofront.vmap(lambda x: (x, token), out_axes=(0, None))(jnp.ones(2))[1] is token
+
+
+def test_broadcasting_to_the_same_shape_adds_no_equation():
+    for function in (
+        lambda: lax.broadcast(np.float32(3), ()),
+        lambda: lax.broadcast(np.arange(2), ()),
+        lambda: lax.broadcast_in_dim(3.0, (), ()),
+        lambda: lax.expand_dims(np.float32(3), ()),
+    ):
+        assert hlofront.make_jaxpr(function)().eqns == ()
+        assert isinstance(function(), hlofront.Array)
+
+
 # ---- constants
 
 

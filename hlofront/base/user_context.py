@@ -1,0 +1,79 @@
+"""make_user_context: values of the user's that traced programs depend on."""
+
+import itertools
+from typing import Any
+
+from hlofront.base.option import Kind, Option, Override
+
+_numbers = itertools.count()
+_ANY = Kind("any value that can be hashed", lambda value: value, lambda text: text)
+
+
+class UserContext:
+    """A value for a block of code within one thread, which jit keeps programs apart by.
+
+    `with context(value):` sets it until the block ends, and `context.value` reads it.
+    """
+
+    __slots__ = ("_option",)
+
+    def __init__(self, default: Any):
+        name = f"user_context_{next(_numbers)}"
+        self._option = Option(name, default, _ANY, "is the user's own", affects_trace=True)
+
+    @property
+    def value(self) -> Any:
+        """The value that holds here: this thread's, else the process's."""
+        return self._option.value
+
+    def get_global(self) -> Any:
+        """The value of the process."""
+        return self._option.cell.get_global()
+
+    def set_global(self, value: Any) -> None:
+        """Set it for the process; blocks that set it in a thread keep theirs."""
+        self._option.set(_hashable(value))
+
+    def __call__(self, value: Any) -> Override:
+        return Override(self._option, _hashable(value))
+
+    def __repr__(self):
+        return f"<user context {self.value!r}>"
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A value of the user's that traced programs depend on: jit traces anew for each value of it.
+
+    Args:
+      default_value: what it is where nothing sets it.
+
+    Returns:
+      A UserContext `context`: `with context(value):` sets it for a block of code, as a decorator
+      for the calls of a function, and `context.value` reads it.
+
+    Raises:
+      TypeError: if a value cannot be hashed.
+
+    Example::
+
+        precision = make_user_context("low")
+
+        @jit
+        def f(x):
+            return slow(x) if precision.value == "high" else quick(x)
+
+        with precision("high"):
+            f(1.0)
+    """
+    return UserContext(_hashable(default_value))
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError as error:
+        raise TypeError(
+            f"the value of a user context must be hashable, as programs are kept by it: got "
+            f"{value!r} of type {type(value).__name__}"
+        ) from error
+    return value
