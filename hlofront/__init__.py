@@ -108,7 +108,15 @@ del _array, _collective_batching, _dynamic_slicing_rules, _engine, _rules, _spec
 __getattr__, __dir__ = _lazy(
     __name__,
     (
-        *("ad_checkpoint", "core", "custom_batching", "custom_derivatives", "debug", "dlpack"),
+        *(
+            "ad",
+            "ad_checkpoint",
+            "core",
+            "custom_batching",
+            "custom_derivatives",
+            "debug",
+            "dlpack",
+        ),
         *("dtypes", "errors", "experimental", "extend", "flatten_util", "interpreters", "lax"),
         *("image", "inspect", "memory", "monitoring", "nn", "numpy", "ops", "random", "scipy"),
         *("sharding", "stages", "test_util", "tree", "tree_util", "typing"),

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, ParamSpec, Protocol, TypeAlias, TypeVar, overl
 
 import numpy as np
 
+from hlofront import ad as ad
 from hlofront import ad_checkpoint as ad_checkpoint
 from hlofront import core as core
 from hlofront import custom_batching as custom_batching

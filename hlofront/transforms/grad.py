@@ -13,14 +13,14 @@ from hlofront.base.elements import host_number
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.marks import Zero
 from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.primitives.derivatives import instantiate, zeros_of
-from hlofront.transforms.flatten import Signature, abstract, check_callable, result_paths
+from hlofront.transforms.flatten import Signature, check_callable, result_paths
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linearize import Linearized, linearize_flat
+from hlofront.transforms.pullback import Pullback, residuals_by_source
 from hlofront.transforms.simplify import dead_code, without_unused_constants
-from hlofront.transforms.transpose import transpose_jaxpr
 from hlofront.transforms.vmap import documented
 
 
@@ -277,8 +277,12 @@ def pull_back(
     found, call = _linearize(fun, primals, has_aux, traced_for)
     result, aux = call.split(found.outputs)
     count = call.out_tree.num_leaves
+    args_res, opaque_residuals, sources = residuals_by_source(
+        found.program.consts, call.in_tree, tree.tree_leaves(primals)
+    )
     pullback = Pullback(
-        found.program.consts,
+        args_res,
+        opaque_residuals,
         (
             found.program.jaxpr,
             call.in_tree,
@@ -288,6 +292,8 @@ def pull_back(
             tuple(found.present),
             tuple([typeof(x) for x in found.outputs[:count]]),
             call.signature,
+            sources,
+            None,
         ),
     )
     return result, pullback, aux
@@ -297,70 +303,6 @@ def refuse_reduce_axes(name: str, reduce_axes: Any) -> None:
     """Raise where the option is used that JAX once had."""
     if reduce_axes:
         raise TypeError(f"reduce_axes argument to {name} is deprecated: give () or leave it out")
-
-
-class Pullback:
-    """What vjp returns: a linear function of cotangents, and a pytree of its residuals."""
-
-    __slots__ = ("residuals", "static")
-
-    def __init__(self, residuals: Sequence[Any], static: Any):
-        self.residuals = residuals
-        self.static = static
-
-    @boundary
-    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
-        out_tree, out_avals, signature = self.static[2], self.static[6], self.static[7]
-        leaves, given_tree = tree.tree_flatten(cotangent)
-        if given_tree != out_tree:
-            raise ValueError(
-                "unexpected tree structure.\n\nThe argument to a VJP function returned by "
-                "`jax.vjp` must match the pytree structure of the result of the differentiated "
-                f"function {signature.where}: wanted {out_tree}, got {given_tree}."
-            )
-        for leaf, aval in zip(leaves, out_avals, strict=True):
-            given, wanted = abstract(leaf), aval.to_tangent_aval()
-            # Of an integer's cotangent it does not matter what it is.
-            fits = given.dtype == wanted.dtype or (
-                wanted.dtype == float0 and given.dtype == aval.dtype
-            )
-            if given.shape != wanted.shape or not fits:
-                raise ValueError(
-                    "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-                    f"{given.str_short()}, but expected {wanted.str_short()} because the "
-                    "corresponding output of the differentiated function had JAX type "
-                    f"{aval.str_short()}"
-                )
-        return self.static[1].unflatten(self.flat(leaves))
-
-    def flat(self, cotangents: Sequence[Any]) -> list[Any]:
-        """The cotangents of flat primals, from those of the flat result."""
-        jaxpr, _, _, in_avals, moving, present, _, _ = self.static
-        # Auxiliary outputs come after the result's, and have no cotangents.
-        missing = len(present) - len(cotangents)
-        arriving = [*cotangents, *[None] * missing]
-        given = [
-            Zero(atom.aval) if c is None or getattr(c, "dtype", None) == float0 else c
-            for atom, c in zip(
-                jaxpr.outvars, (c for c, p in zip(arriving, present, strict=True) if p), strict=True
-            )
-        ]
-        linear = [UndefinedPrimal(var.aval) for var in jaxpr.invars]
-        found = iter(transpose_jaxpr(jaxpr, self.residuals, linear, given))
-        return [
-            as_array(instantiate(next(found)) if moves else zeros_of(aval.to_tangent_aval()))
-            for aval, moves in zip(in_avals, moving, strict=True)
-        ]
-
-    def __repr__(self):
-        return f"Pullback(of {self.static[7].where}, transposing\n{self.static[0]}\n)"
-
-
-tree.register_pytree_node(
-    Pullback,
-    lambda f: ((f.residuals,), f.static),
-    lambda static, children: Pullback(*children, static),
-)
 
 
 def grad(

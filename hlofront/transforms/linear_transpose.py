@@ -9,7 +9,7 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
-from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.jaxpr import DebugInfo, Jaxpr
 from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import zeros_of
@@ -29,7 +29,8 @@ def linear_transpose(
       reduce_axes: () only.
 
     Returns:
-      A function from a cotangent like the result to a tuple of cotangents like the arguments.
+      A function from a cotangent like the result to a tuple of cotangents like the arguments; it
+      is a pytree of the values that `fun` closes over.
 
     Raises:
       TypeError: if the dtype of an argument does not stay in its kind, or the structure of a
@@ -52,27 +53,40 @@ def linear_transpose(
             f"-> integer functions, but got dtypes {sorted(kinds)}."
         )
 
+    transposed = _Transposed(program.jaxpr, in_tree, out_tree, tuple(avals))
+    return tree.Partial(transposed, program.consts)
+
+
+class _Transposed:
+    """A linear program, backwards: a function of its constants and of cotangents."""
+
+    __slots__ = ("avals", "in_tree", "jaxpr", "out_tree")
+
+    def __init__(self, jaxpr: Jaxpr, in_tree: Any, out_tree: Any, avals: tuple[Any, ...]):
+        self.jaxpr = jaxpr
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.avals = avals
+
     @boundary
-    def transposed(cotangent: Any) -> tuple[Any, ...]:
+    def __call__(self, consts: Any, cotangent: Any) -> tuple[Any, ...]:
         given, given_tree = tree.tree_flatten(cotangent)
-        if given_tree != out_tree:
+        if given_tree != self.out_tree:
             raise TypeError(
                 "cotangent tree does not match function output, expected "
-                f"{out_tree} but got {given_tree}"
+                f"{self.out_tree} but got {given_tree}"
             )
-        for x, aval in zip(given, program.out_avals, strict=True):
-            found = typeof(x)
+        for x, atom in zip(given, self.jaxpr.outvars, strict=True):
+            found, aval = typeof(x), atom.aval
             if found.shape != aval.shape or found.dtype != aval.dtype:
                 raise TypeError(
                     f"cotangent type does not match function output, expected {aval.str_short()} "
                     f"but got {found.str_short()}"
                 )
-        linear = [UndefinedPrimal(aval) for aval in avals]
-        found = transpose_jaxpr(program.jaxpr, program.consts, linear, given)
+        linear = [UndefinedPrimal(aval) for aval in self.avals]
+        found = transpose_jaxpr(self.jaxpr, consts, linear, given)
         results = [
             as_array(zeros_of(aval) if type(c) is Zero else c)
-            for c, aval in zip(found, avals, strict=True)
+            for c, aval in zip(found, self.avals, strict=True)
         ]
-        return in_tree.unflatten(results)[0]
-
-    return transposed
+        return self.in_tree.unflatten(results)[0]

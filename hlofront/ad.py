@@ -1,0 +1,5 @@
+"""What `f_vjp.with_refs` takes and returns in the places of cotangents."""
+
+from hlofront.transforms.pullback import DidntWant as DidntWant
+from hlofront.transforms.pullback import DontWant as DontWant
+from hlofront.transforms.pullback import GradValue as GradValue

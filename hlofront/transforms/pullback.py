@@ -1,0 +1,196 @@
+"""What vjp returns: a linear function of cotangents, which is a pytree of its residuals."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import float0
+from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.trace import as_array
+from hlofront.primitives.derivatives import instantiate
+from hlofront.transforms.flatten import abstract
+from hlofront.transforms.transpose import transpose_jaxpr
+
+
+class _Mark:
+    """Says one word: all of one class are equal."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self):
+        return hash(type(self))
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+
+class GradValue(_Mark):
+    """Says to `f_vjp.with_refs` that the cotangent of an argument is wanted."""
+
+    __slots__ = ()
+
+
+class DontWant(_Mark):
+    """Says to `f_vjp.with_refs` that the cotangent of an argument is not wanted."""
+
+    __slots__ = ()
+
+
+class DidntWant(_Mark):
+    """In the place of a cotangent that was not wanted: a pytree without leaves."""
+
+    __slots__ = ()
+
+
+class NotNeeded(_Mark):
+    """In the place of an argument that is no residual: a pytree without leaves."""
+
+    __slots__ = ()
+
+
+for _mark in (DidntWant, NotNeeded):
+    tree.register_pytree_node(_mark, lambda _: ((), None), lambda _, __, of=_mark: of())
+
+
+def residuals_by_source(
+    residuals: Sequence[Any], in_tree: Any, leaves: Sequence[Any]
+) -> tuple[list[Any], list[Any], tuple[int, ...]]:
+    """Residuals as (those that are arguments, in their places; the others; where each one is)."""
+    places = {id(leaf): place for place, leaf in enumerate(leaves)}
+    sources: list[int] = []
+    others: list[Any] = []
+    for x in residuals:
+        place = places.get(id(x))
+        if place is None:
+            place = ~len(others)
+            others.append(x)
+        sources.append(place)
+    # The same array may be several arguments.
+    used = {id(leaves[place]) for place in sources if place >= 0}
+    kept = [x if id(x) in used else NotNeeded() for x in leaves]
+    by_argument = in_tree.walk(lambda parts, _: tuple(parts), lambda x: x, kept)
+    return list(by_argument), others, tuple(sources)
+
+
+class Pullback:
+    """What vjp returns: a linear function of cotangents, and a pytree of its residuals.
+
+    Attributes:
+      args_res: per argument of the function the residuals that are its own arrays: a tree of
+        tuples, with NotNeeded() where there is none. An entry may be set, as to give back an
+        argument that was taken out.
+      opaque_residuals: the other residuals.
+    """
+
+    __slots__ = ("__weakref__", "args_res", "opaque_residuals", "static")
+
+    def __init__(self, args_res: list[Any], opaque_residuals: list[Any], static: Any):
+        self.args_res = args_res
+        self.opaque_residuals = opaque_residuals
+        self.static = static
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of the arguments."""
+        return self.static[1]
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result."""
+        return self.static[2]
+
+    @property
+    def jaxpr(self) -> Any:
+        """The program of the tangents, which is transposed."""
+        return self.static[0]
+
+    @property
+    def residuals(self) -> list[Any]:
+        """All residuals, in the order of the program's constants."""
+        leaves = tree.tree_leaves(self.args_res, is_leaf=lambda x: type(x) is NotNeeded)
+        others = self.opaque_residuals
+        return [leaves[n] if n >= 0 else others[~n] for n in self.static[8]]
+
+    def with_refs(self, *wanted: Any) -> Callable[[Any], Any]:
+        """The same function, where only some cotangents are wanted.
+
+        Args:
+          wanted: a tree like the arguments, of GradValue() and DontWant().
+
+        Returns:
+          A function of a cotangent like the result. In its results DidntWant() stands for the
+          cotangents that are not wanted.
+
+        Raises:
+          ValueError: if `wanted` is not a tree of these like the arguments.
+        """
+        flags, structure = tree.tree_flatten(wanted)
+        if structure != self.in_tree or any(type(x) not in (GradValue, DontWant) for x in flags):
+            raise ValueError(
+                "with_refs wants ad.GradValue() or ad.DontWant() for each array of the arguments, "
+                f"whose structure is {self.in_tree}: got {wanted}."
+            )
+        static = (*self.static[:9], tuple([type(x) is GradValue for x in flags]))
+        return Pullback(self.args_res, self.opaque_residuals, static)
+
+    @boundary
+    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
+        out_tree, out_avals, signature = self.static[2], self.static[6], self.static[7]
+        leaves, given_tree = tree.tree_flatten(cotangent)
+        if given_tree != out_tree:
+            raise ValueError(
+                "unexpected tree structure.\n\nThe argument to a VJP function returned by "
+                "`jax.vjp` must match the pytree structure of the result of the differentiated "
+                f"function {signature.where}: wanted {out_tree}, got {given_tree}."
+            )
+        for leaf, aval in zip(leaves, out_avals, strict=True):
+            given, wanted = abstract(leaf), aval.to_tangent_aval()
+            # Of an integer's cotangent it does not matter what it is.
+            fits = given.dtype == wanted.dtype or (
+                wanted.dtype == float0 and given.dtype == aval.dtype
+            )
+            if given.shape != wanted.shape or not fits:
+                raise ValueError(
+                    "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+                    f"{given.str_short()}, but expected {wanted.str_short()} because the "
+                    "corresponding output of the differentiated function had JAX type "
+                    f"{aval.str_short()}"
+                )
+        return self.static[1].unflatten(self.flat(leaves))
+
+    def flat(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The cotangents of flat primals, from those of the flat result."""
+        jaxpr, _, _, in_avals, moving, present, _, _, _, wanted = self.static
+        # Auxiliary outputs come after the result's, and have no cotangents.
+        missing = len(present) - len(cotangents)
+        arriving = [*cotangents, *[None] * missing]
+        given = [
+            Zero(atom.aval) if c is None or getattr(c, "dtype", None) == float0 else c
+            for atom, c in zip(
+                jaxpr.outvars, (c for c, p in zip(arriving, present, strict=True) if p), strict=True
+            )
+        ]
+        linear = [UndefinedPrimal(var.aval) for var in jaxpr.invars]
+        found = iter(transpose_jaxpr(jaxpr, self.residuals, linear, given))
+        cotangents = [
+            next(found) if moves else Zero(aval.to_tangent_aval())
+            for aval, moves in zip(in_avals, moving, strict=True)
+        ]
+        return [
+            as_array(instantiate(c)) if wanted is None or wanted[place] else DidntWant()
+            for place, c in enumerate(cotangents)
+        ]
+
+    def __repr__(self):
+        return f"Pullback(of {self.static[7].where}, transposing\n{self.static[0]}\n)"
+
+
+tree.register_pytree_node(
+    Pullback,
+    lambda f: ((f.args_res, f.opaque_residuals), f.static),
+    lambda static, children: Pullback(*children, static),
+)
