@@ -190,7 +190,7 @@ def callable_name(function: Any) -> str:
 
 
 def describe_callable(function: Any) -> str:
-    """A function's name and place, as in "loss at model.py:12"."""
+    """A function's name and place, as in "loss at model.py:12"; of one of ours, its name alone."""
     name = callable_name(function)
     for _ in range(100):  # Chains are short; a cyclic one ends here.
         if isinstance(function, functools.partial):
@@ -204,7 +204,7 @@ def describe_callable(function: Any) -> str:
     code = getattr(function, "__code__", None)
     if code is None and callable(function):
         code = getattr(type(function).__call__, "__code__", None)
-    if not isinstance(code, types.CodeType):
+    if not isinstance(code, types.CodeType) or not is_user_file(code.co_filename):
         return name
     return f"{name} at {shown_path(code.co_filename)}:{code.co_firstlineno}"
 
