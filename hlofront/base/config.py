@@ -256,6 +256,7 @@ _fill(_OF_THE_HOST, False)
 allow_f16_reductions = options["jax_allow_f16_reductions"]
 array_garbage_collection_guard = options["jax_array_garbage_collection_guard"]
 auto_pcast = options["jax_auto_pcast"]
+check_static_indices = options["jax_check_static_indices"]
 check_tracer_leaks = options["jax_check_tracer_leaks"]
 disable_bwd_checks = options["jax_disable_bwd_checks"]
 debug_infs = options["jax_debug_infs"]

@@ -244,7 +244,8 @@ def _positions(mask: Any, sizes: Any, axis: int, place: int, items: Any, shape: 
     found = sizes[axis : axis + mask.ndim]
     if len(found) < mask.ndim:
         raise _too_many(items, shape)
-    if found != mask.shape:
+    # A mask without elements may be short along any axis: it names nothing.
+    if any(own not in (0, size) for own, size in zip(mask.shape, found, strict=True)):
         raise IndexError(
             f"boolean index did not match shape of indexed array in index {place}: got "
             f"{mask.shape}, expected {list(found)}"

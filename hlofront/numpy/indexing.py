@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary, filter_traceback
+from hlofront.base.config import check_static_indices
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import is_eager, process
@@ -70,6 +71,8 @@ def read(
             axis += 1
         if static:
             return _sliced(array, entries, sizes, wrap)
+        if mode is not _MODE.CLIP and check_static_indices.value:
+            _refuse_outside(resolved)
         if dynamic:
             return _dynamically_sliced(array, entries, sizes, wrap)
     elif not inserted and all(entry is ALL or entry is None for entry in entries):
@@ -369,6 +372,8 @@ def _read_resolved(array: Any, shape: tuple[int, ...], index: Any) -> Any:
             key.append(None)
             continue
         if resolved.inserted or not (kind is int or kind is tuple or entry is ALL):
+            if check_static_indices.value:
+                _refuse_outside(resolved)
             return _advanced(array, *split(resolved, _DEFAULT))
         if kind is int:
             key.append(INDEX)
@@ -385,6 +390,8 @@ def _within(index: int, size: int) -> int:
     """An index counted from 0, and the nearest that there is."""
     if not -0x8000_0000 <= index <= 0x7FFF_FFFF:
         raise _too_large(index)
+    if check_static_indices.value and not -size <= index < size:
+        raise _outside(index, size)
     if index < 0:
         index += size
         return 0 if index < 0 else index
@@ -471,8 +478,25 @@ def get(array: Any, index: Any, options: tuple[Any, ...]) -> Any:
     """`array[index]` with the options of `.at[index].get`, as read() takes them."""
     resolved = resolve(index, array.aval.shape)
     if is_eager():
+        if options[0] in (None, _MODE.PROMISE_IN_BOUNDS) and check_static_indices.value:
+            _refuse_outside(resolved)
         return _advanced(array, *split(resolved, options))
     return read(array, resolved, *options)
+
+
+def _refuse_outside(resolved: Resolved) -> None:
+    """Raise the IndexError for an int that is out of bounds, as jax_check_static_indices wants."""
+    spans = [entry for entry in resolved.entries if entry is not None]
+    for entry, size in zip(spans, resolved.sizes, strict=False):
+        if type(entry) is int and not -size <= entry < size:
+            raise _outside(entry, size)
+
+
+def _outside(index: int, size: int) -> IndexError:
+    return IndexError(
+        f"index {index} is out of bounds for an axis of size {size}: the option "
+        "jax_check_static_indices asks for indices within it."
+    )
 
 
 # ---- iteration ---------------------------------------------------------------------------------

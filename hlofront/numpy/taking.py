@@ -11,6 +11,7 @@ from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy import promotion
 from hlofront.numpy.index_entries import from_start, int32
 from hlofront.numpy.like import like
+from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
 from hlofront.numpy.selecting import (
     euclidean_remainder,
@@ -146,7 +147,8 @@ def take(
 # ---- along an axis -----------------------------------------------------------------------------
 
 
-@operation(static_argnames=("axis", "mode", "fill_value", "wrap"))
+@operation(static_argnames=("axis", "mode", "fill_value", "wrap"), nested=True)
+@named("take_along_axis")
 def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
     name = "take_along_axis"
     check_arraylike(name, arr, indices)
@@ -229,7 +231,8 @@ def take_along_axis(
       mode: what is read out of bounds: "fill", the default, fills in `fill_value`; "clip" reads
         what is nearest; "promise_in_bounds" promises that none is. Or a `lax.GatherScatterMode`.
       fill_value: as of take.
-      wrap_negative_indices: whether negative indices count from the end, as they do by default.
+      wrap_negative_indices: whether negative indices count from the end; by default they do, but
+        for "promise_in_bounds".
 
     Raises:
       TypeError: if the indices are no integers.
@@ -238,7 +241,10 @@ def take_along_axis(
     mode = _FILL if mode is None else GatherScatterMode.from_any(mode)
     if fill_value is not None:
         fill_value = static_fill_value(fill_value)
-    wrap = wrap_negative_indices is not False
+    wrap = wrap_negative_indices
+    if wrap is None:
+        # Negative indices are out of bounds, of which it is promised that there are none.
+        wrap = mode is not GatherScatterMode.PROMISE_IN_BOUNDS
     return _take_along_axis(arr, indices, static_axes(axis), mode, fill_value, wrap)
 
 
