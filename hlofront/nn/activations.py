@@ -2,9 +2,11 @@
 
 import math
 import operator
+import warnings
 from typing import Any
 
 import hlofront.numpy as jnp
+from hlofront.base import source
 from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.core.aval import typeof
@@ -463,6 +465,13 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> A
     count = operator.index(num_classes)
     dtype = check_user_dtype_supported(dtype, "one_hot")
     x = jnp.asarray(x)
+    if not jnp.issubdtype(x.dtype, jnp.integer) and x.dtype != jnp.bool_:
+        warnings.warn(
+            f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype}, which will be an "
+            "error: convert it with .astype(int).",
+            DeprecationWarning,
+            stacklevel=source.frames_to_user(),
+        )
     if not isinstance(axis, str):
         return _one_hot(x, count, dtype, operator.index(axis))
     size = axis_size(axis)

@@ -6,7 +6,7 @@ import numpy as np
 
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import promote_args_inexact
+from hlofront.numpy.promotion import promote_args, promote_args_inexact
 from hlofront.numpy.ufuncs import is_complex
 from hlofront.primitives import elementwise
 from hlofront.primitives.convolving import conv_general_dilated
@@ -27,8 +27,8 @@ def _padding(mode: str, size: int) -> tuple[int, int]:
     raise ValueError(f"mode must be one of ['full', 'same', 'valid'], got {mode!r}")
 
 
-def _operands(name: str, a: Any, v: Any) -> tuple[Any, Any]:
-    a, v = promote_args_inexact(name, a, v)
+def _operands(name: str, a: Any, v: Any, preferred: Any) -> tuple[Any, Any]:
+    a, v = (promote_args_inexact if preferred is None else promote_args)(name, a, v)
     shapes = typeof(a).shape, typeof(v).shape
     if any(len(shape) != 1 for shape in shapes):
         raise ValueError(
@@ -64,7 +64,7 @@ def _size(x: Any) -> int:
 @operation(static_argnames=("mode", "precision", "preferred_element_type"))
 @like(np.convolve)
 def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
-    """Discrete convolution of two sequences, integers as floats.
+    """Discrete convolution of two sequences, integers as floats unless a dtype is preferred.
 
     Args:
       a: of shape (m,).
@@ -77,7 +77,7 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
     Raises:
       ValueError: for other shapes, empty sequences, or another mode.
     """
-    a, v = _operands("convolve", a, v)
+    a, v = _operands("convolve", a, v, preferred_element_type)
     if _size(a) < _size(v):
         a, v = v, a
     return _slide(a, rev(v, (0,)), mode, precision, preferred_element_type, False)
@@ -86,14 +86,14 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
 @operation(static_argnames=("mode", "precision", "preferred_element_type"))
 @like(np.correlate)
 def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
-    """Cross-correlation of two sequences, the second one conjugated; integers as floats.
+    """Cross-correlation of two sequences, the second one conjugated.
 
     The arguments are those of `convolve`.
 
     Raises:
       ValueError: for other shapes, empty sequences, or another mode.
     """
-    a, v = _operands("correlate", a, v)
+    a, v = _operands("correlate", a, v, preferred_element_type)
     if is_complex(typeof(v)):
         v = elementwise.conj(v)
     if _size(a) < _size(v):

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import check_user_dtype_supported, issubdtype, python_scalar_dtype
+from hlofront.base.dtypes import (
+    check_user_dtype_supported,
+    iinfo,
+    issubdtype,
+    lattice_result,
+    python_scalar_dtype,
+)
 from hlofront.base.elements import host_number, kept
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_shape
@@ -157,11 +163,11 @@ def ravel_multi_index(
       mode: what to do out of bounds: "wrap" takes indices modulo the sizes, "clip" moves them to
         the nearest, "ignore" does nothing, and "raise", which takes no traced ones, raises.
       order: "C", row by row, or "F", column by column.
-      dtype: of the result; by default the default integer one.
+      dtype: of the result; by default that in which the indices meet.
 
     Raises:
-      ValueError: if indices are no integers, out of bounds by mode "raise", or the mode or order is
-        unknown.
+      ValueError: if indices are no integers, or out of bounds by mode "raise", the mode or order is
+        unknown, or the dtype does not hold the last position.
     """
     dims = canonical_shape(dims)
     found = list(multi_index)
@@ -191,11 +197,18 @@ def ravel_multi_index(
     if order == "F":
         found, dims = found[::-1], dims[::-1]
     if dtype is None:
-        dtype = python_scalar_dtype(int)
+        avals = [typeof(x) for x in found]
+        types = tuple([(aval.dtype, aval.weak_type) for aval in avals])
+        dtype = lattice_result(types)[0] if types else python_scalar_dtype(int)
     else:
         dtype = check_user_dtype_supported(dtype, "ravel_multi_index")
         if not issubdtype(dtype, np.integer):
             raise ValueError(f"dtype={dtype!r} is not an integer type.")
+    if math.prod(dims) - 1 > iinfo(dtype).max:
+        raise ValueError(
+            f"ravel_multi_index: {dtype} is not large enough to hold a position in an array of "
+            f"shape {tuple(dims)}: give a wider one as dtype."
+        )
     if not found:
         return as_array(kept(np.zeros((), dtype)))
     return _raveled(found, dims, mode, dtype)

@@ -1,5 +1,6 @@
 """Arrays from values of the host, and arrays filled with one value."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,7 +92,8 @@ def _common_dtype(name: str, leaves: Sequence[Any], kinds: set[type]) -> Any:
 
 
 def _leaf_type(leaf: Any) -> Any:
-    if is_value(leaf) and not isinstance(leaf, ShapeDtypeStruct):
+    plain = not isinstance(leaf, ShapeDtypeStruct) and not hasattr(leaf, "mask")
+    if is_value(leaf) and plain:
         return typeof(leaf)
     found = np.asarray(leaf)
     if found.dtype == object or found.dtype.kind in "SUMm":
@@ -143,6 +145,12 @@ def array(
             raise TypeError(
                 f"array() takes at most 5 positional arguments but {len(args) + 2} were given"
             )
+        warnings.warn(
+            "Passing the copy, order, and ndmin arguments to jnp.array positionally is deprecated: "
+            "give them by their names.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         given: tuple[Any, ...] = (*args, *(copy, order, ndmin)[len(args) :])
         copy, order, ndmin = given
     if dtype is None and not ndmin and device is None and out_sharding is None and order == "K":
@@ -195,6 +203,9 @@ def _array(name, object, dtype, copy, order, ndmin, device, out_sharding):
 
 
 def _converted(name: str, object: Any, dtype: Any, copy: bool) -> Any:
+    if copy and isinstance(object, _ndarray) and hasattr(object, "mask"):
+        # A copy of a masked array is one of its data, as NumPy's is.
+        object = np.array(object)
     if hasattr(object, "__jax_array__"):
         object = object.__jax_array__()
     if isinstance(object, Array):

@@ -252,8 +252,11 @@ _AXIS_OF = {"vsplit": 0, "hsplit": 1, "dsplit": 2}
 def _sections(name: str, value: Any) -> Any:
     if type(value) is int:
         return value
+    context = f"Where jnp.{name} splits must be known while tracing."
     if hasattr(value, "aval"):
-        value = host_value(value, f"Where jnp.{name} splits must be known while tracing.")
+        value = host_value(value, context)
+    elif isinstance(value, list | tuple):
+        value = [host_value(x, context) if hasattr(x, "aval") else x for x in value]
     if isinstance(value, float | np.floating):
         return int(value)
     if hasattr(value, "__len__") and np.ndim(value):

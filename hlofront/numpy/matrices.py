@@ -14,7 +14,8 @@ from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import choose, host_scalar
+from hlofront.numpy.promotion import check_integer, choose, host_scalar
+from hlofront.numpy.ranges import arange
 from hlofront.numpy.ufuncs import any_operand, scalar_like
 from hlofront.primitives import comparing, converting, creating, elementwise, shaping, slicing
 from hlofront.runtime.operation import operation
@@ -35,6 +36,14 @@ def _size(name: str, what: str, size: Any, error: type[Exception] = ValueError) 
     if size < 0:
         raise error(f"{name}: {what} must not be negative, got {size}")
     return size
+
+
+def _checked_offset(name: str, k: Any) -> Any:
+    """The same, of a triangle; OverflowError for one beyond the default integer dtype."""
+    k = _offset(name, k)
+    if isinstance(k, int):
+        check_integer(k)
+    return k
 
 
 def _offset(name: str, k: Any) -> Any:
@@ -59,11 +68,15 @@ def _rows_and_columns(shape: tuple[int, ...]) -> tuple[Any, Any]:
 def _below(shape: tuple[int, ...], k: Any) -> Any:
     """Where an element of the last two axes lies on the k-th diagonal or below it."""
     rows, columns = _rows_and_columns(shape)
-    return comparing.ge(elementwise.add(rows, _as_offset(k)), columns)
+    return comparing.ge(elementwise.add(rows, _as_offset(k, shape)), columns)
 
 
-def _as_offset(k: Any) -> Any:
-    return np.int32(k) if isinstance(k, int) else k
+def _as_offset(k: Any, shape: tuple[int, ...]) -> Any:
+    """The offset of a diagonal of matrices of this shape; far outside it is just outside."""
+    if not isinstance(k, int):
+        return k
+    rows, columns = shape[-2:]
+    return np.int32(min(max(k, -rows), columns))
 
 
 @like(np.eye)
@@ -90,7 +103,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
         result = from_host(kept(np.eye(rows, columns, k).astype(dtype)))
     else:
         down, along = _rows_and_columns((rows, columns))
-        ones = comparing.eq(elementwise.add(down, _as_offset(k)), along)
+        ones = comparing.eq(elementwise.add(down, _as_offset(k, (rows, columns))), along)
         result = converting.convert(ones, dtype, False)
     return result if device is None else device_put(result, device)
 
@@ -104,11 +117,13 @@ def identity(n: Any, dtype: Any = None) -> Any:
 @like(np.tri)
 @boundary
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
-    """A matrix with ones on and below the k-th diagonal, and zeros above it."""
+    """A matrix with ones on and below the k-th diagonal, and zeros above it: of float32, unless a
+    dtype is given.
+    """
     rows = _size("tri", "N", N, TypeError)
     columns = rows if M is None else _size("tri", "M", M, TypeError)
-    k = _offset("tri", k)
-    dtype = check_user_dtype_supported(float if dtype is None else dtype, "tri")
+    k = _checked_offset("tri", k)
+    dtype = check_user_dtype_supported(np.float32 if dtype is None else dtype, "tri")
     if is_eager() and rows * columns <= MOST_ON_HOST:
         return from_host(kept(np.tri(rows, columns, k).astype(dtype)))
     return converting.convert(_below((rows, columns), k), dtype, False)
@@ -120,7 +135,9 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     if aval.ndim < 2:
         raise ValueError(f"{name} wants at least two axes, got shape {aval.shape}")
     below = shaping.broadcast_in_dim(
-        _below(aval.shape[-2:], _offset(name, k)), aval.shape, (aval.ndim - 2, aval.ndim - 1)
+        _below(aval.shape[-2:], _checked_offset(name, k)),
+        aval.shape,
+        (aval.ndim - 2, aval.ndim - 1),
     )
     zeros = creating.full_like(m, 0)
     return comparing.select(below, m, zeros) if lower else comparing.select(below, zeros, m)
@@ -255,7 +272,8 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
     """The rows and columns of the elements on and below the k-th diagonal of a matrix."""
     rows = _size("tril_indices", "n", n)
     columns = rows if m is None else _size("tril_indices", "m", m)
-    return _indices(np.tril_indices(rows, operator.index(k), columns))  # type: ignore[return-value]
+    k = _checked_offset("tril_indices", operator.index(k))
+    return _indices(np.tril_indices(rows, k, columns))  # type: ignore[return-value]
 
 
 @like(np.triu_indices)
@@ -263,7 +281,8 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
     """The rows and columns of the elements on and above the k-th diagonal of a matrix."""
     rows = _size("triu_indices", "n", n)
     columns = rows if m is None else _size("triu_indices", "m", m)
-    return _indices(np.triu_indices(rows, operator.index(k), columns))  # type: ignore[return-value]
+    k = _checked_offset("triu_indices", operator.index(k))
+    return _indices(np.triu_indices(rows, k, columns))  # type: ignore[return-value]
 
 
 def _shape_of(name: str, arr: Any) -> tuple[int, ...]:
@@ -298,7 +317,7 @@ def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
 
     Raises ValueError if either is negative.
     """
-    index = asarray(np.arange(_size("diag_indices", "n", n), dtype=python_scalar_dtype(int)))
+    index = arange(_size("diag_indices", "n", n))
     return (index,) * _size("diag_indices", "ndim", ndim)
 
 

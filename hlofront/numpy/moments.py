@@ -10,6 +10,7 @@ from hlofront.base.dtypes import (
     to_floating_dtype,
     to_inexact_dtype,
 )
+from hlofront.base.elements import host_number
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import axis_size
 from hlofront.numpy.like import like
@@ -95,7 +96,7 @@ def mean_over(
     count = count_over(typeof(a), axes, working, keepdims, where, names)
     total = _sum(as_numbers(a, working), axes, keepdims, where, names)
     if where is None:
-        count = host_scalar(count, working)
+        count = host_number(count, working)
     return convert(elementwise.div(total, count), result, False)
 
 
@@ -134,7 +135,7 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
         axes = reduced_axes(axis, aval.ndim)
         dtype = aval.dtype
         result = mean_over(a, axes, working_dtype(dtype), dtype, keepdims, None)
-        total = host_scalar(count_over(aval, axes, dtype, keepdims, None), dtype)
+        total = host_number(count_over(aval, axes, dtype, keepdims, None), dtype)
     else:
         a, weights = _with_weights(a, axis, weights)
         dtype = typeof(a).dtype
@@ -210,7 +211,6 @@ def variance(
     a: Any,
     axis: Any,
     dtype: Any,
-    ddof: Any,
     keepdims: bool,
     where: Any,
     mean: Any,
@@ -218,13 +218,6 @@ def variance(
 ) -> Any:
     """The variance over axes: see `var`."""
     (a,), (aval,) = operands("var", (a,))
-    if correction is None:
-        correction = ddof
-    elif not isinstance(ddof, int) or ddof != 0:
-        raise ValueError(
-            f"ddof and correction can't be provided simultaneously: got ddof={ddof} and "
-            f"correction={correction}. They mean the same."
-        )
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
     working, result = variance_dtypes(aval.dtype, dtype)
@@ -248,10 +241,10 @@ def _divided(total: Any, count: Any, correction: Any, dtype: Any) -> Any:
         freedom = count - correction
         if freedom <= 0:
             freedom = 0 if dtype.kind in "iu" else np.nan
-        return elementwise.div(total, host_scalar(freedom, dtype))
+        return elementwise.div(total, host_number(freedom, dtype))
     correction = convert(correction, dtype, False)
     if isinstance(count, int):
-        count = host_scalar(count, dtype)
+        count = host_number(count, dtype)
     freedom = elementwise.sub(count, correction)
     total, freedom = broadcast_together("var", total, freedom)
     ratio = elementwise.div(total, freedom)
@@ -259,20 +252,36 @@ def _divided(total: Any, count: Any, correction: Any, dtype: Any) -> Any:
     return choose("var", some, ratio, host_scalar(np.nan, to_inexact_dtype(dtype)))
 
 
+def _correction(ddof: Any, correction: Any) -> Any:
+    """What is taken off the number of elements: one argument by two names."""
+    if correction is None:
+        return ddof
+    if not isinstance(ddof, int) or ddof != 0:
+        raise ValueError(
+            f"ddof and correction can't be provided simultaneously: got ddof={ddof} and "
+            f"correction={correction}. They mean the same."
+        )
+    return correction
+
+
 @operation(static_argnames=("axis", "dtype", "keepdims"))
+def _var(a, axis, dtype, correction, keepdims, where, mean):
+    return variance(a, axis, dtype, keepdims, where, mean, correction)
+
+
 @like(np.var)
 def var(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
     *,
-    where=None,
-    mean=None,
-    correction=None,
-):
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
     """Variance over axes, in two passes; NaN where `ddof` leaves no degrees of freedom.
 
     float16 and bfloat16 are computed in float32 and rounded once. That of complex numbers is
@@ -283,23 +292,27 @@ def var(
       ValueError: if both `ddof` and `correction` are given, or a real `dtype` for complex numbers.
     """
     refuse_out("var", out)
-    return variance(a, axis, dtype, ddof, keepdims, where, mean, correction)
+    return _var(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean)
 
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
+def _std(a, axis, dtype, correction, keepdims, where, mean):
+    return elementwise.sqrt(variance(a, axis, dtype, keepdims, where, mean, correction))
+
+
 @like(np.std)
 def std(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
     *,
-    where=None,
-    mean=None,
-    correction=None,
-):
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
     """Standard deviation over axes: the square root of `var`, with the same arguments.
 
     Raises:
@@ -308,7 +321,7 @@ def std(
     refuse_out("std", out)
     if dtype is not None and not is_inexact(check_user_dtype_supported(dtype, "std")):
         raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
-    return elementwise.sqrt(variance(a, axis, dtype, ddof, keepdims, where, mean, correction))
+    return _std(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean)
 
 
 ARRAY_METHODS: dict[str, Callable[..., Any]] = {"mean": mean, "std": std, "var": var}

@@ -179,7 +179,7 @@ def _variance(
     a = any_operand(name, a)
     where = _numbers(name, a, where)
     # Squares of NaNs, though left out, would make derivatives NaN.
-    return variance(without_nan(a, 0), axis, dtype, ddof, keepdims, where, mean, None)
+    return variance(without_nan(a, 0), axis, dtype, keepdims, where, mean, ddof)
 
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))

@@ -15,7 +15,7 @@ from hlofront.base.dtypes import (
     to_inexact_dtype,
     to_numeric_dtype,
 )
-from hlofront.base.elements import ExtendedDType, kept
+from hlofront.base.elements import ExtendedDType, float0, kept
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import select_n_p
@@ -259,6 +259,12 @@ def _meeting(
     try:
         return _in_common_dtype(values, avals, widen)
     except ValueError:
+        if any(aval.dtype == float0 for aval in avals):
+            raise TypeError(
+                f"Called {name} with a float0 array, which holds the tangents of integers and "
+                "takes part in no operation: there is nothing in it. jnp.zeros_like makes zeros "
+                "of its shape."
+            ) from None
         if not any(isinstance(aval.dtype, ExtendedDType) for aval in avals):
             raise
         dtypes = ", ".join(str(aval.dtype) for aval in avals)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import lattice_result, python_scalar_dtype, to_inexact_dtype
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import broadcast_together, choose, host_scalar, operands
@@ -145,7 +146,7 @@ def _ranked(rows: Any, q: Any, method: str, skip_nan: bool, working: Any) -> Any
         )
         numbers = broadcast_in_dim(numbers, shape, (1,))
     else:
-        numbers = creating.full(shape, host_scalar(size, working))
+        numbers = creating.full(shape, host_number(size, working))
     zero, one = host_scalar(0, working), host_scalar(1, working)
     last = elementwise.sub(numbers, one)
     if method == "inverted_cdf":

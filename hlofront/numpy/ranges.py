@@ -13,9 +13,11 @@ from hlofront.base.dtypes import (
     check_user_dtype_supported,
     issubdtype,
     lattice_result,
+    python_scalar_dtype,
     to_inexact_dtype,
 )
-from hlofront.base.elements import kept
+from hlofront.base.elements import host_number, kept
+from hlofront.bridge.arrays import Explicit
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, is_eager
@@ -28,7 +30,7 @@ from hlofront.numpy.promotion import (
     operands,
     with_shape,
 )
-from hlofront.numpy.ufuncs import full_of, scalar_like
+from hlofront.numpy.ufuncs import scalar_like
 from hlofront.primitives import converting, creating, elementwise, shaping, slicing
 from hlofront.primitives.families import check_dtype
 from hlofront.runtime.operation import operation
@@ -81,10 +83,11 @@ def arange(
         first, end, gap = 0, numbers["start"], numbers.get("step", 1)
     else:
         first, end, gap = numbers["start"], numbers["stop"], numbers.get("step", 1)
+    from_zero = step is None and (stop is None or (type(first) is int and not first))
     if not gap:
         raise ZeroDivisionError(f"arange: the step from {first} to {end} must not be zero")
     size = max(math.ceil((end - first) / gap), 0)
-    result = _steps(size, first, gap, dtype, stop is None and step is None, step is None)
+    result = _steps(size, first, gap, dtype, from_zero, step is None)
     return result if device is None else device_put(result, device)
 
 
@@ -107,6 +110,10 @@ def _number(name: str, x: Any) -> Any:
 
 def _steps(size: int, first: Any, gap: Any, dtype: Any, from_zero: bool, by_one: bool) -> Any:
     if is_eager() and size <= MOST_ON_HOST:
+        if from_zero and by_one:
+            # These depend on nothing that the user has: no guard refuses that they are put there.
+            with Explicit("put"):
+                return from_host(kept(np.arange(size).astype(dtype)))
         if issubdtype(dtype, np.integer):
             # In Python's integers: those of the dtype wrap.
             exact = int(first) if first == int(first) else first
@@ -176,8 +183,9 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool) -> tuple[Any, Any
     dtype, shape = aval.dtype, aval.shape
     if num <= 1:
         rows = with_shape(start, shape, (num, *shape))
-        gap = full_of(start, np.nan) if endpoint or not num else elementwise.sub(stop, start)
-        return rows, gap
+        if endpoint or not num:
+            return rows, from_host(host_number(np.nan, dtype))
+        return rows, elementwise.sub(stop, start)
     parts = num - 1 if endpoint else num
     gap = elementwise.div(elementwise.sub(stop, start), scalar_like(aval, parts))
     real = np.zeros((), dtype).real.dtype if dtype.kind == "c" else dtype
@@ -366,7 +374,9 @@ class _Grid:
         if isinstance(key, slice):
             return _grid_axis(key)
         axes = [_grid_axis(one) for one in key]
-        dtype = lattice_result(tuple([(x.dtype, x.weak_type) for x in axes]))[0] if axes else None
+        if not axes:
+            return [] if self.sparse else asarray(np.zeros((0,), python_scalar_dtype(int)))
+        dtype = lattice_result(tuple([(x.dtype, x.weak_type) for x in axes]))[0]
         axes = [x.astype(dtype) for x in axes]
         grids = meshgrid(*axes, sparse=self.sparse, indexing="ij")
         return grids if self.sparse else _stack(grids)

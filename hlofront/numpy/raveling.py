@@ -34,7 +34,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     leaves, structure = tree.tree_flatten(pytree)
     if not leaves:
         empty = creating.full((0,), 0, np.dtype(np.float32))
-        return empty, lambda flat: tree.tree_unflatten(structure, [])
+        return empty, _Unravel(structure, (), empty.dtype, True)
     values, avals = operands("ravel_pytree", tuple(leaves))
     dtype, weak = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))
     weak = weak and not any(aval.dtype == np.bool_ for aval in avals)
@@ -42,12 +42,36 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
         reshape(convert(x, dtype, weak), (aval.size,))
         for x, aval in zip(values, avals, strict=True)
     ]
-    sizes = tuple([aval.size for aval in avals])
     same = all((aval.dtype, aval.weak_type) == (dtype, weak) for aval in avals)
+    unravel = _Unravel(structure, tuple(avals), dtype, same)
+    return (parts[0] if len(parts) == 1 else concatenate(parts, 0)), unravel
 
-    def unravel(flat: Any) -> Any:
+
+class _Unravel:
+    """The function that makes the tree of a vector; equal ones make equal trees.
+
+    It is hashable, so that a jitted function that has it as a static argument is traced once for
+    all trees of one structure.
+    """
+
+    __slots__ = ("_key", "sizes")
+
+    def __init__(self, structure: Any, avals: tuple[Any, ...], dtype: Any, same: bool):
+        self._key = (structure, avals, dtype, same)
+        self.sizes = tuple([aval.size for aval in avals])
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Unravel and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __call__(self, flat: Any) -> Any:
         """The tree of the elements of a vector; ValueError if it has not as many."""
-        given = typeof(flat)
+        structure, avals, dtype, same = self._key
+        if not avals:
+            return tree.tree_unflatten(structure, [])
+        given, sizes = typeof(flat), self.sizes
         if given.shape != (sum(sizes),):
             raise ValueError(
                 f"unravel wants a vector of {sum(sizes)} elements, got shape {given.shape}"
@@ -57,13 +81,11 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
                 f"unravel function given array of dtype {given.dtype}, but expected dtype {dtype}: "
                 "leaves of several dtypes are made of their common one"
             )
-        found = []
+        leaves = []
         for part, aval in zip(split(flat, sizes), avals, strict=True):
             part = reshape(part, aval.shape)
-            found.append(part if same else _as(part, aval))
-        return tree.tree_unflatten(structure, found)
-
-    return (parts[0] if len(parts) == 1 else concatenate(parts, 0)), unravel
+            leaves.append(part if same else _as(part, aval))
+        return tree.tree_unflatten(structure, leaves)
 
 
 def _as(part: Any, aval: Any) -> Any:

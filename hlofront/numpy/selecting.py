@@ -163,7 +163,6 @@ def piecewise(
       ValueError: if there are not as many functions as conditions, or one more.
     """
     check_arraylike("piecewise", x)
-    aval = typeof(x)
     conditions = [condlist] if np.isscalar(condlist) else list(condlist)
     count = len(conditions)
     if len(funclist) not in (count, count + 1):
@@ -172,12 +171,25 @@ def piecewise(
             f"{len(funclist)}"
         )
 
-    def value(function: Any) -> Any:
-        return in_dtype(function(x, *args, **kw) if callable(function) else function, aval.dtype)
+    check_arraylike("piecewise", *conditions)
+    cases = [*funclist, *[0] * (count + 1 - len(funclist))]
+    functions = tuple([case if callable(case) else None for case in cases])
+    constants = [None if callable(case) else case for case in cases]
+    return _piecewise(x, conditions, constants, list(args), kw, functions)
 
-    result = value(funclist[count] if len(funclist) > count else 0)
-    for condition, function in zip(conditions, funclist[:count], strict=True):
-        result = _where(condition, value(function), result)
+
+@operation(static_argnames=("functions",))
+def _piecewise(x, conditions, constants, args, keywords, functions):
+    """The last of functions and constants is for where no condition is true."""
+    x = as_operand(x)
+    aval = typeof(x)
+    values = [
+        in_dtype(constant if function is None else function(x, *args, **keywords), aval.dtype)
+        for function, constant in zip(functions, constants, strict=True)
+    ]
+    result = values[-1]
+    for condition, value in zip(conditions, values, strict=False):
+        result = _where(condition, value, result)
     if typeof(result).shape != aval.shape:
         (result, _) = broadcast_together("piecewise", result, x)
     return as_array(result)
@@ -392,9 +404,9 @@ def compress(
                 f"and axis {axis} has size {n}"
             )
         return _rows_at(a, found.astype(python_scalar_dtype(int)), axis)
-    if not 0 < size <= n:
+    if not 0 <= size <= n:
         raise ValueError(
-            "size must be positive and not greater than the size of the array axis; got "
+            "size must not be negative, and not greater than the size of the array axis; got "
             f"size={size} for a.shape[axis]={n}"
         )
     mask = _fitted(condition, n)

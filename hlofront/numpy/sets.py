@@ -107,7 +107,8 @@ def _ordered(ar, axis, equal_nan):
     dtype = typeof(indices).dtype
     n = typeof(indices).size
     if not n:
-        return ordered, indices, starts, indices
+        inverse = indices if axis is not None else shaping.reshape(indices, typeof(ar).shape)
+        return ordered, indices, starts, inverse
     group = elementwise.sub(
         cumulative.cumsum(convert(starts, dtype, False), 0), host_number(1, dtype)
     )

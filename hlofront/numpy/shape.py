@@ -2,11 +2,13 @@
 
 import math
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
@@ -385,24 +387,39 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 @like(np.ndim)
 def ndim(a: Any) -> int:
     """The number of axes of an array, or of what NumPy makes one of."""
-    return a.ndim if hasattr(a, "ndim") else np.ndim(a)
+    return a.ndim if hasattr(a, "ndim") else np.ndim(_listed("ndim", a))
 
 
 @boundary
 @like(np.shape)
 def shape(a: Any) -> tuple[int, ...]:
     """The sizes of the axes of an array, or of what NumPy makes one of."""
-    return a.shape if hasattr(a, "shape") else np.shape(a)
+    return a.shape if hasattr(a, "shape") else np.shape(_listed("shape", a))
+
+
+def _listed(name: str, a: Any) -> Any:
+    """What NumPy makes an array of, with a warning if that is no number."""
+    if not isinstance(a, bool | int | float | complex | str) and not hasattr(a, "__jax_array__"):
+        warnings.warn(
+            f"{name} requires ndarray or scalar arguments, got {type(a)}: that will be an error. "
+            "Make an array of it with jnp.asarray first.",
+            DeprecationWarning,
+            stacklevel=source.frames_to_user(),
+        )
+    return a
 
 
 @boundary
 @like(np.size)
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, or the size along an axis, or the product of several sizes."""
-    sizes = a.shape if hasattr(a, "shape") else np.shape(a)
+    sizes = a.shape if hasattr(a, "shape") else np.shape(_listed("size", a))
     if axis is None:
         return math.prod(sizes)
-    return math.prod([sizes[i] for i in canonical_axes(axis, len(sizes))])
+    axes = canonical_axes(axis, len(sizes))
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"size: repeated axis in {axis}, which for shape {sizes} is {axes}")
+    return math.prod([sizes[i] for i in axes])
 
 
 _method_reshape.__name__, _method_ravel.__name__ = "reshape", "ravel"

@@ -258,8 +258,14 @@ def _searchsorted(a, v, side, sorter, method):
     if typeof(a).ndim != 1:
         raise ValueError(f"a should be 1-dimensional, got shape {typeof(a).shape}")
     a, v = promote_dtypes(a, v)
-    dtype = _index_dtype(typeof(a).size)
-    if not typeof(a).size or not typeof(v).size:
+    size = typeof(a).size
+    dtype = _index_dtype(size)
+    if python_scalar_dtype(int).itemsize < dtype.itemsize:
+        raise OverflowError(
+            f"searchsorted among {size} elements has results too large for int32: turn 64-bit "
+            "dtypes on with jax_enable_x64."
+        )
+    if not size or not typeof(v).size:
         return creating.full(typeof(v).shape, 0, dtype)
     if sorter is not None:
         a = element_at(a, sorter)

@@ -11,6 +11,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
     to_inexact_dtype,
 )
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.numpy.contraction import product_dtype
 from hlofront.numpy.like import like
@@ -100,7 +101,7 @@ def _covariance(
         mean = mean_over(rows, (1,), dtype, dtype, True, None)
         centred = elementwise.sub(rows, mean)
         weighted = centred
-        divisor = host_scalar(max(count - freedom, 0), real)
+        divisor = host_number(max(count - freedom, 0), real)
     else:
         weights = creating.full((count,), host_scalar(1, real))
         if fweights is not None:
@@ -151,17 +152,24 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
       dtype: of the result; by default that of the variables, of integers a float.
 
     Raises:
-      ValueError: for more than two axes.
+      ValueError: for more than two axes, or a dtype of integers or booleans.
       TypeError: for fweights that are no integers.
       RuntimeError: for weights that do not fit the observations.
     """
+    _check_inexact("cov", dtype)
     return _covariance(m, y, rowvar, bias, ddof, fweights, aweights, dtype)
+
+
+def _check_inexact(name: str, dtype: Any) -> None:
+    if dtype is not None and not issubdtype(dtype, np.inexact):
+        raise ValueError(f"{name}: dtype must be one of floats or complex numbers, got {dtype!r}")
 
 
 @operation(static_argnames=("rowvar", "dtype"))
 @like(np.corrcoef)
 def corrcoef(x, y=None, rowvar=True, dtype=None):
     """Correlations of variables, from -1 to 1; the arguments are those of `cov`."""
+    _check_inexact("corrcoef", dtype)
     c = _covariance(x, y, rowvar, False, None, None, None, dtype)
     aval = typeof(c)
     if not aval.ndim:

@@ -77,15 +77,22 @@ class ufunc:
         self._func = func
         self.__name__ = name or source.callable_name(func)
         self.__doc__ = getattr(func, "__doc__", None)
-        self.nin = operator.index(nin)
-        self.nout = operator.index(nout)
-        self.nargs = self.nin if nargs is None else operator.index(nargs)
-        self.identity = identity
+        self._nin = operator.index(nin)
+        self._nout = operator.index(nout)
+        self._nargs = self._nin if nargs is None else operator.index(nargs)
+        self._identity = identity
         self._call = call or _elementwise(func, self.__name__)
         self._reduce = reduce or partial(_reduce_by_steps, function=self)
         self._accumulate = accumulate or partial(_accumulate_by_steps, function=self)
         self._at = at or partial(_update_by_steps, function=self)
         self._reduceat = reduceat or partial(_reduceat_by_steps, function=self)
+
+    nin = property(operator.attrgetter("_nin"), doc="How many arrays it takes.")
+    nout = property(operator.attrgetter("_nout"), doc="How many results it has.")
+    nargs = property(operator.attrgetter("_nargs"), doc="How many arrays a call takes at most.")
+    identity = property(
+        operator.attrgetter("_identity"), doc="What changes nothing in a combination, or None."
+    )
 
     @property
     def __signature__(self) -> Signature:

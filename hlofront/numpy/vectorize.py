@@ -97,11 +97,18 @@ def vectorize(
         if signature is None:
             return _broadcast(call, list(mapped.values()), [()] * len(keys))
         cores, results = _parsed(signature)
-        if len(keys) != len(cores):
+        taken = [i for i in range(len(args)) if i not in left_out]
+        if len(taken) != len(cores):
             raise TypeError(
-                f"wrong number of positional arguments: expected {len(cores)}, got {len(keys)} "
+                f"wrong number of positional arguments: expected {len(cores)}, got {len(taken)} "
                 f"{where}"
             )
+        missing = [i for i, core in zip(taken, cores, strict=True) if core and args[i] is None]
+        if missing:
+            raise ValueError(
+                f"None cannot stand for arguments that have core axes: got it at {missing} {where}"
+            )
+        cores = [core for i, core in zip(taken, cores, strict=True) if args[i] is not None]
         sizes: dict[str, int] = {}
         for value, core in zip(mapped.values(), cores, strict=True):
             _bind(typeof(value).shape, core, sizes, where)

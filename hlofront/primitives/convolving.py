@@ -242,14 +242,21 @@ def output_sizes(sizes: Any, window: Any, strides: Any, padding: Any) -> tuple[i
 def _element_type(dtype: Any, preferred: Any) -> Any:
     if preferred is None:
         return dtype
+    if dtype == np.bool_:
+        return preferred
     kind, wanted = _kind(dtype), _kind(preferred)
-    if (kind, wanted) not in _KINDS_FIT:
+    if (kind, wanted) not in _KINDS_FIT or preferred == np.bool_:
         raise TypeError(
             "Input type is incompatible with `preferred_element_type`. The compatible combinations "
             "of (input_type, preferred_element_type) are (integral, integral), (integral, "
             f"floating), (floating, floating), (complex, complex); got {dtype} and {preferred}."
         )
-    if dtype != np.bool_ and bit_width(preferred) < bit_width(dtype):
+    if issubdtype(dtype, np.signedinteger) and issubdtype(preferred, np.unsignedinteger):
+        raise TypeError(
+            "`preferred_element_type` must have the same signedness as the original type, got "
+            f"{preferred} for {dtype}."
+        )
+    if bit_width(preferred) < bit_width(dtype):
         raise TypeError(
             "`preferred_element_type` must not be narrower than the original type, got "
             f"{preferred} for {dtype}."

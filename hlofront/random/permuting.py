@@ -1,7 +1,6 @@
 """Permutations, and choices among given elements."""
 
 import math
-import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from hlofront.base.dtypes import default_dtype, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.core.aval import is_value, typeof
 from hlofront.numpy import creation, cumulative, ranges
+from hlofront.numpy.selecting import host_value
 from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.taking import take
 from hlofront.primitives.creating import full
@@ -67,7 +67,8 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     if not aval.ndim:
         if not issubdtype(aval.dtype, np.integer):
             raise TypeError("x must be an integer or at least 1-dimensional")
-        return _shuffle(key, ranges.arange(operator.index(x)), 0)
+        size = host_value(x, "It arose in the jax.random.permutation argument 'x', a number.")
+        return _shuffle(key, ranges.arange(int(size)), 0)
     # Keys cannot be sorted along.
     if (independent or aval.ndim == 1) and not is_key(aval):
         return _shuffle(key, x, axis)

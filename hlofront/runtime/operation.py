@@ -95,13 +95,14 @@ def deferred(name: str, *operands: Any) -> Any:
     """What the method behind an operator says to operands that are no arrays: NotImplemented.
 
     Python then asks the other operand; containers must not be asked: `==` of a list is False
-    whatever is in it, and `[1] * x` and `values += x` repeat and extend lists.
+    whatever is in it, and `[1] * x` and `values += x` repeat and extend lists. Classes made from
+    theirs may have operators of their own, and are asked.
 
     Raises:
       TypeError: if one of them is a list, a tuple, a set or a dictionary.
     """
     for x in operands:
-        if isinstance(x, _CONTAINERS):
+        if type(x) in _CONTAINERS:
             types = " and ".join([f"'{type(x).__name__}'" for x in operands])
             raise TypeError(
                 f"unsupported operand type(s) for {name}: {types}. A {type(x).__name__} is no "

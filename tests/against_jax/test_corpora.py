@@ -15,6 +15,7 @@ CORPORA = (
     "corpus_numpy_odd",
     "corpus_numpy_asked",
     "corpus_numpy_ends",
+    "corpus_numpy_rare",
     "corpus_members",
     "corpus_ufuncs",
     "corpus_indexing",

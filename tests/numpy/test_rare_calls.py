@@ -1,0 +1,158 @@
+"""Calls of hlofront.numpy that few programs make, beside those of corpus_numpy_rare."""
+
+import collections
+import functools
+
+import numpy as np
+import pytest
+
+import hlofront
+import hlofront.numpy as jnp
+from hlofront import flatten_util
+
+
+def test_numbers_from_zero_pass_the_transfer_guard():
+    with hlofront.transfer_guard("disallow"):
+        results = [jnp.arange(5), jnp.arange(0, 5), jnp.arange(5.0), jnp.diag_indices(5)[0]]
+        with pytest.raises(RuntimeError, match="Disallowed host-to-device transfer"):
+            jnp.arange(1, 5)
+    for result in results:
+        np.testing.assert_array_equal(result, np.arange(5))
+
+
+def test_piecewise_traces_a_function_once():
+    traces = []
+
+    def double(x, scale, shift=0):
+        traces.append(x)
+        return x * scale + shift
+
+    x = jnp.arange(-3.0, 3.0)
+    for _ in range(3):
+        result = jnp.piecewise(x, [x < 0], [double, 0.5], 2.0, shift=1.0)
+    np.testing.assert_array_equal(result, [-5, -3, -1, 0.5, 0.5, 0.5])
+    assert len(traces) == 1
+
+
+def test_unravelling_functions_of_equal_trees_are_equal():
+    traces = []
+
+    @functools.partial(hlofront.jit, static_argnums=1)
+    def tree_of(flat, unravel):
+        traces.append(flat)
+        return unravel(flat)
+
+    trees = [{"a": jnp.ones(2) * i, "b": (1.0, jnp.zeros((2, 2)))} for i in range(3)]
+    pairs = [flatten_util.ravel_pytree(tree) for tree in trees]
+    for tree, pair in zip(trees, pairs, strict=True):
+        np.testing.assert_array_equal(tree_of(*pair)["a"], tree["a"])
+    assert len(traces) == 1
+    assert len({unravel for _, unravel in pairs}) == 1
+    _, other = flatten_util.ravel_pytree({"a": jnp.ones(2), "b": (1.0, jnp.zeros(4))})
+    assert other != pairs[0][1]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x[4],
+        lambda x: x[-3],
+        lambda x: x[np.int32(4)],
+        lambda x: x[..., 4],
+        lambda x: x.at[4].get(),
+        lambda x: x.at[4].get(mode="promise_in_bounds"),
+        lambda x: jnp.stack([x, x])[:, 7],
+        lambda x: jnp.stack([x, x])[np.array([1]), 7],
+    ],
+)
+def test_checked_static_indices(read):
+    x = jnp.zeros(2)
+    read(x)
+    with _checking():
+        with pytest.raises(IndexError, match="out of bounds"):
+            read(x)
+        with pytest.raises(IndexError, match="out of bounds"):
+            hlofront.jit(read)(x)
+        for allowed in (x[1], x[-2], x.at[4].get(mode="clip"), x.at[4].get(mode="fill")):
+            assert allowed.shape == ()
+        assert x.at[4].set(1.0).shape == (2,)
+
+
+class _checking:
+    def __enter__(self):
+        hlofront.config.update("jax_check_static_indices", True)
+
+    def __exit__(self, *error):
+        hlofront.config.update("jax_check_static_indices", False)
+
+
+@pytest.mark.parametrize("name", ["nin", "nout", "nargs", "identity"])
+def test_attributes_of_universal_functions_are_fixed(name):
+    for function in (jnp.add, jnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0)):
+        assert getattr(function, name) == {"nin": 2, "nout": 1, "nargs": 2, "identity": 0}[name]
+        with pytest.raises(AttributeError):
+            setattr(function, name, 3)
+
+
+class Point(collections.namedtuple("Point", "x y")):
+    __slots__ = ()
+
+    def __rmul__(self, other):
+        return "times"
+
+    def __eq__(self, other):
+        return "equal"
+
+    __hash__ = None
+
+
+class Many(list):
+    def __rmul__(self, other):
+        return "times"
+
+
+def test_classes_of_containers_have_operators_of_their_own():
+    x = jnp.ones(2)
+    assert x * Point(1, 2) == "times"
+    assert (x == Point(1, 2)) == "equal"
+    assert x * Many([1]) == "times"
+    assert hlofront.eval_shape(lambda x: x if x * Many([1]) == "times" else 0.0, x).shape == (2,)
+    for container in ([1, 2], (1, 2), {1}):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            x * container
+
+
+def test_too_many_elements_to_search_among():
+    x = hlofront.ShapeDtypeStruct((2**31,), "float32")
+    with pytest.raises(OverflowError, match="searchsorted among 2147483648 elements"):
+        hlofront.eval_shape(jnp.searchsorted, x, x)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: jnp.array([1], "float32", True), "copy, order, and ndmin"),
+        (lambda: jnp.ndim([1, 2]), "ndim requires ndarray or scalar"),
+        (lambda: jnp.shape([1, 2]), "shape requires ndarray or scalar"),
+        (lambda: jnp.size((1, 2)), "size requires ndarray or scalar"),
+        (lambda: hlofront.nn.one_hot(jnp.array([0.0, 1.0]), 2), "should be integer-typed"),
+    ],
+)
+def test_deprecated(call, says):
+    with pytest.warns(DeprecationWarning, match=says) as caught:
+        call()
+    assert caught[0].filename == __file__
+
+
+def test_notes_about_jitted_functions_of_ours_name_the_users_line():
+    def outer(q):
+        return hlofront.jit(jnp.nonzero)(q + 1)
+
+    for call in (hlofront.jit(jnp.nonzero), hlofront.jit(outer)):
+        with pytest.raises(hlofront.errors.ConcretizationTypeError) as caught:
+            call(jnp.ones(3))
+        text = str(caught.value)
+        assert "the function nonzero, called at" in text
+        assert "test_rare_calls.py" in text
+        assert "the argument a of nonzero" in text
+        assert "selecting.py" not in text
