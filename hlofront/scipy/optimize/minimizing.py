@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hlofront.numpy as jnp
+from hlofront.base import tree
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.numpy.linalg.norms import norm as norm_of
@@ -23,7 +24,8 @@ class OptimizeResults(NamedTuple):
       x: the place of the minimum.
       success: whether it converged.
       status: 0 if it converged, 1 after too many iterations, 2 after too many evaluations, 3 or 5
-        if there was no step that goes down: in an interval that should have one, or at all.
+        if there was no step that goes down: in an interval that should have one, or at all. Then
+        `x` is the best one so far.
       fun: the value at `x`.
       jac: the gradient at `x`.
       hess_inv: an approximation of the inverse of the Hessian, or None.
@@ -50,6 +52,10 @@ class _State(NamedTuple):
     # Of the step before, from which the length of the next one is guessed.
     before: Any
     memory: Any
+    # Whether the memory is empty, so that the direction is that of steepest descent.
+    fresh: Any
+    # One over the curvature along the last step that was taken; 0 where none is known.
+    inverse_curvature: Any
     steps: Any
     evaluated: Any
     status: Any
@@ -67,16 +73,26 @@ def _descend(
     updated: Callable[[Any, Any, Any], Any],
     options: Mapping[str, Any],
 ) -> _State:
-    """Steps downhill until the gradient is small, the memory of past steps giving directions."""
+    """Steps downhill until the gradient is small, the memory of past steps giving directions.
+
+    Where no step along the direction goes down, rounding errors have spoilt the memory, as they do
+    where variables are badly scaled: it is emptied, and the search goes on with steepest descent.
+    """
+    empty = memory
     value, gradient = objective(x)
     small = norm_of(gradient, options["norm"]) < options["gtol"]
 
     def body(state: _State) -> _State:
         direction = direction_of(state.memory, state.gradient)
         slope = jnp.dot(direction, state.gradient)
+        uphill = (slope >= 0) & jnp.logical_not(state.fresh)
+        direction = jnp.where(uphill, -state.gradient, direction)
+        slope = jnp.where(uphill, jnp.dot(direction, state.gradient), slope)
+        fresh = state.fresh | uphill
         # As much lower again as the step before, and whole steps in the end: Nocedal and Wright.
         guess = jnp.minimum(1.0, 2.02 * (state.value - state.before) / slope)
         guess = jnp.where(guess > 0, guess, jnp.ones_like(guess))
+        guess = jnp.where(fresh & (state.inverse_curvature > 0), state.inverse_curvature, guess)
         step = line_search(
             objective,
             state.x,
@@ -98,19 +114,38 @@ def _descend(
         sizes = jnp.maximum(jnp.maximum(jnp.abs(state.value), jnp.abs(value)), 1)
         converged = norm_of(gradient, options["norm"]) < options["gtol"]
         if options["ftol"] is not None:
-            converged |= step.good & (fall <= options["ftol"] * sizes)
-        status = jnp.where(steps >= options["maxiter"], 1, _GOING)
+            converged |= step.good & jnp.isfinite(value) & (fall <= options["ftol"] * sizes)
+        status = jnp.where(step.good | jnp.logical_not(fresh), _GOING, 5 - 2 * step.zooming)
+        status = jnp.where(steps >= options["maxiter"], 1, status)
         status = jnp.where(evaluated >= options["maxfun"], 2, status)
-        status = jnp.where(step.good, status, jnp.where(step.zooming, 3, 5))
         status = jnp.where(converged, 0, status)
-        memory = updated(state.memory, move, bend)
-        return _State(x, value, gradient, state.value, memory, steps, evaluated, status)
+        kept = _where(uphill, empty, state.memory)
+        memory = _where(step.good, updated(kept, move, bend), empty)
+        fresh = jnp.logical_not(step.good)
+        before = jnp.where(step.good, state.value, state.before)
+        curvature = jnp.dot(bend, move)
+        known = curvature > 0
+        inverse_curvature = jnp.where(
+            known, jnp.dot(move, move) / jnp.where(known, curvature, 1), state.inverse_curvature
+        )
+        return _State(
+            *(x, value, gradient, before, memory, fresh),
+            *(inverse_curvature, steps, evaluated, status),
+        )
 
     status = jnp.where(small, 0, 1 if options["maxiter"] <= 0 else _GOING)
     # As if the step before had gone down by half of the gradient's length.
     before = value + norm_of(gradient) / 2
-    start = _State(x, value, gradient, before, memory, 0, 1, status)
+    never = jnp.zeros_like(before)
+    start = _State(
+        *(x, value, gradient, before, memory, jnp.ones((), bool)), *(never, 0, 1, status)
+    )
     return while_loop(lambda state: state.status == _GOING, body, start)
+
+
+def _where(which: Any, one: Any, other: Any) -> Any:
+    """One of two trees of arrays."""
+    return tree.tree_map(lambda a, b: jnp.where(which, a, b), one, other)
 
 
 # ---- BFGS ----------------------------------------------------------------------------------------
