@@ -3,11 +3,15 @@
 import enum
 import math
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+
+from hlofront.base.option import Kind, Option
+from hlofront.bridge.state import unset
 
 
 class AxisType(enum.Enum):
@@ -320,6 +324,21 @@ class Mesh(NamedAxes):
         """The same axes without devices."""
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
+    def __enter__(self) -> "Mesh":
+        """Have with_sharding_constraint take PartitionSpecs of this mesh inside of a block."""
+        warnings.warn(
+            "`with mesh:` is deprecated: give with_sharding_constraint shardings that have their "
+            "mesh with them, NamedSharding(mesh, spec)",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        _entered.set_local((*_entered.value, self))
+        return self
+
+    def __exit__(self, *_: object) -> bool:
+        _entered.set_local(_entered.value[:-1] or unset)
+        return False
+
     @property
     def device_ids(self) -> np.ndarray:
         """The numbers of the devices, an array of the mesh's shape."""
@@ -371,3 +390,11 @@ class Mesh(NamedAxes):
 
 
 _meshes: dict[Any, Mesh] = {}
+# The meshes that this thread is inside of; programs depend on it as on options.
+_entered = Option("meshes", (), Kind("a tuple of meshes", lambda given: given, str), "", True)
+
+
+def entered_mesh() -> Mesh | None:
+    """The innermost mesh that this thread is inside of, or None."""
+    entered = _entered.value
+    return entered[-1] if entered else None

@@ -199,7 +199,16 @@ def _array(name, object, dtype, copy, order, ndmin, device, out_sharding):
     if missing > 0:
         shape = typeof(result).shape
         result = _with_leading_axes(result, (1,) * missing + shape)
-    return result if device is None else device_put(result, device)
+    if device is None:
+        return result
+    if type(result) is ArrayImpl and result._committed:
+        wanted = device.device_set if isinstance(device, Sharding) else {device}
+        if result._sharding.device_set != wanted:
+            raise ValueError(
+                f"jnp.{name}: the array is committed to {result.sharding}, and device={device} is "
+                "elsewhere. Move it there with device_put."
+            )
+    return device_put(result, device)
 
 
 def _converted(name: str, object: Any, dtype: Any, copy: bool) -> Any:

@@ -188,6 +188,27 @@ def from_hlo(described: Any, like: Any, ndim: int, memory_kind: str | None = Non
     return GSPMDSharding(like._internal_device_list, described, memory_kind)
 
 
+def means(described: Any, sharding: Any, ndim: int) -> bool:
+    """Whether what XLA described puts arrays of `ndim` axes where a sharding does."""
+    ours = GSPMDSharding(sharding._internal_device_list, described, sharding._memory_kind)
+    return _is_equivalent_to(ours, sharding, ndim)
+
+
+def reordered(sharding: Any, other: Any, ndim: int) -> Any:
+    """A sharding that splits arrays of `ndim` axes alike, with the devices in another's order."""
+    described = hlo_sharding(sharding, ndim)
+    if not described.is_replicated():
+        _, places = tiles_of(described, ndim)
+        order = list(other._internal_device_list)
+        numbers = np.array([order.index(device) for device in sharding._internal_device_list])
+        proto = described.to_proto()
+        proto.iota_reshape_dims, proto.iota_transpose_perm = [], []
+        proto.tile_assignment_dimensions = [*described.tile_assignment_dimensions()]
+        proto.tile_assignment_devices = numbers[places.reshape(-1)].tolist()
+        described = HloSharding.from_proto(proto)
+    return GSPMDSharding(other._internal_device_list, described, sharding._memory_kind)
+
+
 def replicated(devices: Any) -> Any:
     """The sharding by which each of these devices holds the whole array."""
     return GSPMDSharding(DeviceList(tuple(devices)), HloSharding.replicate())

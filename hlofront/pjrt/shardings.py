@@ -174,3 +174,10 @@ def _sharding_of_aval(self: ShapedArray) -> Any:
 
 
 ShapedArray.sharding = property(_sharding_of_aval)
+
+
+def on_devices_of(sharding: Any, other: Any, ndim: int) -> Any:
+    """A sharding that splits arrays of `ndim` axes alike, with the devices in another's order."""
+    from hlofront.pjrt.named_shardings import reordered
+
+    return reordered(sharding, other, ndim)

@@ -137,10 +137,11 @@ def full_like(
     Raises:
       TypeError: if the value is not a scalar, or `x` not like an array.
     """
-    if sharding is None and is_eager() and getattr(x, "committed", False):
-        # In another shape, where that can lie as the array does: on one device.
+    if sharding is None and is_eager() and getattr(x, "committed", hasattr(x, "sharding")):
+        # Descriptions are not committed, and say where the result is to be. In another shape it is
+        # there where that can lie as the array does: on one device.
         same = shape is None or canonical_shape(shape) == x.shape
-        if same or len(x.sharding.device_set) == 1:
+        if same or (hasattr(x, "committed") and len(x.sharding.device_set) == 1):
             sharding = x.sharding
     weak = False
     if dtype is None:

@@ -4,8 +4,11 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hlofront.core.aval import MemorySpace as MemorySpace
 from hlofront.core.marks import Zero
+from hlofront.core.mesh import Mesh
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, batch_with_axis, infer, jvp, transpose
 from hlofront.core.trace import process
@@ -104,23 +107,53 @@ sharding_constraint_p = Primitive("sharding_constraint")
 linear(sharding_constraint_p)
 
 
-def sharding_constraint(x: Any, sharding: Any) -> Any:
-    """The value, split as a sharding says, with_sharding_constraint being its user interface."""
-    return process(sharding_constraint_p, (x,), {"sharding": sharding})
+def sharding_constraint(
+    x: Any, sharding: Any, unconstrained_dims: frozenset[int] = frozenset()
+) -> Any:
+    """The value, split as a sharding says, with_sharding_constraint being its user interface.
+
+    Args:
+      unconstrained_dims: the axes that are left to XLA.
+    """
+    params = {
+        "sharding": sharding,
+        "layout": None,
+        "context_mesh": _NO_MESH,
+        "unconstrained_dims": unconstrained_dims,
+    }
+    return process(sharding_constraint_p, (x,), params)
+
+
+_NO_MESH = Mesh(np.empty((), object), ())
 
 
 @infer(sharding_constraint_p)
-def _(x, *, sharding):
+def _(x, *, sharding, layout, context_mesh, unconstrained_dims):
     return x
 
 
 @transpose(sharding_constraint_p)
-def _(cotangent, x, *, sharding):
-    return [sharding_constraint(cotangent, sharding)]
+def _(cotangent, x, *, sharding, layout, context_mesh, unconstrained_dims):
+    return [sharding_constraint(cotangent, sharding, unconstrained_dims)]
 
 
 @batch_with_axis(sharding_constraint_p)
-def _(axis_data, values, axes, *, sharding):
+def _(axis_data, values, axes, *, sharding, layout, context_mesh, unconstrained_dims):
     """The new axis is split along the mesh axes that vmap names for it, else as XLA decides."""
     (x,), (axis,) = values, axes
-    return sharding_constraint(x, sharding.with_axis(axis, axis_data.spmd_name)), axis
+    if axis is None:
+        return sharding_constraint(x, sharding, unconstrained_dims), None
+    names = axis_data.spmd_name
+    if names and not hasattr(sharding, "spec"):
+        raise ValueError(
+            f"vmap with spmd_axis_name={names} splits its axis along axes of a mesh, and the "
+            f"constraint inside, {sharding}, is of no mesh: give it a NamedSharding, or leave "
+            "spmd_axis_name out"
+        )
+    moved = frozenset(dim + (dim >= axis) for dim in unconstrained_dims)
+    if not names and hasattr(sharding, "spec"):
+        moved |= {axis}
+    # One device has the values wholly, with the new axis or without.
+    if hasattr(sharding, "with_axis"):
+        sharding = sharding.with_axis(axis, names)
+    return sharding_constraint(x, sharding, moved), axis

@@ -10,8 +10,9 @@ from hlofront.base.dtypes import array_dtype, dtype_of
 from hlofront.base.tree import tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix
 from hlofront.bridge.arrays import assembled
-from hlofront.bridge.client import ArrayImpl, Sharding
+from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.core.aval import ShapedArray
+from hlofront.core.trace import Tracer
 from hlofront.pjrt.layouts import Format
 from hlofront.pjrt.shardings import on_device
 from hlofront.primitives.placing import CopySemantics
@@ -41,6 +42,11 @@ def make_array_from_single_device_arrays(
         raise TypeError(
             "make_array_from_single_device_arrays takes a list or tuple of arrays, one per device: "
             f"got {type(arrays).__name__}"
+        )
+    if any(isinstance(array, Tracer) for array in arrays):
+        raise ValueError(
+            "make_array_from_single_device_arrays takes arrays on devices, and traced ones are on "
+            "none: call it outside of functions that are traced"
         )
     for array in arrays:
         if type(array) is not ArrayImpl:
@@ -150,6 +156,8 @@ def make_array_from_process_local_data(
       TypeError: if `sharding` is none.
       ValueError: if the shapes do not fit, or the sharding has devices of other processes.
     """
+    if isinstance(sharding, Device):
+        sharding = on_device(sharding)
     check_sharding(sharding, "make_array_from_process_local_data")
     if not sharding.is_fully_addressable:
         raise ValueError(

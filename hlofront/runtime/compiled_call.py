@@ -82,7 +82,9 @@ class CompiledCall:
                 "Perhaps you are calling the compiled executable with a different enable_x64 "
                 "mode than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
             )
-        if not bridge.is_absent(first_of(self._executable.where)):
+        # Where jit was told the device, arguments are moved to it.
+        moves = self._jitted.device is not None or self._jitted.backend is not None
+        if not moves and not bridge.is_absent(first_of(self._executable.where)):
             self._check_shardings(names, leaves)
 
 

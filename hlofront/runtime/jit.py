@@ -21,7 +21,7 @@ from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime import recompiling, stages
 from hlofront.runtime.compiled_call import shard_argument
 from hlofront.runtime.float0_results import without_float0
-from hlofront.runtime.placement import choose_place, no_value
+from hlofront.runtime.placement import choose_place, device_inside, no_value
 from hlofront.runtime.programs import (
     Function,
     TracedProgram,
@@ -273,10 +273,10 @@ class Jitted(Function):
 
     def _where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
         """The device that the program runs on, or a Spread; whether results are committed there."""
-        if self.device is not None:
-            return self.device, True
-        if self.backend is not None:
-            return stages.first_device(self.backend), True
+        if self.device is not None or self.backend is not None:
+            device = self.device or stages.first_device(self.backend)
+            inside = shardings_inside(traced.program)
+            return device_inside(inside, device) if inside else device, True
         if self.told is None:
             return choose_place(traced.program, leaves)
         return self._spread(traced, leaves), True

@@ -15,7 +15,7 @@ from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.deleted import check_not_deleted
 from hlofront.runtime.host import host_value
-from hlofront.runtime.spread import shardings_inside, spread_over
+from hlofront.runtime.spread import is_spread, shardings_inside, spread_over
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
 
 _default_device = options["jax_default_device"].cell
@@ -128,9 +128,34 @@ def choose_place(program: ClosedJaxpr, args: Sequence[Any]) -> tuple[Any, bool]:
       ValueError: if arguments are committed to different devices, or to others than those.
     """
     inside = shardings_inside(program)
-    if inside:
+    if not inside:
+        return choose_device(args)
+    if any(map(is_spread, inside)):
         return spread_over(args, inside=inside), True
-    return choose_device(args)
+    device, committed = choose_device(args)
+    return device_inside(inside, device if committed else None), True
+
+
+def device_inside(inside: Sequence[Any], device: Any = None) -> Any:
+    """The one device that a program speaks of.
+
+    Args:
+      inside: the shardings that it speaks of.
+      device: where it is to run, or None where that is not known.
+
+    Raises:
+      ValueError: if it speaks of another, or of several.
+    """
+    for sharding in inside:
+        if device is None and not is_spread(sharding):
+            device = sharding._device
+        if sharding.device_set != {device}:
+            raise ValueError(
+                f"Received incompatible devices for jitted computation: it runs on {device}, and a "
+                f"sharding inside of the function is {sharding}. Move its arguments to the "
+                "devices of that with device_put."
+            )
+    return device
 
 
 # ---- host values -------------------------------------------------------------------------------

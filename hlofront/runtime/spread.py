@@ -116,6 +116,11 @@ def spread_over(
     """
     told = list(inputs) or [None] * len(leaves)
     given = list(map(placed, leaves))
+    # What is on one device is copied to all where jit was told that all have it.
+    given = [
+        None if type(found) is SingleDeviceSharding and _is_for_all(wanted) else found
+        for wanted, found in zip(told, given, strict=True)
+    ]
     if not any(map(is_spread, (*told, *outputs, *inside, *given))):
         return None
     name = describe or (lambda i: f"argument {i}")
@@ -145,6 +150,10 @@ def spread_over(
                     "in_shardings, or move the argument with device_put."
                 )
     return Spread(tuple(first[1]._internal_device_list), told, outputs, like)
+
+
+def _is_for_all(sharding: Any) -> bool:
+    return sharding is not None and is_spread(sharding) and sharding.is_fully_replicated
 
 
 def _on_one(sharding: Any) -> bool:
@@ -177,7 +186,7 @@ def _devices(sharding: Any) -> str:
 
 
 def shardings_inside(program: ClosedJaxpr) -> list[Any]:
-    """The shardings of several devices that a program speaks of, and those inside it."""
+    """The shardings that a program speaks of, and those inside it."""
     found = program.derived.get(shardings_inside)
     if found is None:
         found = program.derived[shardings_inside] = list(dict.fromkeys(_inside(program.jaxpr)))

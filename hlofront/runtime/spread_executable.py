@@ -8,10 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.bridge.arrays import batched_device_put
-from hlofront.bridge.client import ArrayImpl, JaxRuntimeError, hlo
+from hlofront.bridge.arrays import CopySemantics, assembled, batched_device_put, moved
+from hlofront.bridge.client import (
+    ArrayImpl,
+    JaxRuntimeError,
+    NamedSharding,
+    SingleDeviceSharding,
+    hlo,
+)
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.pjrt.named_shardings import from_hlo, replicated
+from hlofront.pjrt.named_shardings import from_hlo, means, replicated
+from hlofront.pjrt.shardings import on_device
 from hlofront.runtime.deleted import check_not_deleted
 from hlofront.runtime.executable import (
     Executable,
@@ -27,20 +34,30 @@ from hlofront.runtime.spread import Spread
 
 
 def chosen_shardings(
-    described: Sequence[Any] | None, said: Sequence[Any], avals: Sequence[Any], spread: Spread
+    described: Sequence[Any] | None,
+    said: Sequence[Any],
+    avals: Sequence[Any],
+    spread: Spread,
+    first: tuple[Any, int] | None = None,
 ) -> list[Any]:
     """The sharding of each value: what was said, else what XLA chose.
 
     Args:
       described: XLA's description of each; None where the program has one device.
       said: the sharding of each, or None.
+      first: the first NamedSharding of an input, and how many axes that has: a value that is split
+        in the same way has it as it was written, with names of axes of size 1 and trailing None.
     """
     like = spread.like or replicated(spread.devices)
     found: list[Any] = []
     for i, (sharding, aval) in enumerate(zip(said, avals, strict=True)):
         if sharding is None:
             if described is not None:
-                sharding = from_hlo(hlo.HloSharding.from_proto(described[i]), like, aval.ndim)
+                chosen = hlo.HloSharding.from_proto(described[i])
+                if first is not None and first[1] == aval.ndim and means(chosen, *first):
+                    sharding = first[0]
+                else:
+                    sharding = from_hlo(chosen, like, aval.ndim)
             elif len(getattr(like, "spec", ())) <= aval.ndim:
                 sharding = like
             else:
@@ -63,11 +80,20 @@ class Shardings:
             compiled.get_parameter_shardings(), said, [*constants, *kept], spread
         )
         self.constants, self.kept = taken[:count], taken[count:]
+        first = next(
+            (
+                (sharding, aval.ndim)
+                for sharding, aval in zip(said[count:], kept, strict=True)
+                if type(sharding) is NamedSharding
+            ),
+            None,
+        )
         self.outputs = chosen_shardings(
             compiled.get_output_shardings(),
             spread.outputs or [None] * len(program.out_avals),
             list(map(stored, program.out_avals)),
             spread,
+            first,
         )
 
 
@@ -189,6 +215,8 @@ def split(x: Any, aval: Any, sharding: Any) -> Any:
         check_not_deleted(x)
         if x._sharding == sharding:
             return x
+        if type(x._sharding) is SingleDeviceSharding and sharding.is_fully_replicated:
+            return _for_all(x, aval, sharding)
         x = host_value(x)
     sharding.check_compatible_aval(aval.shape)
     host = np.asarray(readable(x, aval), aval.dtype)
@@ -196,3 +224,13 @@ def split(x: Any, aval: Any, sharding: Any) -> Any:
     return batched_device_put(
         aval, sharding, [host[index] for index in parts.values()], list(parts), True
     )
+
+
+def _for_all(x: Any, aval: Any, sharding: Any) -> Any:
+    """An array of one device on all: its own memory is one of the copies, which may be donated."""
+    own = x._sharding._device
+    copies = [
+        x if device == own else moved(x, on_device(device), CopySemantics.REUSE_INPUT)
+        for device in sharding.addressable_devices_indices_map(aval.shape)
+    ]
+    return assembled(aval, sharding, copies, True)

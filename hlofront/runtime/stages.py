@@ -340,6 +340,20 @@ class Compiled(Stage):
         return self._executable.loaded
 
     @property
+    def out_info(self) -> Any:
+        """A ShapeDtypeStruct per result, with its sharding, as a tree."""
+        avals = self._traced.program.out_avals
+        shardings = self.out_tree.flatten_up_to(self.output_shardings)
+        return self.out_tree.unflatten(
+            [
+                ShapeDtypeStruct(
+                    aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding
+                )
+                for aval, sharding in zip(avals, shardings, strict=True)
+            ]
+        )
+
+    @property
     def input_shardings(self) -> Any:
         """Per argument its sharding, or None where the program does not take it, as a tree."""
         return self.in_tree.unflatten(self._per_argument(self._taken_shardings(), None))

@@ -8,11 +8,13 @@ from hlofront.base.tree import tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.bridge.client import Device, Sharding, SingleDeviceSharding
 from hlofront.core.aval import typeof
-from hlofront.core.mesh import AbstractMesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.mesh import AbstractMesh, entered_mesh
+from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
+from hlofront.core.trace import is_eager
 from hlofront.pjrt.shardings import on_device
-from hlofront.primitives.placing import sharding_constraint
+from hlofront.primitives.placing import CopySemantics, sharding_constraint
 from hlofront.runtime.programs import TracedProgram
+from hlofront.runtime.transfer import put_leaf
 
 
 class Told:
@@ -112,6 +114,11 @@ def checked_shardings(tree: Any, name: str, function: str) -> Any:
 
 def _checked(leaf: Any, name: str, function: str) -> Any:
     if leaf is None:
+        if function == "with_sharding_constraint":
+            raise ValueError(
+                "with_sharding_constraint got None for a sharding, which says nothing: leave that "
+                "value out of it, or give PartitionSpec.UNCONSTRAINED for axes that XLA splits"
+            )
         return leaf
     if isinstance(leaf, Sharding):
         if type(getattr(leaf, "mesh", None)) is AbstractMesh:
@@ -120,9 +127,15 @@ def _checked(leaf: Any, name: str, function: str) -> Any:
                 "none: make it with a Mesh"
             )
         return leaf
-    if isinstance(leaf, Device):
+    constrains = function == "with_sharding_constraint"
+    if isinstance(leaf, Device) and not constrains:
         return on_device(leaf)
     if isinstance(leaf, PartitionSpec):
+        mesh = entered_mesh() if constrains else None
+        if mesh is not None:
+            from hlofront.pjrt.named_shardings import NamedSharding
+
+            return NamedSharding(mesh, leaf)
         raise RuntimeError(
             f"{function} requires a non-empty mesh in context if you are passing `PartitionSpec`s "
             f"to {name}: give it NamedSharding(mesh, {leaf}), which has its mesh with it"
@@ -137,7 +150,24 @@ def constrained(x: Any, sharding: Any) -> Any:
     """A value inside of a program, split as a sharding of several devices says."""
     if sharding is None or type(sharding) is SingleDeviceSharding:
         return x
-    return sharding_constraint(x, sharding)
+    return sharding_constraint(x, sharding, _left_to_xla(sharding))
+
+
+def _left_to_xla(sharding: Any) -> frozenset[int]:
+    entries = getattr(getattr(sharding, "spec", None), "partitions", ())
+    return frozenset(i for i, entry in enumerate(entries) if entry is UNCONSTRAINED)
+
+
+def _on_one_device(x: Any, sharding: Any) -> Any:
+    """The value on one device, where it is committed: nothing is moved that was elsewhere."""
+    if not is_eager():
+        return sharding_constraint(x, sharding)
+    if getattr(x, "committed", False) and x.devices() != sharding.device_set:
+        raise ValueError(
+            f"Received incompatible devices: an array is committed to {x.sharding}, and "
+            f"with_sharding_constraint asks for {sharding}. Move it there with device_put."
+        )
+    return put_leaf(x, sharding, CopySemantics.REUSE_INPUT)
 
 
 @boundary
@@ -146,7 +176,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Args:
       x: an array or a pytree of arrays.
-      shardings: a Sharding for all, or a tree of them that is a prefix of `x`. None says nothing.
+      shardings: a Sharding for all, or a tree of them that is a prefix of `x`.
         `PartitionSpec.UNCONSTRAINED` in a specification leaves an axis to XLA.
 
     Returns:
@@ -164,4 +194,11 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     for leaf, sharding in zip(leaves, flat, strict=True):
         if sharding is not None:
             sharding.check_compatible_aval(typeof(leaf).shape)
-    return structure.unflatten(map(constrained, leaves, flat))
+    return structure.unflatten(
+        [
+            _on_one_device(leaf, sharding)
+            if type(sharding) is SingleDeviceSharding
+            else constrained(leaf, sharding)
+            for leaf, sharding in zip(leaves, flat, strict=True)
+        ]
+    )

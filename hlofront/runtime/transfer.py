@@ -18,6 +18,7 @@ from hlofront.core.rules import run
 from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
+from hlofront.pjrt.shardings import on_devices_of
 from hlofront.primitives import placing
 from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
 from hlofront.runtime.deleted import check_not_deleted
@@ -31,6 +32,7 @@ from hlofront.runtime.placement import (
     place_on,
     readable,
 )
+from hlofront.transforms.jvp import JVPTracer
 
 _ndarray = np.ndarray
 _guard_puts = options["jax_transfer_guard_host_to_device"].cell
@@ -119,9 +121,20 @@ def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> A
         )
     ]
     if not is_eager():
+        srcs = list(map(_source, srcs, leaves))
         return treedef.unflatten(placing.device_put(leaves, devices, srcs, semantics))
     with Explicit("put"):
         return treedef.unflatten(list(map(put_leaf, leaves, devices, semantics)))
+
+
+def _source(src: Any, x: Any) -> Any:
+    """Where a value is, which its cotangent goes back to: as was said, or as an array knows."""
+    if src is not None:
+        return src
+    value = x
+    while type(value) is JVPTracer:
+        value = value.primal
+    return value._sharding if type(value) is ArrayImpl else None
 
 
 def _per_leaf(name: str, given: Any, x: Any, leaves: Sequence[Any]) -> list[Any]:
@@ -167,7 +180,7 @@ def put_leaf(x: Any, target: Any, semantics: CopySemantics) -> Any:
             return x if semantics is not _COPY else copied(x)
         if type(sharding) is SingleDeviceSharding and x._sharding.num_devices == 1:
             return _moved(x, sharding, semantics)
-        return _spread(x, x.aval, sharding)
+        return _spread(x, x.aval, sharding, semantics is _COPY)
     aval = typeof(x)
     if isinstance(x, Tracer):
         raise leaked(x)
@@ -231,6 +244,9 @@ def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
     if x._committed:
         if stays and semantics is not _COPY:
             return x
+        if x._sharding._internal_device_list != sharding._internal_device_list:
+            # C++ crashes where it is to give the memory of one CPU device to another.
+            semantics = _REUSE
         return bridge.moved(x, sharding, _SEMANTICS[semantics])
     place = place_of(sharding)
     return batched_device_put(
@@ -238,8 +254,10 @@ def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
     )
 
 
-def _spread(x: Any, aval: Any, sharding: Any) -> Any:
-    """A value on the devices of any sharding: each gets its part from the host."""
+def _spread(x: Any, aval: Any, sharding: Any, copy: bool = False) -> Any:
+    """A value on the devices of any sharding: each gets its part, where need be from the host."""
+    if not copy and type(x) is ArrayImpl and x._committed and x._sharding == sharding:
+        return x
     sharding.check_compatible_aval(aval.shape)
     check_attached(next(iter(sharding.device_set)))
     if not sharding.is_determined:
@@ -254,12 +272,23 @@ def _spread(x: Any, aval: Any, sharding: Any) -> Any:
             moved = placing.sharding_constraint(x, sharding)
             if moved._sharding == sharding:
                 return moved
+        elif x._sharding.device_set == sharding.device_set:
+            return _reordered(x, aval, sharding)
     host = host_value(x) if type(x) is ArrayImpl else np.asarray(readable(x, aval), aval.dtype)
     parts = sharding.addressable_devices_indices_map(aval.shape)
     devices = list(parts)
     return batched_device_put(
         aval, sharding, [host[parts[device]] for device in devices], devices, True
     )
+
+
+def _reordered(x: Any, aval: Any, sharding: Any) -> Any:
+    """An array on the same devices in another order: they exchange what they lack."""
+    there = on_devices_of(sharding, x._sharding, aval.ndim)
+    moved = placing.sharding_constraint(x, there)
+    parts = {shard.device: shard.data for shard in moved.addressable_shards}
+    devices = list(sharding.addressable_devices_indices_map(aval.shape))
+    return bridge.assembled(aval, sharding, [parts[device] for device in devices], True)
 
 
 def copied(x: Any, place: Place | None = None) -> Any:

@@ -264,3 +264,63 @@ def test_mesh_of_one_device():
     array = jax.device_put(np.ones(4, np.float32), alone)
     assert (array + 1).sharding == alone
     assert (array + jax.device_put(np.ones(4, np.float32), devices[0])).sharding == alone
+
+
+def test_a_mesh_that_is_entered_is_that_of_specs():
+    x = np.ones((8, 4), np.float32)
+
+    @jax.jit
+    def rows(x):
+        return jax.lax.with_sharding_constraint(x * 2, P("x"))
+
+    with pytest.warns(DeprecationWarning, match="with mesh"), mesh:
+        assert rows(x).sharding == split("x")
+        assert jax.lax.with_sharding_constraint(x, P(None, "y")).sharding == split(None, "y")
+        # Another mesh inside, and the program is traced for it.
+        with Mesh(np.array(devices[:2]), "x") as pair:
+            assert rows(x).sharding == NamedSharding(pair, P("x"))
+        assert rows(x).sharding == split("x")
+    with pytest.raises(RuntimeError, match="non-empty mesh"):
+        jax.jit(lambda x: rows(x) + 1)(x)
+
+
+def test_the_equation_of_a_constraint_says_what_is_left_to_xla():
+    def constrained(x):
+        return jax.lax.with_sharding_constraint(x, split(P.UNCONSTRAINED, "y"))
+
+    x = np.ones((8, 4), np.float32)
+    (equation,) = jax.make_jaxpr(constrained)(x).eqns
+    assert equation.params == {
+        "sharding": split(P.UNCONSTRAINED, "y"),
+        "unconstrained_dims": {0},
+        "layout": None,
+        "context_mesh": Mesh([], "x"),
+    }
+    (batched,) = jax.make_jaxpr(jax.vmap(constrained))(x[None]).eqns
+    assert batched.params["unconstrained_dims"] == {0, 1}
+
+
+def test_devices_in_another_order_exchange_what_they_lack():
+    backwards = Mesh(np.array(devices[::-1]).reshape(4, 2), ("x", "y"))
+    x = matrix("x", "y")
+    for spec in (P("x", "y"), P(("y", "x")), P(None, "x"), P()):
+        with jax.transfer_guard("disallow_explicit"):
+            moved = jax.device_put(x, NamedSharding(backwards, spec))
+        assert moved.sharding == NamedSharding(backwards, spec)
+        np.testing.assert_array_equal(moved, np.asarray(x))
+
+
+def test_memory_of_one_cpu_device_is_not_given_to_another():
+    x = jax.device_put(np.ones(3, np.float32), devices[0])
+    moved = jax.device_put(x, devices[1], donate=True)
+    assert moved.devices() == {devices[1]} and not x.is_deleted()
+    np.testing.assert_array_equal(moved, np.asarray(x))
+
+
+def test_cotangents_go_back_to_where_values_were():
+    x = jax.device_put(np.ones(3, np.float32), devices[2])
+    cotangent = jax.grad(lambda x: (jax.device_put(x, devices[3]) ** 2).sum())(x)
+    assert cotangent.devices() == {devices[2]} and cotangent.committed
+    loose = jnp.ones(3)
+    cotangent = jax.grad(lambda x: jax.device_put(x, devices[3]).sum())(loose)
+    assert cotangent.devices() == loose.devices() and cotangent.committed

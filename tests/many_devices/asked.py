@@ -1,0 +1,115 @@
+"""Small calls about shardings, whose answers jax 0.10.2 gave: the names that they use, and `ask`.
+
+`PYTHON tests/many_devices/asked.py jax`, with a Python that has jax, writes the answers in
+`as_jax.txt` anew, of the calls that are there.
+"""
+
+import copy
+import importlib
+import os
+import pathlib
+import pickle
+import sys
+import warnings
+
+import numpy as np
+
+ANSWERS = pathlib.Path(__file__).parent / "as_jax.txt"
+
+
+def names_for(jax):
+    """What the calls may use, made with jax or hlofront on eight devices."""
+    sharding = jax.sharding
+    devices = jax.devices()
+    mesh = sharding.Mesh(np.array(devices).reshape(2, 4), ("x", "y"))
+    flat = sharding.Mesh(np.array(devices).reshape(1, 8, 1), ("x", "y", "z"))
+    backwards = sharding.Mesh(np.array(devices[::-1]).reshape(2, 4), ("x", "y"))
+    one = sharding.Mesh(np.array(devices[:1]), ("x",))
+    four = sharding.Mesh(np.array(devices[:4]).reshape(2, 2), ("x", "y"))
+    host = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+    def put(spec, mesh=mesh):
+        return jax.device_put(host, sharding.NamedSharding(mesh, spec))
+
+    def where(array):
+        """What is compared of an array: how it is split, from which device on, and committed."""
+        held = array.sharding
+        if isinstance(held, sharding.NamedSharding):
+            first = held.mesh.devices.flat[0].id
+            return "named", held.mesh.axis_sizes, held.spec, first, array.committed
+        return "one", next(iter(held.device_set)).id, array.committed
+
+    def inside(call, mesh=mesh):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            with mesh:
+                return call()
+
+    def guarded(call, kind="disallow"):
+        with jax.transfer_guard(kind):
+            return call()
+
+    def deleted_by(call, array):
+        call(array)
+        return array.is_deleted()
+
+    def default_on(device, call):
+        with jax.default_device(device):
+            return call()
+
+    return {
+        "jax": jax,
+        "jnp": jax.numpy,
+        "lax": jax.lax,
+        "np": np,
+        "copy": copy,
+        "pickle": pickle,
+        "P": sharding.PartitionSpec,
+        "Mesh": sharding.Mesh,
+        "AxisType": sharding.AxisType,
+        "NamedSharding": sharding.NamedSharding,
+        "AbstractMesh": sharding.AbstractMesh,
+        "SingleDeviceSharding": sharding.SingleDeviceSharding,
+        "devices": devices,
+        "mesh": mesh,
+        "flat": flat,
+        "backwards": backwards,
+        "one": one,
+        "four": four,
+        "host": host,
+        "put": put,
+        "where": where,
+        "inside": inside,
+        "guarded": guarded,
+        "deleted_by": deleted_by,
+        "default_on": default_on,
+        "square": np.array(four.devices),
+        "split": put(sharding.PartitionSpec("x", "y")),
+        "cube": jax.device_put(
+            np.ones((8, 8, 8), np.float32),
+            sharding.NamedSharding(flat, sharding.PartitionSpec("x", "y", "z")),
+        ),
+        "second": jax.device_put(host, devices[2]),
+        "loose": jax.numpy.asarray(host),
+    }
+
+
+def ask(call, names):
+    """The answer to a call, as text: its value, or the builtin class of the error it raises."""
+    try:
+        return "-> " + " ".join(repr(eval(call, names)).split())
+    except Exception as error:
+        return "!! " + next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins")
+
+
+def kept():
+    """The pairs of a call and its answer."""
+    lines = ANSWERS.read_text().splitlines()
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
+if __name__ == "__main__":
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+    sys.path.pop(0)
+    known = names_for(importlib.import_module(sys.argv[1]))
+    ANSWERS.write_text("".join(f"{call}\n    {ask(call, known)}\n" for call, _ in kept()))
