@@ -199,7 +199,10 @@ def _(build, x, *, accuracy):
     real = build.op("stablehlo.multiply", (cos, cosh), part)
     imag = build.op("stablehlo.multiply", (sin, sinh), part)
     is_zero = build.compare("EQ", a, build.full(0, part), part)
+    # 0 times NaN is 0 here, as in C.
     direction = build.op("stablehlo.sign", (sinh,), part)
+    known = build.compare("EQ", sinh, sinh, part)
+    direction = build.op("stablehlo.select", (known, direction, build.full(-1, part)), part)
     zero = build.op("stablehlo.multiply", (a, direction), part)
     imag = build.op("stablehlo.select", (is_zero, zero, imag), part)
     return build.op("stablehlo.complex", (real, build.op("stablehlo.negate", (imag,), part)))

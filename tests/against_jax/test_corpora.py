@@ -40,6 +40,7 @@ CORPORA = (
     "corpus_special",
     "corpus_stats",
     "corpus_stats_domains",
+    "corpus_odd_points",
     "corpus_nn",
     "corpus_scipy_small",
     "corpus_transform_errors",

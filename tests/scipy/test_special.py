@@ -227,6 +227,13 @@ def test_spherical_harmonics_beyond_the_sphere():
         np.testing.assert_allclose(slope(0.0), -np.sqrt(3 / (8 * np.pi)))
 
 
+def test_pochhammer_at_infinity():
+    z, m = np.float64([-INF, -30.5, 0.3, 2, -3, 0, 100, -INF]), [INF, -INF, -INF, -INF] + [INF] * 4
+    with jax.enable_x64(True):
+        found = special.poch(z, np.float64(m))
+        np.testing.assert_array_equal(found, scipy.special.poch(z, m))
+
+
 def test_bernoulli_and_multigammaln():
     with jax.enable_x64(True):
         found = np.asarray(special.bernoulli(60))

@@ -353,8 +353,10 @@ def _log_gamma_ratio(x: Any, step: Any) -> Any:
 @custom_jvp
 def _poch(z: Any, m: Any) -> Any:
     end = z + m
-    from_pole, to_pole = ((x <= 0) & (x == jnp.floor(x)) for x in (z, end))
+    from_pole, to_pole = ((x <= 0) & (x > -jnp.inf) & (x == jnp.floor(x)) for x in (z, end))
     both = from_pole & to_pole
+    # Gamma has no limit at minus infinity, between more and more poles.
+    endless = ((z == -jnp.inf) | (end == -jnp.inf)) & ~from_pole
     # Among the poles by reflection.
     start, stop = jnp.where(both, 1 - end, z), jnp.where(both, 1 - z, end)
     far = (start >= 10) & (stop >= 10)
@@ -365,7 +367,7 @@ def _poch(z: Any, m: Any) -> Any:
     odd = jnp.fmod(m, 2) != 0
     sign = jnp.where(both, jnp.where(odd, -1, 1), _sign(start) * _sign(stop))
     found = jnp.where(from_pole & ~both, 0, jnp.where(to_pole & ~both, jnp.inf, sign * size))
-    return jnp.where(m == 0, 1, found)
+    return jnp.where(m == 0, 1, jnp.where(endless, jnp.nan, found))
 
 
 _poch.defjvps(
