@@ -22,7 +22,7 @@ from hlofront.numpy.index_entries import (
 )
 from hlofront.numpy.naming import named
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full
+from hlofront.primitives.creating import full_like
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import broadcast_in_dim_p, rev_p, squeeze_p
@@ -210,7 +210,7 @@ def _gathered(
     array = with_inserted(array, resolved)
     refuse_empty_axes(placed, resolved.sizes)
     if 0 in placed.shape:
-        result = full(placed.shape, 0, typeof(array).dtype)
+        result = full_like(array, 0, shape=placed.shape)
     else:
         result = gather(
             array,

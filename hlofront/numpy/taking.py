@@ -78,7 +78,7 @@ def _take(a, indices, axis, mode, unique, ascend, fill_value):
             raise IndexError(
                 f"Cannot do a non-empty jnp.take() from an empty axis: axis {axis} of shape {shape}"
             )
-        return creating.full((*before, *given, *after), 0, typeof(a).dtype)
+        return creating.full_like(a, 0, shape=(*before, *given, *after))
     if mode == "wrap":
         indices = euclidean_remainder(indices, size)
         mode = "promise_in_bounds"
@@ -170,8 +170,10 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
     # The other axes broadcast.
     wanted = list(broadcast_shapes((*given[:axis], 1, *given[axis + 1 :]), _but(shape, axis)))
     wanted[axis] = given[axis]
-    if not shape[axis] or 0 in wanted:
+    if not shape[axis]:
         return creating.full(wanted, 0, typeof(arr).dtype)
+    if 0 in wanted:
+        return creating.full_like(arr, 0, shape=wanted)
     if wrap:
         indices = from_start(indices, shape[axis])
     # Each axis is one of these: looked up, a batch of both, of the array alone, or of the indices.

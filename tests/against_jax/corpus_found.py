@@ -149,3 +149,14 @@ def others(corpus, jax, jnp, lax):
             x,
             modes=("value",),
         )
+    weak = lambda size: jnp.broadcast_to(jnp.asarray(1.5), (size,))
+    nothing = np.zeros(0, int)
+    for name, function in {
+        "an_index": lambda x: x[nothing],
+        "a_slice": lambda x: x.at[2:2].get(mode="fill"),
+        "take": lambda x: jnp.take(x, nothing),
+        "take_along_axis": lambda x: jnp.take_along_axis(x, nothing, 0),
+        "compress": lambda x: jnp.compress(np.zeros(x.shape, bool), x),
+    }.items():
+        for size in (0, 3):
+            corpus.add(f"weak_nothing_of_{size}_by_{name}", lambda f=function, n=size: f(weak(n)))
