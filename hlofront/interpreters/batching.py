@@ -8,8 +8,11 @@ from hlofront.primitives.batching import batch_elementwise as defvectorized
 from hlofront.primitives.batching import to_front as bdim_at_front
 from hlofront.primitives.batching import with_new_axis as broadcast
 from hlofront.primitives.reducing import batch_reduction as defreducer
+from hlofront.transforms.vmappable import register_vmappable as register_vmappable
+from hlofront.transforms.vmappable import unregister_vmappable as unregister_vmappable
 
 __all__ = [
     *("axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting", "defreducer"),
     *("defvectorized", "fancy_primitive_batchers", "primitive_batchers"),
+    *("register_vmappable", "unregister_vmappable"),
 ]

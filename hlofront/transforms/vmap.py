@@ -10,11 +10,13 @@ from hlofront.base.tree_prefixes import flatten_axes
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.trace import as_result
+from hlofront.core.trace import as_result, current_trace
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.reducing import reduce_sum
+from hlofront.transforms import vmappable
 from hlofront.transforms.batch import batch_flat
 from hlofront.transforms.flatten import Signature, check_callable, result_paths
+from hlofront.transforms.vmappable import from_element, to_element
 
 
 def vmap(
@@ -52,7 +54,9 @@ def vmap(
     check_callable(fun, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if in_axes is not None and type(in_axes) is not int and not isinstance(in_axes, tuple):
+    if not (in_axes is None or type(in_axes) is int or isinstance(in_axes, tuple)) and not (
+        vmappable.is_spec(in_axes)
+    ):
         raise TypeError(_positional(f"but got {in_axes}."))
     _check_entries("in_axes", in_axes)
     _check_entries("out_axes", out_axes)
@@ -66,11 +70,18 @@ def vmap(
             raise ValueError(
                 _positional(f"but got len(in_axes)={len(in_axes)}, len(args)={len(args)}")
             )
-        leaves, in_tree = tree.tree_flatten((args, kwargs))
+        is_leaf = vmappable.are_vmappable()
+        leaves, in_tree = tree.tree_flatten((args, kwargs), is_leaf)
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+        # What is mapped by rules of its type, and the results that are.
+        own: dict[int, Any] = {}
+        own_results: dict[int, Any] = {}
         for place, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
             # What is not mapped may be anything.
             if axis is not None and not is_value(leaf):
+                if is_leaf is not None and is_leaf(leaf):
+                    own[place], axes[place] = axis, None
+                    continue
                 raise _not_an_array(signature, args, kwargs, place, leaf)
         axes = [_in_range(a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(signature, args, kwargs, leaves, axes, axis_size)
@@ -78,10 +89,21 @@ def vmap(
 
         def flat(*flat_args: Any) -> list[Any]:
             nonlocal out_tree
+            trace: Any = current_trace() if is_leaf is not None else None
+            if own:
+                flat_args = tuple(
+                    to_element(trace, size, x, own[i]) if i in own else x
+                    for i, x in enumerate(flat_args)
+                )
             own_args, own_kwargs = in_tree.unflatten(flat_args)
-            results, out_tree = tree.tree_flatten(fun(*own_args, **own_kwargs))
-            for result in results:
+            results, out_tree = tree.tree_flatten(fun(*own_args, **own_kwargs), is_leaf)
+            for place, result in enumerate(results):
                 if not is_value(result):
+                    if is_leaf is not None and is_leaf(result):
+                        spec = flatten_axes("vmap out_axes", out_tree, out_axes)[place]
+                        own_results[place] = from_element(trace, size, result, spec)
+                        results[place] = 0
+                        continue
                     raise TypeError(
                         f"Output from batched function {result!r} with type {type(result)} is "
                         "not a valid JAX type"
@@ -95,7 +117,9 @@ def vmap(
         wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
         return out_tree.unflatten(
             [
-                as_result(_placed(x, a, w, size, i, out_tree, sum_match))
+                own_results[i]
+                if i in own_results
+                else as_result(_placed(x, a, w, size, i, out_tree, sum_match))
                 for i, (x, a, w) in enumerate(zip(results, found, wanted, strict=True))
             ]
         )
@@ -126,7 +150,7 @@ def _positional(rest: str) -> str:
 
 def _check_entries(name: str, axes: Any) -> None:
     for entry in tree.tree_leaves(axes):
-        if not isinstance(entry, int) or isinstance(entry, bool):
+        if (not isinstance(entry, int) or isinstance(entry, bool)) and not vmappable.is_spec(entry):
             try:
                 operator.index(entry)
             except TypeError:
