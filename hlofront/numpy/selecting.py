@@ -346,7 +346,7 @@ def take_rows(a: Any, positions: Any, axis: int) -> Any:
     (count,) = typeof(positions).shape
     if not shape[axis]:
         wanted = (*shape[:axis], count, *shape[axis + 1 :])
-        return creating.full(wanted, 0, typeof(a).dtype)
+        return creating.full_like(a, 0, shape=wanted)
     return gather(
         a,
         shaping.reshape(positions, (count, 1)),
