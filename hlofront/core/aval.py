@@ -218,9 +218,7 @@ def _check_sharding(sharding: Any, shape: Any) -> None:
         )
 
 
-def _intern(
-    cls: Any, shape: Any, dtype: Any, weak_type: Any, memory_space: MemorySpace
-) -> ShapedArray:
+def _intern(cls: Any, shape: Any, dtype: Any, weak_type: Any, memory_space: Any) -> ShapedArray:
     shape = tuple(map(_dimension, shape))
     if not isinstance(dtype, np.dtype | ExtendedDType):
         dtype = np.dtype(dtype)

@@ -72,7 +72,7 @@ class Slice:
         return cls(start, size, aux_data[2])
 
 
-def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
+def ds(start: Any, size: Any = None, stride: Any = None) -> Any:
     """The slice of `size` elements from `start` on, which may be computed: an index of arrays.
 
     `x[ds(i, n)]` is what `x[i:i + n]` would be if slices could be computed; the shape of the result

@@ -6,7 +6,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -34,11 +34,10 @@ def _types(given: Any, names: tuple[Any, ...], what: str) -> tuple[AxisType, ...
     """The types of axes, checked: all are Auto by default."""
     if given is None:
         return (AxisType.Auto,) * len(names)
-    types: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
+    types = cast("tuple[Any, ...]", given if isinstance(given, tuple) else (given,))
     if not all(isinstance(kind, AxisType) for kind in types):
         raise TypeError(
-            f"axis_types of {what} are a tuple of sharding.AxisType, one for each axis: got "
-            f"{given!r} of type {type(given).__name__}"
+            f"axis_types of {what} are a tuple of sharding.AxisType, one for each axis: got {types}"
         )
     if len(types) != len(names):
         raise ValueError(
@@ -274,7 +273,7 @@ class Mesh(NamedAxes):
         if len(set(names)) != len(names):
             raise ValueError(f"Mesh axis names must be different. Got: {names}")
         types = _types(axis_types, names, "Mesh")
-        if not array.size or (not array.ndim and array[()] is None):
+        if not array.size or (not array.ndim and array.item() is None):
             # A mesh of no devices is the empty one, which has no axes.
             array, names, types = np.array(None, dtype=object), (), ()
         key = (tuple(array.flat), array.shape, names, types)
@@ -317,7 +316,7 @@ class Mesh(NamedAxes):
     @property
     def empty(self) -> bool:
         """Whether it has no devices."""
-        return not self.devices.ndim and self.devices[()] is None
+        return not self.devices.ndim and self.devices.item() is None
 
     @property
     def abstract_mesh(self) -> AbstractMesh:

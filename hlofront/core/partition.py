@@ -157,17 +157,19 @@ class PartitionSpec:
                 reduced=self.reduced | other.reduced,
             )
         if isinstance(other, tuple):
-            self._need_partitions_alone(other)
-            return PartitionSpec(*self.partitions, *other)
+            entries = cast("tuple[Any, ...]", other)
+            self._need_partitions_alone(entries)
+            return PartitionSpec(*self.partitions, *entries)
         return NotImplemented
 
     def __radd__(self, other: Any) -> "PartitionSpec":
         if isinstance(other, tuple):
-            self._need_partitions_alone(other)
-            return PartitionSpec(*other, *self.partitions)
+            entries = cast("tuple[Any, ...]", other)
+            self._need_partitions_alone(entries)
+            return PartitionSpec(*entries, *self.partitions)
         return NotImplemented
 
-    def _need_partitions_alone(self, other: tuple[Any, ...]) -> None:
+    def _need_partitions_alone(self, other: Any) -> None:
         if self.unreduced or self.reduced:
             raise TypeError(
                 f"a tuple has neither unreduced nor reduced axes, so that {other} cannot be joined "
