@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, process
@@ -128,16 +130,18 @@ def _roll(a, shift, axis=None):
     count = np.broadcast_shapes(typeof(shift).shape, (len(axes),))
     if len(count) > 1:
         raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
-    shifts = shaping.broadcast_in_dim(
-        convert(shift, int32, False), count, range(len(count))[1 - typeof(shift).ndim :]
-    )
+    dtype = typeof(shift).dtype
+    if not issubdtype(dtype, np.integer) or dtype.itemsize < 4:
+        shift, dtype = convert(shift, int32, False), int32
+    shifts = shaping.broadcast_in_dim(shift, count, range(len(count))[1 - typeof(shift).ndim :])
     for i, along in enumerate(np.broadcast_to(axes, count)):
         along = int(along)
         size = shape[along]
         if not size:
             continue
         by = slicing.index_in_dim(shifts, i, keepdims=False)
-        by = elementwise.rem(by, np.int32(size))
+        # The remainder comes first: what is narrowed must fit.
+        by = convert(elementwise.rem(by, host_number(size, dtype)), int32, False)
         # From twice the array, the part that begins where its first element is to come from.
         doubled = slicing.concatenate([a, a], along)
         start = elementwise.rem(elementwise.sub(np.int32(2 * size), by), np.int32(size))

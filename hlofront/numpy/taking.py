@@ -14,6 +14,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
 from hlofront.numpy.selecting import (
+    clamped,
     euclidean_remainder,
     in_dtype,
     take_rows,
@@ -326,6 +327,8 @@ def _put(a, ind, v, mode):
         return a
     if mode == "wrap":
         ind = euclidean_remainder(ind, typeof(a).size)
+    elif mode == "clip":
+        ind = clamped(ind, 0, typeof(a).size - 1)
     v = in_dtype(cycled(v, count), typeof(a).dtype)
     flat = AtIndex(flattened(a), as_array(ind)).set(v, mode="clip")
     return shaping.reshape(flat, typeof(a).shape)
@@ -349,8 +352,9 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
       a: an array.
       ind: integers.
       v: values.
-      mode: what happens out of bounds: "clip", the default, puts at the nearest; "wrap" takes
-        indices modulo the size. By both, negative indices count from the end.
+      mode: what happens out of bounds: "clip" puts at the nearest, which is the first one for
+        negative indices; "wrap" takes indices modulo the size. By default negative ones count from
+        the end, and others are clipped.
       inplace: must be False: arrays are immutable.
     """
     _refuse_inplace("put", inplace)

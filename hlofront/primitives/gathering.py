@@ -17,6 +17,7 @@ from hlofront.core.rules import infer
 from hlofront.core.trace import process
 from hlofront.primitives.batching import move_axis, shifted
 from hlofront.primitives.comparing import lt_p, select_n_p
+from hlofront.primitives.converting import convert
 from hlofront.primitives.elementwise import add_p, rem_p
 from hlofront.primitives.shaping import expand_dims
 from hlofront.primitives.slicing import concatenate, sequence_of
@@ -467,6 +468,9 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
 def _modulo(indices: Any, sizes: list[int]) -> Any:
     """Indices of shape (n, len(sizes)), each modulo the size of its axis and not negative."""
     dtype = typeof(indices).dtype
+    if max(sizes, default=0) > int(iinfo(dtype).max):
+        dtype = np.dtype(np.int32)
+        indices = convert(indices, dtype, False)
     bounds = kept(np.asarray([sizes]).astype(dtype))
     rest = process(rem_p, (indices, bounds), {})
     if not issubdtype(dtype, np.signedinteger):

@@ -13,6 +13,7 @@ def programs(jax, jnp, lax):
     integers_of_the_array(corpus, jax, jnp)
     sets(corpus, jax, jnp)
     unsigned_positions(corpus, jax, jnp)
+    narrow_indices(corpus, jax, jnp, lax)
     return corpus
 
 
@@ -135,3 +136,40 @@ def unsigned_positions(corpus, jax, jnp):
                 shape,
                 modes=("value", "jit"),
             )
+
+
+def narrow_indices(corpus, jax, jnp, lax):
+    """Indices of dtypes that do not hold the size of the axis, or that have no sign."""
+    long, wide = np.arange(300, dtype="float32"), np.arange(12, dtype="float32").reshape(3, 4)
+    positions = np.array([0, 1, 5, 127, 100])
+    for dtype in ("int8", "uint8", "uint32"):
+        places = positions.astype(dtype)
+        corpus.add(
+            f"index_take_{dtype}",
+            lambda x, i: lax.index_take(x, (i,), (0,)),
+            long,
+            places,
+            modes=("value", "jit"),
+        )
+        corpus.add(f"put_clipped_{dtype}", put_clipped(jnp), wide, places, modes=("value", "jit"))
+
+        def rolled(x, shift):
+            return jnp.roll(x, shift[1]), jnp.roll(x, shift[3], 1), jnp.roll(x, shift[:2], (0, 1))
+
+        corpus.add(f"roll_{dtype}", rolled, wide, places, modes=("value", "jit"))
+
+    @corpus.program(wide, np.uint32(2**32 - 1))
+    def rolled_far(x, shift):
+        return jnp.roll(x, shift), jnp.roll(x, shift, 1)
+
+    @corpus.program(long, np.array([-1, -100, -128, 3], "int8"), modes=("value", "jit"))
+    def taken_from_the_end(x, places):
+        return lax.index_take(x, (places,), (0,))
+
+    @corpus.program(wide, np.array([-1, -100, 20, 3]), modes=("value", "jit"))
+    def put_at_negative_ones(x, places):
+        return put_clipped(jnp)(x, places), jnp.put(x, places, -1.0, inplace=False)
+
+
+def put_clipped(jnp):
+    return lambda x, places: jnp.put(x, places, -1.0, mode="clip", inplace=False)

@@ -156,3 +156,10 @@ def test_notes_about_jitted_functions_of_ours_name_the_users_line():
         assert "test_rare_calls.py" in text
         assert "the argument a of nonzero" in text
         assert "selecting.py" not in text
+
+
+def test_roll_by_far_under_jit():
+    x, by = np.arange(12.0).reshape(3, 4), np.uint32(2**32 - 1)
+    for axis in (None, 0, 1):
+        result = hlofront.jit(lambda x, by, axis=axis: jnp.roll(x, by, axis))(x, by)
+        np.testing.assert_array_equal(result, np.roll(x, int(by), axis))
