@@ -9,6 +9,7 @@ import pytest
 import hlofront as jax
 from hlofront import lax
 from hlofront import numpy as jnp
+from hlofront.core.jaxpr import programs_in
 from hlofront.test_util import check_grads
 
 DTYPES = (np.float32, np.complex64)
@@ -188,3 +189,24 @@ def test_nothing_is_loaded_until_it_is_asked_for():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("shape", [(2000, 7), (7, 2000)])
+def test_derivatives_of_pinv_make_nothing_larger_than_the_matrix(shape):
+    """A square matrix of the longer side would be 300 times as large."""
+
+    def greatest(jaxpr):
+        sizes = [var.aval.size for equation in jaxpr.eqns for var in equation.outvars]
+        inner = [
+            greatest(program)
+            for equation in jaxpr.eqns
+            for value in equation.params.values()
+            for program in programs_in(value)
+        ]
+        return max(sizes + inner, default=0)
+
+    x = np.zeros(shape, np.float32)
+    pinv = jnp.linalg.pinv
+    forward = jax.make_jaxpr(lambda x: jax.jvp(pinv, (x,), (x,)))(x)
+    backward = jax.make_jaxpr(jax.grad(lambda x: pinv(x).sum()))(x)
+    assert greatest(forward.jaxpr) == greatest(backward.jaxpr) == x.size
