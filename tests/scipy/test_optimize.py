@@ -60,3 +60,13 @@ def test_what_has_no_minimum_is_no_success(method):
     # Without a step there is the count of steps to stop at.
     stopped = minimize(lambda x: jnp.nan * x.sum(), start, method=method, options={"maxiter": 1})
     assert stopped.status == 1 and not stopped.success
+
+
+def test_lbfgs_of_complex_numbers():
+    def distance(x):
+        return jnp.sum(jnp.arange(1, 4) * jnp.abs(x - (1 + 2j)) ** 2)
+
+    found = minimize(distance, jnp.full(3, 0.5 + 0j), method=LIMITED)
+    assert found.success
+    np.testing.assert_allclose(found.x, 1 + 2j, rtol=1e-5)
+    np.testing.assert_allclose(found.jac, jax.grad(distance)(found.x), atol=1e-5)

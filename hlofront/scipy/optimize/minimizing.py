@@ -8,10 +8,12 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base import tree
+from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.numpy.linalg.norms import norm as norm_of
 from hlofront.numpy.promotion import check_arraylike
+from hlofront.primitives import elementwise
 from hlofront.runtime.operation import operation
 from hlofront.scipy.optimize.line_search import line_search
 from hlofront.transforms.grad import value_and_grad
@@ -262,8 +264,19 @@ _METHODS: dict[str, tuple[Callable[..., OptimizeResults], dict[str, Any]]] = {
 
 @operation(static_argnames=("fun", "method", "options"))
 def _run(fun, x0, args, *, method, options):
-    objective = value_and_grad(lambda x: fun(x, *args))
-    return _METHODS[method][0](objective, x0, dict(options))
+    descend, options = _METHODS[method][0], dict(options)
+    if method != _LIMITED or not issubdtype(typeof(x0).dtype, np.complexfloating):
+        return descend(value_and_grad(lambda x: fun(x, *args)), x0, options)
+    # Of complex numbers real and imaginary parts are the variables, after one another.
+    count = typeof(x0).shape[0]
+
+    def joined(parts: Any, sign: int = 1) -> Any:
+        return elementwise.complex(parts[:count], sign * parts[count:])
+
+    objective = value_and_grad(lambda parts: fun(joined(parts), *args))
+    found = descend(objective, jnp.concatenate([jnp.real(x0), jnp.imag(x0)]), options)
+    # The gradient by a complex variable is the conjugate of the steepest ascent.
+    return found._replace(x=joined(found.x), jac=joined(found.jac, -1))
 
 
 def minimize(
