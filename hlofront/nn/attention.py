@@ -11,6 +11,7 @@ from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import bfloat16
 from hlofront.core.aval import typeof
 from hlofront.nn.normalizing import logsumexp, softmax
+from hlofront.numpy.promotion import promote_own_dtypes
 from hlofront.pjrt.devices import default_backend
 from hlofront.primitives import creating
 from hlofront.primitives.contracting import dot_general
@@ -156,7 +157,8 @@ def _attention(query, key, value, bias, mask, queries, keys, *, scale, is_causal
     working = typeof(scores).dtype
     whole = (batch, heads, length, count)
     if bias is not None:
-        scores = convert(scores + _in_groups("bias", bias, whole, shared), working, False)
+        scores, bias = promote_own_dtypes(scores, _in_groups("bias", bias, whole, shared))
+        scores = convert(scores + bias, working, False)
     seen = _seen(mask, whole, shared, queries, keys, is_causal, window)
     if seen is not None:
         least = np.asarray(_SHARE * float(finfo(working).min), working)
@@ -180,7 +182,8 @@ def _attention(query, key, value, bias, mask, queries, keys, *, scale, is_causal
 
 def _wide(dtype: Any) -> Any:
     """The dtype in which scores of a dtype are made."""
-    return jnp.promote_types(dtype, _float32)
+    wide = issubdtype(dtype, np.floating) and finfo(dtype).bits >= 32
+    return dtype if wide else _float32
 
 
 def _scores(query: Any, key: Any, dtype: Any) -> Any:
@@ -236,6 +239,7 @@ def _seen(
             found.append(jnp.greater_equal(other, own - before))
             if not is_causal or after < 0:
                 found.append(jnp.less_equal(other, own + after))
+    found = [one if typeof(one).ndim == 5 else jnp.expand_dims(one, (0, 1, 2)) for one in found]
     if queries is not None:
         found.append(jnp.expand_dims(_before(queries, length), (1, 2, 4)))
     if keys is not None:

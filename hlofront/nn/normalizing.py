@@ -14,7 +14,7 @@ from hlofront.numpy.moments import count_over
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.numpy.reductions import reduced_axes, split_names
 from hlofront.primitives import elementwise
-from hlofront.primitives.converting import stop_gradient
+from hlofront.primitives.converting import convert, stop_gradient
 from hlofront.runtime.operation import operation
 
 
@@ -135,7 +135,7 @@ def _log_sum_exp(
     )
     # Infinity less infinity is no number; nothing is to be taken off there.
     greatest = jnp.where(jnp.isfinite(greatest), greatest, 0.0)
-    exponentials = jnp.exp(a - greatest)
+    exponentials = jnp.exp(a - _like(greatest, a))
     if b is not None:
         exponentials = _masked(exponentials * b, where, 0)
     total = jnp.sum(exponentials, axis=axis, keepdims=keepdims)
@@ -145,7 +145,13 @@ def _log_sum_exp(
     if return_sign:
         size = total if b is None and not complex_ else jnp.abs(total)
         return jnp.log(size) + greatest, jnp.sign(total)
-    return jnp.log(total) + greatest, None
+    return jnp.log(total) + _like(greatest, total), None
+
+
+def _like(x: Any, other: Any) -> Any:
+    """Real numbers in the dtype of another array, which is theirs or complex."""
+    aval = typeof(other)
+    return convert(x, aval.dtype, False) if typeof(x).dtype != aval.dtype else x
 
 
 @operation(static_argnames=("axis", "keepdims", "return_sign"))

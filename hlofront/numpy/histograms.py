@@ -17,6 +17,7 @@ from hlofront.numpy.promotion import (
     promote_args_inexact,
     promote_dtypes,
     promote_dtypes_inexact,
+    promote_own_dtypes,
 )
 from hlofront.numpy.ranges import linspace
 from hlofront.numpy.reductions import MAX, MIN, SUM, as_numbers, extreme, fold_axes, working_dtype
@@ -227,7 +228,7 @@ def _histogramdd(sample, given, ranges, weights, *, counts, density):
 def _density(counts: Any, edges: Sequence[Any]) -> Any:
     aval = typeof(counts)
     widths = [_widths(limits) for limits in edges]
-    (counts, *widths) = promote_dtypes_inexact(counts, *widths)
+    (counts, *widths) = promote_dtypes_inexact(*promote_own_dtypes(counts, *widths))
     axes = tuple(range(aval.ndim))
     total = fold_axes(SUM, counts, axes, False, None, None)
     counts = elementwise.div(counts, total)

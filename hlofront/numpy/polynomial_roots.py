@@ -32,7 +32,7 @@ from hlofront.primitives import comparing, creating, elementwise, reducing
 from hlofront.primitives.contracting import Precision, dot_general
 from hlofront.primitives.converting import convert
 from hlofront.primitives.dynamic_slicing import dynamic_slice
-from hlofront.primitives.shaping import expand_dims, squeeze, transpose
+from hlofront.primitives.shaping import expand_dims, reshape, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
 from hlofront.primitives.sorting import sort_key_val
 from hlofront.primitives.spectral import eig, svd
@@ -318,4 +318,6 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
         factor = elementwise.div(left_over, host_scalar(number - count, typeof(left_over).dtype))
     if avals[1].ndim == 2:
         covariance = _columns(covariance)
+    if cov != "unscaled":
+        factor = reshape(factor, (1,) * (typeof(covariance).ndim - 1) + (typeof(factor).size,))
     return coefficients, finished(multiply(covariance, factor))

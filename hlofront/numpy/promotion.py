@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.config import numpy_rank_promotion
+from hlofront.base.config import numpy_dtype_promotion, numpy_rank_promotion
 from hlofront.base.dtypes import (
     default_dtype,
     lattice_result,
@@ -97,6 +97,21 @@ def promote_dtypes_complex(*args: Any) -> list[Any]:
     dtype, weak = _common(avals)
     dtype = to_complex_dtype(dtype)
     return [converted(x, aval, dtype, weak) for x, aval in zip(args, avals, strict=True)]
+
+
+def promote_own_dtypes(*args: Any) -> list[Any]:
+    """The operands in their common dtype by the standard rules, whatever the option says.
+
+    It is for values that the library made, which a user who promotes nothing need not convert.
+    """
+    with numpy_dtype_promotion("standard"):
+        return promote_dtypes(*args)
+
+
+def joint_dtype(*types: tuple[Any, bool]) -> Any:
+    """The dtype in which operands of these (dtype, weak) meet, likewise by the standard rules."""
+    with numpy_dtype_promotion("standard"):
+        return lattice_result(types)[0]
 
 
 def _common(avals: list[Any]) -> tuple[Any, bool]:

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import lattice_result, python_scalar_dtype, to_inexact_dtype
+from hlofront.base.dtypes import python_scalar_dtype, to_inexact_dtype
 from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import broadcast_together, choose, host_scalar, operands
+from hlofront.numpy.promotion import broadcast_together, choose, host_scalar, joint_dtype, operands
 from hlofront.numpy.reductions import (
     SUM,
     as_numbers,
@@ -112,7 +112,8 @@ def _quantile(
         raise ValueError(f"q must be have rank <= 1, got shape {which.shape}")
     dtype = to_inexact_dtype(aval.dtype)
     # Places in a row are not whole numbers, so they need more bits than half precision has.
-    working = to_inexact_dtype(lattice_result(((dtype, False), (which.dtype, which.weak_type)))[0])
+    # The places are no operands that meet the numbers: they may be of another dtype.
+    working = to_inexact_dtype(joint_dtype((dtype, False), (which.dtype, which.weak_type)))
     working = working_dtype(working)
     q = as_numbers(q, working)
     if percent:

@@ -27,6 +27,7 @@ from hlofront.numpy.promotion import (
     as_operand,
     check_arraylike,
     check_rank_promotion,
+    joint_dtype,
     operands,
     with_shape,
 )
@@ -164,7 +165,7 @@ def _dtypes(name: str, start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
     common = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[0]
     if dtype is not None:
         dtype = check_user_dtype_supported(dtype, name)
-        common = lattice_result(((common, False), (dtype, False)))[0]
+        common = joint_dtype((common, False), (dtype, False))
     computed = to_inexact_dtype(common)
     return computed, computed if dtype is None else dtype
 

@@ -8,7 +8,7 @@ from hlofront.numpy.linalg.decompositions import cholesky, eigh, qr, svd
 from hlofront.numpy.matrices import diagonal
 from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.primitives.elementwise import mul, sign, sqrt
-from hlofront.primitives.shaping import expand_dims
+from hlofront.primitives.shaping import expand_dims, reshape
 from hlofront.random.arguments import checked_shape, inexact, whole_shape, whole_size
 from hlofront.random.continuous import normal
 from hlofront.random.sampler import sampler
@@ -62,7 +62,8 @@ def multivariate_normal(
         vectors, values, _ = svd(cov)
         factor = vectors * sqrt(values[..., None, :])
     numbers = normal(key, (*shape, n), dtype)
-    return mean + einsum("...ij,...j->...i", factor, numbers)
+    drawn = einsum("...ij,...j->...i", factor, numbers)
+    return reshape(mean, (1,) * (typeof(drawn).ndim - len(mean_shape)) + mean_shape) + drawn
 
 
 def _columns(_, m):

@@ -5,6 +5,11 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from tests.numpy import agreeing, catalogue
+from tests.samples import Spec
+from tests.systematic import trials
+
+catalogue.load()
 
 F, I = np.ones(3, np.float32), np.arange(3, dtype=np.int32)
 MATRIX = np.ones((2, 3), np.float32)
@@ -67,3 +72,62 @@ def test_how_wide_defaults_are():
             assert tuple(str(f().dtype) for f in made.values()) == dtypes
             assert str(jnp.divide(jnp.arange(2), 2).dtype) == dtypes[1]
             assert str(jnp.sum(I > 0).dtype) == dtypes[0]
+
+
+# ---- what the user need not promote, the library does not promote either -------------------------
+
+
+def leaves_of(tree):
+    if isinstance(tree, tuple | list):
+        return [leaf for branch in tree for leaf in leaves_of(branch)]
+    if isinstance(tree, dict):
+        return leaves_of(list(tree.values()))
+    return [tree]
+
+
+def agree(one, option):
+    """Whether the operands of a call have one dtype, or one rank."""
+    leaves = leaves_of([one.operands, one.keywords])
+    arrays = [x for x in leaves if isinstance(x, Spec | np.ndarray | np.generic)]
+    if option == "ranks":
+        return len({len(x.shape) for x in arrays if x.shape}) < 2
+    dtypes = {x.dtype for x in arrays}
+    numbers = {type(x) for x in leaves if isinstance(x, bool | int | float | complex)}
+    if len(dtypes) > 1 or one.function in ("promote_types", "result_type"):
+        return False
+    (kind,) = {dtype.kind for dtype in dtypes} or {"f"}
+    if one.function == "select" and kind == "b":
+        return False  # The default is the number 0.
+    if bool in numbers and one.function in ("array", "asarray", *ELEMENTWISE):
+        return False
+    weaker = {"b": (bool,), "c": (int, float, complex)}.get(kind, (int, float))
+    if kind in "iu":
+        weaker = (int,)
+    return one.function not in ELEMENTWISE or numbers <= set(weaker)
+
+
+# Those where numbers beside arrays are operands, which meet.
+ELEMENTWISE = frozenset(
+    (
+        *("add", "subtract", "multiply", "divide", "true_divide", "maximum", "minimum", "fmax"),
+        *("fmin", "logaddexp", "logaddexp2", "arctan2", "atan2", "hypot", "power", "pow"),
+        *("float_power", "clip", "copysign", "heaviside", "equal", "not_equal", "less"),
+        *("less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor"),
+        *("array", "asarray", "select"),
+    )
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", agreeing.OPTIONS)
+@pytest.mark.parametrize("chapter", catalogue.CHAPTERS)
+def test_the_library_promotes_nothing_by_itself(chapter, option):
+    """Calls whose own operands agree give what they give without the option, in every form."""
+    report = []
+    for one in catalogue.of_chapter(chapter):
+        if one.concrete or not agree(one, option):
+            continue
+        with jax.enable_x64(one.needs_x64()), trials.quiet():
+            said = agreeing.differences(one.on(jnp), one.values(), option)
+        report += [f"{one.name}: {text}" for text in said]
+    assert not report, "\n".join(report)

@@ -117,7 +117,9 @@ def _descend(
         converged = norm_of(gradient, options["norm"]) < options["gtol"]
         if options["ftol"] is not None:
             converged |= step.good & jnp.isfinite(value) & (fall <= options["ftol"] * sizes)
-        status = jnp.where(step.good | jnp.logical_not(fresh), _GOING, 5 - 2 * step.zooming)
+        status = jnp.where(
+            step.good | jnp.logical_not(fresh), _GOING, jnp.where(step.zooming, 3, 5)
+        )
         status = jnp.where(steps >= options["maxiter"], 1, status)
         status = jnp.where(evaluated >= options["maxfun"], 2, status)
         status = jnp.where(converged, 0, status)

@@ -11,6 +11,7 @@ from hlofront.base.dtypes import issubdtype, to_complex_dtype
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
+from hlofront.primitives import elementwise
 from hlofront.runtime.operation import operation
 from hlofront.scipy.signal.trends import detrend as without_trend
 from hlofront.scipy.signal.windows import window_of
@@ -113,9 +114,15 @@ def _pieces(x: Any, window: Any, settings: _Settings) -> Any:
         x = without_trend(x, type=settings.detrend)
     elif settings.detrend:
         x = settings.detrend(x)
-    x = x * window
+    x = x * _along_last(window, x)
     transform = fourier.rfft if settings.onesided else fourier.fft
     return transform(x, settings.transformed)
+
+
+def _along_last(vector: Any, x: Any) -> Any:
+    """A vector along the last axis of x, of x's rank and dtype."""
+    aval = typeof(x)
+    return jnp.reshape(vector, (1,) * (aval.ndim - 1) + (-1,)).astype(aval.dtype)
 
 
 @operation(static_argnames=("settings", "axis"))
@@ -137,10 +144,11 @@ def _spectrum(x, y, window, fs, settings, axis):
         x, y = _equally_long(x, y)
     result = _pieces(x, window, settings)
     if settings.spectrum:
-        result = result * jnp.sqrt(scale)
+        result = result * jnp.sqrt(scale).astype(typeof(result).dtype)
     else:
         other = result if y is None else _pieces(y, window, settings)
-        result = jnp.conj(result) * other * scale
+        result = jnp.conj(result) * other
+        result = result * jnp.asarray(scale).astype(typeof(result).dtype)
         if settings.onesided and settings.transformed > 1:
             # The other half of the spectrum is the same; but zero and the highest are there once.
             last = None if settings.transformed % 2 else -1
@@ -172,7 +180,7 @@ def _averaged(x: Any, average: str) -> Any:
     bias = 1 + float(np.sum(1 / (even + 1) - 1 / even))
     if _is_complex(x):
         parts = [jnp.median(part, axis=-1) for part in (jnp.real(x), jnp.imag(x))]
-        return (parts[0] + 1j * parts[1]) / bias
+        return elementwise.complex(*parts) / bias
     return jnp.median(x, axis=-1) / bias
 
 
@@ -359,7 +367,8 @@ def _joined(pieces, window, count, overlap, transformed, onesided, boundary):
     pieces = pieces.astype(dtype)
     parts = (fourier.irfft if onesided else fourier.ifft)(pieces, transformed)[..., :count]
     window = jnp.asarray(window, np.zeros((), dtype).real.dtype)
-    parts = parts * window * jnp.sum(window)
+    parts = parts * _along_last(window, parts)
+    parts = parts * jnp.sum(window).astype(typeof(parts).dtype)
     step = count - overlap
     number = typeof(parts).shape[-2]
     size = count + (number - 1) * step
@@ -372,7 +381,7 @@ def _joined(pieces, window, count, overlap, transformed, onesided, boundary):
         half = count // 2
         result, weights = result[..., half : size - half], weights[half : size - half]
     # Where no window reaches there is nothing to be found.
-    return result / jnp.where(weights > 1e-10, weights, 1.0)
+    return result / _along_last(jnp.where(weights > 1e-10, weights, 1.0), result)
 
 
 def istft(

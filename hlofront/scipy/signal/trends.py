@@ -26,7 +26,8 @@ def _detrend(data, axis, breaks):
         # Least squares with places around their middle, where both terms are orthogonal.
         places = np.arange(stop - start) - (stop - start - 1) / 2
         squares = float(np.sum(places**2))
-        places = places.astype(real)
+        places = places.astype(real).astype(dtype)
+        places = places.reshape((1,) * (typeof(piece).ndim - 1) + (-1,))
         piece = piece - jnp.mean(piece, axis=-1, keepdims=True)
         if squares:
             slope = jnp.sum(piece * places, axis=-1, keepdims=True) / squares

@@ -13,6 +13,7 @@ from hlofront.core.aval import is_value, typeof
 from hlofront.higher_order.linear_solve import custom_linear_solve
 from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.numpy.linalg.decompositions import qr
+from hlofront.numpy.promotion import promote_own_dtypes
 from hlofront.numpy.raveling import ravel_pytree
 from hlofront.primitives import elementwise
 from hlofront.primitives.contracting import Precision, dot_general
@@ -35,7 +36,11 @@ def _minus(x: Any, y: Any) -> Any:
 
 
 def _times(factor: Any, x: Any) -> Any:
-    return _map(lambda leaf: (factor * leaf).astype(typeof(leaf).dtype), x)
+    def product(leaf: Any) -> Any:
+        own, other = promote_own_dtypes(factor, leaf)
+        return (own * other).astype(typeof(leaf).dtype)
+
+    return _map(product, x)
 
 
 def _product(x: Any, y: Any) -> Any:

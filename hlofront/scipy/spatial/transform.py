@@ -6,14 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import hlofront.numpy as jnp
 import hlofront.random as random
 from hlofront.base.dtypes import finfo
 from hlofront.core.aval import typeof
 from hlofront.numpy.linalg.decompositions import eigh
 from hlofront.numpy.promotion import promote_args_inexact
+from hlofront.primitives.converting import convert
 from hlofront.runtime.operation import operation
 
 # Angles below this are made by series, where the quotients that they stand for cancel.
@@ -53,7 +52,7 @@ def _composed(p, q):
 
 @operation
 def _inverse(quat):
-    return quat * jnp.asarray([-1, -1, -1, 1], typeof(quat).dtype)
+    return jnp.concatenate([-quat[..., :3], quat[..., 3:]], axis=-1)
 
 
 @operation
@@ -145,12 +144,13 @@ def _canonical(quat):
 
 @operation(static_argnames=("axes", "intrinsic"))
 def _from_euler(angles, axes, intrinsic):
+    angles = convert(angles, typeof(angles).dtype, False)
     result = None
     for i, axis in enumerate(axes):
         half = angles[..., i : i + 1] / 2
-        place = jnp.asarray(np.eye(4)[axis], typeof(half).dtype)
-        real = jnp.asarray(np.eye(4)[3], typeof(half).dtype)
-        one = jnp.sin(half) * place + jnp.cos(half) * real
+        sine, zero = jnp.sin(half), jnp.zeros_like(half)
+        parts = [sine if i == axis else zero for i in range(3)]
+        one = jnp.concatenate([*parts, jnp.cos(half)], axis=-1)
         if result is None:
             result = one
         else:
@@ -198,7 +198,7 @@ def _apply(quat, vectors, inverse):
 @operation
 def _mean(quat, weights):
     """The eigenvector of the greatest eigenvalue: Markley et al., Averaging Quaternions (2007)."""
-    products = jnp.matmul(jnp.swapaxes(quat, -1, -2) * weights, quat)
+    products = jnp.matmul(jnp.swapaxes(quat, -1, -2) * weights[None], quat)
     return eigh(products)[1][..., -1]
 
 

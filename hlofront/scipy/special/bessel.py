@@ -11,7 +11,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.near_zero import bessel_i0, bessel_i1
-from hlofront.primitives import special
+from hlofront.primitives import elementwise, special
 from hlofront.runtime.operation import operation
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
 
@@ -72,7 +72,7 @@ def _recurrence(z: Any, v: int, n_iter: int) -> Any:
         total = total + jnp.where(order % 2 == 0, here, 0.0) * jnp.where(order == 0, 1.0, 2.0)
         below = (2.0 * order / divisor) * here - above
         scale = jnp.where(jnp.abs(below) > math.sqrt(limit), 1 / math.sqrt(limit), 1.0)
-        return here * scale, below * scale, total * scale, kept * scale
+        return here * scale, below * scale, total * scale, kept * scale[None]
 
     start = (
         jnp.zeros_like(z),
@@ -82,10 +82,12 @@ def _recurrence(z: Any, v: int, n_iter: int) -> Any:
     )
     _, last, total, kept = fori_loop(0, n_iter, step, start)
     kept = jnp.where(orders == 0, last, kept)
-    found = kept / (total + last)
+    found = kept / (total + last)[None]
     # Elsewhere the first term of the power series is all.
     factorials = [1 / math.factorial(k) for k in range(v + 1)]
-    leading = jnp.asarray(factorials, typeof(z).dtype).reshape(orders.shape) * (z / 2) ** orders
+    shape = typeof(kept).shape
+    powers = elementwise.pow(jnp.broadcast_to(z / 2, shape), jnp.broadcast_to(orders, shape))
+    leading = jnp.asarray(factorials, typeof(z).dtype).reshape(orders.shape) * powers
     return jnp.where(tiny, leading, found)
 
 
@@ -100,7 +102,7 @@ def _orders(z: Any, v: int, n_iter: int) -> Any:
         several = _orders(primals[0], v + 1, n_iter)
         first = -several[1:2]
         others = (several[:-2] - several[2:]) / 2
-        return several[:-1], tangents[0] * jnp.concatenate([first, others])
+        return several[:-1], tangents[0][None] * jnp.concatenate([first, others])
 
     return bessel_jn(z)
 

@@ -9,8 +9,8 @@ import numpy as np
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype, to_complex_dtype
 from hlofront.core.aval import typeof
-from hlofront.core.trace import as_array
 from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert
 from hlofront.runtime.operation import operation
 from hlofront.scipy.special import series
@@ -53,7 +53,7 @@ def _upper(z: Any) -> Any:
     found = jnp.where(far, (1j / math.sqrt(math.pi)) / below, near)
     found = jnp.where(jnp.isinf(jnp.real(z)) | jnp.isinf(jnp.imag(z)), 0.0, found)
     real = jnp.where(jnp.imag(z) == 0, jnp.exp(-jnp.square(jnp.real(z))), jnp.real(found))
-    return real + 1j * jnp.imag(found)
+    return elementwise.complex(real, jnp.imag(found))
 
 
 @custom_jvp
@@ -65,7 +65,7 @@ def _wofz(z: Any) -> Any:
     real, imaginary = jnp.real(inside), jnp.imag(inside)
     size = 2 * jnp.exp((imaginary - real) * (imaginary + real))
     angle = -2 * real * imaginary
-    other = size * jnp.cos(angle) + 1j * (size * jnp.sin(angle))
+    other = elementwise.complex(size * jnp.cos(angle), size * jnp.sin(angle))
     return jnp.where(below, other - upper, upper)
 
 
@@ -137,7 +137,7 @@ def erfcx(x: Any) -> Any:
     (x,) = inexact_arrays("erfcx", x)
     x = strong(x)
     if issubdtype(typeof(x).dtype, np.complexfloating):
-        return _wofz(as_array(jnp.real(x) * 1j - jnp.imag(x)))
+        return _wofz(elementwise.complex(-jnp.imag(x), jnp.real(x)))
     return in_float32(real_erfcx, x)
 
 

@@ -12,7 +12,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike
-from hlofront.primitives import special
+from hlofront.primitives import elementwise, special
 from hlofront.runtime.operation import operation
 from hlofront.scipy.special.arguments import (
     floats,
@@ -97,7 +97,7 @@ def _turn(z: Any) -> Any:
     real = jnp.real(z)
     angle = 2 * math.pi * (real - jnp.round(real))
     size = jnp.exp(-2 * math.pi * jnp.imag(z))
-    return jnp.asarray(size * jnp.cos(angle) + 1j * (size * jnp.sin(angle)), typeof(z).dtype)
+    return elementwise.complex(size * jnp.cos(angle), size * jnp.sin(angle))
 
 
 _SHIFT = 10
@@ -114,8 +114,9 @@ def _loggamma_on_the_right(z: Any) -> Any:
     for k in range(1, _SHIFT):
         last = jnp.imag(product) >= 0
         product = product * (above + k)
-        rounds = rounds + (last & (jnp.imag(product) < 0))
-    steps = jnp.log(product) + 2j * math.pi * rounds
+        rounds = jnp.where(last & (jnp.imag(product) < 0), rounds + 1, rounds)
+    turns = elementwise.complex(jnp.zeros_like(rounds), 2 * math.pi * rounds)
+    steps = jnp.log(product) + turns
     steps = jnp.where(below, jnp.conj(steps), steps)
     far = jnp.where(small, z + _SHIFT, z)
     main = (far - 0.5) * jnp.log(far) - far + 0.5 * math.log(2 * math.pi)
@@ -280,6 +281,7 @@ def _multigammaln(a: Any, *, d: int) -> Any:
     (a,) = inexact_arrays("multigammaln", a)
     constant = 0.25 * d * (d - 1) * math.log(math.pi)
     halves = np.arange(d, dtype=typeof(a).dtype) / 2
+    halves = halves.reshape((1,) * typeof(a).ndim + (-1,))
     return jnp.sum(special.lgamma(a[..., None] - halves), axis=-1) + constant
 
 

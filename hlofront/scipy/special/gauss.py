@@ -105,15 +105,16 @@ def _gauss_of_four(a: Any, b: Any, c: Any, x: Any, ends: Any, used: Any) -> tupl
         (c - a, b, turned, -b, (x < 0.5) & regular),
     )
     p, q, argument, power, valid = (jnp.stack(several) for several in zip(*ways, strict=True))
-    valid = valid & used
+    valid = valid & used[None]
     p, q = (jnp.where(valid, value, 1.0) for value in (p, q))
     total, exponent, loss = _gauss_sum(
         p, q, jnp.where(used, c, 1.0), jnp.where(valid, argument, 0.0)
     )
     # What is no more than the logarithm is known of has fewer digits.
-    factor = jnp.where(used, base, 1.0) ** jnp.where(valid, power, 0.0)
+    base = jnp.where(used, base, 1.0)[None]
+    factor = base ** jnp.where(valid, power, 0.0)
     fits = (factor > float(finfo(typeof(x).dtype).tiny)) & (factor < jnp.inf)
-    logarithm = jnp.where(fits, 0.0, power * jnp.log(jnp.where(used, base, 1.0)))
+    logarithm = jnp.where(fits, 0.0, power * jnp.log(base))
     beyond = scaled(total, exponent, logarithm)
     total = jnp.where(fits, jnp.ldexp(total * jnp.where(fits, factor, 1.0), exponent), beyond)
     loss = jnp.where(valid, jnp.where(fits, loss, 100 * loss), jnp.inf)

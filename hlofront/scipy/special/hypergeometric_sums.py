@@ -49,7 +49,8 @@ def sum_of_terms(ratio: Callable[[Any], tuple[Any, Any]], like: Any) -> tuple[An
         full = (most > large) & jnp.isfinite(total)
         term, total, most = (jnp.where(full, x * (1 / large), x) for x in (term, total, most))
         tiny = (jnp.abs(term) <= least * jnp.abs(total)) | ~jnp.isfinite(total)
-        return k + 1, term, total, most, blocks + full, jnp.where(tiny, small + 1, 0)
+        blocks = jnp.where(full, blocks + 1, blocks)
+        return k + 1, term, total, most, blocks, jnp.where(tiny, small + 1, 0)
 
     one = jnp.ones_like(like)
     counts = jnp.zeros(typeof(like).shape, int)

@@ -42,7 +42,7 @@ def _kummer_by_steps(top: Any, b: Any, x: Any, used: Any) -> Any:
 
     def along(j, carry):
         value, slope = carry
-        j = 1.0 * j
+        j = jnp.asarray(j, typeof(x).dtype)
         here = place(j)
         step = x * ((2 * j + 1) / jnp.square(steps))
         share = (2 * j + 1) / jnp.square(j)

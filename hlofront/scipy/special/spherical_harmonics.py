@@ -14,6 +14,7 @@ from hlofront.core.trace import Tracer
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
+from hlofront.primitives import elementwise
 from hlofront.runtime.operation import operation
 
 
@@ -98,4 +99,4 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, n_max: int) -> Any:
     sign = jnp.where((m < 0) & (order % 2 == 1), -1.0, 1.0)
     legendre = legendre * jnp.asarray(sign, dtype)
     angle = jnp.asarray(m, dtype) * phi
-    return legendre * jnp.cos(angle) + 1j * (legendre * jnp.sin(angle))
+    return elementwise.complex(legendre * jnp.cos(angle), legendre * jnp.sin(angle))

@@ -41,6 +41,7 @@ def entropy(mu, loc=0):
     near = (mu > 0) & (mu < _FAR)
     small = jnp.where(near, mu, 1)[..., None]
     counts = jnp.arange(_TERMS, dtype=small.dtype)
+    counts = counts.reshape((1,) * mu.ndim + (-1,))
     logarithms = counts * jnp.log(small) - small - gammaln(counts + 1)
     summed = -jnp.sum(jnp.exp(logarithms) * logarithms, axis=-1)
     inverse = 1 / jnp.where(mu >= _FAR, mu, _FAR)

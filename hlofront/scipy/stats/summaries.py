@@ -91,7 +91,7 @@ def _mode(a: Any, *, axis: int | None, keepdims: bool) -> tuple[Any, Any]:
         first = jnp.ones_like(rows[..., :1], dtype=bool)
         begins = jnp.concatenate([first, ~same], axis=-1)
         start = jnp.maximum.accumulate(jnp.where(begins, places, 0), axis=-1)
-        lengths = places - start + 1
+        lengths = places.reshape((1,) * (typeof(start).ndim - 1) + (-1,)) - start + 1
         best = jnp.argmax(lengths, axis=-1, keepdims=True)
         value = jnp.take_along_axis(rows, best, axis=-1)[..., 0]
         count = jnp.take_along_axis(lengths, best, axis=-1)[..., 0]
