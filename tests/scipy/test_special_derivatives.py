@@ -190,6 +190,7 @@ ORDERS = {
     "i0": (sp.i0, [1, 0, 1 / 2, 0, 3 / 8, 0]),
     "i1": (sp.i1, [0, 1 / 2, 0, 3 / 8, 0, 5 / 16]),
     "sine_integral": (lambda x: sp.sici(x)[0], [0, 1, 0, -1 / 3, 0, 1 / 5]),
+    "spence": (lambda x: sp.spence(1 + x), [0, -1, 1 / 2, -2 / 3, 3 / 2, -24 / 5]),
     "boxcox": (lambda x: sp.boxcox(2.0, x), [np.log(2) ** k / k for k in range(1, 7)]),
     "boxcox1p": (lambda x: sp.boxcox1p(2.0, x), [np.log(3) ** k / k for k in range(1, 7)]),
 }

@@ -114,6 +114,25 @@ def test_scales_that_are_none():
             assert np.isnan(found).all(), (name, scale)
 
 
+@pytest.mark.parametrize("b", [1.0, 1.5])
+def test_slopes_beyond_the_support_of_beta(b):
+    """Zero, also of logarithms and at the ends, where the density may have no number."""
+
+    def total(x, loc, scale, function):
+        return function(x, b, b, loc, scale).sum()
+
+    x = np.float32([-1, 0, 0.5, 1, 2])
+    for function in (stats.beta.cdf, stats.beta.logcdf, stats.beta.sf, stats.beta.logsf):
+        slopes = jax.grad(total, (0, 1, 2))(x, np.zeros_like(x), np.ones_like(x), function)
+        for slope in slopes:
+            assert (np.asarray(slope) != 0).tolist() == [False, False, True, False, False]
+
+
+def test_slope_of_the_last_quantile():
+    slope = jax.grad(lambda q: stats.pareto.ppf(q, 1.5).sum())(np.float32([0, 1]))
+    np.testing.assert_allclose(slope, [2 / 3, INF], 1e-6)
+
+
 def test_entropy_of_poisson_broadcasts():
     found = stats.poisson.entropy(np.float32([1, 2]), np.zeros((3, 1), np.float32))
     assert found.shape == (3, 2)

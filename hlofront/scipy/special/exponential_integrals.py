@@ -194,11 +194,14 @@ def _spence(x: Any) -> Any:
 
 
 def _slope_of_spence(x: Any) -> Any:
-    is_one = x == 1
-    above = jnp.where(is_one, 1.0, x - 1)
-    close = jnp.abs(above) < 0.5
-    logarithm = jnp.where(close, jnp.log1p(jnp.where(close, above, 0.0)), jnp.log(x))
-    return jnp.where(is_one, -1.0, -logarithm / above)
+    close = jnp.abs(x - 1) < 0.5
+    near, far = jnp.where(close, x, 1.0), jnp.where(close, 2.0, x)
+    # The inverse hyperbolic tangent of (x - 1) / (x + 1) is half the logarithm: here its series.
+    square = jnp.square((near - 1) / (near + 1))
+    total: Any = 0.0
+    for k in reversed(range(24)):
+        total = total * square + 1 / (2 * k + 1)
+    return jnp.where(close, -2 * total / (near + 1), -jnp.log(far) / (far - 1))
 
 
 _spence.defjvps(lambda t, result, x: t * _slope_of_spence(x))

@@ -135,13 +135,13 @@ def log_of_rest(x: Any) -> Any:
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), log1p(-jnp.exp(-large)))
 
 
-def not_below_zero(x: Any) -> Any:
-    """x, or 0 where it is less, and NaN where it is NaN.
+def between(low: float, x: Any, high: float) -> Any:
+    """x, or the bound that it is beyond, with no slope there; and NaN where it is NaN.
 
     XLA takes any maximum of x and 0 for a number that is not below 0, also where x is NaN.
     """
     aval = typeof(x)
-    clamped = clamp(np.zeros((), aval.dtype), x, np.full((), np.inf, aval.dtype))
+    clamped = clamp(np.full((), low, aval.dtype), x, np.full((), high, aval.dtype))
     return convert(clamped, aval.dtype, aval.weak_type)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import hlofront.numpy as jnp
 from hlofront.scipy.special import gamma_functions
 from hlofront.scipy.special.entropies import xlog1py, xlogy
-from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of
+from hlofront.scipy.stats.arguments import between, exp_of, functions_of, log_of
 
 _of_beta = functions_of(
     "beta", a="the first shape parameter, positive.", b="the second shape parameter, positive."
@@ -14,7 +14,7 @@ _of_beta = functions_of(
 
 def _unit(x: Any, loc: Any, scale: Any) -> Any:
     """The standardized variable, taken to the end of [0, 1] that it is beyond."""
-    return jnp.clip((x - loc) / scale, 0, 1)
+    return between(0, (x - loc) / scale, 1)
 
 
 @_of_beta

@@ -3,7 +3,7 @@
 import hlofront.numpy as jnp
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
-from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of, not_below_zero
+from hlofront.scipy.stats.arguments import between, exp_of, functions_of, log_of
 
 _of_chi2 = functions_of("chi2", df="degrees of freedom, positive.")
 
@@ -22,7 +22,7 @@ pdf = exp_of(logpdf)
 
 @_of_chi2
 def cdf(x, df, loc=0, scale=1):
-    return gammainc(df / 2, not_below_zero((x - loc) / (2 * scale)))
+    return gammainc(df / 2, between(0, (x - loc) / (2 * scale), jnp.inf))
 
 
 @_of_chi2
@@ -35,7 +35,7 @@ def logcdf(x, df, loc=0, scale=1):
 
 @_of_chi2
 def sf(x, df, loc=0, scale=1):
-    return gammaincc(df / 2, not_below_zero((x - loc) / (2 * scale)))
+    return gammaincc(df / 2, between(0, (x - loc) / (2 * scale), jnp.inf))
 
 
 logsf = log_of(sf)

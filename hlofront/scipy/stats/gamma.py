@@ -3,7 +3,7 @@
 import hlofront.numpy as jnp
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
-from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of, not_below_zero
+from hlofront.scipy.stats.arguments import between, exp_of, functions_of, log_of
 
 _of_gamma = functions_of("gamma", a="the shape parameter, positive.")
 
@@ -22,7 +22,7 @@ pdf = exp_of(logpdf)
 
 @_of_gamma
 def cdf(x, a, loc=0, scale=1):
-    return gammainc(a, not_below_zero((x - loc) / scale))
+    return gammainc(a, between(0, (x - loc) / scale, jnp.inf))
 
 
 @_of_gamma
@@ -36,7 +36,7 @@ def logcdf(x, a, loc=0, scale=1):
 @_of_gamma
 def sf(x, a, loc=0, scale=1):
     y = (x - loc) / scale
-    return jnp.where(y < 0, 1, gammaincc(a, not_below_zero(y)))
+    return jnp.where(y < 0, 1, gammaincc(a, between(0, y, jnp.inf)))
 
 
 logsf = log_of(sf)

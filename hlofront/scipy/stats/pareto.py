@@ -77,6 +77,7 @@ def logsf(x, b, loc=0, scale=1):
 def ppf(q, b, loc=0, scale=1):
     # The remainder is exact where it is small; where it is not, its logarithm is.
     low = (q < 0.5) & (jnp.abs(b) > 0)
-    power = jnp.where(low, jnp.exp(-jnp.log1p(-q) / b), (1 - q) ** (-1 / b))
+    of_logarithm = jnp.exp(-jnp.log1p(-jnp.where(low, q, 0)) / b)
+    power = jnp.where(low, of_logarithm, (1 - q) ** (-1 / b))
     found = loc + scale * power
     return jnp.where(outside(q), jnp.nan, found)
