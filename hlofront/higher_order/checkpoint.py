@@ -152,7 +152,12 @@ def _adapted(params: dict[str, Any], places: Sequence[int | None]) -> dict[str, 
 
 class _RematRules(CallRules):
     def call(self, program: ClosedJaxpr, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-        return remat_p.bind(*args, **{**params, "jaxpr": program})
+        # The rule of a custom derivative may close over values of an enclosing function.
+        program, captured = split_captured(program)
+        cse = params["prevent_cse"]
+        if not isinstance(cse, bool):
+            cse = (True,) * len(captured) + cse
+        return remat_p.bind(*captured, *args, **{**params, "jaxpr": program, "prevent_cse": cse})
 
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
         given = [None for tangent in tangents if type(tangent) is not Zero]
