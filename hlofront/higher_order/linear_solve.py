@@ -196,7 +196,10 @@ def _(*avals, const_lengths, jaxprs):
             "custom_linear_solve wants `const_lengths`, how many of its operands each of its four "
             f"functions captured, and got {const_lengths!r} for {len(avals)} operands"
         )
-    return jaxprs.solve.out_avals
+    # A solution is of its right-hand side's type, weakly typed where that is; what comes after it
+    # is auxiliary.
+    b = avals[sum(const_lengths) :]
+    return [*b, *jaxprs.solve.out_avals[len(b) :]]
 
 
 @rules.effects(custom_linear_solve_p)

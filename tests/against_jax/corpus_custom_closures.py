@@ -15,6 +15,7 @@ def programs(jax, jnp, lax):
         differentiated(corpus, jax, lax, name, make)
     nested_calls(corpus, jax, jnp)
     random_keys(corpus, jax)
+    solutions(corpus, jax, lax)
     arguments_without_derivatives(corpus, jax)
     unmapped(corpus, jax, jnp, lax)
     return corpus
@@ -175,6 +176,19 @@ def random_keys(corpus, jax):
 
         keys = jax.random.split(jax.random.key(seed), 3)
         return jax.vmap(forward)(keys), jax.vmap(backward)(keys)
+
+
+def solutions(corpus, jax, lax):
+    @corpus.program(floats(3), 2.0)
+    def solutions_are_typed_as_their_right_hand_sides(c, x):
+        """Weakly, where those are: in loops they are what is carried."""
+
+        def solve(c, b, **options):
+            divide = lambda _, b: b / c
+            return lax.custom_linear_solve(lambda x: c * x, b, divide, divide, **options)
+
+        mapped = jax.vmap(lambda c: lax.scan(lambda b, _: (solve(c, b), b), x, None, length=2))(c)
+        return mapped, jax.jit(jax.grad(lambda b: solve(c[0], b)))(x)
 
 
 def arguments_without_derivatives(corpus, jax):
