@@ -67,6 +67,8 @@ class in_own_program:
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """`fun` with its operations labelled by `name`, by default its own name."""
+    if not callable(fun):
+        raise TypeError(f"named_call wants a function, got {source.shortened(repr(fun))}")
     label = source.callable_name(fun) if name is None else name
 
     def named(*args: Any, **kwargs: Any) -> Any:

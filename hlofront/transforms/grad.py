@@ -302,7 +302,9 @@ def pull_back(
 def refuse_reduce_axes(name: str, reduce_axes: Any) -> None:
     """Raise where the option is used that JAX once had."""
     if reduce_axes:
-        raise TypeError(f"reduce_axes argument to {name} is deprecated: give () or leave it out")
+        raise NotImplementedError(
+            f"reduce_axes argument to {name} is deprecated: give () or leave it out"
+        )
 
 
 def grad(
@@ -400,17 +402,23 @@ def argument_numbers(argnums: Any) -> int | tuple[int, ...]:
 
 
 def at_positions(
-    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    argnums: Any,
+    too_few: type[Exception] = TypeError,
 ) -> tuple[tuple[Any, ...], Callable[..., Any]]:
     """The arguments at these positions, and the function of them alone.
 
-    Raises TypeError where there are not as many arguments.
+    Raises:
+      too_few: where there are not as many arguments.
+      ValueError: for a negative position before the first of them.
     """
     positions = (argnums,) if isinstance(argnums, int) else argnums
     if any(not -len(args) <= n < len(args) for n in positions):
         most = max(n + 1 if n >= 0 else -n for n in positions)
         beyond = max(positions) >= len(args)
-        raise (TypeError if beyond else ValueError)(
+        raise (too_few if beyond else ValueError)(
             f"differentiating with respect to argnums={argnums} requires at least {most} "
             f"positional arguments to be passed by the caller, but got only {len(args)} "
             "positional arguments."

@@ -50,7 +50,7 @@ def jacfwd(
 
     @boundary
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
-        chosen, partial = gradients.at_positions(fun, args, kwargs, argnums)
+        chosen, partial = gradients.at_positions(fun, args, kwargs, argnums, ValueError)
         leaves, in_tree = tree.tree_flatten(chosen)
         for leaf in leaves:
             _check_forward_input(leaf, holomorphic)
@@ -102,7 +102,7 @@ def jacrev(
 
     @boundary
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
-        chosen, partial = gradients.at_positions(fun, args, kwargs, argnums)
+        chosen, partial = gradients.at_positions(fun, args, kwargs, argnums, ValueError)
         for leaf in tree.tree_leaves(chosen):
             if holomorphic:
                 _check_forward_input(leaf, True, "jacrev")
