@@ -128,7 +128,7 @@ class _Writer:
 
     def _literal(self, atom: Literal) -> None:
         self.parts.append(_aval_text(atom.aval))
-        self.value(atom.val)
+        self._constant(atom.val)
 
     def value(self, value: Any) -> None:
         """Write a parameter, so that different ones are written differently."""

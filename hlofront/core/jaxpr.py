@@ -44,7 +44,10 @@ class DropVar(Var):
 
 
 class Literal:
-    """A scalar constant that stands in the program itself."""
+    """A constant that stands in the program itself: a scalar, unless the option says otherwise.
+
+    The option is `jax_use_simplified_jaxpr_constants`.
+    """
 
     __slots__ = ("_x64", "aval", "val")
 
@@ -70,8 +73,8 @@ class Literal:
             return as_array(self.val)
 
     def __repr__(self):
-        value = self.val.item() if isinstance(self.val, np.generic | np.ndarray) else self.val
-        return f"Literal({value})"
+        scalar = isinstance(self.val, np.generic | np.ndarray) and not self.val.shape
+        return f"Literal({self.val.item() if scalar else self.val})"
 
 
 Atom = Var | Literal

@@ -306,7 +306,9 @@ def _listed(atoms: Sequence[str]) -> Sequence[str]:
 
 
 def _literal_text(value: Any) -> str:
-    if isinstance(value, np.generic | np.ndarray) and not value.ndim:
+    if getattr(value, "shape", ()):
+        return "[...]"  # The text of a program does not depend on what is in its arrays.
+    if isinstance(value, np.generic | np.ndarray):
         value = value.item()
     return str(value)
 

@@ -301,14 +301,15 @@ class Builder:
 
     def read(self, atom: Any, environment: dict[Any, Value]) -> Value:
         if type(atom) is Literal:
-            return self.constant(atom.val, atom.aval.dtype)
+            return self.hoist(atom.val, atom.aval.dtype)
         return environment[atom]
 
     def literal(self, atom: Literal, direct: str | None, outvars: Sequence[Any]) -> Value:
         """A literal operand; in the result's shape for operations that are one HLO operation."""
-        if direct is None:
-            return self.constant(atom.val, atom.aval.dtype)
-        return self.full(atom.val, outvars[0].aval.update(dtype=atom.aval.dtype))
+        aval: Any = atom.aval
+        if direct is None or aval.shape:
+            return self.hoist(atom.val, aval.dtype)
+        return self.full(atom.val, outvars[0].aval.update(dtype=aval.dtype))
 
     def hoist(self, value: Any, dtype: Any) -> Value:
         """A constant of the program: an argument where it is large, else a constant operation."""

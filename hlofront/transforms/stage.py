@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import caches, errors
-from hlofront.base.config import check_tracer_leaks
+from hlofront.base.config import check_tracer_leaks, options
 from hlofront.base.elements import kept, kept_anywhere
 from hlofront.bridge import state
-from hlofront.bridge.fast_parts import get_traceback
+from hlofront.bridge.fast_parts import Array, get_traceback
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, register_value_type, typeof
 from hlofront.core.effects import Effects, no_effects
@@ -21,6 +21,8 @@ from hlofront.core.trace import Trace, Tracer, interpreting_with, leaked
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.origins import explain_origin
 
+# Whether arrays stand in programs themselves, and are no constants beside them.
+_inside_jaxprs = options["jax_use_simplified_jaxpr_constants"]
 _effects_of = rules.effects
 _staged = rules.staged
 _x64 = state.enable_x64
@@ -64,7 +66,8 @@ class JitTracer(Tracer):
         return next((value for var, value in constants if var is self._var), None)
 
     def _known_scalar(self) -> Any:
-        return self._var.val if type(self._var) is Literal else None
+        atom = self._var
+        return atom.val if type(atom) is Literal and not self.aval.shape else None
 
     def _origin_message(self) -> str:
         trace = self._trace
@@ -132,6 +135,8 @@ class StagingTrace(Trace):
             literal = as_literal(x)
             if literal is not None:
                 return literal
+        if _inside_jaxprs.value and isinstance(x, np.ndarray | Array):
+            return Literal(x, typeof(x))
         found = self.constants.get(id(x))
         if found is None:
             found = self.constants[id(x)] = (Var(typeof(x)), x)
