@@ -57,7 +57,7 @@ def checkpoint(
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")
     if concrete is not None:
-        raise NotImplementedError(
+        raise NotImplementedError(  # the class that JAX raises
             "The 'concrete' option to jax.checkpoint is gone: mark the arguments that must be "
             "Python values with static_argnums."
         )

@@ -302,7 +302,7 @@ def pull_back(
 def refuse_reduce_axes(name: str, reduce_axes: Any) -> None:
     """Raise where the option is used that JAX once had."""
     if reduce_axes:
-        raise NotImplementedError(
+        raise NotImplementedError(  # the class that JAX raises
             f"reduce_axes argument to {name} is deprecated: give () or leave it out"
         )
 
