@@ -181,7 +181,13 @@ _METHODS = ("compare_all", "scan", "scan_unrolled", "sort")
 
 
 def _precedes(x: Any, y: Any) -> Any:
-    """Whether x comes before y where they are sorted: NaN comes last."""
+    """Whether x comes before y where they are sorted: NaN comes last, and so does a NaN part."""
+    if issubdtype(typeof(x).dtype, np.complexfloating):
+        parts = [(part(x), part(y)) for part in (elementwise.real, elementwise.imag)]
+        before, of_imaginary = [_precedes(*pair) for pair in parts]
+        after = _precedes(*parts[0][::-1])
+        same = elementwise.bitwise_not(elementwise.bitwise_or(before, after))
+        return elementwise.bitwise_or(before, elementwise.bitwise_and(same, of_imaginary))
     less = ordering(comparing.lt)(x, y)
     dtype = typeof(x).dtype
     if not issubdtype(dtype, np.inexact):

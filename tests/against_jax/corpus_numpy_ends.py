@@ -97,6 +97,15 @@ def sets(corpus, jax, jnp):
             return jnp.unique(x, True, True, True, equal_nan=equal_nan, size=4)
 
         corpus.add(f"complex_unique_of_size_{equal_nan}", of_size, parts, modes=("value", "jit"))
+    for method in ("scan", "compare_all", "sort"):
+
+        def searched(x, method=method):
+            ordered = jnp.sort(x)
+            return [
+                jnp.searchsorted(ordered, x, side=side, method=method) for side in ("left", "right")
+            ]
+
+        corpus.add(f"searchsorted_complex_{method}", searched, parts)
     pairs = {
         "repeats": (np.array([3, 1, 1, 2, 3]), np.array([5, 3, 3, 4, 4, 4])),
         "thrice": (np.array([3, 3, 3, 1]), np.array([3, 3, 7])),
