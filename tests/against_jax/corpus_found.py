@@ -159,4 +159,8 @@ def others(corpus, jax, jnp, lax):
         "compress": lambda x: jnp.compress(np.zeros(x.shape, bool), x),
     }.items():
         for size in (0, 3):
-            corpus.add(f"weak_nothing_of_{size}_by_{name}", lambda f=function, n=size: f(weak(n)))
+            corpus.add(
+                f"weak_nothing_of_{size}_by_{name}",
+                lambda f=function, n=size: f(weak(n)),
+                modes=("value",),  # jax cannot compress under jit.
+            )
