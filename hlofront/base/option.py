@@ -138,6 +138,14 @@ class Option:
         """The value that holds here: this thread's, else the process's."""
         return self.cell.value
 
+    def get_global(self) -> Any:
+        """The value of the process, whatever this thread has set."""
+        return self.cell.get_global()
+
+    def get_local(self) -> Any:
+        """What this thread has set, or `unset`."""
+        return self.cell.get_local()
+
     def check(self, value: Any) -> Any:
         """The value as this option keeps it; ValueError if it is not one."""
         try:
@@ -305,6 +313,11 @@ class Config:
     def read(self, name: str) -> Any:
         """The value of an option here: this thread's, else the process's."""
         return _option(name).value
+
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether 64-bit dtypes are on here: the option jax_enable_x64."""
+        return state.enable_x64.value
 
     @property
     def values(self) -> dict[str, Any]:

@@ -137,6 +137,8 @@ def checked_mode(_, mode):
     """The mode of the sampler gumbel, where None is what the option says. ValueError for others."""
     if mode is None:
         mode = "high" if _high_dynamic_range.value else "low"
+    if mode == "highest":
+        mode = "high"
     if mode not in ("high", "low"):
         raise ValueError(f"Must provide valid mode for Gumbel got: {mode}; wanted high or low")
     return mode

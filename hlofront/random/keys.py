@@ -219,10 +219,12 @@ def _impl_or_dtype(name: str, impl: Any, dtype: Any) -> Generator:
         return generator_of(impl)
     if impl is not None:
         raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to {name}")
+    if isinstance(dtype, str):
+        return primitives.generator_named(dtype)
     if not isinstance(dtype, KeyDType):
         raise TypeError(
             f"unrecognized type {type(dtype)} for specifying PRNG implementation: dtype is that of "
-            "keys"
+            "keys, or the name of their generator"
         )
     return dtype.generator
 

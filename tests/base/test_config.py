@@ -135,6 +135,15 @@ def test_none_brings_the_default_back():
     assert config.jax_random_seed_offset == 0
 
 
+def test_values_of_the_process_and_of_a_block():
+    option = module.numpy_rank_promotion
+    assert (option.get_global(), option.get_local()) == ("allow", module.unset)
+    with option("raise"), module.enable_x64(True):
+        assert (option.get_global(), option.get_local()) == ("allow", "raise")
+        assert config.x64_enabled is True
+    assert config.x64_enabled is False
+
+
 def test_an_option_is_not_its_value():
     with pytest.raises(TypeError, match=r"read .value"):
         bool(module.enable_x64)

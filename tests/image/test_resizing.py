@@ -18,6 +18,12 @@ def test_constants_stay(method):
     np.testing.assert_allclose(found, np.ones((7, 3)), atol=1e-5)
 
 
+def test_names_of_one_method():
+    x = jnp.arange(12.0).reshape(3, 4)
+    given = image.resize(x, (2, 2), "bicubic-pytorch")
+    np.testing.assert_array_equal(given, image.resize(x, (2, 2), "cubic-pytorch"))
+
+
 def test_area_is_the_mean_of_blocks():
     expected = X.reshape(2, 2, 3, 2).mean((1, 3))
     np.testing.assert_allclose(image.resize(X, (2, 3), "area"), expected, atol=1e-6)

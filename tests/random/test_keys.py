@@ -326,3 +326,21 @@ def test_key_reuse_in_programs():
             random.normal(k)
         random.poisson(random.key(1), 3.0)  # takes its key two ways
     twice(key)
+
+
+def test_generators_by_name_as_dtype():
+    for name in ("threefry2x32", "rbg"):
+        key = jax.random.key(0, dtype=name)
+        assert key.dtype == jax.random.key(0, impl=name).dtype
+        data = jax.random.key_data(key)
+        assert jax.random.wrap_key_data(data, dtype=name).dtype == key.dtype
+    with pytest.raises(ValueError, match="unrecognized PRNG implementation"):
+        jax.random.key(0, dtype="float32")
+
+
+def test_the_highest_mode_of_gumbel_is_the_high_one():
+    key = jax.random.key(0)
+    for mode in ("high", "highest"):
+        assert jax.random.gumbel(key, (3,), mode=mode).tolist() == pytest.approx(
+            [-1.0818486, -1.3463638, 0.906579], rel=1e-5
+        )
