@@ -31,7 +31,7 @@ __getattr__, __dir__ = _lazy(
         "ensure_compile_time_eval": "hlofront.core.compile_time",
         "eval_context": "hlofront.core.compile_time",
         "eval_jaxpr": "hlofront.core.evaluate",
-        "jaxpr_as_fun": "hlofront.core.evaluate",
+        "jaxpr_as_fun": "hlofront.core.curried",
         "max_dim": "hlofront.core.dimensions",
         "min_dim": "hlofront.core.dimensions",
         "no_effects": "hlofront.core.effects",

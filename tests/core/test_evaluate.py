@@ -175,3 +175,11 @@ def test_an_error_names_the_line_of_the_equation():
         eval_jaxpr(program.jaxpr, [], x)
     (note,) = caught.value.__notes__
     assert "y = sin(x)" in note
+
+
+def test_the_public_jaxpr_as_fun_is_curried():
+    double = hlofront.core.jaxpr_as_fun(hlofront.make_jaxpr(lambda x: x * 2)(1.0))
+    assert double(3.0) == [6.0]
+    assert hlofront.jit(double)(3.0) == [6.0]
+    with pytest.raises(ValueError, match="1 inputs"):
+        double()
