@@ -119,6 +119,8 @@ from hlofront.primitives.elementwise import tan_p as tan_p
 from hlofront.primitives.elementwise import tanh as tanh
 from hlofront.primitives.elementwise import tanh_p as tanh_p
 from hlofront.primitives.elementwise import xor_p as xor_p
+from hlofront.primitives.placing import device_put_p as device_put_p
+from hlofront.primitives.placing import sharding_constraint_p as sharding_constraint_p
 
 # isort: split
 # ---- comparing

@@ -126,6 +126,8 @@ from hlofront.primitives.fourier import fft_p as fft_p
 from hlofront.primitives.gathering import GatherDimensionNumbers as GatherDimensionNumbers
 from hlofront.primitives.gathering import GatherScatterMode as GatherScatterMode
 from hlofront.primitives.gathering import gather_p as gather_p
+from hlofront.primitives.placing import device_put_p as device_put_p
+from hlofront.primitives.placing import sharding_constraint_p as sharding_constraint_p
 from hlofront.primitives.random_bits import RandomAlgorithm as RandomAlgorithm
 from hlofront.primitives.random_bits import rng_bit_generator_p as rng_bit_generator_p
 from hlofront.primitives.random_bits import rng_uniform_p as rng_uniform_p
