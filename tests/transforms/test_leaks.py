@@ -9,7 +9,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
-from hlofront.custom_batching import custom_vmap
+from hlofront.custom_batching import sequential_vmap
 from hlofront.experimental import checkify
 
 x = jnp.array([1.0, 2.0])
@@ -114,7 +114,7 @@ RETURNED = {
     "vjp_of_custom_jvp": lambda x: jax.vjp(jax.nn.relu, x),
     "vjp_of_checkpoint": lambda x: jax.vjp(jax.checkpoint(lambda y: jax.nn.relu(1.0 * y)), x),
     "linearize": lambda x: jax.linearize(jnp.sin, x),
-    "custom_vmap": custom_vmap(lambda x: x * 2),
+    "custom_vmap": sequential_vmap(lambda x: x * 2),
 }
 
 
