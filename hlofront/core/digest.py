@@ -15,6 +15,7 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.bridge import state
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from hlofront.core.names import path_of
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rules import lower
 
@@ -101,7 +102,7 @@ class _Writer:
                 raise _NoCanonicalForm(f"{primitive} is not one of ours, or its lowering is not")
             add(primitive.name)
             if equation.name_stack:
-                self.value("/".join(equation.name_stack))
+                self.value(path_of(equation.name_stack))
             for atom in equation.invars:
                 if type(atom) is Literal:
                     self._literal(atom)

@@ -14,6 +14,7 @@ from hlofront.bridge import state
 from hlofront.core import print as printing
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.effects import Effects, no_effects
+from hlofront.core.names import NameStack
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import as_array
 
@@ -145,8 +146,8 @@ class Equation:
     effects: Effects
     # The C++ traceback of the call that made it; base/source.py reads the user's lines from it.
     traceback: Any
-    # The enclosing named_scopes, outermost first.
-    name_stack: tuple[str, ...]
+    # The enclosing named_scopes and transformations, outermost first.
+    name_stack: NameStack
 
     def __init__(
         self,
@@ -156,7 +157,7 @@ class Equation:
         params: dict[str, Any],
         effects: Effects = no_effects,
         traceback: Any = None,
-        name_stack: tuple[str, ...] = (),
+        name_stack: NameStack = (),
     ):
         self.primitive = primitive
         self.invars = invars

@@ -8,7 +8,27 @@ from typing import Any
 from hlofront.base import source
 from hlofront.base.boundary import named_as
 
-_stack: ContextVar[tuple[str, ...]] = ContextVar("names", default=())
+
+class Transformation:
+    """A transformation among the scopes: it is shown around the scope that comes after it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self):
+        return f"Transformation({self.name!r})"
+
+
+# The scopes and transformations around an operation, outermost first.
+NameStack = tuple[str | Transformation, ...]
+
+JVP = Transformation("jvp")
+TRANSPOSE = Transformation("transpose")
+VMAP = Transformation("vmap")
+
+_stack: ContextVar[NameStack] = ContextVar("names", default=())
 _replayed: ContextVar[Any] = ContextVar("replayed_traceback", default=None)
 
 current_name_stack = _stack.get
@@ -34,12 +54,41 @@ def named_scope(name: str) -> Generator[None, None, None]:
         _stack.reset(token)
 
 
+def path_of(stack: NameStack) -> str:
+    """A stack as a path, as profilers show it: "jit(f)/transpose(jvp(attention))/scores"."""
+    found: list[str] = []
+    for part in reversed(stack):
+        if type(part) is not Transformation:
+            found.append(str(part))
+        elif found:
+            found[-1] = f"{part.name}({found[-1]})"
+        else:
+            found.append(f"{part.name}()")
+    found.reverse()
+    return "/".join(found)
+
+
+class transformed:
+    """What is traced inside is what this transformation makes of the function that runs there."""
+
+    __slots__ = ("token", "transformation")
+
+    def __init__(self, transformation: Transformation):
+        self.transformation = transformation
+
+    def __enter__(self) -> None:
+        self.token = _stack.set((*_stack.get(), self.transformation))
+
+    def __exit__(self, *_: Any) -> None:
+        _stack.reset(self.token)
+
+
 class coming_from:
     """What is traced inside comes from these scopes, inside the open ones, and this traceback."""
 
     __slots__ = ("name_stack", "tokens", "traceback")
 
-    def __init__(self, name_stack: tuple[str, ...], traceback: Any):
+    def __init__(self, name_stack: NameStack, traceback: Any):
         self.name_stack = name_stack
         self.traceback = traceback
 

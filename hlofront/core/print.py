@@ -25,6 +25,7 @@ import numpy as np
 from hlofront.base import config, show, source
 from hlofront.base.show import Document
 from hlofront.core import rules
+from hlofront.core.names import path_of
 
 
 def print_jaxpr(
@@ -193,7 +194,7 @@ class Printing:
         if source_info:
             notes.append(source.summarize(equation.traceback))
         if name_stack:
-            notes.append(f"[{'/'.join(equation.name_stack)}]")
+            notes.append(f"[{path_of(equation.name_stack)}]")
         return show.noted(name, notes) if notes else name
 
     def _parameter(self, name: str, value: Any) -> Document:

@@ -327,7 +327,14 @@ class CheckpointInTwo:
         first = live(split.first, known_outputs)
         self.known = _pruned(closed(constants, known_inputs, known_outputs, first, jaxpr))
         inputs = [*split.kept, *[known_inputs[place] for place in self.inputs], *unknown_inputs]
-        self.rest = _pruned(closed(constants, inputs, outputs, [*split.again, *rest], jaxpr))
+        self.rest = _pruned(
+            closed(constants, inputs, outputs, [*map(_named, split.again), *rest], jaxpr)
+        )
+
+
+def _named(equation: Equation) -> Equation:
+    """An equation that runs again, as profilers show it."""
+    return equation.replace(name_stack=("rematted_computation", *equation.name_stack))
 
 
 def _pruned(program: ClosedJaxpr) -> ClosedJaxpr:

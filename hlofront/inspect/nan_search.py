@@ -9,6 +9,7 @@ from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.core.evaluate import last_uses
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.names import path_of
 from hlofront.core.primitive import Primitive
 from hlofront.inspect.nan_operands import ELEMENTWISE, elements_of, expression_of, typed
 from hlofront.inspect.nan_report import (
@@ -347,7 +348,7 @@ class Search:
             value=str(host[index]),
             place=places[0] if places else None,
             callers=places[1:],
-            name_stack=tuple(map(str, equation.name_stack)),
+            name_stack=tuple(filter(None, path_of(equation.name_stack).split("/"))),
             inside=level.inside,
             operands=tuple(
                 self._operand(level, atom, operand, element, index)

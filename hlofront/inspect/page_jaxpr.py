@@ -5,6 +5,7 @@ from typing import Any
 
 from hlofront.base.source import user_frames
 from hlofront.core.jaxpr import Jaxpr
+from hlofront.core.names import path_of
 from hlofront.core.print import Printing
 from hlofront.inspect.hlo_graph import Source
 from hlofront.inspect.page_model import Files, ProgramData
@@ -83,7 +84,7 @@ class _Reading:
             ", ".join(v.aval.str_short(True) for v in equation.outvars),
             self._operands(equation.invars),
             stack=[Source(frame.file, frame.line, frame.function) for frame in frames],
-            path="/".join(map(str, equation.name_stack)),
+            path=path_of(equation.name_stack),
             extra=" ".join(extra.split()),
         )
         self._mix(number, equation.invars)

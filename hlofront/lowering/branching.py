@@ -21,8 +21,14 @@ from hlofront.lowering.reducing import emit_reduce
 PRUNED.update((cond_p, while_p))
 
 
-def _run(program: ClosedJaxpr, args: Sequence[Value], build: Builder) -> list[Value]:
-    return build.inline(program.jaxpr, program.consts, args)
+def _run(
+    program: ClosedJaxpr, args: Sequence[Value], scope: Sequence[str], build: Builder
+) -> list[Value]:
+    return build.inline(program.jaxpr, program.consts, args, *scope)
+
+
+def _branch(number: int) -> tuple[str, str]:
+    return "cond", f"branch_{number}_fun"
 
 
 # ---- cond ----------------------------------------------------------------------------------------
@@ -33,9 +39,9 @@ def _(build, index, *operands, branches, branches_platforms=None):
     if branches_platforms is not None:
         return _of_platforms(build, operands, branches, branches_platforms)
     if len(branches) == 1:
-        return _run(branches[0], operands, build)
+        return _run(branches[0], operands, (), build)
     effects = no_effects.union(*[branch.effects for branch in branches])
-    regions = [partial(_run, branch, operands) for branch in branches]
+    regions = [partial(_run, branch, operands, _branch(i)) for i, branch in enumerate(branches)]
     return build.case(index, regions, build.avals_out, effects)
 
 
@@ -46,10 +52,10 @@ def _of_platforms(build: Any, operands: Any, branches: Any, branches_platforms: 
         chosen.setdefault(number_for(name, branches_platforms), []).append(name)
     if len(chosen) == 1:
         (number,) = chosen
-        return _run(branches[number], operands, build)
+        return _run(branches[number], operands, (), build)
     effects = no_effects.union(*[branches[number].effects for number in chosen])
     regions = [
-        (tuple(names), partial(_run, branches[number], operands))
+        (tuple(names), partial(_run, branches[number], operands, _branch(number)))
         for number, names in chosen.items()
     ]
     return choose(build, regions, build.avals_out, effects)
@@ -70,11 +76,11 @@ def _(build, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     avals = build.avals_out
     effects = cond_jaxpr.effects | body_jaxpr.effects
 
-    def test(inner: Builder, values: Sequence[Value]) -> Value:
-        return _run(cond_jaxpr, [*cond_consts, *values], inner)[0]
+    def test(inner: Builder, values: Sequence[Value], name: str = "cond") -> Value:
+        return _run(cond_jaxpr, [*cond_consts, *values], ("while", name), inner)[0]
 
     def step(inner: Builder, values: Sequence[Value]) -> list[Value]:
-        return _run(body_jaxpr, [*body_consts, *values], inner)
+        return _run(body_jaxpr, [*body_consts, *values], ("while", "body"), inner)
 
     if not whether.shape and not ordered_effects(cond_jaxpr.effects):
         return build.while_loop(
@@ -95,7 +101,7 @@ def _(build, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
             _of_those_going_on(inner, answer, whether, new, old, aval)
             for new, old, aval in zip(step(inner, values), values, avals, strict=True)
         ]
-        return [test(inner, found), *found]
+        return [test(inner, found, "body_pred"), *found]
 
     first = test(build, carry)
     results = build.while_loop(goes_on, looped, [first, *carry], [whether, *avals], effects)

@@ -14,6 +14,7 @@ from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.digest import LARGE_CONSTANT_BYTES
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
+from hlofront.core.names import NameStack, path_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower, simplify
 from hlofront.lowering import types
@@ -41,14 +42,14 @@ class Builder:
     avals_out: Sequence[Any]
     equation: Equation | None
 
-    def __init__(self, module: ModuleState, ip: Any, prefix: str, hoisted: dict[int, Value]):
+    def __init__(self, module: ModuleState, ip: Any, prefix: NameStack, hoisted: dict[int, Value]):
         self.module = module
         self.ip = ip
-        # The names of the functions and scopes around: "jit(f)/attention".
-        self.prefix = prefix
+        # The names of the functions and scopes around: ("jit(f)", "attention").
+        self.prefix: NameStack = prefix
         # id of a large constant -> the function argument that carries it.
         self.hoisted = hoisted
-        self.loc = module.locations.named(prefix) if prefix else module.locations.unknown
+        self.loc = module.locations.named(path_of(prefix)) if prefix else module.locations.unknown
         self.constants: dict[Any, Value] = {}
         # Per ordered effect the token of the latest operation that has it.
         self.tokens: dict[Effect, Value] = {}
@@ -247,7 +248,7 @@ class Builder:
     ) -> Value:
         """Compare arrays of one aval: EQ NE LT LE GT GE; FLOAT, TOTALORDER, SIGNED, UNSIGNED."""
         if kind is None:
-            kind = compare_type(aval.dtype)
+            kind = types.compare_type(aval.dtype)
         return self.op(
             "stablehlo.compare",
             (x, y),
@@ -258,10 +259,13 @@ class Builder:
 
     # ---- programs
 
-    def inline(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Value]) -> list[Value]:
+    def inline(
+        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Value], *scope: str
+    ) -> list[Value]:
         """Emit the equations of a program here, and return its outputs.
 
-        `consts` are values of Python, or of MLIR where the caller has made them already.
+        `consts` are values of Python, or of MLIR where the caller has made them already. `scope` is
+        what the program is to the operation that is being lowered.
         """
         environment: dict[Any, Value] = {}
         for var, const in zip(jaxpr.constvars, consts, strict=True):
@@ -272,7 +276,9 @@ class Builder:
             else:
                 environment[var] = self.hoist(const, var.aval.dtype)
         environment.update(zip(jaxpr.invars, args, strict=True))
-        saved = self.loc, self.avals_in, self.avals_out, self.equation
+        saved = self.loc, self.avals_in, self.avals_out, self.equation, self.prefix
+        self.prefix = self.within(*scope) if scope else self.stack()
+        self.equation = None
         fences = self.module.fences
         fenced = fences.of(jaxpr) if fences is not None else ()
         for equation in live_equations(jaxpr):
@@ -281,13 +287,13 @@ class Builder:
                 for var in equation.outvars:
                     if var in fenced:
                         environment[var] = self.fence(environment[var], var.aval, equation)
-        self.loc, self.avals_in, self.avals_out, self.equation = saved
+        self.loc, self.avals_in, self.avals_out, self.equation, self.prefix = saved
         return [self.read(atom, environment) for atom in jaxpr.outvars]
 
     def fence(self, x: Value, aval: Any, equation: Equation) -> Value:
         """A result of an equation, which is stored here and not computed anew at each use."""
         around = self.loc
-        name = self.scoped(equation.name_stack) + "/fence"
+        name = self.name_of("fence", equation)
         self.loc = self.module.locations.of(name, equation.traceback)
         self.module.fences.place(aval, equation.traceback)
         (result,) = self.barrier((x,), (aval,))
@@ -323,7 +329,7 @@ class Builder:
     def lower_equation(self, equation: Equation, environment: dict[Any, Value]) -> None:
         primitive = equation.primitive
         self.loc = self.module.locations.of(
-            self.scoped(equation.name_stack) + "/" + primitive.name, equation.traceback
+            self.name_of(primitive.name, equation), equation.traceback
         )
         outvars = equation.outvars
         name = None if primitive in lower.on_some else DIRECT.get(primitive)
@@ -368,8 +374,22 @@ class Builder:
         groups = lower.for_platforms(primitive, platforms)
         return groups[0][0] if len(groups) == 1 else None
 
-    def scoped(self, name_stack: tuple[str, ...]) -> str:
-        return "/".join((self.prefix, *name_stack)) if name_stack else self.prefix
+    def stack(self) -> NameStack:
+        """The scopes around what is emitted now."""
+        return (*self.prefix, *self.equation.name_stack) if self.equation else self.prefix
+
+    def within(self, *parts: str) -> NameStack:
+        """The scopes around parts of an operation; transformations are around no part of it."""
+        return (path_of(self.stack()), *parts) if self.stack() else parts
+
+    def name_of(self, name: str, equation: Equation) -> str:
+        """The path of an operation of an equation."""
+        key = self.prefix, equation.name_stack
+        paths = self.module.paths
+        path = paths.get(key)
+        if path is None:
+            path = paths[key] = path_of((*self.prefix, *equation.name_stack))
+        return f"{path}/{name}" if path else name
 
     def by_tracing(
         self,
@@ -422,12 +442,14 @@ class Builder:
         constants = self.carried(constants)
         symbol = self.define_function(key, name, avals_in, avals_out, body, constants, ordered)
         extra = self.values_of(constants)
+        path = path_of((*self.stack(), f"jit({name})"))
+        traceback = self.equation.traceback if self.equation else None
         results = _create(
             "func.call",
             [types.aval_type(aval) for aval in (*[token_aval] * len(ordered), *avals_out)],
             [*extra, *self.tokens_of(ordered), *args],
             {"callee": symbol},
-            loc=self.loc,
+            loc=self.module.locations.of(path, traceback),
             ip=self.ip,
         ).results
         return self.take_tokens(ordered, results)
@@ -495,8 +517,8 @@ class Builder:
         inner = Builder(
             module,
             ir.InsertionPoint(block),
-            f"{self.scoped(self.equation.name_stack) if self.equation else self.prefix}"
-            f"/jit({name})",
+            # XLA puts the path of the call in front, wherever it is called.
+            (),
             hoisted,
         )
         inputs = inner.take_tokens(ordered, arguments[len(extra_types) :])
@@ -504,19 +526,6 @@ class Builder:
         outputs = [*inner.tokens_of(ordered), *outputs]
         _create("func.return", (), outputs, loc=inner.loc, ip=inner.ip)
         return symbol
-
-
-def compare_type(dtype: Any) -> str:
-    """How StableHLO is to compare elements of a dtype."""
-    if dtype == np.bool_ or np.issubdtype(dtype, np.unsignedinteger) or dtype.name in _UNSIGNED:
-        return "UNSIGNED"
-    if np.issubdtype(dtype, np.signedinteger) or dtype.name in _SIGNED:
-        return "SIGNED"
-    return "FLOAT"
-
-
-_UNSIGNED = ("uint2", "uint4")
-_SIGNED = ("int2", "int4")
 
 
 # A constant's value, and its aval in the program.

@@ -8,6 +8,7 @@ import numpy as np
 from hlofront.base.elements import ExtendedDType
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.names import path_of
 from hlofront.core.rules import lower
 from hlofront.higher_order.scan import scan_p
 from hlofront.lowering import types
@@ -71,13 +72,11 @@ class _Loop:
         avals = [_longer(aval, self.length) for aval in self.y_avals]
 
         def goes_on(inner: Builder, index: Value, *_: Value) -> Value:
+            inner.loc = self._named(inner, "cond", "lt")
             return inner.compare("LT", index, inner.constant(looped, np.int32), _INDEX)
 
-        # What the operations of a step are named by.
-        prefix = build.scoped(build.equation.name_stack if build.equation else ())
-
         def body(inner: Builder, index: Value, *values: Value) -> list[Value]:
-            inner.prefix = f"{prefix}/while/body"
+            inner.loc = self._named(inner, "body", "add")
             row = index
             if self.reverse:
                 last = inner.constant(self.length - unroll, np.int32)
@@ -88,6 +87,9 @@ class _Loop:
             return [inner.op("stablehlo.add", (index, step), _INDEX), *now, *collected]
 
         start = build.constant(0, np.int32)
+        build.loc = build.module.locations.of(
+            path_of(build.within("while")), build.equation and build.equation.traceback
+        )
         results = build.while_loop(
             goes_on,
             body,
@@ -97,10 +99,17 @@ class _Loop:
         )
         return results[1 : 1 + len(carry)], results[1 + len(carry) :]
 
+    @staticmethod
+    def _named(build: Builder, region: str, name: str) -> Any:
+        """The location of an operation that counts the steps."""
+        return build.module.locations.named(path_of(build.within("while", region, name)))
+
     def _steps(
         self, build: Builder, carry: list[Value], ys: list[Value], row: Any, count: int
     ) -> tuple[list[Value], list[Value]]:
         """`count` steps, of the rows from `row` on, which is a value or a number."""
+        around = build.loc
+        build.loc = self._named(build, "body", "jit(dynamic_index_in_dim)/dynamic_slice")
         blocks = [
             _rows(build, x, aval, self.length, row, count)
             for x, aval in zip(self.xs, self.x_avals, strict=True)
@@ -115,11 +124,13 @@ class _Loop:
                 for block, aval in zip(blocks, self.x_avals, strict=True)
             ]
             args = [*self.consts, *carry, *step]
+            # As in JAX, whose steps are calls.
+            scope = ("while", "body", "closed_call")
             program = self.program
             if self.unrolled and len(program.eqns) > _FEW:
                 results = build.call(program, "step", args)
             else:
-                results = build.inline(program.jaxpr, program.consts, args)
+                results = build.inline(program.jaxpr, program.consts, args, *scope)
             carry = results[: len(carry)]
             for position in fenced:
                 aval = self.carry_avals[position]
@@ -129,10 +140,14 @@ class _Loop:
         if self.reverse:
             for rows in collected:
                 rows.reverse()
+        build.loc = self._named(
+            build, "body", "jit(dynamic_update_index_in_dim)/dynamic_update_slice"
+        )
         updated = [
             _updated(build, y, rows, aval, self.length, row)
             for y, rows, aval in zip(ys, collected, self.y_avals, strict=True)
         ]
+        build.loc = around
         return carry, updated
 
     def _fenced(self, build: Builder, count: int) -> list[list[int]]:

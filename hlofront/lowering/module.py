@@ -151,7 +151,7 @@ def lower_program(
     }
     if several:
         hoisted[id(INDEX)] = index
-    builder = Builder(state, ir.InsertionPoint(block), f"{wrapper}({name})", hoisted)
+    builder = Builder(state, ir.InsertionPoint(block), (f"{wrapper}({name})",), hoisted)
     builder.take_tokens(ordered, given)
     values: list[Any] = [None] * len(jaxpr.invars)
     for position, argument in zip(kept, arguments[len(constants) :], strict=True):

@@ -20,6 +20,7 @@ class ModuleState:
             "last_mesh",
             "locations",
             "meshes",
+            "paths",
             "platforms",
         ),
         *("several_devices", "symbols"),
@@ -46,6 +47,8 @@ class ModuleState:
         # How many functions were given each name.
         self.symbols: dict[str, int] = {"main": 1}
         self.locations = Locations()
+        # The paths of stacks of names, each made once.
+        self.paths: dict[Any, str] = {}
         # What was lowered to a private function -> its symbol.
         self.functions: dict[Any, Any] = {}
         # Host functions that the module calls back, in the order of their index.

@@ -67,7 +67,7 @@ def _(build, *args, jaxpr, prevent_cse, differentiated, policy):
             args = list(args)
             for place, value in zip(chosen, values, strict=True):
                 args[place] = value
-    return build.inline(jaxpr.jaxpr, jaxpr.consts, args)
+    return build.inline(jaxpr.jaxpr, jaxpr.consts, args, "checkpoint")
 
 
 @lower(name_p)

@@ -164,3 +164,16 @@ def _from_bytes(array: np.ndarray, shape: tuple[int, ...], dtype: Any) -> Any:
 _BUFFER_FORMATS = frozenset(
     f"{kind}{bits}" for kind in ("int", "uint", "float", "complex") for bits in (8, 16, 32, 64, 128)
 )
+
+
+def compare_type(dtype: Any) -> str:
+    """How StableHLO is to compare elements of a dtype."""
+    if dtype == np.bool_ or np.issubdtype(dtype, np.unsignedinteger) or dtype.name in _UNSIGNED:
+        return "UNSIGNED"
+    if np.issubdtype(dtype, np.signedinteger) or dtype.name in _SIGNED:
+        return "SIGNED"
+    return "FLOAT"
+
+
+_UNSIGNED = ("uint2", "uint4")
+_SIGNED = ("int2", "int4")

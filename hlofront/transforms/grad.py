@@ -14,6 +14,7 @@ from hlofront.core.aval import is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.marks import Zero
+from hlofront.core.names import JVP, transformed
 from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.transforms.flatten import Signature, check_callable, result_paths
@@ -124,7 +125,8 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     for leaf, move in zip(leaves, moves, strict=True):
         _check_tangent(typeof(leaf), typeof(move))
     call = FlatCall(fun, signature, in_tree, has_aux)
-    outputs, moved = jvp_flat(call, leaves, moves, DebugInfo("jvp", signature.find_where))
+    with transformed(JVP):
+        outputs, moved = jvp_flat(call, leaves, moves, DebugInfo("jvp", signature.find_where))
     result, aux = call.split(outputs)
     count = call.out_tree.num_leaves
     tangent = call.out_tree.unflatten(

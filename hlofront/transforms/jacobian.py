@@ -11,6 +11,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.names import JVP, VMAP, transformed
 from hlofront.primitives.batching import move_axis, to_front
 from hlofront.primitives.comparing import eq
 from hlofront.primitives.converting import convert
@@ -63,12 +64,14 @@ def jacfwd(
         info = DebugInfo("jacfwd", signature.find_where)
 
         def push(*tangents: Any) -> list[Any]:
-            primals, moved = jvp_flat(call, leaves, tangents, info)
+            with transformed(JVP):
+                primals, moved = jvp_flat(call, leaves, tangents, info)
             outputs.extend(primals)
             count = call.out_tree.num_leaves
             return [gradients.instantiate(t) for t in moved[:count]]
 
-        columns, axes = batch_flat(push, AxisData(None, size), basis, [0] * len(basis))
+        with transformed(VMAP):
+            columns, axes = batch_flat(push, AxisData(None, size), basis, [0] * len(basis))
         result, aux = call.split(outputs)
         for leaf in tree.tree_leaves(result):
             if holomorphic:
@@ -115,7 +118,8 @@ def jacrev(
             gradients.check_output("jacrev", aval, holomorphic)
         basis, size = _basis(avals)
         axis = AxisData(None, size)
-        rows, axes = batch_flat(lambda *ct: pullback.flat(ct), axis, basis, [0] * len(basis))
+        with transformed(VMAP):
+            rows, axes = batch_flat(lambda *ct: pullback.flat(ct), axis, basis, [0] * len(basis))
         in_tree = pullback.static[1]
         rows = [x if _is_float0(x) else to_front(x, a, size) for x, a in zip(rows, axes)]
         # Per leaf of the argument, its derivatives by leaf of the result: the wrong way round.

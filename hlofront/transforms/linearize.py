@@ -10,6 +10,7 @@ from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Literal, Var
 from hlofront.core.marks import Zero
+from hlofront.core.names import JVP, current_name_stack, transformed
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, current_trace, interpreting_with
 from hlofront.transforms.jvp import JVPTrace, as_tangent
@@ -103,6 +104,7 @@ def linearize_flat(
     """Run a flat function on values, and write down what it does to their tangents."""
     parent = current_trace()
     tangents = StagingTrace(debug_info)
+    tangents.depth = len(current_name_stack())
     trace = JVPTrace(parent, SplitTrace(parent, tangents), debug_info)
     avals = [typeof(x) for x in primals]
     moving: list[bool] = []
@@ -113,7 +115,7 @@ def linearize_flat(
         moving.append(moves)
         arguments.append(trace.wrap(x, tangents.new_input(tangent_aval)) if moves else x)
     try:
-        with interpreting_with(trace):
+        with interpreting_with(trace), transformed(JVP):
             outputs = fun(*arguments)
         pairs = [trace.split(x) for x in outputs]
         moved = [as_tangent(t) for _, t in pairs]

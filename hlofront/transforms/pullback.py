@@ -7,6 +7,7 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
 from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.names import TRANSPOSE, transformed
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.flatten import abstract
@@ -175,7 +176,8 @@ class Pullback:
             )
         ]
         linear = [UndefinedPrimal(var.aval) for var in jaxpr.invars]
-        found = iter(transpose_jaxpr(jaxpr, self.residuals, linear, given))
+        with transformed(TRANSPOSE):
+            found = iter(transpose_jaxpr(jaxpr, self.residuals, linear, given))
         cotangents = [
             next(found) if moves else Zero(aval.to_tangent_aval())
             for aval, moves in zip(in_avals, moving, strict=True)

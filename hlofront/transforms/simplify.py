@@ -6,6 +6,7 @@ from typing import Any
 from hlofront.core import rules
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+from hlofront.core.names import NameStack
 from hlofront.core.primitive import ALL
 
 
@@ -136,7 +137,7 @@ def inline_calls(jaxpr: Jaxpr, consts: Sequence[Any], called: dict[Any, str]) ->
     def atom_of(atom: Any) -> Any:
         return atom if type(atom) is Literal else names.get(atom, atom)
 
-    def write(inner: Jaxpr, scope: tuple[str, ...]) -> None:
+    def write(inner: Jaxpr, scope: NameStack) -> None:
         for equation in inner.eqns:
             invars = [atom_of(atom) for atom in equation.invars]
             stack = (*scope, *equation.name_stack)

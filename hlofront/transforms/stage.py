@@ -101,7 +101,7 @@ register_value_type(JitTracer, lambda tracer: tracer.aval)
 class StagingTrace(Trace):
     """Writes each operation down as an equation instead of running it."""
 
-    __slots__ = ("constants", "debug_info", "equations", "inputs", "programs_of")
+    __slots__ = ("constants", "debug_info", "depth", "equations", "inputs", "programs_of")
 
     equations: list[Equation]
     inputs: list[Var]
@@ -118,6 +118,8 @@ class StagingTrace(Trace):
         self.inputs = []
         self.constants = {}
         self.debug_info = debug_info
+        # How many of the open scopes are around the program, and not in it.
+        self.depth = 0
 
     def new_input(self, aval: AbstractValue) -> JitTracer:
         var = Var(aval)
@@ -193,7 +195,7 @@ class StagingTrace(Trace):
                 if primitive in _effects_of
                 else no_effects,
                 replayed_traceback() or get_traceback(),
-                current_name_stack(),
+                current_name_stack()[self.depth :],
             )
         )
         return result

@@ -10,6 +10,7 @@ from hlofront.base.tree_prefixes import flatten_axes
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.names import VMAP, transformed
 from hlofront.core.trace import as_result, current_trace
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.reducing import reduce_sum
@@ -111,9 +112,10 @@ def vmap(
             return results
 
         axis = AxisData(axis_name, size, spmd)
-        results, found = batch_flat(
-            flat, axis, leaves, axes, DebugInfo("vmap", signature.find_where)
-        )
+        with transformed(VMAP):
+            results, found = batch_flat(
+                flat, axis, leaves, axes, DebugInfo("vmap", signature.find_where)
+            )
         wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
         return out_tree.unflatten(
             [
