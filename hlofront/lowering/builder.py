@@ -264,8 +264,8 @@ class Builder:
     ) -> list[Value]:
         """Emit the equations of a program here, and return its outputs.
 
-        `consts` are values of Python, or of MLIR where the caller has made them already. `scope` is
-        what the program is to the operation that is being lowered.
+        `consts` are values of Python, or of MLIR where the caller has made them already.
+        `scope` is what the program is to the operation that is being lowered.
         """
         environment: dict[Any, Value] = {}
         for var, const in zip(jaxpr.constvars, consts, strict=True):
@@ -405,7 +405,7 @@ class Builder:
         """
         avals = self.avals_in if avals is None else avals
         # The equation may have been traced in a block of enable_x64(True) that has ended.
-        with enable_x64(enable_x64.value or any(map(_is_wide, (*avals, *self.avals_out)))):
+        with enable_x64(enable_x64.value or any(map(types.is_wide, (*avals, *self.avals_out)))):
             program = stage(lambda *xs: _as_list(function(*xs, **params)), avals)
         return self.inline(program.jaxpr, program.consts, operands)
 
@@ -443,13 +443,12 @@ class Builder:
         symbol = self.define_function(key, name, avals_in, avals_out, body, constants, ordered)
         extra = self.values_of(constants)
         path = path_of((*self.stack(), f"jit({name})"))
-        traceback = self.equation.traceback if self.equation else None
         results = _create(
             "func.call",
             [types.aval_type(aval) for aval in (*[token_aval] * len(ordered), *avals_out)],
             [*extra, *self.tokens_of(ordered), *args],
             {"callee": symbol},
-            loc=self.module.locations.of(path, traceback),
+            loc=self.module.locations.of(path, self.equation and self.equation.traceback),
             ip=self.ip,
         ).results
         return self.take_tokens(ordered, results)
@@ -517,8 +516,7 @@ class Builder:
         inner = Builder(
             module,
             ir.InsertionPoint(block),
-            # XLA puts the path of the call in front, wherever it is called.
-            (),
+            (),  # XLA puts the path of the call in front, wherever it is called.
             hoisted,
         )
         inputs = inner.take_tokens(ordered, arguments[len(extra_types) :])
@@ -595,11 +593,3 @@ def _live_equations(jaxpr: Jaxpr) -> tuple[Equation, ...]:
 
 def _as_list(x: Any) -> list[Any]:
     return list(x) if isinstance(x, tuple | list) else [x]
-
-
-_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
-
-
-def _is_wide(aval: Any) -> bool:
-    """Whether elements are of a dtype that there is only where the option jax_enable_x64 is on."""
-    return getattr(aval, "dtype", None) in _WIDE

@@ -177,3 +177,11 @@ def compare_type(dtype: Any) -> str:
 
 _UNSIGNED = ("uint2", "uint4")
 _SIGNED = ("int2", "int4")
+
+
+_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
+
+
+def is_wide(aval: Any) -> bool:
+    """Whether elements are of a dtype that there is only where the option jax_enable_x64 is on."""
+    return getattr(aval, "dtype", None) in _WIDE
