@@ -61,6 +61,14 @@ FUNCTIONS = {
     "partial_of_partial": functools.partial(functools.partial(NoName().method)),
     "jitted": hlofront.jit(NoName()),
 }
+
+
+def with_batching_rule(f):
+    custom = hlofront.custom_batching.custom_vmap(f)
+    custom.def_vmap(lambda axis_size, in_batched, x: (f(x), in_batched[0]))
+    return custom
+
+
 TRANSFORMED = {
     "jit": lambda f: hlofront.jit(f)(3.0),
     "vmap": lambda f: hlofront.vmap(f)(jnp.full(1, 3.0))[0],
@@ -77,7 +85,7 @@ TRANSFORMED = {
     "eval_shape": lambda f: 9.0 + 0 * len(hlofront.eval_shape(f, 3.0).shape),
     "named_call": lambda f: hlofront.named_call(f)(3.0),
     "vectorize": lambda f: jnp.vectorize(f)(3.0),
-    "custom_vmap": lambda f: hlofront.custom_batching.custom_vmap(f)(3.0),
+    "custom_vmap": lambda f: with_batching_rule(f)(3.0),
     "cond": lambda f: lax.cond(True, f, f, 3.0),
     "map": lambda f: lax.map(f, jnp.full(1, 3.0))[0],
     "fori_loop": lambda f: lax.fori_loop(0, 1, functools.partial(lambda f, i, x: f(x), f), 3.0),
