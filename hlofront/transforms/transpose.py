@@ -80,13 +80,24 @@ def _add(arrived: dict[Any, Any], var: Any, cotangent: Any) -> None:
 
 
 def _run_forward(jaxpr: Jaxpr, values: dict[Any, Any], linear: set[Any]) -> list[Any]:
-    """Run the equations that depend on known inputs alone; return the linear ones."""
-    found: list[Any] = []
+    """Run known equations that linear ones need, or that have effects; return the linear ones."""
+    linear_equations: list[Any] = []
+    known_equations: list[Any] = []
+    needed: set[Any] = set()
     for equation in jaxpr.eqns:
-        if any(atom in linear for atom in equation.invars if type(atom) is not Literal):
+        read = [atom for atom in equation.invars if type(atom) is not Literal]
+        if linear.isdisjoint(read):
+            known_equations.append(equation)
+        else:
             linear.update(equation.outvars)
-            found.append(equation)
-            continue
+            linear_equations.append(equation)
+            needed.update(read)
+    to_run: list[Any] = []
+    for equation in reversed(known_equations):
+        if equation.effects or not needed.isdisjoint(equation.outvars):
+            needed.update([atom for atom in equation.invars if type(atom) is not Literal])
+            to_run.append(equation)
+    for equation in reversed(to_run):
         operands = tuple(
             atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
         )
@@ -96,7 +107,7 @@ def _run_forward(jaxpr: Jaxpr, values: dict[Any, Any], linear: set[Any]) -> list
             values.update(zip(equation.outvars, results, strict=True))
         else:
             values[equation.outvars[0]] = results
-    return found
+    return linear_equations
 
 
 def transpose_program(
