@@ -323,7 +323,7 @@ class Builder:
         if found is not None:
             return found
         if isinstance(dtype, ExtendedDType):
-            return self.constant(np.asarray(value._base_array))
+            return self.constant(np.asarray(value._live_base()))
         return self.constant(np.asarray(value), dtype)
 
     def lower_equation(self, equation: Equation, environment: dict[Any, Value]) -> None:

@@ -110,6 +110,8 @@ def typed_key(x: Any) -> tuple[Any, bool]:
         raise TypeError(f"unexpected PRNG key type {type(x)}")
     mode = legacy_prng_key.value
     if mode == "error":
+        # What could be no key at all is a TypeError, whatever kinds of keys are allowed.
+        check_key_data(x, default_generator())
         raise ValueError(_LEGACY)
     if mode == "warn":
         warnings.warn(_LEGACY, UserWarning, stacklevel=source.frames_to_user())

@@ -15,8 +15,10 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.trace import Tracer
 from hlofront.pjrt.layouts import Format
 from hlofront.pjrt.shardings import on_device
+from hlofront.primitives.keys import KeyDType
 from hlofront.primitives.placing import CopySemantics
 from hlofront.runtime.deleted import check_not_deleted
+from hlofront.runtime.key_array import KeyArray, base_of, stored_sharding
 from hlofront.runtime.transfer import device_put, format_sharding, put_leaf
 
 
@@ -49,7 +51,7 @@ def make_array_from_single_device_arrays(
             "none: call it outside of functions that are traced"
         )
     for array in arrays:
-        if type(array) is not ArrayImpl:
+        if type(array) is not ArrayImpl and type(array) is not KeyArray:
             raise TypeError(
                 "make_array_from_single_device_arrays takes arrays on devices: got an element of "
                 f"type {type(array).__name__}. Put it on its device with device_put."
@@ -72,7 +74,16 @@ def make_array_from_single_device_arrays(
         found = array_dtype(dtype_of(dtype))
     weak = all(array.aval.weak_type for array in arrays) if arrays else False
     aval = ShapedArray(shape, found, weak)
-    return assembled(aval, sharding, _in_order(arrays, aval, sharding), True)
+    parts = _in_order(arrays, aval, sharding)
+    if isinstance(aval.dtype, KeyDType):
+        base = assembled(
+            ShapedArray(*aval.dtype.physical(aval.shape)),
+            stored_sharding(sharding, aval),
+            list(map(base_of, parts)),
+            True,
+        )
+        return KeyArray(aval, base)
+    return assembled(aval, sharding, parts, True)
 
 
 def _in_order(arrays: Sequence[Any], aval: Any, sharding: Any) -> list[Any]:

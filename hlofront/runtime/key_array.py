@@ -1,5 +1,6 @@
 """KeyArray: random keys as an array, around the array of integers that they are stored as."""
 
+import functools
 from collections.abc import Callable, Iterator
 from types import EllipsisType
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from hlofront.base.config import debug_key_reuse
 from hlofront.base.errors import KeyReuseError
 from hlofront.bridge import fast_parts
+from hlofront.bridge.client import NamedSharding
 from hlofront.core.aval import ShapedArray, register_value_type
 from hlofront.core.operators import await_operators, plug_in_operators
 from hlofront.primitives.keys import KeyDType, random_wrap
@@ -59,6 +61,10 @@ class KeyArray(fast_parts.Array):
 
     @property
     def _base_array(self) -> Any:
+        """The array of integers, which may have been deleted."""
+        return self._base
+
+    def _live_base(self) -> Any:
         """The array of integers; RuntimeError if it was deleted."""
         check_not_deleted(self._base)
         return self._base
@@ -100,12 +106,10 @@ class KeyArray(fast_parts.Array):
     @property
     def sharding(self) -> Any:
         """How the keys are spread over devices."""
-        return self._base.sharding
+        return sharding_of_keys(self._base.sharding, self.aval)
 
-    @property
-    def _sharding(self) -> Any:
-        """What it is called by those who ask arrays of C++."""
-        return self._base.sharding
+    # What it is called by those who ask arrays of C++.
+    _sharding = sharding
 
     @property
     def committed(self) -> bool:
@@ -185,13 +189,13 @@ class KeyArray(fast_parts.Array):
         return self._base.unsafe_buffer_pointer()
 
     def __copy__(self) -> "KeyArray":
-        return KeyArray(self.aval, self._base_array.__copy__())
+        return KeyArray(self.aval, self._live_base().__copy__())
 
     def __deepcopy__(self, memo: Any) -> "KeyArray":
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        return _unpickled, (self._base_array, self.aval.dtype)
+        return _unpickled, (self._live_base(), self.aval.dtype)
 
     # ---- its value
 
@@ -235,7 +239,7 @@ class KeyArray(fast_parts.Array):
         return self._rows(range(self.aval.shape[0] - 1, -1, -1))
 
     def _rows(self, places: range) -> Iterator[Any]:
-        base = self._base_array
+        base = self._live_base()
         if debug_key_reuse.value or not base.is_fully_addressable:
             # Each row knows whether it was used.
             return (self[i] for i in places)
@@ -243,7 +247,7 @@ class KeyArray(fast_parts.Array):
         return (KeyArray(aval, row) for row in (base if places.step > 0 else reversed(base)))
 
     def __repr__(self) -> str:
-        return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._base_array}"
+        return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._live_base()}"
 
     __str__ = __repr__
 
@@ -270,7 +274,13 @@ fast_parts.call_registry.register_node(
 
 
 def _put(keys: KeyArray, target: Any, semantics: Any) -> KeyArray:
-    moved = KeyArray(keys.aval, transfer.put_leaf(keys._base_array, target, semantics))
+    if type(target) is NamedSharding:
+        target.check_compatible_aval(keys.shape)
+        target = stored_sharding(target, keys.aval)
+    base = transfer.put_leaf(keys._live_base(), target, semantics)
+    if base is keys._base:
+        return keys
+    moved = KeyArray(keys.aval, base)
     moved._used = keys._used
     return moved
 
@@ -278,9 +288,36 @@ def _put(keys: KeyArray, target: Any, semantics: Any) -> KeyArray:
 transfer.register_putter(KeyArray, _put)
 
 
+def stored_sharding(sharding: Any, aval: ShapedArray) -> Any:
+    """The sharding of the integers of keys that are split like this: the axes of a key are not."""
+    if type(sharding) is not NamedSharding:
+        return sharding
+    entries = sharding.spec.partitions
+    if any(entries[aval.ndim :]):  # XLA chose to split those as well
+        return sharding
+    count = min(len(entries), aval.ndim) + len(aval.dtype.generator.key_shape)
+    return _with_entries(sharding, count)
+
+
+def sharding_of_keys(sharding: Any, aval: ShapedArray) -> Any:
+    """The sharding of keys whose integers are split like this: an entry for each axis."""
+    return _with_entries(sharding, aval.ndim) if type(sharding) is NamedSharding else sharding
+
+
+@functools.lru_cache(maxsize=256)
+def _with_entries(sharding: Any, count: int) -> Any:
+    """The sharding whose specification has so many entries: None at its end, or fewer."""
+    spec = sharding.spec
+    entries = spec.partitions
+    if len(entries) == count:
+        return sharding
+    padded = (*entries, *(None,) * (count - len(entries)))
+    return sharding.update(spec=spec.update(partitions=padded[:count]))
+
+
 def base_of(x: Any) -> Any:
     """The array that a value is on a device: of keys, that of integers."""
-    return x._base_array if type(x) is KeyArray else x
+    return x._live_base() if type(x) is KeyArray else x
 
 
 def key_handler(aval: ShapedArray, handler: Callable[[Any], Any]) -> Callable[[Any], KeyArray]:

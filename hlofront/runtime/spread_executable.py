@@ -19,6 +19,7 @@ from hlofront.bridge.client import (
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.named_shardings import from_hlo, means, replicated
 from hlofront.pjrt.shardings import on_device
+from hlofront.primitives.keys import is_key
 from hlofront.runtime.deleted import check_not_deleted
 from hlofront.runtime.executable import (
     Executable,
@@ -29,6 +30,7 @@ from hlofront.runtime.executable import (
     stored,
 )
 from hlofront.runtime.host import host_value
+from hlofront.runtime.key_array import stored_sharding
 from hlofront.runtime.placement import readable
 from hlofront.runtime.spread import Spread
 
@@ -67,9 +69,12 @@ def chosen_shardings(
 
 
 class Shardings:
-    """Those of a compiled program's constants, kept inputs and outputs, in their order."""
+    """Those of a compiled program's constants, kept inputs and outputs, in their order.
 
-    __slots__ = ("constants", "kept", "outputs")
+    Those that are stored differ for random keys: they are of the integers.
+    """
+
+    __slots__ = ("constants", "kept", "outputs", "stored_kept", "stored_outputs")
 
     def __init__(self, program: ClosedJaxpr, call: Any, compiled: Any, spread: Spread):
         constants = [stored(aval) for _, aval in call.const_args]
@@ -80,11 +85,13 @@ class Shardings:
             compiled.get_parameter_shardings(), said, [*constants, *kept], spread
         )
         self.constants, self.kept = taken[:count], taken[count:]
+        taken_avals = [program.in_avals[i] for i in call.kept]
+        self.stored_kept = list(map(_as_stored, self.kept, taken_avals))
         first = next(
             (
                 (sharding, aval.ndim)
-                for sharding, aval in zip(said[count:], kept, strict=True)
-                if type(sharding) is NamedSharding
+                for sharding, aval in zip(said[count:], taken_avals, strict=True)
+                if type(sharding) is NamedSharding and not is_key(aval)
             ),
             None,
         )
@@ -95,6 +102,12 @@ class Shardings:
             spread,
             first,
         )
+        self.stored_outputs = list(map(_as_stored, self.outputs, program.out_avals))
+
+
+def _as_stored(sharding: Any, aval: Any) -> Any:
+    """The sharding of what is on the devices for a value that has this one, or None."""
+    return stored_sharding(sharding, aval) if is_key(aval) else sharding
 
 
 # In optimized HLO, what the devices of a program wait for each other in.
@@ -161,7 +174,7 @@ class SpreadExecutable(Executable):
         self.sharding = None
         self.handlers = [
             result_handler_of(aval, sharding, True)
-            for aval, sharding in zip(self.out_avals, self.shardings.outputs, strict=True)
+            for aval, sharding in zip(self.out_avals, self.shardings.stored_outputs, strict=True)
         ]
         pairs = zip(self.call.const_args, self.shardings.constants, strict=True)
         self.const_args = [
@@ -172,7 +185,8 @@ class SpreadExecutable(Executable):
         if self.takes_stored:
             args = list(map(storage_of, args))
         buffers = list(self.const_args)
-        for i, aval, sharding in zip(self.kept, self.kept_avals, self.shardings.kept, strict=True):
+        shardings = self.shardings.stored_kept
+        for i, aval, sharding in zip(self.kept, self.kept_avals, shardings, strict=True):
             buffers.append(split(args[i], aval, sharding))
         if self.meets_on_cpu:
             executed, token = _on_cpu.launch(self.loaded, buffers)
@@ -189,12 +203,12 @@ class SpreadExecutable(Executable):
 
     def _fast(self, out_tree: Any, kept_inputs: list[bool]) -> FastPath:
         shardings = self.shardings
-        taken = [*shardings.constants, *shardings.kept]
+        taken = [*shardings.constants, *shardings.stored_kept]
         return FastPath(
             self.loaded,
             out_tree,
             taken,
-            shardings.outputs,
+            shardings.stored_outputs,
             list(map(stored, self.out_avals)),
             [True] * len(self.out_avals),
             kept_inputs,

@@ -177,6 +177,55 @@ def test_constants_and_keys():
     np.testing.assert_array_equal(made, jax.random.normal(jax.random.key(1), (8, 2)))
 
 
+def test_shardings_of_keys():
+    """The integers have an entry for each of their axes, and the keys for each of theirs."""
+    keys = jax.random.split(jax.random.key(0), (4, 2))
+    for spec in (P("x"), P("x", "y"), P(None, "y"), P()):
+        padded = P(*spec, *[None] * (2 - len(spec)))
+        keys_split = jax.device_put(keys, split(*spec))
+        assert keys_split.sharding == split(*padded)
+        assert jax.random.key_data(keys_split).sharding == split(*spec, None)
+        function = jax.jit(lambda k: (k, jax.random.key_data(k)))
+        for _ in range(3):
+            same, words = function(keys_split)
+            assert same.sharding == split(*padded) and words.sharding == split(*spec)
+            assert jax.random.key_data(same).sharding == split(*spec, None)
+        moved = jax.jit(jax.random.clone, in_shardings=split(*spec))
+        for given in (keys, keys_split, keys):
+            same = moved(given)
+            assert jax.random.key_data(same).sharding == split(*spec, None)
+            np.testing.assert_array_equal(jax.random.key_data(same), jax.random.key_data(keys))
+        compiled = jax.jit(lambda k: k).lower(keys_split).compile()
+        assert jax.random.key_data(compiled(keys_split)).sharding == split(*spec, None)
+    with pytest.raises(ValueError, match="rank at least 3"):
+        jax.device_put(keys, split("x", None, None))
+
+
+def test_keys_made_of_parts():
+    keys = jax.random.split(jax.random.key(0), 8)
+    data = jax.random.key_data(keys)
+    over = split(("x", "y"))
+    made = jax.make_array_from_callback((8,), over, lambda index: keys[index])
+    parts = [
+        jax.device_put(keys[index], device)
+        for device, index in over.addressable_devices_indices_map((8,)).items()
+    ]
+    assembled = jax.make_array_from_single_device_arrays((8,), over, parts[::-1])
+    for found in (made, assembled, jax.make_array_from_process_local_data(over, keys)):
+        assert (found.shape, found.dtype, found.sharding) == ((8,), keys.dtype, over)
+        assert jax.random.key_data(found).sharding == split(("x", "y"), None)
+        np.testing.assert_array_equal(jax.random.key_data(found), data)
+    scalar = jax.make_array_from_callback((), split(), lambda _: keys[3], dtype=keys.dtype)
+    np.testing.assert_array_equal(jax.random.key_data(scalar), data[3])
+    with pytest.raises(ValueError, match="parts of shape"):
+        jax.make_array_from_single_device_arrays((16,), over, parts)
+    with pytest.raises(ValueError, match="dtype"):
+        jax.make_array_from_callback((8,), over, lambda i: keys[i], dtype=np.float32)
+    other = jax.device_put(jax.random.split(jax.random.key(0, impl="rbg"), 1), parts[0].device)
+    with pytest.raises(ValueError, match="different dtypes"):
+        jax.make_array_from_single_device_arrays((8,), over, [other, *parts[1:]])
+
+
 def test_callbacks(capfd):
     """They are called once, by the first device, with whole arrays."""
     calls = []

@@ -218,6 +218,26 @@ def test_raw_keys():
         same(random.PRNGKey(0), [0, 0])
 
 
+def test_raw_keys_that_are_none():
+    """Their data is checked before the kind of key is refused."""
+    with jax.legacy_prng_key("error"):
+        for wrong in (np.zeros(3, np.uint32), np.zeros(2, np.int32), jnp.uint32(0), 3, "a"):
+            for use in (random.split, random.key_data, random.uniform):
+                with pytest.raises(TypeError, match="invalid PRNG key data"):
+                    use(wrong)
+
+
+def test_deleted():
+    k = random.key(0)
+    base = k._base_array
+    k.delete()
+    assert k.is_deleted() and base.is_deleted() and k._base_array.is_deleted()
+    assert random.key_data(k) is base
+    for use in (repr, random.split, copy.copy, pickle.dumps, jax.jit(lambda k: k), random.normal):
+        with pytest.raises(RuntimeError, match="deleted"):
+            use(k)
+
+
 def test_a_generator_of_the_users():
     def of_seed(seed):
         return jnp.array([7, seed], jnp.uint32)
