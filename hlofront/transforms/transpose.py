@@ -33,7 +33,8 @@ def transpose_jaxpr(
             linear.add(var)
         else:
             values[var] = x
-    backwards = _run_forward(jaxpr, values, linear)
+    given = [type(cotangent) is not Zero for cotangent in cotangents]
+    backwards = _run_forward(jaxpr, values, linear, given)
     arrived: dict[Any, Any] = {}
     for atom, cotangent in zip(jaxpr.outvars, cotangents, strict=True):
         if type(cotangent) is not Zero and atom in linear:
@@ -79,19 +80,32 @@ def _add(arrived: dict[Any, Any], var: Any, cotangent: Any) -> None:
     arrived[var] = cotangent if before is None else add_tangents(before, cotangent)
 
 
-def _run_forward(jaxpr: Jaxpr, values: dict[Any, Any], linear: set[Any]) -> list[Any]:
-    """Run known equations that linear ones need, or that have effects; return the linear ones."""
+def _run_forward(
+    jaxpr: Jaxpr, values: dict[Any, Any], linear: set[Any], given: Sequence[bool]
+) -> list[Any]:
+    """Run the known equations that are needed or have effects; return the linear equations.
+
+    Args:
+      values: of known variables; those that are computed are added.
+      linear: the variables that are linear in the inputs; those that equations make are added.
+      given: per output of the jaxpr, whether it has a cotangent.
+    """
     linear_equations: list[Any] = []
     known_equations: list[Any] = []
-    needed: set[Any] = set()
     for equation in jaxpr.eqns:
-        read = [atom for atom in equation.invars if type(atom) is not Literal]
-        if linear.isdisjoint(read):
+        if linear.isdisjoint([atom for atom in equation.invars if type(atom) is not Literal]):
             known_equations.append(equation)
         else:
             linear.update(equation.outvars)
             linear_equations.append(equation)
-            needed.update(read)
+    if not known_equations:
+        return linear_equations
+    outputs = [atom for atom, g in zip(jaxpr.outvars, given, strict=True) if g]
+    # Cotangents reach these linear variables; with them the known ones that transposition reads.
+    needed = {atom for atom in outputs if type(atom) is not Literal}
+    for equation in reversed(linear_equations):
+        if not needed.isdisjoint(equation.outvars):
+            needed.update([atom for atom in equation.invars if type(atom) is not Literal])
     to_run: list[Any] = []
     for equation in reversed(known_equations):
         if equation.effects or not needed.isdisjoint(equation.outvars):
