@@ -11,6 +11,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.errors import without_operands
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
+from hlofront.core.compile_time import ensure_compile_time_eval
 from hlofront.core.effects import Effect
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import is_eager
@@ -95,7 +96,10 @@ class Error:
             rank = max(rank, failed.ndim)
             codes = np.asarray(self._code[effect])
             for place in map(tuple, np.argwhere(failed).tolist()):
-                payload = [np.asarray(x)[place] for x in self._payload[effect]]
+                payload = self._payload[effect]
+                if place:
+                    with ensure_compile_time_eval():
+                        payload = [x[place] for x in payload]
                 found[place] = tree.tree_unflatten(self._metadata[int(codes[place])], payload)
         if not found:
             return None

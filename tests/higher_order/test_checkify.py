@@ -45,3 +45,18 @@ def test_checks_of_its_own():
 def test_a_check_that_nothing_makes_a_result():
     with pytest.raises(ValueError, match="checkify"):
         jax.jit(positive)(1.0)
+
+
+def test_a_message_formats_jax_arrays_and_keys():
+    def function(x, key):
+        checkify.check(x < 1, "{d!r} {x:.1f} {key!r}", x=x, d={"a": x}, key=key)
+
+    keys = jax.random.split(jax.random.key(0), 3)
+    error, _ = checkify.checkify(function)(jnp.float32(2), keys[2])
+    text = f"{{'a': Array(2., dtype=float32)}} 2.0 {keys[2]!r} (`check` failed)"
+    assert error.get().startswith(text)
+
+    errors, _ = jax.vmap(checkify.checkify(function))(jnp.arange(3.0), keys)
+    assert text in errors.get()
+    # Inside of a traced function too the errors are values.
+    assert jax.make_jaxpr(lambda x: text in errors.get() and x)(1.0).eqns == ()
