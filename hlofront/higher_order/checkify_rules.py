@@ -16,7 +16,14 @@ from hlofront.higher_order.checkify_errors import (
     NaNError,
     OOBError,
 )
-from hlofront.higher_order.checking import Error, ErrorEffect, check_p, described, effect_of
+from hlofront.higher_order.checking import (
+    Error,
+    ErrorEffect,
+    check_p,
+    described,
+    effect_of,
+    zeros_of_type,
+)
 from hlofront.primitives.comparing import eq, ge, gt, lt, ne, select_n
 from hlofront.primitives.converting import convert, convert_element_type
 from hlofront.primitives.creating import full
@@ -135,10 +142,7 @@ def slots_of(effects: Sequence[ErrorEffect], values: Sequence[Any]) -> dict[Erro
 
 
 def empty_slot(effect: ErrorEffect) -> list[Any]:
-    return [
-        NOTHING,
-        *[full(s.shape, np.zeros((), s.dtype)[()], s.dtype) for s in effect.shape_dtypes],
-    ]
+    return [NOTHING, *[zeros_of_type(s.shape, s.dtype) for s in effect.shape_dtypes]]
 
 
 # ---- programs ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import without_operands
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
@@ -23,6 +24,7 @@ from hlofront.higher_order.checkify_errors import (
 )
 from hlofront.primitives.batching import move_axis
 from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import full
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
 from hlofront.primitives.elementwise import bitwise_not
 from hlofront.primitives.reducing import argmax, reduce_or
@@ -289,8 +291,8 @@ def first_of(failed: Any, values: Sequence[Any]) -> tuple[Any, list[Any]]:
         return failed, list(values)
     size = typeof(failed).size
     if not size:
-        values = [reshape(x, (0, *typeof(x).shape[rank:])) for x in values]
-        return np.bool_(False), [_zeros_like(x) for x in values]
+        avals: list[Any] = [typeof(x) for x in values]
+        return np.bool_(False), [zeros_of_type(a.shape[rank:], a.dtype) for a in avals]
     flat = reshape(failed, (size,))
     place = argmax(flat, 0, np.int32)
     chosen = [
@@ -305,9 +307,12 @@ def first_of(failed: Any, values: Sequence[Any]) -> tuple[Any, list[Any]]:
     return reduce_or(flat, (0,)), chosen
 
 
-def _zeros_like(x: Any) -> Any:
-    aval: Any = typeof(x)
-    return broadcast_in_dim(np.zeros((), aval.dtype), aval.shape[1:], ())
+def zeros_of_type(shape: tuple[int, ...], dtype: Any) -> Any:
+    """What stands for an array that an error would carry; of keys, those stored as zeros."""
+    if isinstance(dtype, ExtendedDType):
+        physical_shape, physical_dtype = dtype.physical(shape)
+        return dtype.wrap(zeros_of_type(physical_shape, physical_dtype))
+    return full(shape, np.zeros((), dtype)[()], dtype)
 
 
 # ---- rules ---------------------------------------------------------------------------------------

@@ -60,3 +60,33 @@ def test_a_message_formats_jax_arrays_and_keys():
     assert text in errors.get()
     # Inside of a traced function too the errors are values.
     assert jax.make_jaxpr(lambda x: text in errors.get() and x)(1.0).eqns == ()
+
+
+KEY = jax.random.key(3)
+
+
+def below_one(x, key=KEY):
+    checkify.check(x < 1, "{key!r}", key=key)
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: lax.cond(x > 0, below_one, lambda x: x, x),
+        lambda x: lax.scan(lambda c, _: (below_one(c), None), x, None, length=3)[0],
+        lambda x: lax.while_loop(lambda c: c < 5, lambda c: below_one(c) + 5, x),
+        lambda x: jax.vmap(below_one)(x[None], jnp.stack([KEY])),
+    ],
+    ids=["cond", "scan", "while", "vmap"],
+)
+def test_an_error_in_a_part_of_the_program_carries_a_key(function):
+    checked = jax.jit(checkify.checkify(function))
+    assert checked(jnp.float32(0.5))[0].get() is None
+    assert checked(jnp.float32(2))[0].get().startswith(repr(KEY))
+
+
+def test_an_error_of_no_examples_carries_a_key():
+    keys = jax.random.split(KEY, 0)
+    error, _ = checkify.checkify(jax.vmap(below_one))(jnp.zeros(0), keys)
+    assert error.get() is None
