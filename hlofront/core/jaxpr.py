@@ -14,7 +14,7 @@ from hlofront.bridge import state
 from hlofront.core import print as printing
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.effects import Effects, no_effects
-from hlofront.core.names import NameStack
+from hlofront.core.names import NameStack, SourceInfo
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import as_array
 
@@ -168,11 +168,15 @@ class Equation:
         self.name_stack = name_stack
 
     @property
-    def source_info(self):
-        return self.traceback
+    def source_info(self) -> SourceInfo:
+        """Where it comes from: its traceback and its name stack, which prints as a path."""
+        return SourceInfo(self.traceback, self.name_stack)
 
     def replace(self, **changes: Any) -> "Equation":
-        """The same equation, but for what is given."""
+        """The same equation, but for what is given: its fields, or a `source_info`."""
+        if "source_info" in changes:
+            info = changes.pop("source_info")
+            changes = {"traceback": info.traceback, "name_stack": tuple(info.name_stack), **changes}
         fields = {name: getattr(self, name) for name in _EQUATION_FIELDS}
         return Equation(**{**fields, **changes})
 

@@ -68,6 +68,65 @@ def path_of(stack: NameStack) -> str:
     return "/".join(found)
 
 
+class PrintedNameStack(tuple[str | Transformation, ...]):
+    """A name stack that prints as its path."""
+
+    __slots__ = ()
+
+    @property
+    def stack(self) -> NameStack:
+        """The scopes and transformations, outermost first."""
+        return tuple(self)
+
+    def extend(self, name: str) -> "PrintedNameStack":
+        """This stack with one scope more inside."""
+        return PrintedNameStack((*self, name))
+
+    def transform(self, transform_name: str) -> "PrintedNameStack":
+        """This stack with one transformation more inside."""
+        return PrintedNameStack((*self, Transformation(transform_name)))
+
+    def __str__(self):
+        return path_of(self)
+
+
+class SourceInfo:
+    """Where an equation comes from, as `equation.source_info` says it.
+
+    Attributes:
+      traceback: the C++ traceback of the call that made the equation; None if it is not known.
+      name_stack: the named scopes and transformations around the operation; it prints as in
+        "jvp(attention)/scores".
+    """
+
+    __slots__ = ("name_stack", "traceback")
+
+    def __init__(self, traceback: Any, name_stack: NameStack):
+        self.traceback = traceback
+        self.name_stack = PrintedNameStack(name_stack)
+
+    def replace(
+        self, *, traceback: Any = None, name_stack: NameStack | None = None
+    ) -> "SourceInfo":
+        """The same source, but for what is given and not None."""
+        return SourceInfo(
+            self.traceback if traceback is None else traceback,
+            self.name_stack if name_stack is None else name_stack,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not SourceInfo:
+            return NotImplemented
+        return self.traceback == other.traceback and self.name_stack == other.name_stack
+
+    def __hash__(self):
+        return hash((self.traceback, self.name_stack))
+
+    def __repr__(self):
+        place = source.summarize(self.traceback)
+        return f"SourceInfo({place}, name_stack={str(self.name_stack)!r})"
+
+
 class transformed:
     """What is traced inside is what this transformation makes of the function that runs there."""
 

@@ -7,6 +7,7 @@ import pytest
 
 import hlofront as jax
 from hlofront import lax
+from hlofront.base import source
 from hlofront.core.names import JVP, TRANSPOSE, VMAP, path_of
 
 
@@ -96,3 +97,22 @@ def test_a_transformation_stands_around_the_next_scope():
 def test_equations_have_paths_within_their_program():
     jaxpr = jax.make_jaxpr(jax.vmap(scoped))(np.ones(3, np.float32)).jaxpr
     assert [path_of(equation.name_stack) for equation in jaxpr.eqns] == ["vmap(a)"]
+
+
+def test_source_info_has_the_traceback_and_a_printed_name_stack():
+    x = np.float32(1)
+    equation = jax.make_jaxpr(lambda x: jax.jvp(scoped, (x,), (x,)))(x).eqns[0]
+    info = equation.source_info
+    assert str(info.name_stack) == f"{info.name_stack}" == "jvp(a)"
+    assert str(info.name_stack.extend("b")) == "jvp(a)/b"
+    assert str(info.name_stack.transform("vmap").extend("b")) == "jvp(a)/vmap(b)"
+    assert info.name_stack.stack == equation.name_stack
+    assert source.user_frame(info.traceback).function == "scoped"
+    assert info == equation.source_info and hash(info) == hash(equation.source_info)
+    assert "(scoped)" in repr(info)
+
+    outer = info.replace(name_stack=("o",))
+    assert str(outer.name_stack) == "o" and outer.traceback is info.traceback and outer != info
+    moved = equation.replace(source_info=outer)
+    assert moved.source_info == outer and moved.primitive is equation.primitive
+    assert type(moved.name_stack) is tuple
