@@ -24,14 +24,17 @@ from hlofront.numpy.universal import add
 from hlofront.primitives import keys as primitives
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.keys import Generator, KeyDType, check_key_data, key_dtype_of
-from hlofront.random import rbg, threefry
+from hlofront.random import counter_based, rbg, threefry
 from hlofront.runtime.key_array import KeyArray
 from hlofront.runtime.operation import operation
 
 _x64 = state.enable_x64
 _seed_offset = options["jax_random_seed_offset"]
 
-for _generator in (threefry.threefry, rbg.rbg, rbg.unsafe_rbg):
+for _generator in (
+    *(threefry.threefry, counter_based.threefry4x32, rbg.rbg, rbg.unsafe_rbg),
+    *(counter_based.philox2x32, counter_based.philox4x32),
+):
     primitives.register(_generator)
 
 
@@ -180,10 +183,10 @@ def _seeded(name: str, seed: Any, generator: Generator) -> Any:
 
 def seed_array(seed: Any) -> Any:
     """A seed as an array of integers; Python's of any size up to 64 bits."""
-    if type(seed) is int:
+    if isinstance(seed, int):
         # It wraps around where arrays have 32 bits. OverflowError where 64 do not hold it.
         return _python_seed(seed)
-    if isinstance(seed, ArrayImpl | Tracer | np.bool_ | bool):
+    if isinstance(seed, ArrayImpl | Tracer | np.bool_):
         return seed
     return creation.asarray(seed)
 

@@ -33,6 +33,7 @@ CORPORA = (
     "corpus_batching",
     "corpus_errors",
     "corpus_random",
+    "corpus_generators",
     "corpus_linalg",
     "corpus_scipy_linalg",
     "corpus_systems",

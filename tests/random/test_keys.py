@@ -13,6 +13,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax, random
 from hlofront.extend import random as generators
+from hlofront.random import counter_based
 from tests.on_platforms import near
 
 key = random.key(0)
@@ -364,3 +365,32 @@ def test_the_highest_mode_of_gumbel_is_the_high_one():
         assert jax.random.gumbel(key, (3,), mode=mode).tolist() == pytest.approx(
             [-1.0818486, -1.3463638, 0.906579], rel=1e-5
         )
+
+
+@pytest.mark.parametrize(
+    ("cipher", "key_size", "encrypted_zeros"),
+    [
+        (counter_based.philox_2x32, 1, "ff1dae59 6cd10df2"),
+        (counter_based.philox_4x32, 2, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        (counter_based.threefry_4x32, 4, "9c6ca96a e17eae66 fc10ecd4 5256a7d8"),
+    ],
+)
+def test_the_ciphers_of_counters(cipher, key_size, encrypted_zeros):
+    """Random123 publishes these as known answers."""
+    expected = [int(word, 16) for word in encrypted_zeros.split()]
+    zero = jnp.uint32(0)
+    assert [int(word) for word in cipher([zero] * key_size, [zero] * len(expected))] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "tag"), [("philox2x32", "phx2"), ("philox4x32", "phx4"), ("threefry4x32", "fry4")]
+)
+def test_the_generators_that_encrypt_counters(name, tag):
+    k = random.key(0, impl=name)
+    assert repr(k.dtype) == f"key<{tag}>" and random.key_impl(k) == name
+    assert pickle.loads(pickle.dumps(k)).dtype == k.dtype
+    drawn = jax.vmap(lambda k: random.bits(k, (3,)))(random.split(k, 2))
+    alone = [random.bits(one, (3,)) for one in random.split(k, 2)]
+    np.testing.assert_array_equal(drawn, alone)
+    with pytest.raises(TypeError, match="must be an integer"):
+        random.key(np.bool_(True), impl=name)

@@ -1,0 +1,202 @@
+"""Philox-2x32, Philox-4x32 and Threefry-4x32: generators that encrypt counters.
+
+Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011), gives the ciphers, here with
+the numbers of rounds that it recommends. Philox multiplies words of 32 bits and keeps both halves
+of the product; Threefry adds, rotates and mixes them. Each encrypts a block of words with a key.
+
+What a generator makes of a cipher is the same for all: the position of an element is written into
+the first two words of a block for random bits, and into the last two for new keys.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from hlofront.base.elements import host_number
+from hlofront.core.aval import typeof
+from hlofront.primitives.converting import convert_element_type
+from hlofront.primitives.creating import full
+from hlofront.primitives.elementwise import (
+    add,
+    bitwise_or,
+    bitwise_xor,
+    mul,
+    mulhi,
+    shift_left,
+    shift_right_logical,
+)
+from hlofront.primitives.keys import Generator
+from hlofront.primitives.shaping import broadcast_in_dim, squeeze
+from hlofront.primitives.slicing import slice_in_dim, stack
+from hlofront.random import threefry
+
+_uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
+
+# ---- the ciphers: words of a key, words of a block -> words of the encrypted block --------------
+
+_PHILOX_ROUNDS = 10
+# What is added to the words of the key between rounds: golden ratio - 1 and sqrt(3) - 1, of 2**32.
+_WEYL = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
+_MULTIPLIER = np.uint32(0xD256D193)
+_MULTIPLIERS = (np.uint32(0xD2511F53), np.uint32(0xCD9E8D57))
+
+
+def _product(x, multiplier):
+    """The upper and the lower half of the product of each element with a constant."""
+    multiplier = full(typeof(x).shape, multiplier, _uint32)
+    return mulhi(x, multiplier), mul(x, multiplier)
+
+
+def philox_2x32(key, block):
+    """Encrypt two words with a key of one."""
+    (k,) = key
+    left, right = block
+    for round_number in range(_PHILOX_ROUNDS):
+        if round_number:
+            k = add(k, _WEYL[0])
+        upper, lower = _product(left, _MULTIPLIER)
+        left, right = bitwise_xor(bitwise_xor(upper, k), right), lower
+    return left, right
+
+
+def philox_4x32(key, block):
+    """Encrypt four words with a key of two."""
+    for round_number in range(_PHILOX_ROUNDS):
+        if round_number:
+            key = [add(k, step) for k, step in zip(key, _WEYL, strict=True)]
+        products = [_product(block[2 * i], _MULTIPLIERS[i]) for i in range(2)]
+        block = (
+            bitwise_xor(bitwise_xor(products[1][0], block[1]), key[0]),
+            products[1][1],
+            bitwise_xor(bitwise_xor(products[0][0], block[3]), key[1]),
+            products[0][1],
+        )
+    return block
+
+
+_THREEFRY_ROUNDS = 20
+_PARITY = np.uint32(0x1BD11BDA)
+# By how many bits the words of the two pairs are rotated in each round; they repeat after eight.
+_ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
+
+
+def _rotated(x, bits):
+    left = shift_left(x, np.uint32(bits))
+    return bitwise_or(left, shift_right_logical(x, np.uint32(32 - bits)))
+
+
+def threefry_4x32(key, block):
+    """Encrypt four words with a key of four."""
+    parity = full(typeof(key[0]).shape, _PARITY, _uint32)
+    for k in key:
+        parity = bitwise_xor(parity, k)
+    schedule = [*key, parity]
+    words = [add(x, k) for x, k in zip(block, key, strict=True)]
+    for round_number in range(_THREEFRY_ROUNDS):
+        rotations = _ROTATIONS[round_number % len(_ROTATIONS)]
+        # The words that are rotated change places after each round.
+        partners = (3, 1) if round_number % 2 else (1, 3)
+        for even, odd, bits in zip((0, 2), partners, rotations, strict=True):
+            words[even] = add(words[even], words[odd])
+            words[odd] = bitwise_xor(_rotated(words[odd], bits), words[even])
+        injection, is_between = divmod(round_number + 1, 4)
+        if not is_between:
+            for i in range(4):
+                words[i] = add(words[i], schedule[(injection + i) % 5])
+            words[3] = add(words[3], np.uint32(injection))
+    return tuple(words)
+
+
+# ---- the generators ------------------------------------------------------------------------------
+
+
+def _encrypted(cipher, key, block):
+    """The encryption of blocks, arrays of one shape or scalars, with a key: an array of words."""
+    shape = next((typeof(word).shape for word in block if typeof(word).shape), ())
+    count = typeof(key).shape[0]
+    words = [squeeze(slice_in_dim(key, i, i + 1), (0,)) for i in range(count)]
+    if shape:
+        words = [broadcast_in_dim(word, shape, ()) for word in words]
+    return cipher(words, block)
+
+
+def _zeros(shape, count):
+    return [full(shape, 0, _uint32)] * count
+
+
+def _words_of_seed(value):
+    """The upper 32 bits of an integer, and its lower ones. TypeError if it is a boolean."""
+    aval = typeof(value)
+    if aval.dtype == np.bool_:
+        raise TypeError(f"PRNG key seed must be an integer; got {aval.str_short()}")
+    return threefry.words_of(threefry.seed(value))
+
+
+def _seed_of_block(value, *, cipher, key_size, block_size):
+    """The key of an integer: the beginning of its encryption, with a key of zeros."""
+    block = [*_words_of_seed(value), *_zeros((), block_size - 2)]
+    return stack(cipher(_zeros((), key_size), block)[:key_size])
+
+
+def _seed_of_key(value, *, cipher, key_size, block_size):
+    """The key of an integer: the encryption of zeros, with the integer as the key."""
+    key = [*_words_of_seed(value), *_zeros((), key_size - 2)]
+    return stack(cipher(key, _zeros((), block_size)))
+
+
+def _split(key, shape, *, cipher, block_size):
+    """Keys of this shape, from one key."""
+    block = [*_zeros(shape, block_size - 2), *threefry.positions(shape)]
+    words = _encrypted(cipher, key, block)
+    return stack(words[: typeof(key).shape[0]], axis=len(shape))
+
+
+def _fold_in(key, data, *, cipher, block_size):
+    """The key that depends on a key and on 32 bits more."""
+    words = _encrypted(cipher, key, [*_zeros((), block_size - 1), data])
+    return stack(words[: typeof(key).shape[0]])
+
+
+def _random_bits(key, bit_width, shape, *, cipher, block_size, halves):
+    """Unsigned integers of this width and shape."""
+    block = [*threefry.positions(shape), *_zeros(shape, block_size - 2)]
+    words = _encrypted(cipher, key, block)
+    if bit_width < 64:
+        return convert_element_type(_mixed(words), np.dtype(f"uint{bit_width}"))
+    upper, lower = (
+        convert_element_type(_mixed([words[i] for i in half]), _uint64) for half in halves
+    )
+    return bitwise_or(shift_left(upper, host_number(32, _uint64)), lower)
+
+
+def _mixed(words):
+    """The exclusive or of words."""
+    mixed, *rest = words
+    for word in rest:
+        mixed = bitwise_xor(mixed, word)
+    return mixed
+
+
+def _generator(cipher, key_size, block_size, seed, halves, name, tag):
+    """The generator of a cipher; `halves` says which words make the halves of 64 bits."""
+    sizes = {"cipher": cipher, "block_size": block_size}
+    return Generator(
+        (key_size,),
+        partial(seed, key_size=key_size, **sizes),
+        partial(_split, **sizes),
+        partial(_random_bits, halves=halves, **sizes),
+        partial(_fold_in, **sizes),
+        name=name,
+        tag=tag,
+    )
+
+
+philox2x32 = _generator(
+    philox_2x32, 1, 2, _seed_of_block, ((0,), (1,)), name="philox2x32", tag="phx2"
+)
+philox4x32 = _generator(
+    philox_4x32, 2, 4, _seed_of_block, ((0,), (1,)), name="philox4x32", tag="phx4"
+)
+threefry4x32 = _generator(
+    threefry_4x32, 4, 4, _seed_of_key, ((0, 2), (1, 3)), name="threefry4x32", tag="fry4"
+)
