@@ -2,6 +2,7 @@
 
 import functools
 import sys
+import traceback
 import types
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -197,6 +198,13 @@ def _add_note(error: BaseException, note: str) -> None:
         _assign(error, "__notes__", [*notes, note])
 
 
+class JaxStackTraceBeforeTransformation(Exception):
+    """The cause of an exception of a transformed operation: its traceback ends at the user's line.
+
+    The exception's own traceback ends where the transformed operation ran.
+    """
+
+
 class user_context:
     """While an operation traced at `traceback` is replayed: an error names the user's line.
 
@@ -218,5 +226,16 @@ class user_context:
         if any(str(note).startswith(_REPLAYED) for note in _notes(error)):
             return
         frame = source.user_frame(self.traceback)
-        if frame is not None:
-            _add_note(error, f"{_REPLAYED} {source.place_and_line(frame)}")
+        if frame is None:
+            return
+        # Not by str(error), which may raise itself.
+        text = "".join(traceback.format_exception_only(error))
+        _add_note(error, f"{_REPLAYED} {source.place_and_line(frame)}")
+        before = JaxStackTraceBeforeTransformation(
+            f"{text}\nThe traceback above is that of the operation that "
+            "the user's function calls. Transformed, it raised the following exception."
+        )
+        for name in ("__cause__", "__context__", "__suppress_context__"):
+            _assign(before, name, getattr(error, name))
+        _assign(before, "__traceback__", _filtered(self.traceback.as_python_traceback()))
+        _assign(error, "__cause__", before)

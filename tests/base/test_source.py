@@ -16,7 +16,7 @@ import pytest
 
 from hlofront.base import boundary as edge
 from hlofront.base import source
-from hlofront.base.boundary import boundary, user_context
+from hlofront.base.boundary import JaxStackTraceBeforeTransformation, boundary, user_context
 from hlofront.base.config import config
 from tests.base import fake_library as fake
 
@@ -488,3 +488,30 @@ def test_user_context_names_the_innermost_operation():
     assert note.endswith("first, second = source.current(), source.current()")
     with user_context(first):
         pass
+
+
+def test_the_cause_of_a_replayed_error_shows_the_line_of_the_operation():
+    def traced():
+        return source.current()
+
+    def replay(earlier):
+        with user_context(earlier):
+            raise TypeError("no rule") from KeyError("a")
+
+    with pytest.raises(TypeError) as caught:
+        replay(traced())
+    cause = caught.value.__cause__
+    assert type(cause) is JaxStackTraceBeforeTransformation
+    assert str(cause).startswith("TypeError: no rule\n")
+    assert traceback.extract_tb(cause.__traceback__)[-1].name == "traced"
+    assert type(cause.__cause__) is KeyError
+
+
+def test_a_replayed_error_that_has_no_text():
+    class SilentError(Exception):
+        def __str__(self):
+            raise RuntimeError("no text")
+
+    with pytest.raises(SilentError) as caught, user_context(source.current()):
+        raise SilentError
+    assert "SilentError: <exception str() failed>" in str(caught.value.__cause__)

@@ -1,5 +1,7 @@
 """debug_nans: the operation that made a NaN is named."""
 
+import traceback
+
 import pytest
 
 import hlofront as jax
@@ -17,3 +19,21 @@ def test_a_nan_is_named_eagerly_and_under_jit():
 def test_an_infinity():
     with jax.debug_infs(True), pytest.raises(FloatingPointError, match="inf"):
         jnp.log(0.0)
+
+
+def root_of_zero(x):
+    zero = x * 0
+    return jnp.sqrt(zero) * 0
+
+
+@pytest.mark.parametrize(
+    "backwards", [jax.grad(root_of_zero), lambda x: jax.vjp(root_of_zero, x)[1](1.0)]
+)
+def test_the_cause_of_a_nan_of_the_backward_pass_shows_the_forward_line(backwards):
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="nan") as caught:
+        backwards(0.0)
+    cause = caught.value.__cause__
+    assert type(cause).__name__ == "JaxStackTraceBeforeTransformation"
+    assert str(cause).startswith("FloatingPointError: invalid value (nan)")
+    last = traceback.extract_tb(cause.__traceback__)[-1]
+    assert last.name == "root_of_zero" and "jnp.sqrt(zero)" in last.line
