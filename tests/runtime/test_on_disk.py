@@ -327,6 +327,41 @@ def test_programs_that_call_back_are_not_stored(function, folder):
     assert entries(folder) == []
 
 
+RAISING = """
+import sys, json
+import hlofront as jax, hlofront.numpy as jnp, numpy as np
+class NegativeError(RuntimeError):
+    pass
+def positive(x):
+    if x.sum() < 0:
+        raise NegativeError("boom")
+    return x
+@jax.jit
+def f(x):
+    y = jnp.tanh(x @ x.T).sum() + x
+    return jax.pure_callback(positive, jax.ShapeDtypeStruct(y.shape, y.dtype), y)
+x = np.ones((2, 2), np.float32)
+f(x)
+try:
+    jax.block_until_ready(f(x - 9))
+    found = "nothing"
+except (ValueError, RuntimeError) as error:
+    found = str(error)
+print(json.dumps(["NegativeError: boom" in found, found]))
+"""
+
+
+@pytest.mark.slow
+def test_an_exception_of_a_host_function_is_the_same_with_a_folder(tmp_path):
+    settings = {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "whole"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    for seed in ("1", "2"):
+        is_said, text = in_a_process(tmp_path / "a", seed, RAISING, **settings)
+        assert is_said, text
+
+
 def test_large_programs_need_a_folder_of_the_users(folder, tmp_path):
     def long(x):
         for _ in range(150):
