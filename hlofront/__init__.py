@@ -1,6 +1,7 @@
 """hlofront: NumPy-like Python traced to jaxprs, lowered to StableHLO, run by XLA through PJRT."""
 
 from hlofront.base.caches import clear_caches as clear_caches
+from hlofront.base.config import allow_f16_reductions as allow_f16_reductions
 from hlofront.base.config import array_garbage_collection_guard as array_garbage_collection_guard
 from hlofront.base.config import auto_pcast as auto_pcast
 from hlofront.base.config import check_tracer_leaks as check_tracer_leaks

@@ -35,6 +35,7 @@ from hlofront import tree as tree
 from hlofront import tree_util as tree_util
 from hlofront import typing as typing
 from hlofront.base.caches import clear_caches as clear_caches
+from hlofront.base.config import allow_f16_reductions as allow_f16_reductions
 from hlofront.base.config import array_garbage_collection_guard as array_garbage_collection_guard
 from hlofront.base.config import auto_pcast as auto_pcast
 from hlofront.base.config import check_tracer_leaks as check_tracer_leaks

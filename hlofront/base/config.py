@@ -54,7 +54,7 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "check_vma": (False, "checks over which mesh axes values vary inside shard_map"),
     "eager_constant_folding": (False, "folds constants while tracing"),
     "jax2tf_associative_scan_reductions": (False, "lowers cumulative operations as scans"),
-    "jax_allow_f16_reductions": (True, "lets sums of float16 be accumulated in float16"),
+    "jax_allow_f16_reductions": (True, "allows reduce_sum of float16 and bfloat16"),
     "jax_auto_pcast": (True, "inserts casts between varying and replicated values"),
     "jax_bcoo_cusparse_lowering": (False, "lowers sparse BCOO operations to cuSPARSE"),
     "jax_check_static_indices": (False, "checks that static indices are in bounds"),

@@ -1,12 +1,13 @@
 """Makers of derivative rules, and what tangents need: their sum, and zeros as arrays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
+from hlofront.base.config import allow_f16_reductions
 from hlofront.base.dtypes import float0, python_scalar_dtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import bfloat16, host_number
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.marks import UndefinedPrimal, Zero
@@ -83,6 +84,7 @@ def unbroadcast(cotangent: Any, operand: UndefinedPrimal) -> Any:
     else:
         axes = tuple(range(len(shape)))
     # By their names, as in `zeros_of`.
+    check_sum_allowed(cotangent, axes)
     cotangent = process(ALL["reduce_sum"], (cotangent,), {"axes": axes, "out_sharding": None})
     if not wanted:
         return cotangent
@@ -221,3 +223,22 @@ def aval_of_operand(x: Any) -> Any:
 
 
 linear(add_any_p, lambda cotangent, x, y: (cotangent, cotangent))
+
+
+_NARROW_FLOATS = (np.dtype(np.float16), np.dtype(bfloat16))
+
+
+def check_sum_allowed(operand: Any, axes: Collection[int]) -> None:
+    """Raise ValueError for a sum of 16-bit floats that jax_allow_f16_reductions forbids.
+
+    Whoever binds reduce_sum asks, as its rule `infer` is not asked again for the same avals.
+    """
+    if allow_f16_reductions.value:
+        return
+    aval = typeof(operand)
+    folded = [aval.shape[axis] for axis in axes if axis < aval.ndim]
+    if aval.dtype in _NARROW_FLOATS and any(size != 1 for size in folded):
+        raise ValueError(
+            f"reduce_sum on operand {aval.str_short(True)} is not allowed when "
+            "jax_allow_f16_reductions=False. Convert it to float32 first."
+        )

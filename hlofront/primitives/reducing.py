@@ -17,7 +17,12 @@ from hlofront.core.trace import process
 from hlofront.primitives.batching import shifted
 from hlofront.primitives.comparing import eq
 from hlofront.primitives.converting import convert
-from hlofront.primitives.derivatives import derivative_from_result, linear, no_derivative
+from hlofront.primitives.derivatives import (
+    check_sum_allowed,
+    derivative_from_result,
+    linear,
+    no_derivative,
+)
 from hlofront.primitives.elementwise import div, mul
 from hlofront.primitives.families import ANY, NUMBER, Kinds, check_dtype
 from hlofront.primitives.shaping import (
@@ -104,6 +109,11 @@ def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Any]]:
 reduce_sum_p, _ = _reduction("reduce_sum", NUMBER)
 
 
+def _bind_sum(operand: Any, axes: tuple[int, ...]) -> Any:
+    check_sum_allowed(operand, axes)
+    return process(reduce_sum_p, (operand,), {"axes": axes, "out_sharding": None})
+
+
 @boundary
 def reduce_sum(operand, axes, *, out_sharding=None):
     """The sum over some axes, in the operand's dtype.
@@ -115,12 +125,12 @@ def reduce_sum(operand, axes, *, out_sharding=None):
 
     Raises:
       TypeError: for booleans.
-      ValueError: if an axis is out of range or given twice.
+      ValueError: if an axis is out of range or given twice; for float16 and bfloat16 where the
+        option jax_allow_f16_reductions is off, unless the axes are of size one.
     """
     if out_sharding is not None:
         refuse_sharding("reduce_sum", "out_sharding", out_sharding)
-    params = {"axes": canonical_axes(axes), "out_sharding": None}
-    return process(reduce_sum_p, (operand,), params)
+    return _bind_sum(operand, canonical_axes(axes))
 
 
 reduce_prod_p, reduce_prod = _reduction("reduce_prod", NUMBER)
@@ -281,10 +291,6 @@ linear(reduce_sum_p)
 no_derivative(reduce_and_p, reduce_or_p, reduce_xor_p, argmin_p, argmax_p)
 
 
-def _sum_over(operand: Any, axes: tuple[int, ...]) -> Any:
-    return process(reduce_sum_p, (operand,), {"axes": axes, "out_sharding": None})
-
-
 @rules.transpose(reduce_sum_p)
 def _(cotangent, operand, *, axes, out_sharding):
     if not axes:
@@ -308,7 +314,7 @@ def _(cotangent, operand, *, shape, broadcast_dimensions, sharding):
         # There was nothing but new axes of size one.
         total = process(squeeze_p, (cotangent,), {"dimensions": summed}) if summed else cotangent
     else:
-        total = _sum_over(cotangent, summed)
+        total = _bind_sum(cotangent, summed)
     in_order = sorted(kept)
     if kept != in_order:
         total = transpose(total, [in_order.index(axis) for axis in kept])
@@ -325,7 +331,7 @@ def _(cotangent, operand, *, reps):
             copies.append(len(split))
             split.append(times)
         split.append(size)
-    return [_sum_over(reshape(cotangent, split), tuple(copies)) if copies else cotangent]
+    return [_bind_sum(reshape(cotangent, split), tuple(copies)) if copies else cotangent]
 
 
 def _extreme_tangent(tangent, result, operand, *, axes, **_):
@@ -335,7 +341,7 @@ def _extreme_tangent(tangent, result, operand, *, axes, **_):
         kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
         result = reshape(result, kept)
     found = convert(eq(operand, result), typeof(tangent).dtype, False)
-    return div(_sum_over(mul(tangent, found), axes), _sum_over(found, axes))
+    return div(_bind_sum(mul(tangent, found), axes), _bind_sum(found, axes))
 
 
 derivative_from_result(reduce_max_p, _extreme_tangent)

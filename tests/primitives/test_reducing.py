@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import hlofront
+import hlofront as jax
+import hlofront.numpy as jnp
 from hlofront import lax
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -66,3 +68,26 @@ def test_index_of_the_first_nan_in_any_order():
 def test_index_dtype_is_narrowed_with_a_warning():
     with pytest.warns(UserWarning, match="int64"):
         assert lax.argmax(X, 1, np.int64).dtype == np.int32
+
+
+def test_sums_of_narrow_floats_are_forbidden_by_an_option():
+    narrow = jnp.ones((3, 1), "float16")
+    sums = jax.jit(lambda x: lax.reduce_sum(x, (0,)))
+    assert sums(narrow).tolist() == lax.reduce_sum(narrow, (0,)).tolist() == [3]
+    with jax.allow_f16_reductions(False):
+        for forbidden in (
+            lambda: lax.reduce_sum(narrow, (0,)),
+            lambda: sums(narrow),
+            lambda: lax.reduce_sum(narrow.astype("bfloat16"), (0, 1)),
+            lambda: jax.vmap(lambda x: lax.reduce_sum(x, (0,)))(narrow.T),
+            lambda: jax.grad(lambda x: (x * narrow).sum())(jnp.float16(2)),
+            lambda: jax.grad(lambda x: jnp.broadcast_to(x, (3,)).sum())(jnp.float16(2)),
+            lambda: jnp.einsum("ij->", narrow),
+        ):
+            with pytest.raises(ValueError, match="jax_allow_f16_reductions"):
+                forbidden()
+        assert lax.reduce_sum(narrow, (1,)).tolist() == [1, 1, 1]
+        assert lax.reduce_sum(narrow.astype("float32"), (0,)).tolist() == [3]
+        # Sums of jax.numpy are in float32.
+        assert jnp.sum(narrow) == 3 and jnp.mean(narrow) == 1 and jnp.max(narrow) == 1
+    assert sums(narrow).tolist() == [3]
