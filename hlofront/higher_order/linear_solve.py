@@ -27,6 +27,8 @@ from hlofront.transforms.linear_transpose import linear_transpose
 custom_linear_solve_p = Primitive(
     "custom_linear_solve", multiple_results=True, carries_programs=True
 )
+# Its name in jax.lax.
+linear_solve_p = custom_linear_solve_p
 
 
 class _LinearSolveTuple(NamedTuple):

@@ -5,6 +5,7 @@ from hlofront.base.lazy import lazy as _lazy
 from hlofront.higher_order.linear_solve import custom_linear_solve as custom_linear_solve
 from hlofront.higher_order.linear_solve import custom_linear_solve_p as custom_linear_solve_p
 from hlofront.higher_order.linear_solve import custom_root as custom_root
+from hlofront.higher_order.linear_solve import linear_solve_p as linear_solve_p
 from hlofront.primitives.elementwise import AccuracyMode as AccuracyMode
 from hlofront.primitives.elementwise import RoundingMethod as RoundingMethod
 from hlofront.primitives.elementwise import Tolerance as Tolerance
@@ -169,6 +170,7 @@ from hlofront.primitives.converting import bitcast_convert_type_p as bitcast_con
 from hlofront.primitives.converting import convert_element_type as convert_element_type
 from hlofront.primitives.converting import convert_element_type_p as convert_element_type_p
 from hlofront.primitives.converting import copy_p as copy_p
+from hlofront.primitives.converting import dtype as dtype
 from hlofront.primitives.converting import reduce_precision as reduce_precision
 from hlofront.primitives.converting import reduce_precision_p as reduce_precision_p
 from hlofront.primitives.converting import stage as stage

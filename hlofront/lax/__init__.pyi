@@ -8,6 +8,7 @@ import numpy as np
 from hlofront import Array
 from hlofront.higher_order.cond import cond_p as cond_p
 from hlofront.higher_order.linear_solve import custom_linear_solve_p as custom_linear_solve_p
+from hlofront.higher_order.linear_solve import linear_solve_p as linear_solve_p
 from hlofront.higher_order.reduce import reduce_p as reduce_p
 from hlofront.higher_order.reduce import reduce_window_p as reduce_window_p
 from hlofront.higher_order.reduce import select_and_scatter_p as select_and_scatter_p
@@ -419,6 +420,7 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> Array: ...
+def dtype(x: ArrayLike) -> Array: ...
 def dynamic_index_in_dim(
     operand: ArrayLike,
     index: ArrayLike,

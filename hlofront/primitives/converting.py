@@ -8,8 +8,10 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import (
+    array_dtype,
     bit_width,
     check_user_dtype_supported,
+    dtype_and_weakness,
     float0,
     issubdtype,
     python_scalar_dtype,
@@ -31,6 +33,31 @@ reduce_precision_p = Primitive("reduce_precision")
 copy_p = Primitive("copy")
 stage_p = Primitive("stage")
 stop_gradient_p = Primitive("stop_gradient")
+
+
+@boundary
+def dtype(x):
+    """The dtype of an array, or the one that a dtype, its name or a Python type stands for.
+
+    It is what arrays have: 64-bit dtypes are narrowed unless x64 is on.
+
+    Args:
+      x: an array, a scalar, anything else that has a dtype, or a dtype.
+
+    Raises:
+      TypeError: if `x` has no dtype, or one that arrays do not have.
+      ValueError: if it is None.
+
+    Example:
+      >>> lax.dtype(2.0)
+      dtype('float32')
+    """
+    if x is None:
+        raise ValueError("Invalid argument to dtype: None. Wanted an array, a scalar or a dtype.")
+    if isinstance(x, np.dtype | type | str):
+        return check_user_dtype_supported(x, "dtype")
+    own = dtype_and_weakness(x)[0]
+    return own if isinstance(own, ExtendedDType) else array_dtype(own)
 
 
 # ---- convert_element_type --------------------------------------------------------------------

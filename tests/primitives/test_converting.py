@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import hlofront
+import hlofront as jax
+import hlofront.numpy as jnp
 from hlofront import ShapeDtypeStruct, lax
 from hlofront.primitives.converting import convert, copy
 
@@ -125,3 +127,46 @@ def test_bitcasts_infer_shapes():
     assert shape_of("int8", (2, 0, 4), "float32") == (2, 0)
     assert shape_of("int4", (5, 2), "int8") == (5,)
     assert shape_of("bfloat16", (), "uint16") == ()
+
+
+def test_the_dtype_of_values():
+    named = ("float64", np.float64)
+    for x, wanted in (
+        *((3, "int32"), (2**40, "int32"), (2.0, "float32"), (1j, "complex64"), (True, "bool")),
+        *((np.zeros(2), "float32"), (np.int64(3), "int32"), (jnp.ones(2, "bfloat16"), "bfloat16")),
+        *((float, "float32"), ("int8", "int8"), (np.dtype("uint16"), "uint16")),
+        (jax.ShapeDtypeStruct((2,), np.float64), "float32"),
+    ):
+        assert lax.dtype(x) == wanted
+    for x in named:
+        with pytest.warns(UserWarning, match="float64"):
+            assert lax.dtype(x) == "float32"
+    with jax.enable_x64(True):
+        assert [str(lax.dtype(x)) for x in (*named, 3, 2.0)] == [
+            *["float64"] * 2,
+            "int64",
+            "float64",
+        ]
+    key = jax.random.key(0)
+    assert lax.dtype(key) == key.dtype
+    assert jax.jit(lambda x: jnp.ones(3, lax.dtype(x)))(jnp.int8(2)).dtype == np.int8
+    for wrong in (
+        [1],
+        object(),
+        np.array(["a"]),
+        np.zeros(2, ">f4"),
+        np.floating,
+        "zzz",
+        key.dtype,
+    ):
+        with pytest.raises(TypeError):
+            lax.dtype(wrong)
+    with pytest.raises(ValueError, match="None"):
+        lax.dtype(None)
+
+
+def test_the_name_of_the_primitive_of_linear_solves():
+    jaxpr = jax.make_jaxpr(
+        lambda b: lax.custom_linear_solve(lambda x: 2 * x, b, lambda _, b: b / 2)
+    )(jnp.ones(3))
+    assert [e.primitive for e in jaxpr.eqns] == [lax.linear_solve_p]
