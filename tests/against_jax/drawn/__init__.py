@@ -2,9 +2,10 @@
 
 A program is plain data (`drawing.draw(seed)`): what it is called with, steps, and layers of
 transformations around them. A step is `[name, seed, bodies]`: the operation of that name
-(`arrays.py`, `choosing.py`, `programs.py`) looks at the values there are, draws by its seed what is
-done to which, and appends the results; bodies are the steps of functions that it hands on. As each
-step adapts to what it finds, any steps can be dropped and a program remains: so it is shrunk.
+(`arrays.py`, `choosing.py`, `programs.py`, `surroundings.py`) looks at the values there are, draws
+by its seed what is done to which, and appends the results; bodies are the steps of functions that
+it hands on. As each step adapts to what it finds, any steps can be dropped and a program remains:
+so it is shrunk.
 `machine.py` runs steps, `layers.py` transforms, and a mistake (`mistakes.py`) spoils one call.
 
     python -m tests.against_jax.drawn --seed 0 --count 1000      hunt; what differs is shrunk, shown

@@ -4,7 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.against_jax.drawn import arrays, choosing, layers, mistakes, programs
+from tests.against_jax.drawn import (
+    arrays,
+    choosing,
+    layers,
+    mistakes,
+    programs,
+    surroundings,
+)
 from tests.against_jax.drawn.choices import Draw
 from tests.against_jax.drawn.machine import (
     BODIES,
@@ -15,7 +22,7 @@ from tests.against_jax.drawn.machine import (
     kind_of,
 )
 
-FAMILIES = (arrays, choosing, programs)
+FAMILIES = (arrays, choosing, programs, surroundings)
 NAMES = sorted(OPERATIONS)
 LIKELY = np.array([WEIGHTS[name] for name in NAMES])
 LIKELY = LIKELY / LIKELY.sum()

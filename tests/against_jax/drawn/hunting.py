@@ -20,8 +20,12 @@ STUMBLES = (
     "can't apply forward-mode autodiff (jvp) to a custom_vjp function",
 )
 # Programs with these are not counted: jax hides the equations of the first in a function, forgets
-# that there was the second's derivative; the others' formulas are more exact than its are.
-UNCOUNTED = ("remat_opt", "custom_jvp_call", "name=searchsorted", "name=slogdet", "name=det")
+# that there was the second's derivative; the others' formulas are more exact than its are. What
+# policies leave to be computed again, corpus_checkpoints counts.
+UNCOUNTED = (
+    *("remat_opt", "custom_jvp_call", "name=searchsorted", "name=slogdet", "name=det", "name=sinc"),
+    *("policy=<function checkpointed_loop", "policy=<function dots_saveable"),
+)
 
 
 def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
@@ -29,6 +33,12 @@ def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     for mode, wanted in theirs.items():
         found = ours[mode]
         if any(text in wanted.get("message", "") for text in STUMBLES):
+            continue
+        # What fails inside of jax is no error that it has for users: of ours any will do.
+        if (
+            wanted.get("error", [""])[0] in ("AssertionError", "AttributeError")
+            and "error" in found
+        ):
             continue
         if any(text in found.get("text", "") for text in UNCOUNTED):
             continue
