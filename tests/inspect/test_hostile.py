@@ -55,6 +55,7 @@ def test_damaged_anywhere(name):
 # Run in a process of its own, which may have so much memory beside the text, and time.
 LIMITED = """
 import resource, sys, time
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 sys.path.insert(0, {folder!r})
 from test_hostile import HUGE
 from hlofront.inspect import HloSyntaxError, diff, parse
@@ -97,15 +98,9 @@ HUGE = {
 
 
 def test_a_hundred_megabytes():
-    resource = pytest.importorskip("resource")
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-
+    pytest.importorskip("resource")
     script = LIMITED.format(folder=str(TEXTS.parent))
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, preexec_fn=limit
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     said = dict(line.split("|", 1) for line in done.stdout.splitlines())
     assert said.keys() == HUGE.keys()
