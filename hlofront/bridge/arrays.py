@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlofront.bridge import state
-from hlofront.bridge.stand_ins import jax_stand_ins
+from hlofront.bridge.jax_shims import shims_installed
 
 _jax = state.extension
 
@@ -17,12 +17,12 @@ block_all = _jax.batched_block_until_ready
 KEEP = _jax.HostBufferSemantics.ZERO_COPY
 READ_NOW = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
-# C++ imports parts of jax where it makes an array by itself, so the stand-ins are put up for it.
+# C++ imports parts of jax where it makes an array by itself, so the shims are installed around it.
 
 
 def pieces(array: Any) -> list[Any]:
     """One single-device array per addressable device, in the order of the sharding's devices."""
-    with jax_stand_ins:
+    with shims_installed:
         return array._arrays
 
 
@@ -33,25 +33,25 @@ def prime(client: Any, aval: Any, sharding_of: Any) -> None:
     """
     device = client.local_devices()[0]
     array = batched_device_put(aval, sharding_of(device), [0.0], [device])
-    with jax_stand_ins:
+    with shims_installed:
         array._fully_replicated_shard()
 
 
 def to_numpy(array: Any) -> tuple[Any, bool]:
     """The value of an array that is the same on all of its devices, and whether it was copied."""
-    with jax_stand_ins:
+    with shims_installed:
         return array._single_device_array_to_np_array_did_copy()
 
 
 def start_copy_to_host(array: Any) -> None:
     """Have the value of an array on its way to the host."""
-    with jax_stand_ins:
+    with shims_installed:
         array._copy_single_device_array_to_host_async()
 
 
 def assembled(aval: Any, sharding: Any, arrays: Sequence[Any], committed: bool) -> Any:
     """The array that is made of these single-device arrays, in the order of its devices."""
-    with jax_stand_ins:
+    with shims_installed:
         return ArrayImpl(aval, sharding, list(arrays), committed, _skip_checks=True)
 
 
@@ -81,7 +81,7 @@ dlpack_version: tuple[int, ...] = tuple(getattr(_jax, "dlpack_version", (0, 8)))
 
 def from_dlpack(capsule: Any, device: Any, stream: Any, copy: bool | None) -> Any:
     """The array in a DLPack capsule, copied if told to, or where it must be."""
-    with jax_stand_ins:
+    with shims_installed:
         return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import jaxlib.version
 
-from hlofront.bridge import apart, state
+from hlofront.bridge import compile_process, state
 from hlofront.bridge.client import DeviceList, xla_client
 from hlofront.bridge.kernels import load_gpu_kernels
 
@@ -165,7 +165,7 @@ def absent_devices(api: Any, platform: str, name: str, options: Mapping[str, Any
     else:
         described = xla_client.make_c_api_device_topology(api, name, **options)
     devices = list(described._make_compile_only_devices())
-    apart.know(devices, platform, _libraries[platform], name, options)
+    compile_process.know(devices, platform, _libraries[platform], name, options)
     return devices
 
 
@@ -179,19 +179,19 @@ def is_absent(device: Any) -> bool:
     return isinstance(device.client, CompileOnlyClient)
 
 
-def compile_only(ir_module: Any, devices: Sequence[Any], options: Any, is_apart: bool) -> Any:
+def compile_only(ir_module: Any, devices: Sequence[Any], options: Any, is_subprocess: bool) -> Any:
     """Compile a module for devices of a topology: an executable that cannot be run here.
 
     Args:
-      is_apart: whether compilers that may end their process get one of their own.
+      is_subprocess: whether compilers that may end their process get one of their own.
 
     Raises:
       JaxRuntimeError: if the compiler refuses the module or an option, or ends its process.
     """
-    if is_apart and apart.can_compile_for(devices[0]):
+    if is_subprocess and compile_process.can_compile_for(devices[0]):
         try:
-            return apart.compile_apart(ir_module, devices, options)
-        except apart.CannotStart:
-            is_apart = False
+            return compile_process.compile_in_subprocess(ir_module, devices, options)
+        except compile_process.CannotStart:
+            is_subprocess = False
     with ir_module.context:
         return devices[0].client.compile(ir_module, DeviceList(tuple(devices)), options)

@@ -5,7 +5,7 @@ from typing import Any
 
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.marks import Zero
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
 from hlofront.primitives.reducing import reduce_sum

@@ -10,7 +10,7 @@ from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
-from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, remat_p
 from hlofront.higher_order.jit_call import (

@@ -10,7 +10,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
-from hlofront.core.marks import Zero
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.jit_call import spread

@@ -11,8 +11,8 @@ from hlofront.core.aval import typeof
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.batched_functions import BatchedCall, BatchedRule, in_program
 from hlofront.higher_order.custom_rule import (

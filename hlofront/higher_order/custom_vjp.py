@@ -12,7 +12,7 @@ from hlofront.base.dtypes import float0
 from hlofront.base.errors import UnexpectedTracerError
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.check import types_match
-from hlofront.core.marks import Zero
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.custom_rule import (
     Arguments,

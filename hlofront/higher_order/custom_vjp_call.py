@@ -6,8 +6,8 @@ from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.higher_order.batched_functions import (
     BatchedBackward,
     BatchedCall,

@@ -11,8 +11,8 @@ from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import as_array
 from hlofront.higher_order.batched_functions import without_axis
 from hlofront.higher_order.custom_rule import CustomRule

@@ -8,8 +8,8 @@ from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
-from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer
 from hlofront.transforms.batch import batch_program_at
 from hlofront.transforms.jvp import jvp_program

@@ -11,8 +11,8 @@ from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.jit_call import with_captured
 from hlofront.primitives.batching import move_axis, with_new_axis

@@ -11,8 +11,8 @@ from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
-from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.jit_call import split_captured
 from hlofront.primitives.batching import move_axis, with_new_axis

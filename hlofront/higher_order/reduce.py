@@ -15,9 +15,9 @@ from hlofront.core.axes import AxisData
 from hlofront.core.dimensions import canonical_axes, integers
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, process
 from hlofront.higher_order.jit_call import spread
 from hlofront.primitives import elementwise as e

@@ -7,13 +7,13 @@ from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
-from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.scan_splitting import (
     Flags,
     Params,
-    made_once,
+    compute_once,
     operand_parts,
     parts,
     scan_equation,
@@ -73,7 +73,7 @@ class _Step:
 def _(primals, tangents, **params):
     tangents = list(map(as_tangent, tangents))
     nonzero = tuple(type(t) is not Zero for t in tangents)
-    step = made_once(params, ("scan_jvp", nonzero), lambda: _jvp_step(params, nonzero))
+    step = compute_once(params, ("scan_jvp", nonzero), lambda: _jvp_step(params, nonzero))
     moving, moving_ys = step.facts
     consts, carry, xs = operand_parts(primals, params)
     const_tangents, carry_tangents, x_tangents = operand_parts(tangents, params)
@@ -135,7 +135,7 @@ def _(cotangents, *operands, **params):
     cotangents = list(map(as_tangent, cotangents))
     given = tuple(None if type(c) is Zero else typeof(c) for c in cotangents)
     key = ("scan_transpose", linear, given, not params["length"])
-    step = made_once(params, key, lambda: _transposed_step(params, linear, given))
+    step = compute_once(params, key, lambda: _transposed_step(params, linear, given))
     reached_consts, reached_carry, reached_xs = step.facts
     consts, carry, xs = operand_parts(operands, params)
     carry_cotangents, y_cotangents, _ = parts(cotangents, len(carry), len(cotangents))
@@ -334,7 +334,7 @@ def _(axis: AxisData, values, axes, **params):
     x_axes = tuple(None if a is None else max(a - 1, 0) for a in x_axes)
     flags = tuple(a is not None for a in carry_axes)
     key = ("scan_batch", axis, tuple(const_axes), flags, x_axes)
-    step = made_once(params, key, lambda: _batched_step(params, axis, const_axes, flags, x_axes))
+    step = compute_once(params, key, lambda: _batched_step(params, axis, const_axes, flags, x_axes))
     batched, y_axes = step.facts
     carry = [
         to_front(x, a, axis.size) if b else x
@@ -370,7 +370,9 @@ def _(used, equation):
         return [False] * len(equation.invars), None
     params = equation.params
     used = tuple(used)
-    smaller, stays, needed = made_once(params, ("scan_dead", used), lambda: _smaller(params, used))
+    smaller, stays, needed = compute_once(
+        params, ("scan_dead", used), lambda: _smaller(params, used)
+    )
     if all(stays) and all(needed):
         return list(stays), equation
     consts, carry, _ = operand_parts(stays, params)

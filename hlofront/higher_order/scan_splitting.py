@@ -32,7 +32,7 @@ def where_not(members: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     return [member for member, flag in zip(members, flags, strict=True) if not flag]
 
 
-def made_once(params: Params, key: Any, make: Callable[[], Any]) -> Any:
+def compute_once(params: Params, key: Any, make: Callable[[], Any]) -> Any:
     """What `make()` makes of the program of one step, made once and kept with it."""
     derived = params["jaxpr"].derived
     key = (key, params["num_consts"], params["num_carry"])
@@ -46,7 +46,7 @@ def made_once(params: Params, key: Any, make: Callable[[], Any]) -> Any:
 def _(unknown, equation):
     params = equation.params
     flags = tuple(unknown)
-    split = made_once(params, ("scan_partial_eval", flags), lambda: _Split(params, flags))
+    split = compute_once(params, ("scan_partial_eval", flags), lambda: _Split(params, flags))
     consts, _, xs = operand_parts(flags, params)
     carry = split.carry
     given = where_not(equation.invars, (*consts, *carry, *xs))

@@ -7,7 +7,7 @@ from hlofront.core import rules
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
-from hlofront.core.marks import Zero
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.higher_order.jit_call import spread
 from hlofront.higher_order.while_loop import split, while_p
 from hlofront.primitives.batching import to_front

@@ -215,7 +215,7 @@ def _locked(folder: pathlib.Path, tell: Tell) -> Iterator[None]:
 
 
 def run_worker(python: str, request: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
-    """The answer of the worker under that Python; see bridge/worker.py.
+    """The answer of the worker under that Python; see bridge/other_jaxlib_worker.py.
 
     Raises:
       NoEnvironment: if it ends without an answer, as when XLA ends its process.

@@ -1,11 +1,11 @@
 """Derivative rules: the tables, and how one adds to them."""
 
-from hlofront.core.marks import UndefinedPrimal as UndefinedPrimal
-from hlofront.core.marks import Zero as Zero
-from hlofront.core.marks import is_undefined_primal as is_undefined_primal
 from hlofront.core.rules import get_primitive_transpose as get_primitive_transpose
 from hlofront.core.rules import jvp as primitive_jvps
 from hlofront.core.rules import transpose as primitive_transposes
+from hlofront.core.symbolic_zeros import UndefinedPrimal as UndefinedPrimal
+from hlofront.core.symbolic_zeros import Zero as Zero
+from hlofront.core.symbolic_zeros import is_undefined_primal as is_undefined_primal
 from hlofront.primitives.derivatives import add_any_p as add_jaxvals_p
 from hlofront.primitives.derivatives import add_tangents as add_jaxvals
 from hlofront.primitives.derivatives import add_tangents as add_tangents

@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base import caches
 from hlofront.base.errors import DuplicateSpecError, IndivisibleError
-from hlofront.bridge import stand_ins
+from hlofront.bridge import jax_shims
 from hlofront.bridge.client import DeviceList, GSPMDSharding, NamedSharding, hlo
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
@@ -76,8 +76,8 @@ class _Unprimed:
 
 
 _unprimed = _Unprimed()
-stand_ins.provide("jax._src.named_sharding", "check_pspec", check_spec)
-with stand_ins.jax_stand_ins:
+jax_shims.provide("jax._src.named_sharding", "check_pspec", check_spec)
+with jax_shims.shims_installed:
     NamedSharding(_unprimed, PartitionSpec())
 
 # ---- as types of arrays say it -------------------------------------------------------------------

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hlofront.base.errors import PluginError
-from hlofront.bridge import apart
+from hlofront.bridge import compile_process
 from hlofront.bridge import plugins as bridge
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import hardware
@@ -292,7 +292,7 @@ def prepare(name: str) -> None:
     if name == "tpu":
         there = hardware.seen("tpu")
         if there is None or not there.there:
-            for variable, value in apart.WITHOUT_TPU.items():
+            for variable, value in compile_process.WITHOUT_TPU.items():
                 os.environ.setdefault(variable, value)
 
 

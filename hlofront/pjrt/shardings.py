@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hlofront.bridge import stand_ins
+from hlofront.bridge import jax_shims
 from hlofront.bridge.client import Device, SingleDeviceSharding
 from hlofront.core.aval import ShapedArray
 from hlofront.pjrt import clients
@@ -37,7 +37,7 @@ def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) 
 
 
 clients.on_reset(_kept.clear)
-stand_ins.provide("jax._src.sharding_impls", "make_single_device_sharding", on_device)
+jax_shims.provide("jax._src.sharding_impls", "make_single_device_sharding", on_device)
 
 _all = slice(None)
 

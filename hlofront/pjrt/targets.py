@@ -12,7 +12,7 @@ from typing import Any
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import PluginError, TargetError
-from hlofront.bridge import apart
+from hlofront.bridge import compile_process
 from hlofront.bridge import plugins as bridge
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import clients, platforms, toolchain
@@ -26,7 +26,7 @@ NAMES = (
 )
 _PER_HOST = 8
 _MOST_GPUS = 4096
-_apart = settings["hlofront_compile_apart"]
+_in_subprocess = settings["hlofront_compile_apart"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,11 +208,11 @@ class _OnAll:
 
 def _start_worker() -> None:
     """Have it start while this process loads the plugin too, to know the devices."""
-    if _apart.value and platforms.find_plugins().get("tpu") is not None:
+    if _in_subprocess.value and platforms.find_plugins().get("tpu") is not None:
         # Where none can be started, compile() does without.
-        with contextlib.suppress(apart.CannotStart):
+        with contextlib.suppress(compile_process.CannotStart):
             platforms.prepare("tpu")
-            apart.start()
+            compile_process.start()
 
 
 # What was chosen before comes along: targets are shared by threads, and keep no record of who

@@ -7,9 +7,9 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.core.aval import AbstractToken, register_value_type, token_aval
 from hlofront.core.effects import Effect
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, effects, infer, jvp, run, transpose
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import no_derivative
 

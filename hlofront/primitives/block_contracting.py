@@ -10,9 +10,9 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, shifted, to_front, with_new_axis
 from hlofront.primitives.contracting import (

@@ -9,9 +9,9 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.core.aval import typeof
 from hlofront.core.effects import Effect
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, effects, infer, jvp, transpose
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size
 from hlofront.primitives.derivatives import is_linear

@@ -13,9 +13,9 @@ from hlofront.base.elements import host_number
 from hlofront.core import axes as named
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, jvp, transpose
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq
 from hlofront.primitives.converting import convert_element_type

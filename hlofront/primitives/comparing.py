@@ -8,9 +8,9 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, jvp, transpose
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_of_one_shape
 from hlofront.primitives.derivatives import instantiate, is_linear, no_derivative, zeros_of

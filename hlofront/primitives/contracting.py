@@ -12,9 +12,9 @@ from hlofront.base.config import default_matmul_precision
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, finfo, issubdtype
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import shifted
 from hlofront.primitives.converting import convert_element_type_p

@@ -19,9 +19,9 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import ExtendedDType, kept
 from hlofront.base.tree import tree_map
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, jvp, transpose
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, is_eager, process
 from hlofront.primitives.batching import batch_elementwise, move_axis
 from hlofront.primitives.derivatives import linear, no_derivative

@@ -10,9 +10,9 @@ from hlofront.base.dtypes import float0, python_scalar_dtype
 from hlofront.base.elements import bfloat16, host_number
 from hlofront.core import rules
 from hlofront.core.aval import typeof
-from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rules import infer, transpose
+from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import is_eager, process
 
 Rule = Callable[..., Any]

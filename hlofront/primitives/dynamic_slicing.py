@@ -12,9 +12,9 @@ from hlofront.base.elements import host_number, kept
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.comparing import lt_p, select_n_p
 from hlofront.primitives.converting import convert_element_type

@@ -12,9 +12,9 @@ import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import jvp, transpose
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.batching import batch_elementwise, batch_of_one_shape

@@ -8,9 +8,9 @@ from hlofront.base.boundary import boundary
 from hlofront.base.elements import kept
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, to_front
 from hlofront.primitives.converting import convert

@@ -11,9 +11,9 @@ from hlofront.base.elements import ExtendedDType, kept
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes, canonical_axes, canonical_shape, integers
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import move_axis, shifted
 from hlofront.primitives.comparing import lt_p, select_n_p

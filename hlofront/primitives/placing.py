@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from hlofront.core.aval import MemorySpace as MemorySpace
-from hlofront.core.marks import Zero
 from hlofront.core.mesh import Mesh
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, batch_with_axis, infer, jvp, transpose
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
 

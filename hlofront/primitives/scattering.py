@@ -12,9 +12,9 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes
 from hlofront.core.jaxpr import Equation, Jaxpr, Var
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, shifted, with_new_axis
 from hlofront.primitives.comparing import eq, gt, lt, ne, select

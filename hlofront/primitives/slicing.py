@@ -11,9 +11,9 @@ from hlofront.base.boundary import boundary
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, check_nonnegative, integers
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.batching import with_new_axis, with_same_axis
 from hlofront.primitives.comparing import select_n

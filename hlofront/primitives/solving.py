@@ -7,8 +7,8 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.core import rules
 from hlofront.core.aval import typeof
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, to_front
 from hlofront.primitives.creating import scalar_of

@@ -12,9 +12,9 @@ from hlofront.bridge.fast_parts import approx_top_k_size
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.core.marks import Zero
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
 from hlofront.primitives.creating import broadcasted_iota

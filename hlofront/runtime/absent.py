@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from hlofront.base.config import options as settings
 from hlofront.base.errors import AbsentDeviceError, PluginError
 from hlofront.bridge import plugins as bridge
-from hlofront.bridge.apart import WorkerEnded
+from hlofront.bridge.compile_process import WorkerEnded
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import executable, platforms

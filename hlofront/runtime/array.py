@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
-from hlofront.bridge import stand_ins
+from hlofront.bridge import jax_shims
 from hlofront.bridge.arrays import JaxRuntimeError, prime
 from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
 from hlofront.bridge.fast_parts import Array
@@ -22,7 +22,7 @@ from hlofront.runtime.host import fetched, host_value, prefetch
 from hlofront.runtime.rows import rows
 from hlofront.runtime.transfer import copied
 
-stand_ins.provide("jax.core", "ShapedArray", ShapedArray)
+jax_shims.provide("jax.core", "ShapedArray", ShapedArray)
 _scalar_aval = ShapedArray((), np.dtype("float32"))
 clients.on_made(lambda client: prime(client, _scalar_aval, on_device))
 register_value_type(ArrayImpl, lambda array: array.aval)

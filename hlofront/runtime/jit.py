@@ -8,9 +8,9 @@ from typing import Any
 
 from hlofront.base import caches, events
 from hlofront.base.boundary import JITTED, boundary, named_as
+from hlofront.base.compute_once import compute_once
 from hlofront.base.config import no_tracing
 from hlofront.base.events import timed
-from hlofront.base.once import made_once
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.core.evaluate import eval_jaxpr
@@ -139,7 +139,7 @@ class Jitted(Function):
         if is_eager():
             if len(table) >= _MOST_TRACED:
                 table.pop(next(iter(table)), None)
-            found = made_once(table, key, lambda: self._noticed(args, kwargs, key))
+            found = compute_once(table, key, lambda: self._noticed(args, kwargs, key))
             if any(isinstance(const, Tracer) for const in found.program.consts):
                 table.pop(key, None)  # It leaked from another program, and is refused below.
             return found, leaves

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hlofront.base import events, source
+from hlofront.base.compute_once import compute_once
 from hlofront.base.config import options
 from hlofront.base.events import timed
-from hlofront.base.once import made_once
 from hlofront.bridge.client import is_absent
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.higher_order.jit_call import split_captured
@@ -166,8 +166,8 @@ def executable_for(
             program, name, device, donated, keep_unused, compiler_options, fences
         )
         if is_absent(first):
-            return made_once(program.derived, key, lambda: compilation.absent(committed))
-        found = made_once(program.derived, key, lambda: compilation.executable(committed))
+            return compute_once(program.derived, key, lambda: compilation.absent(committed))
+        found = compute_once(program.derived, key, lambda: compilation.executable(committed))
     return found
 
 
@@ -212,7 +212,7 @@ class Compilation:
             *("loaded", self._spread or self._device, self._donated, self._keep_unused),
             *(self._compiler_options, self._fences),
         )
-        loaded, call = made_once(self._program.derived, key, self._loaded)
+        loaded, call = compute_once(self._program.derived, key, self._loaded)
         donates = any(self._donated)
         if self._spread is not None:
             make = spread_executables().SpreadExecutable

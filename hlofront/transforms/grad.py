@@ -13,8 +13,8 @@ from hlofront.base.elements import host_number
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.marks import Zero
 from hlofront.core.names import JVP, transformed
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.transforms.flatten import Signature, check_callable, result_paths

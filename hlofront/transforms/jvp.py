@@ -11,9 +11,9 @@ from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
-from hlofront.core.marks import Zero
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.transforms.leaks import raise_if_leaked

@@ -10,7 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import DebugInfo, Jaxpr
-from hlofront.core.marks import UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import zeros_of
 from hlofront.transforms.flatten import Signature, abstract, check_callable, stage_tree

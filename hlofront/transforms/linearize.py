@@ -9,9 +9,9 @@ from hlofront.base.dtypes import float0
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Literal, Var
-from hlofront.core.marks import Zero
 from hlofront.core.names import JVP, current_name_stack, transformed
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Trace, current_trace, interpreting_with
 from hlofront.transforms.jvp import JVPTrace, as_tangent
 from hlofront.transforms.leaks import raise_if_leaked

@@ -6,8 +6,8 @@ from typing import Any
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
-from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.names import TRANSPOSE, transformed
+from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.flatten import abstract

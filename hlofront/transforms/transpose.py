@@ -6,8 +6,8 @@ from typing import Any
 from hlofront.base.boundary import user_context
 from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
-from hlofront.core.marks import UndefinedPrimal, Zero
 from hlofront.core.names import coming_from
+from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_tangents
 from hlofront.primitives.derivatives import instantiate as instantiated

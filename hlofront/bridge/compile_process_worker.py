@@ -1,4 +1,4 @@
-"""Compiles for devices that are not there, in a process of its own: see apart.py, which starts it.
+"""Compiles for devices that are not there, in a process of its own: see compile_process.py, which starts it.
 
 Requests and answers are pickled, each after its length. It ends with its input. This file imports
 nothing of hlofront: it is run as a script.
@@ -59,7 +59,7 @@ def main():
     while (request := read(requests)) is not None:
         try:
             answer = compiled(request, context, ir, xla_client, _jax)
-        except Exception as error:  # the one who asked raises it
+        except Exception as error:  # the one who value_or_error raises it
             kind = "JaxRuntimeError" if isinstance(error, _jax.JaxRuntimeError) else "ValueError"
             answer = {"error": str(error), "kind": kind}
         write(answers, answer)
@@ -89,15 +89,15 @@ def compiled(request, context, ir, xla_client, _jax):
     names = [name for name in dir(memory) if not name.startswith("_")]
     return {
         "modules": modules,
-        "cost": asked(executable.cost_analysis, _jax),
+        "cost": value_or_error(executable.cost_analysis, _jax),
         "memory": {name: getattr(memory, name) for name in names},
         "memory_text": str(memory),
-        "serialized": asked(executable.serialize, _jax),
-        "parameter_layouts": asked(executable.get_parameter_layouts, _jax),
-        "output_layouts": asked(executable.get_output_layouts, _jax),
-        "parameter_shardings": asked(executable.get_parameter_shardings, _jax),
-        "output_shardings": asked(executable.get_output_shardings, _jax),
-        "output_memory_kinds": asked(executable.get_output_memory_kinds, _jax),
+        "serialized": value_or_error(executable.serialize, _jax),
+        "parameter_layouts": value_or_error(executable.get_parameter_layouts, _jax),
+        "output_layouts": value_or_error(executable.get_output_layouts, _jax),
+        "parameter_shardings": value_or_error(executable.get_parameter_shardings, _jax),
+        "output_shardings": value_or_error(executable.get_output_shardings, _jax),
+        "output_memory_kinds": value_or_error(executable.get_output_memory_kinds, _jax),
     }
 
 
@@ -113,7 +113,7 @@ def written_by_compiler(compiled_with, options):
     return text.partition("HloModule ")[2].partition(",")[0], text
 
 
-def asked(what, _jax):
+def value_or_error(what, _jax):
     """(whether it is known, what it is or why it is not)."""
     try:
         return True, what()

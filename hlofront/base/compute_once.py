@@ -13,7 +13,7 @@ _of_thread = threading.local()
 _PATIENCE_SECONDS = 60.0
 
 
-def made_once(table: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+def compute_once(table: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
     """`table[key]`, which the first thread that asks makes while others wait for it.
 
     Args:

@@ -13,7 +13,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.base.config import options
-from hlofront.bridge import apart, plugins
+from hlofront.bridge import compile_process, plugins
 from hlofront.errors import JaxRuntimeError
 from hlofront.lowering import scattering
 from tests.pjrt.needed import need
@@ -32,16 +32,16 @@ def compiled(target, function, *args):
 
 
 @pytest.mark.parametrize("on_all", [False, True])
-def test_what_is_compiled_apart_is_the_same(tpu, on_all):
+def test_what_is_compiled_in_a_subprocess_is_the_same(tpu, on_all):
     found = []
-    for is_apart in (True, False):
-        with options["hlofront_compile_apart"](is_apart):
+    for is_subprocess in (True, False):
+        with options["hlofront_compile_apart"](is_subprocess):
             each = compiled(tpu.on_all() if on_all else tpu, lambda x: function(x), X)
         found.append(each)
         jax.clear_caches()
     there, here = found
-    assert isinstance(there.runtime_executable(), apart.CompiledApart)
-    assert not isinstance(here.runtime_executable(), apart.CompiledApart)
+    assert isinstance(there.runtime_executable(), compile_process.SubprocessExecutable)
+    assert not isinstance(here.runtime_executable(), compile_process.SubprocessExecutable)
     assert ("num_partitions=4" in there.as_text()) is on_all
     assert there.as_text() == here.as_text()
     assert there.as_text(style="short") == here.as_text(style="short")
@@ -96,11 +96,11 @@ def test_the_end_of_the_compiler_is_an_error(tpu, monkeypatch):
 
 def test_a_worker_that_ended_while_it_waited_is_replaced(tpu):
     compiled(tpu, lambda x: x * 3, 1.0)
-    before = apart._worker
+    before = compile_process._worker
     os.kill(before._process.pid, signal.SIGKILL)
     before._process.wait()
     assert compiled(tpu, lambda x: x * 5, 1.0).as_text()
-    assert apart._worker is not before
+    assert compile_process._worker is not before
 
 
 def test_an_interrupt_ends_the_compilation(tpu):
@@ -108,8 +108,8 @@ def test_an_interrupt_ends_the_compilation(tpu):
 
     def interrupt():
         # As soon as it has been asked.
-        while not ended.is_set() and apart._lock.acquire(blocking=False):
-            apart._lock.release()
+        while not ended.is_set() and compile_process._lock.acquire(blocking=False):
+            compile_process._lock.release()
             time.sleep(0.005)
         if not ended.is_set():
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
@@ -127,24 +127,24 @@ def test_an_interrupt_ends_the_compilation(tpu):
     finally:
         ended.set()
         signal.signal(signal.SIGINT, before)
-    assert apart._worker is None
+    assert compile_process._worker is None
     compiled(tpu, lambda x: x * 7, 1.0)
 
 
 def test_a_child_of_this_process_has_a_worker_of_its_own(tpu):
     compiled(tpu, lambda x: x * 11, 1.0)
-    mine = apart._worker
+    mine = compile_process._worker
     try:
-        apart._in_child()  # what the child of a fork does first
+        compile_process._in_child()  # what the child of a fork does first
         compiled(tpu, lambda x: x * 13, 1.0)
-        assert apart._worker is not mine
+        assert compile_process._worker is not mine
         assert mine.is_alive()
-        apart._end()
+        compile_process._end()
     finally:
-        apart._of_others.remove(mine)
-        apart._worker = mine
+        compile_process._of_others.remove(mine)
+        compile_process._worker = mine
     compiled(tpu, lambda x: x * 17, 1.0)
-    assert apart._worker is mine
+    assert compile_process._worker is mine
 
 
 def test_errors_of_the_compiler_are_those_of_this_process(tpu):
@@ -155,24 +155,26 @@ def test_errors_of_the_compiler_are_those_of_this_process(tpu):
 
 
 def test_without_a_worker_it_is_compiled_here(tpu, monkeypatch):
-    monkeypatch.setattr(apart, "_worker", None)
-    monkeypatch.setattr(apart.sys, "executable", "")
+    monkeypatch.setattr(compile_process, "_worker", None)
+    monkeypatch.setattr(compile_process.sys, "executable", "")
     found = compiled(tpu, lambda x: x * 23, 1.0)
-    assert not isinstance(found.runtime_executable(), apart.CompiledApart)
+    assert not isinstance(found.runtime_executable(), compile_process.SubprocessExecutable)
     monkeypatch.undo()
     # As where modules lie in an archive, or jaxlib does not load there.
-    monkeypatch.setattr(apart, "_worker", None)
-    monkeypatch.setattr(apart.apart_worker, "__file__", "/nowhere/apart_worker.py")
+    monkeypatch.setattr(compile_process, "_worker", None)
+    monkeypatch.setattr(
+        compile_process.compile_process_worker, "__file__", "/nowhere/compile_process_worker.py"
+    )
     found = compiled(tpu, lambda x: x * 29, 1.0)
-    assert not isinstance(found.runtime_executable(), apart.CompiledApart)
-    assert apart._worker is None
+    assert not isinstance(found.runtime_executable(), compile_process.SubprocessExecutable)
+    assert compile_process._worker is None
 
 
 def test_gpus_are_compiled_here():
     """XLA's compiler of GPUs may call what the user has registered with this process."""
     need("cuda")
     target = jax.target("cuda:h100")
-    assert not apart.can_compile_for(target.devices[0])
+    assert not compile_process.can_compile_for(target.devices[0])
     assert plugins.is_absent(target.devices[0])
 
 

@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hlofront.bridge import apart_worker, state
+from hlofront.bridge import compile_process_worker, state
 from hlofront.bridge.client import hlo
 
 JaxRuntimeError = state.JaxRuntimeError
@@ -54,7 +54,7 @@ class CannotStart(Exception):
     """There is no way to start a worker here: what it would compile is compiled in this process."""
 
 
-class CompiledApart:
+class SubprocessExecutable:
     """What jaxlib's Executable tells of a program, told by the worker that compiled it."""
 
     def __init__(self, answer: dict[str, Any]):
@@ -146,11 +146,13 @@ def know(
 
 
 def can_compile_for(device: Any) -> bool:
-    """Whether programs for a device of a topology are compiled apart."""
+    """Whether programs for a device of a topology are compiled in a process of its own."""
     return device.client in _topologies
 
 
-def compile_apart(ir_module: Any, devices: Sequence[Any], options: Any) -> CompiledApart:
+def compile_in_subprocess(
+    ir_module: Any, devices: Sequence[Any], options: Any
+) -> SubprocessExecutable:
     """Compile a module for devices of a topology, in the worker.
 
     Raises:
@@ -179,7 +181,7 @@ def compile_apart(ir_module: Any, devices: Sequence[Any], options: Any) -> Compi
     if "error" in answer:
         kind = JaxRuntimeError if answer["kind"] == "JaxRuntimeError" else ValueError
         raise kind(answer["error"])
-    return CompiledApart(answer)
+    return SubprocessExecutable(answer)
 
 
 def start() -> None:
@@ -211,7 +213,7 @@ class _Worker:
         # Read where it ends: what it says before is for nobody.
         self._said = tempfile.TemporaryFile()
         # Isolated and without `site`: it gets the path of this process.
-        command = [sys.executable, "-I", "-S", apart_worker.__file__]
+        command = [sys.executable, "-I", "-S", compile_process_worker.__file__]
         if sys.dont_write_bytecode:
             command.insert(1, "-B")
         try:
@@ -227,7 +229,7 @@ class _Worker:
         except OSError as error:
             raise CannotStart(str(error)) from error
         try:
-            apart_worker.write(self._process.stdin, {"path": sys.path})
+            compile_process_worker.write(self._process.stdin, {"path": sys.path})
         except OSError as error:
             self.end()
             raise CannotStart(str(error)) from error
@@ -239,12 +241,12 @@ class _Worker:
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         if not self._has_started:
-            if apart_worker.read(self._process.stdout) is None:
+            if compile_process_worker.read(self._process.stdout) is None:
                 raise CannotStart(self._last_words())
             self._has_started = True
         try:
-            apart_worker.write(self._process.stdin, request)
-            answer = apart_worker.read(self._process.stdout)
+            compile_process_worker.write(self._process.stdin, request)
+            answer = compile_process_worker.read(self._process.stdout)
         except OSError:
             answer = None
         if answer is None:

@@ -1,4 +1,4 @@
-"""What jaxlib's C++ imports from `jax` by itself: stand-ins of ours, there only while it asks."""
+"""Shims: the modules named `jax...` that jaxlib's C++ imports by itself, installed only while it runs."""
 
 import sys
 import threading
@@ -31,8 +31,8 @@ class _NoTypedArray:
 provide("jax._src.literals", "TypedNdArray", _NoTypedArray)
 
 
-class _StandIns:
-    """`with jax_stand_ins:` around a C++ call that may import parts of jax.
+class _ShimsInstalled:
+    """`with shims_installed:` around a C++ call that may import parts of jax.
 
     Outside of it `jax` is not in `sys.modules`: libraries look there to learn whether it is used.
     """
@@ -60,4 +60,4 @@ class _StandIns:
         self._lock.release()
 
 
-jax_stand_ins = _StandIns()
+shims_installed = _ShimsInstalled()
