@@ -1,4 +1,4 @@
-"""Compiles for devices that are not there, in a process of its own: see compile_process.py, which starts it.
+"""The worker that compiles for devices that are not attached; compile_process.py starts it.
 
 Requests and answers are pickled, each after its length. It ends with its input. This file imports
 nothing of hlofront: it is run as a script.

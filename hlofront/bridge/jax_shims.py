@@ -1,4 +1,4 @@
-"""Shims: the modules named `jax...` that jaxlib's C++ imports by itself, installed only while it runs."""
+"""Shims: the `jax` modules that jaxlib's C++ imports by itself, installed only while it runs."""
 
 import sys
 import threading
