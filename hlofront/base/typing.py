@@ -1,9 +1,11 @@
-"""Types for annotations: what functions of arrays take."""
+"""The types that annotations name: arrays, shapes, dtypes and axes, and what stands for them."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from hlofront.base.elements import ExtendedDType
 from hlofront.bridge import state
 
 
@@ -14,7 +16,19 @@ class SupportsDType(Protocol):
     def dtype(self) -> np.dtype: ...
 
 
+# An array on devices, or the tracer that stands for one in a traced function.
+Array = state.Array
 # What is made an array where one is wanted.
 ArrayLike = state.Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 # What stands for a dtype: its name, a scalar type, a dtype, an array or other thing that has one.
 DTypeLike = str | type[Any] | np.dtype | SupportsDType
+# A dtype of NumPy, or one that NumPy does not know, such as the dtype of random keys.
+DType = np.dtype | ExtendedDType
+# The sizes of an array's axes.
+Shape = tuple[int, ...]
+# A shape as users write it: an integer is the size of the only axis.
+ShapeLike = int | Sequence[int]
+# One axis, counted from the end where it is negative; each function says what None means.
+Axis = int | None
+# One axis or several; None usually means all of them.
+Axes = int | Sequence[int] | None
