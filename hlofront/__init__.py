@@ -67,26 +67,26 @@ from hlofront.pjrt.devices import process_indices as process_indices
 from hlofront.primitives import collective_batching as _collective_batching
 from hlofront.primitives import dynamic_slicing_rules as _dynamic_slicing_rules
 from hlofront.primitives import special_rules as _special_rules
-from hlofront.runtime import array as _array
-from hlofront.runtime import engine as _engine
-from hlofront.runtime import rules as _rules
-from hlofront.runtime.assembling import make_array_from_callback as make_array_from_callback
-from hlofront.runtime.assembling import (
+from hlofront.runtime.array import array as _array
+from hlofront.runtime.array.assembling import make_array_from_callback as make_array_from_callback
+from hlofront.runtime.array.assembling import (
     make_array_from_process_local_data as make_array_from_process_local_data,
 )
-from hlofront.runtime.assembling import (
+from hlofront.runtime.array.assembling import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
 )
-from hlofront.runtime.forward_backward import fwd_and_bwd as fwd_and_bwd
-from hlofront.runtime.jit import jit as jit
-from hlofront.runtime.recompiling import max_compiles as max_compiles
-from hlofront.runtime.recompiling import no_recompile as no_recompile
-from hlofront.runtime.shards import Shard as Shard
-from hlofront.runtime.transfer import block_until_ready as block_until_ready
-from hlofront.runtime.transfer import copy_to_host_async as copy_to_host_async
-from hlofront.runtime.transfer import device_get as device_get
-from hlofront.runtime.transfer import device_put as device_put
-from hlofront.runtime.transfer import live_arrays as live_arrays
+from hlofront.runtime.array.shards import Shard as Shard
+from hlofront.runtime.array.transfer import block_until_ready as block_until_ready
+from hlofront.runtime.array.transfer import copy_to_host_async as copy_to_host_async
+from hlofront.runtime.array.transfer import device_get as device_get
+from hlofront.runtime.array.transfer import device_put as device_put
+from hlofront.runtime.array.transfer import live_arrays as live_arrays
+from hlofront.runtime.compilation.recompilation import max_compiles as max_compiles
+from hlofront.runtime.compilation.recompilation import no_recompile as no_recompile
+from hlofront.runtime.dispatch import eager_rules as _rules
+from hlofront.runtime.dispatch import engine as _engine
+from hlofront.runtime.dispatch.forward_backward import fwd_and_bwd as fwd_and_bwd
+from hlofront.runtime.dispatch.jit import jit as jit
 from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
 from hlofront.transforms.grad import grad as grad
 from hlofront.transforms.grad import jvp as jvp
@@ -126,11 +126,11 @@ __getattr__, __dir__ = _lazy(
         "NamedSharding": "hlofront.pjrt.named_shardings",
         "P": "hlofront.core.partition",
         "make_mesh": "hlofront.pjrt.device_mesh",
-        "effects_barrier": "hlofront.runtime.host_calls",
+        "effects_barrier": "hlofront.runtime.dispatch.host_calls",
         "make_user_context": "hlofront.base.user_context",
-        "print_environment_info": "hlofront.runtime.environment",
+        "print_environment_info": "hlofront.runtime.debugging.environment",
         "fits": "hlofront.inspect.memory_fit",
-        "pure_callback": "hlofront.runtime.callbacks",
+        "pure_callback": "hlofront.runtime.dispatch.callbacks",
         "target": "hlofront.pjrt.targets",
         "targets": "hlofront.pjrt.targets",
     },

@@ -85,12 +85,12 @@ from hlofront.pjrt.named_shardings import NamedSharding as NamedSharding
 from hlofront.pjrt.targets import target as target
 from hlofront.pjrt.targets import targets as targets
 from hlofront.primitives.contracting import PrecisionLike
-from hlofront.runtime.environment import print_environment_info as print_environment_info
-from hlofront.runtime.forward_backward import fwd_and_bwd as fwd_and_bwd
-from hlofront.runtime.recompiling import max_compiles as max_compiles
-from hlofront.runtime.recompiling import no_recompile as no_recompile
-from hlofront.runtime.shards import Shard as Shard
-from hlofront.runtime.stages import Lowered, Traced
+from hlofront.runtime.array.shards import Shard as Shard
+from hlofront.runtime.compilation.recompilation import max_compiles as max_compiles
+from hlofront.runtime.compilation.recompilation import no_recompile as no_recompile
+from hlofront.runtime.debugging.environment import print_environment_info as print_environment_info
+from hlofront.runtime.dispatch.forward_backward import fwd_and_bwd as fwd_and_bwd
+from hlofront.runtime.dispatch.stages import Lowered, Traced
 from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
 from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
 from hlofront.typing import ArrayLike, DTypeLike

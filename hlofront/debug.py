@@ -2,9 +2,9 @@
 
 from hlofront.primitives.callbacks import DebugEffect as DebugEffect
 from hlofront.primitives.callbacks import OrderedDebugEffect as OrderedDebugEffect
-from hlofront.runtime.breakpoints import debug_breakpoint as breakpoint
-from hlofront.runtime.debugging import debug_callback as callback
-from hlofront.runtime.debugging import debug_log as log
-from hlofront.runtime.debugging import debug_print as print
+from hlofront.runtime.debugging.breakpoints import debug_breakpoint as breakpoint
+from hlofront.runtime.debugging.printing import debug_callback as callback
+from hlofront.runtime.debugging.printing import debug_log as log
+from hlofront.runtime.debugging.printing import debug_print as print
 
 __all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "log", "print"]

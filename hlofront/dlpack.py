@@ -1,6 +1,6 @@
 """Arrays from other libraries, and to them, without copies."""
 
-from hlofront.runtime.exchange import from_dlpack as from_dlpack
-from hlofront.runtime.exchange import is_supported_dtype as is_supported_dtype
+from hlofront.runtime.array.exchange import from_dlpack as from_dlpack
+from hlofront.runtime.array.exchange import is_supported_dtype as is_supported_dtype
 
 __all__ = ["from_dlpack", "is_supported_dtype"]

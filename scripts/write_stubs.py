@@ -51,7 +51,7 @@ _UNTYPED = {"Device", "Sharding", "NamedSharding", "PartitionSpec", "Layout", "F
 _HOMES = {
     **dict.fromkeys(("ArrayLike", "DTypeLike"), "hlofront.typing"),
     **dict.fromkeys(("Array", "Shard"), "hlofront"),
-    **dict.fromkeys(("Traced", "Lowered", "Compiled"), "hlofront.runtime.stages"),
+    **dict.fromkeys(("Traced", "Lowered", "Compiled"), "hlofront.runtime.dispatch.stages"),
     "PrecisionLike": "hlofront.primitives.contracting",
     **dict.fromkeys(("ConvDimensionNumbers", "GatherScatterMode", "FftType"), "hlofront.lax"),
     "Initializer": "hlofront.nn.initializers",

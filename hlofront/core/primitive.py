@@ -28,7 +28,7 @@ class Primitive:
     carries_programs: bool
     # What staging learned: (avals of the operands, parameters) -> avals of the results.
     inferred: dict[Any, Any]
-    # What the engine compiled: parameters -> compiled call. Owned by runtime/engine.py.
+    # What the engine compiled: parameters -> compiled call. Owned by runtime/dispatch/engine.py.
     eager: dict[Any, Any]
 
     # What JAX's interpreters ask of a primitive, and what is so of every one here.

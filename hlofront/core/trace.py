@@ -244,7 +244,7 @@ _Array = fast_parts.Array
 
 
 def plug_in_engine(trace: Trace) -> None:
-    """Called once, by runtime/engine.py: concrete values are run by `trace` from now on."""
+    """Let `trace` run concrete values from now on; runtime/dispatch/engine.py calls this once."""
     global _engine
     trace.alive = True
     _engine = trace

@@ -1,3 +1,3 @@
 """jax.experimental: what may change."""
 
-from hlofront.runtime.callbacks import io_callback as io_callback
+from hlofront.runtime.dispatch.callbacks import io_callback as io_callback

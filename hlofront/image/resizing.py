@@ -15,7 +15,7 @@ from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from hlofront.primitives import creating
 from hlofront.primitives.contracting import Precision, dot_general
 from hlofront.primitives.converting import convert
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 class ResizeMethod(enum.Enum):

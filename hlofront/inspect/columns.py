@@ -17,8 +17,8 @@ from hlofront.inspect import environments
 from hlofront.inspect.environments import NoEnvironment
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.jit import jit
-from hlofront.runtime.stages import Lowered
+from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.stages import Lowered
 
 Tell = Callable[[str], object]
 

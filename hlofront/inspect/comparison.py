@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from hlofront.inspect.columns import Artifact, Column, at_revision, here, under_jaxlib
 from hlofront.inspect.diff_page import page
 from hlofront.inspect.difference import Diff, diff
-from hlofront.runtime.jit import jit
+from hlofront.runtime.dispatch.jit import jit
 
 
 class Row(NamedTuple):

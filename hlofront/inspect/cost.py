@@ -12,7 +12,7 @@ from hlofront.inspect.hlo_text import parse
 from hlofront.inspect.program_text import is_path, program_of_file
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.stages import Compiled, Lowered
+from hlofront.runtime.dispatch.stages import Compiled, Lowered
 
 FORMAT = "hlofront.costs/1"
 _UNPLACED = "(no line)"

@@ -26,8 +26,8 @@ from hlofront.inspect.stablehlo_text import (
     line_changes,
     stablehlo_lines,
 )
-from hlofront.runtime.jit import jit
-from hlofront.runtime.stages import Compiled, Lowered, Traced
+from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
 
 FORMAT = "hlofront.diff/1"
 _COLOURS = {

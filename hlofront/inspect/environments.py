@@ -16,7 +16,7 @@ from hlofront.base.config import options
 from hlofront.bridge import state
 from hlofront.pjrt.cache_places import default_folder
 
-WORKER = pathlib.Path(__file__).parents[1] / "bridge" / "worker.py"
+WORKER = pathlib.Path(__file__).parents[1] / "bridge" / "other_jaxlib_worker.py"
 _folder = options["hlofront_environments_dir"]
 _PATIENCE_SECONDS = 900
 Tell = Callable[[str], object]

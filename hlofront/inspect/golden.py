@@ -9,7 +9,7 @@ from hlofront.base.version import __version__
 from hlofront.bridge import state
 from hlofront.inspect.canonical_form import canonical
 from hlofront.inspect.difference import diff
-from hlofront.runtime.stages import Compiled, Lowered
+from hlofront.runtime.dispatch.stages import Compiled, Lowered
 
 _MARK = "// golden of hlofront: "
 

@@ -10,7 +10,7 @@ from hlofront.base.errors import JaxRuntimeError
 from hlofront.inspect.cost import BufferCost, costs
 from hlofront.pjrt.targets import Target
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.jit import jit
+from hlofront.runtime.dispatch.jit import jit
 from hlofront.tree_util import tree_leaves
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}

@@ -16,8 +16,8 @@ from hlofront.higher_order.jit_call import jit_p
 from hlofront.inspect import nan_programs
 from hlofront.inspect.nan_report import NanReport, Operation, Values
 from hlofront.inspect.nan_search import Search, Start, Trail, Value, facts, nonfinite
-from hlofront.runtime.jit import jit
-from hlofront.runtime.stages import Traced
+from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.stages import Traced
 from hlofront.transforms.simplify import dead_code_program
 
 _ = nan_programs  # It says how loops, branches and calls are entered.

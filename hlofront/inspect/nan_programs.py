@@ -33,7 +33,7 @@ from hlofront.numpy import full, where
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
 from hlofront.primitives.slicing import stack
-from hlofront.runtime.jit import jit
+from hlofront.runtime.dispatch.jit import jit
 
 # Loops of so many operations in all their steps are run one operation at a time.
 SHORT = 2_000

@@ -16,7 +16,7 @@ from hlofront.inspect.page_model import Files, ProgramData
 from hlofront.inspect.program_text import is_path, program_of_file, program_of_text
 from hlofront.inspect.stablehlo_graph import read_stablehlo
 from hlofront.pjrt.targets import Description, Target
-from hlofront.runtime.stages import Compiled, Lowered, Traced
+from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
 
 _MODULE = re.compile(r"^\s*module @([\w$.\-]+)", re.MULTILINE)
 

@@ -13,7 +13,7 @@ from hlofront.inspect.hlo_graph import HloSyntaxError
 from hlofront.inspect.program_text import STDIN, TITLES, ProgramText, program_of_file
 from hlofront.inspect.target import UsageError, arguments_for, load_function
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.jit import jit
+from hlofront.runtime.dispatch.jit import jit
 
 _DIFF_HELP = """\
 Compares two programs by structure: names, lines, layouts of tables and history make no difference.

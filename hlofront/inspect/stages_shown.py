@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hlofront.runtime.jit import jit
-from hlofront.runtime.stages import Compiled, Lowered
+from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.stages import Compiled, Lowered
 
 STAGES = ("source", "jaxpr", "stablehlo", "hlo", "cost")
 _TITLES = {

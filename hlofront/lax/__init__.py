@@ -445,6 +445,6 @@ __getattr__, __dir__ = _lazy(
     ("linalg",),
     {
         **dict.fromkeys(("FftType", "fft", "fft_p"), "hlofront.primitives.fourier"),
-        "with_sharding_constraint": "hlofront.runtime.told",
+        "with_sharding_constraint": "hlofront.runtime.sharding.jit_shardings",
     },
 )

@@ -19,7 +19,7 @@ from hlofront.primitives import callbacks as c
 class HostCall:
     """What a module calls on the host: a function of flat arrays, and of what types they are.
 
-    runtime/host_calls.py makes of it what the device's runtime calls.
+    runtime/dispatch/host_calls.py makes of it what the device's runtime calls.
     """
 
     __slots__ = ("avals_in", "avals_out", "channels", "function", "name", "ordered", "x64")

@@ -18,7 +18,7 @@ from hlofront.primitives import creating, elementwise
 from hlofront.primitives.collectives import axis_index, axis_size
 from hlofront.primitives.converting import convert
 from hlofront.primitives.special import erfc
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 # ---- rectifiers ----------------------------------------------------------------------------------
 

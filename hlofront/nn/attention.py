@@ -17,7 +17,7 @@ from hlofront.primitives import creating
 from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert, stop_gradient
 from hlofront.primitives.shaping import reshape, transpose
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _bool = np.dtype(np.bool_)
 _float32 = np.dtype(np.float32)

@@ -15,7 +15,7 @@ from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.numpy.reductions import reduced_axes, split_names
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert, stop_gradient
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def _masked(x: Any, where: Any, value: float) -> Any:

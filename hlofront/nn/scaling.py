@@ -17,7 +17,7 @@ from hlofront.primitives.barriers import optimization_barrier
 from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import bitcast_convert_type, convert
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _float32 = np.dtype(np.float32)
 _uint32, _uint8 = np.dtype(np.uint32), np.dtype(np.uint8)

@@ -18,7 +18,7 @@ from hlofront.numpy.ufuncs import (
     unary_operation,
 )
 from hlofront.primitives import comparing, converting, elementwise, reducing, shaping, slicing
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _byte = np.dtype("uint8")
 

@@ -14,8 +14,8 @@ from hlofront.numpy.shape import as_array
 from hlofront.numpy.ufuncs import any_operand, scalar_like
 from hlofront.primitives import comparing, elementwise, shaping, slicing
 from hlofront.primitives.converting import bitcast_convert_type, convert
-from hlofront.runtime.operation import operation
-from hlofront.runtime.transfer import device_put
+from hlofront.runtime.array.transfer import device_put
+from hlofront.runtime.dispatch.operation import operation
 
 _bool = np.dtype(np.bool_)
 _uint8 = np.dtype(np.uint8)

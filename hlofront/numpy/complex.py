@@ -10,7 +10,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.ufuncs import any_operand, full_of, is_complex, is_integer, scalar_like
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 @operation

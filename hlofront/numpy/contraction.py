@@ -25,7 +25,7 @@ from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, expand_dims, reshape, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim
-from hlofront.runtime.operation import deferred, is_operand, operation
+from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
 
 __all__ = [
     "cross",

@@ -11,7 +11,7 @@ from hlofront.numpy.ufuncs import is_complex
 from hlofront.primitives import elementwise
 from hlofront.primitives.convolving import conv_general_dilated
 from hlofront.primitives.shaping import expand_dims, rev, squeeze
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["convolve", "correlate"]
 

@@ -27,7 +27,7 @@ from hlofront.numpy.shape import as_array
 from hlofront.numpy.ufuncs import any_operand, scalar_like, subtract
 from hlofront.primitives import elementwise, shaping
 from hlofront.primitives.converting import convert
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 @operation

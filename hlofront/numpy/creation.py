@@ -24,10 +24,10 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike, check_integer, with_shape
 from hlofront.primitives import converting, shaping, slicing
 from hlofront.primitives import creating as lax
-from hlofront.runtime import exchange
-from hlofront.runtime.operation import operation
-from hlofront.runtime.placement import default_place, host_put
-from hlofront.runtime.transfer import copied, device_put
+from hlofront.runtime.array import exchange
+from hlofront.runtime.array.transfer import copied, device_put
+from hlofront.runtime.dispatch.operation import operation
+from hlofront.runtime.sharding.placement import default_place, host_put
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 _flatten = registry.flatten

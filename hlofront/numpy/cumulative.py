@@ -14,7 +14,7 @@ from hlofront.numpy.reductions import as_boolean, as_numbers, is_inexact, sum_dt
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, creating, cumulative, slicing
 from hlofront.primitives.shaping import reshape
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [
     "cumprod",

@@ -45,7 +45,7 @@ from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterM
 from hlofront.primitives.shaping import expand_dims, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim, slice_in_dim
 from hlofront.primitives.sorting import sort_key_val
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 

@@ -18,7 +18,7 @@ from hlofront.numpy.promotion import (
 )
 from hlofront.numpy.ufuncs import full_of, is_complex, is_integer, scalar_like
 from hlofront.primitives import comparing, elementwise
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 @operation(nested=True)

@@ -16,7 +16,7 @@ from hlofront.primitives import comparing, creating, elementwise, reducing
 from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import broadcast_in_dim, squeeze, transpose
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["einsum", "einsum_path"]
 

@@ -20,7 +20,7 @@ from hlofront.primitives.fourier import FftType
 from hlofront.primitives.fourier import fft as transform
 from hlofront.primitives.shaping import transpose
 from hlofront.primitives.slicing import pad, slice_in_dim
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _NORMS = ("backward", "ortho", "forward")
 

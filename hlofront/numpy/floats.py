@@ -29,7 +29,7 @@ from hlofront.numpy.ufuncs import (
     scalar_like,
 )
 from hlofront.primitives import comparing, converting, creating, elementwise
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _float16 = np.dtype(np.float16)
 

@@ -27,7 +27,7 @@ from hlofront.primitives import comparing, creating, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, reshape
 from hlofront.primitives.slicing import concatenate, index_in_dim, slice_in_dim
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 

@@ -27,7 +27,7 @@ from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import broadcast_in_dim_p, rev_p, squeeze_p
 from hlofront.primitives.slicing import slice_in_dim, slice_p
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _MODE = GatherScatterMode
 # Where an index is out of bounds these read what is nearest, as dynamic_slice does.

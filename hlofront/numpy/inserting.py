@@ -16,7 +16,7 @@ from hlofront.numpy.taking import as_indices, flattened, is_integer
 from hlofront.primitives import creating, elementwise, shaping, slicing, sorting
 from hlofront.primitives.converting import convert
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _bool = np.dtype(np.bool_)
 

@@ -19,7 +19,7 @@ from hlofront.numpy.shape import as_array, atleast_1d, atleast_2d, atleast_3d
 from hlofront.numpy.ufuncs import any_operand, refuse_out
 from hlofront.primitives import shaping, slicing
 from hlofront.primitives.converting import convert
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def _in_one_dtype(name: str, arrays: list[Any], dtype: Any) -> list[Any]:

@@ -33,7 +33,7 @@ from hlofront.numpy.ufuncs import (
 from hlofront.primitives import comparing, creating, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.primitives.reducing import reduce_and
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 # ---- comparisons -------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from hlofront.primitives import elementwise
 from hlofront.primitives.comparing import select_n
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, broadcast_in_dim_p, reshape
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _COMBINE = {
     "add": elementwise.add,

@@ -18,8 +18,8 @@ from hlofront.numpy.promotion import check_integer, choose, host_scalar
 from hlofront.numpy.ranges import arange
 from hlofront.numpy.ufuncs import any_operand, scalar_like
 from hlofront.primitives import comparing, converting, creating, elementwise, shaping, slicing
-from hlofront.runtime.operation import operation
-from hlofront.runtime.transfer import device_put
+from hlofront.runtime.array.transfer import device_put
+from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype("int32")
 

@@ -11,8 +11,8 @@ from hlofront.numpy import complex, reductions, rounding
 from hlofront.numpy.namespace import ARRAY_API_VERSION
 from hlofront.numpy.shape import ravel
 from hlofront.primitives import converting, shaping
-from hlofront.runtime.operation import is_operand
-from hlofront.runtime.transfer import device_put
+from hlofront.runtime.array.transfer import device_put
+from hlofront.runtime.dispatch.operation import is_operand
 
 
 def _clip(self: Any, min: Any = None, max: Any = None) -> Any:

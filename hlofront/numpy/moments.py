@@ -40,7 +40,7 @@ from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import broadcast_shapes, reshape, transpose
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["average", "mean", "std", "var"]
 

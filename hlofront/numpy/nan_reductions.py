@@ -30,7 +30,7 @@ from hlofront.numpy.reductions import (
 from hlofront.numpy.ufuncs import any_operand, refuse_out
 from hlofront.primitives import comparing, elementwise, reducing
 from hlofront.primitives.shaping import expand_dims
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [
     "nanargmax",

@@ -15,7 +15,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import choose
 from hlofront.numpy.ufuncs import inexact_operand, is_complex, scalar_like
 from hlofront.primitives import comparing, elementwise, special
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 # Beyond double precision at the edge of where they are summed, also for the first derivatives.
 _SINE_OVER = tuple([(-1) ** k / math.factorial(2 * k + 1) for k in range(16)])

@@ -43,8 +43,8 @@ from hlofront.primitives.families import (
     Kinds,
     accepts,
 )
-from hlofront.runtime.key_array import plug_in_key_operators
-from hlofront.runtime.operation import deferred, is_operand, operation
+from hlofront.runtime.array.key_array import plug_in_key_operators
+from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
 
 _x64 = state.enable_x64
 _float32, _float64 = np.dtype("float32"), np.dtype("float64")

@@ -30,7 +30,7 @@ from hlofront.primitives import creating, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import expand_dims
 from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [
     "polyadd",

@@ -36,7 +36,7 @@ from hlofront.primitives.shaping import expand_dims, reshape, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
 from hlofront.primitives.sorting import sort_key_val
 from hlofront.primitives.spectral import eig, svd
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["poly", "polyfit", "roots"]
 

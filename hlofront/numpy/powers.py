@@ -21,7 +21,7 @@ from hlofront.numpy.promotion import (
 from hlofront.numpy.ufuncs import is_integer, numeric_operand, scalar_like
 from hlofront.primitives import comparing, elementwise
 from hlofront.primitives.converting import convert
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 # Bits of exponents that count: beyond them, only powers of 0, 1 and -1 fit any integer dtype.
 _BITS = 6

@@ -32,7 +32,7 @@ from hlofront.primitives.shaping import (
     transpose,
 )
 from hlofront.primitives.slicing import index_in_dim
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [
     "median",

@@ -34,8 +34,8 @@ from hlofront.numpy.promotion import (
 from hlofront.numpy.ufuncs import scalar_like
 from hlofront.primitives import converting, creating, elementwise, shaping, slicing
 from hlofront.primitives.families import check_dtype
-from hlofront.runtime.operation import operation
-from hlofront.runtime.transfer import device_put
+from hlofront.runtime.array.transfer import device_put
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.vmap import vmap
 
 # ---- arange ------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add
 from hlofront.primitives.shaping import refuse_sharding
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 # ---- flip and rotate ---------------------------------------------------------------------------
 

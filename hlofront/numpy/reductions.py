@@ -32,7 +32,7 @@ from hlofront.primitives.shaping import (
     expand_dims,
     reshape,
 )
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [
     "all",

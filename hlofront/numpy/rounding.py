@@ -20,7 +20,7 @@ from hlofront.numpy.ufuncs import (
 )
 from hlofront.primitives import comparing, converting, elementwise
 from hlofront.primitives.elementwise import RoundingMethod
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def _unless_integer(apply):

@@ -31,8 +31,8 @@ from hlofront.primitives.comparing import select_n_p
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
-from hlofront.runtime.operation import operation
-from hlofront.runtime.transfer import device_put
+from hlofront.runtime.array.transfer import device_put
+from hlofront.runtime.dispatch.operation import operation
 
 _bool = np.dtype(np.bool_)
 

@@ -24,7 +24,7 @@ from hlofront.primitives import (
     sorting,
 )
 from hlofront.primitives.converting import convert
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _bool = np.dtype(np.bool_)
 

@@ -26,7 +26,7 @@ from hlofront.primitives import (
 )
 from hlofront.primitives.converting import convert
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _bool = np.dtype(np.bool_)
 

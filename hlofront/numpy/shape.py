@@ -19,7 +19,7 @@ from hlofront.numpy.promotion import broadcast_together
 from hlofront.numpy.ufuncs import any_operand
 from hlofront.primitives import shaping
 from hlofront.primitives.shaping import ascending, refuse_sharding
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def as_array(x: Any) -> Any:

@@ -30,7 +30,7 @@ from hlofront.primitives import (
 )
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def _refuse(name: str, kind: Any, order: Any) -> None:

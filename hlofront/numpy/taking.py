@@ -33,7 +33,7 @@ from hlofront.primitives import (
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import ascending, broadcast_shapes
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _bool = np.dtype(np.bool_)
 _FILL = GatherScatterMode.FILL_OR_DROP

@@ -28,7 +28,7 @@ from hlofront.numpy.vectorize import vectorize
 from hlofront.primitives import comparing, creating, elementwise, shaping, slicing
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.make_jaxpr import eval_shape
 

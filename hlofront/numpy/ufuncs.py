@@ -20,7 +20,7 @@ from hlofront.numpy.promotion import (
     promote_dtypes_inexact,
 )
 from hlofront.primitives import comparing, creating, elementwise
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 bool_ = np.dtype(np.bool_)
 

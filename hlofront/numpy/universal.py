@@ -33,7 +33,7 @@ from hlofront.primitives import comparing, creating, elementwise, reducing, shap
 from hlofront.primitives import cumulative as running
 from hlofront.primitives.converting import convert, stop_gradient
 from hlofront.primitives.shaping import ascending
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _bool, _byte = np.dtype(np.bool_), np.dtype(np.uint8)
 

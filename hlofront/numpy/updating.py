@@ -19,7 +19,7 @@ from hlofront.numpy.naming import named
 from hlofront.primitives.creating import full_like
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.shaping import refuse_sharding
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 # ---- eager -------------------------------------------------------------------------------------
 

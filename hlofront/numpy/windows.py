@@ -14,7 +14,7 @@ from hlofront.numpy.near_zero import i0
 from hlofront.numpy.promotion import check_arraylike, host_scalar
 from hlofront.numpy.ufuncs import divide, multiply
 from hlofront.primitives import creating, elementwise
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 

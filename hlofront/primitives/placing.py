@@ -40,7 +40,7 @@ def device_put(
     srcs: Sequence[Any],
     copy_semantics: Sequence[CopySemantics],
 ) -> list[Any]:
-    """Put each operand on its device, device_put's user interface being in runtime/transfer.py."""
+    """Put each operand on its device; runtime/array/transfer.py has the public device_put."""
     return process(
         device_put_p,
         tuple(operands),

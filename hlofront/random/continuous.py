@@ -29,7 +29,7 @@ from hlofront.primitives.random_floats import uniforms
 from hlofront.primitives.special import erf, erf_inv
 from hlofront.random.arguments import in_dtype, inexact, parts, safely, spread, unsigned
 from hlofront.random.sampler import sampler
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _high_dynamic_range = options["jax_high_dynamic_range_gumbel"]
 

@@ -27,7 +27,7 @@ from hlofront.primitives.special import lgamma
 from hlofront.random.arguments import checked_key, in_dtype, integral, parts, spread
 from hlofront.random.continuous import uniform
 from hlofront.random.sampler import sampler
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def _again(key):

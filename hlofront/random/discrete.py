@@ -45,7 +45,7 @@ from hlofront.random.arguments import (
 )
 from hlofront.random.continuous import checked_mode, gumbel, uniform
 from hlofront.random.sampler import sampler
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 # ---- booleans and signs --------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from hlofront.random.arguments import (
 from hlofront.random.continuous import exponential, maxwell, normal
 from hlofront.random.discrete import rademacher
 from hlofront.random.sampler import sampler
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 @sampler(nested=False)

@@ -25,8 +25,8 @@ from hlofront.primitives import keys as primitives
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.keys import Generator, KeyDType, check_key_data, key_dtype_of
 from hlofront.random import counter_based, rbg, threefry
-from hlofront.runtime.key_array import KeyArray
-from hlofront.runtime.operation import operation
+from hlofront.runtime.array.key_array import KeyArray
+from hlofront.runtime.dispatch.operation import operation
 
 _x64 = state.enable_x64
 _seed_offset = options["jax_random_seed_offset"]

@@ -22,7 +22,7 @@ from hlofront.primitives.sorting import sort_key_val, top_k
 from hlofront.random.arguments import checked_key, own_shape, parts
 from hlofront.random.continuous import checked_mode, gumbel, uniform
 from hlofront.random.discrete import randint
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def _checked_array(name, x):

@@ -7,7 +7,7 @@ from typing import Any
 
 from hlofront.base.boundary import boundary
 from hlofront.random.arguments import checked_key, checked_shape, floating, own_shape
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _NOT_GIVEN = inspect.Parameter.empty
 

@@ -31,7 +31,7 @@ from hlofront.primitives.keys import Generator
 from hlofront.primitives.random_bits import threefry2x32
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
 from hlofront.primitives.slicing import concatenate, slice_in_dim, stack
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
 _MOST_COUNTED = 2**32 - 1

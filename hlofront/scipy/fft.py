@@ -16,7 +16,7 @@ from hlofront.primitives.fourier import FftType
 from hlofront.primitives.fourier import fft as transform
 from hlofront.primitives.shaping import broadcast_in_dim, rev, transpose
 from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _STATIC = ("type", "n", "axis", "norm")
 

@@ -13,7 +13,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.scalars import can_cast
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def _points(xi: Any, ndim: int) -> Any:

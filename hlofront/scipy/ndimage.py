@@ -13,7 +13,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)
 

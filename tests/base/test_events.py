@@ -135,22 +135,26 @@ def written(capsys, name, level):
 def test_logging_level(capsys):
     with no_handlers():
         config.update("jax_logging_level", "INFO")
-        text = written(capsys, "hlofront.runtime.jit", logging.INFO)
-        assert text.startswith("INFO:") and "hlofront.runtime.jit" in text and "a message" in text
-        assert written(capsys, "hlofront.runtime.jit", logging.DEBUG) == ""
+        text = written(capsys, "hlofront.runtime.dispatch.jit", logging.INFO)
+        assert (
+            text.startswith("INFO:")
+            and "hlofront.runtime.dispatch.jit" in text
+            and "a message" in text
+        )
+        assert written(capsys, "hlofront.runtime.dispatch.jit", logging.DEBUG) == ""
         config.update("jax_logging_level", None)
         assert events.logger.handlers == []
 
 
 def test_debug_log_modules(capsys):
     with no_handlers():
-        config.update("jax_debug_log_modules", "hlofront.runtime.jit, hlofront.core")
+        config.update("jax_debug_log_modules", "hlofront.runtime.dispatch.jit, hlofront.core")
         assert "a message" in written(capsys, "hlofront.core.trace", logging.DEBUG)
-        text = written(capsys, "hlofront.runtime.jit", logging.DEBUG)
+        text = written(capsys, "hlofront.runtime.dispatch.jit", logging.DEBUG)
         assert text.count("a message") == 1
         assert written(capsys, "hlofront.pjrt.compile", logging.DEBUG) == ""
         config.update("jax_debug_log_modules", "hlofront.core")
-        assert written(capsys, "hlofront.runtime.jit", logging.DEBUG) == ""
+        assert written(capsys, "hlofront.runtime.dispatch.jit", logging.DEBUG) == ""
         config.update("jax_logging_level", "ERROR")
         config.update("jax_debug_log_modules", "")
         assert len(events.logger.handlers) == 1

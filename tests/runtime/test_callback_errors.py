@@ -117,7 +117,7 @@ def test_the_exception_is_logged(name, mode, caplog):
 
 def test_debug_log_asks_no_logger_for_its_level(caplog):
     # As in JAX: handlers alone say what they show.
-    assert not logging.getLogger("hlofront.runtime.debugging").isEnabledFor(logging.INFO)
+    assert not logging.getLogger("hlofront.runtime.debugging.printing").isEnabledFor(logging.INFO)
     hlofront.jit(lambda x: debug.log("loss {}", x))(3)
     hlofront.effects_barrier()
     assert "loss 3" in caplog.messages

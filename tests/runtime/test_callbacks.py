@@ -15,7 +15,7 @@ import hlofront
 from hlofront import debug, lax
 from hlofront.errors import JaxRuntimeError
 from hlofront.experimental import io_callback
-from hlofront.runtime import host_calls
+from hlofront.runtime.dispatch import host_calls
 from tests.house.source import ROOT
 
 F32 = hlofront.ShapeDtypeStruct((), np.float32)

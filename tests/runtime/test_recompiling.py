@@ -17,7 +17,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from hlofront.runtime import recompiling
+from hlofront.runtime.compilation import recompilation
 
 HERE = pathlib.Path(__file__).name
 x = np.ones((8, 3), np.float32)
@@ -266,11 +266,11 @@ def test_short_lived_functions_leave_nothing_behind():
 
     make(0)
     gc.collect()
-    tables, seen = len(recompiling._seen), len(recompiling._sites)
+    tables, seen = len(recompilation._seen), len(recompilation._sites)
     references = [make(i) for i in range(10_000)]
     gc.collect()
     assert not any(reference() is not None for reference in references)
-    assert len(recompiling._seen) <= tables + 1 and len(recompiling._sites) <= seen + 1
+    assert len(recompilation._seen) <= tables + 1 and len(recompilation._sites) <= seen + 1
 
 
 def test_compiled_functions_are_let_go():

@@ -12,7 +12,7 @@ from hlofront.numpy.taking import take_along_axis
 from hlofront.primitives import elementwise, factoring, spectral
 from hlofront.primitives.converting import convert
 from hlofront.primitives.matrices import adjoint, along_rows, swap
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 class EighResult(NamedTuple):

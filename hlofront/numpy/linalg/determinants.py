@@ -26,7 +26,7 @@ from hlofront.primitives.matrices import (
 from hlofront.primitives.reducing import reduce_prod, reduce_sum
 from hlofront.primitives.slicing import index_in_dim
 from hlofront.primitives.solving import triangular_solve
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)
 

@@ -18,7 +18,7 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.matrices import is_complex, real_part
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, squeeze, transpose
 from hlofront.primitives.slicing import index_in_dim
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)
 

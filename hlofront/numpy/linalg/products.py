@@ -14,7 +14,7 @@ from hlofront.numpy.linalg.systems import inv
 from hlofront.numpy.promotion import check_arraylike, operands
 from hlofront.primitives.contracting import Precision
 from hlofront.primitives.matrices import identity, spread, swap
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 # What NumPy has since 2.0.
 _newer: Any = np.linalg

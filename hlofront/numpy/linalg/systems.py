@@ -38,7 +38,7 @@ from hlofront.primitives.shaping import (
     transpose,
 )
 from hlofront.primitives.slicing import slice_in_dim
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def in_one_batch(name: str, a: Any, b: Any) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import hlofront.numpy as jnp
 from hlofront.core.aval import typeof
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 @operation

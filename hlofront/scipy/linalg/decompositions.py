@@ -30,7 +30,7 @@ from hlofront.primitives.matrices import (
 )
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.linalg.systems import factor
 
 _int32 = np.dtype(np.int32)

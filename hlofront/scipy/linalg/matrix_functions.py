@@ -33,7 +33,7 @@ from hlofront.primitives.matrices import (
 )
 from hlofront.primitives.shaping import broadcast_in_dim, reshape
 from hlofront.primitives.solving import triangular_solve
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.grad import jvp
 from hlofront.transforms.vmap import vmap
 

@@ -18,7 +18,7 @@ from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.matrices import along_columns, along_rows, conjugate
 from hlofront.primitives.shaping import broadcast_in_dim, reshape
 from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def _vectors(name: str, *args: Any) -> list[Any]:

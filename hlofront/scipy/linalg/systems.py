@@ -31,7 +31,7 @@ from hlofront.primitives.matrices import (
 from hlofront.primitives.reducing import reduce_min, reduce_sum
 from hlofront.primitives.shaping import broadcast_in_dim, squeeze
 from hlofront.primitives.solving import triangular_solve
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)
 

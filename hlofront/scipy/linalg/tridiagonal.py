@@ -26,7 +26,7 @@ from hlofront.primitives.matrices import (
 from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
 from hlofront.primitives.shaping import broadcast_in_dim
 from hlofront.primitives.slicing import pad, slice_in_dim
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)
 

@@ -14,7 +14,7 @@ from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.numpy.linalg.norms import norm as norm_of
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import elementwise
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.optimize.line_search import line_search
 from hlofront.transforms.grad import value_and_grad
 

@@ -15,7 +15,7 @@ from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.primitives import elementwise
 from hlofront.primitives.convolving import conv_general_dilated
 from hlofront.primitives.shaping import rev
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 _MODES = ("full", "same", "valid")
 

@@ -12,7 +12,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.primitives import elementwise
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.signal.trends import detrend as without_trend
 from hlofront.scipy.signal.windows import window_of
 

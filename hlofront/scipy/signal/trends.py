@@ -9,7 +9,7 @@ import hlofront.numpy as jnp
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import promote_args_inexact
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 @operation(static_argnames=("axis", "breaks"))

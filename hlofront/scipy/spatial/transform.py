@@ -13,7 +13,7 @@ from hlofront.core.aval import typeof
 from hlofront.numpy.linalg.decompositions import eigh
 from hlofront.numpy.promotion import promote_args_inexact
 from hlofront.primitives.converting import convert
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 # Angles below this are made by series, where the quotients that they stand for cancel.
 _SMALL = 1e-3

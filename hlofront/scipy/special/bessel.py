@@ -12,7 +12,7 @@ from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.near_zero import bessel_i0, bessel_i1
 from hlofront.primitives import elementwise, special
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import hlofront.numpy as jnp
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.primitives import elementwise
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import floats, inexact_arrays
 
 

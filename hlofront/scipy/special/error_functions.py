@@ -8,7 +8,7 @@ from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import special
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import float32_or_64, inexact_arrays
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.faddeeva import real_erfcx

@@ -13,7 +13,7 @@ from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import elementwise, special
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import (
     floats,
     in_float32,

@@ -7,7 +7,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import in_float32, strong_floats
 from hlofront.scipy.special.hypergeometric_sums import (
     by_parts,

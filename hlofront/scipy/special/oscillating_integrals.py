@@ -13,7 +13,7 @@ from hlofront.numpy.near_zero import sine_over
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import special
 from hlofront.primitives.converting import convert, reduce_precision
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
 from hlofront.scipy.special.arguments import in_float32, strong_floats
 from hlofront.scipy.special.series import chebyshev_sum

@@ -15,7 +15,7 @@ from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
 from hlofront.primitives import elementwise
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def sph_harm_y(

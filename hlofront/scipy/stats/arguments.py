@@ -15,7 +15,7 @@ from hlofront.core.trace import as_array
 from hlofront.numpy.promotion import promote_args_inexact
 from hlofront.primitives.converting import convert
 from hlofront.primitives.elementwise import clamp
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.entropies import log1p
 
 _SAID = {

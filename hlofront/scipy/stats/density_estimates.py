@@ -16,7 +16,7 @@ from hlofront.primitives.solving import triangular_solve
 from hlofront.random.continuous import normal
 from hlofront.random.keys import split
 from hlofront.random.permuting import choice
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.error_functions import ndtr
 
 

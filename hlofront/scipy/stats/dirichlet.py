@@ -6,7 +6,7 @@ import hlofront.numpy as jnp
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
 from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaln
 

@@ -8,7 +8,7 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaln
 

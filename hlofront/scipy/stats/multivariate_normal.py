@@ -9,7 +9,7 @@ from hlofront.core.trace import as_array
 from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from hlofront.primitives.factoring import cholesky
 from hlofront.primitives.solving import triangular_solve
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:

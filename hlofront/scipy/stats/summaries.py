@@ -10,7 +10,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.runtime.operation import operation
+from hlofront.runtime.dispatch.operation import operation
 
 
 class ModeResult(NamedTuple):

@@ -1,0 +1,315 @@
+"""Array: jaxlib's arrays with our methods."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.bridge import jax_shims
+from hlofront.bridge.arrays import JaxRuntimeError, prime
+from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
+from hlofront.bridge.fast_parts import Array
+from hlofront.core.aval import ShapedArray, register_value_type
+from hlofront.core.operators import await_class_members, await_operators
+from hlofront.core.trace import ambiguous_truth
+from hlofront.pjrt import clients
+from hlofront.pjrt.layouts import Format, Layout
+from hlofront.pjrt.shardings import on_device
+from hlofront.runtime.array import exchange, printing, shards
+from hlofront.runtime.array.deletion import check_not_deleted, deleted
+from hlofront.runtime.array.host_value import fetched, host_value, prefetch
+from hlofront.runtime.array.iteration import rows
+from hlofront.runtime.array.transfer import copied
+
+jax_shims.provide("jax.core", "ShapedArray", ShapedArray)
+_scalar_aval = ShapedArray((), np.dtype("float32"))
+clients.on_made(lambda client: prime(client, _scalar_aval, on_device))
+register_value_type(ArrayImpl, lambda array: array.aval)
+
+
+def _member(function: Callable[..., Any]) -> Callable[..., Any]:
+    function.__qualname__ = f"ArrayImpl.{function.__name__}"
+    setattr(ArrayImpl, function.__name__, function)
+    if not function.__name__.startswith("__"):
+        setattr(Array, function.__name__, function)
+    return function
+
+
+def _property(name: str, get: Callable[[Any], Any], doc: str) -> None:
+    # Libraries read the members of the public class, at import too: `jax.Array.at`.
+    for type_ in (Array, ArrayImpl):
+        setattr(type_, name, property(get, doc=doc))
+
+
+_of_cpp = {name: member for name, member in vars(ArrayImpl).items() if not name.startswith("__")}
+
+# ---- what an array is --------------------------------------------------------------------------
+
+_property("shape", lambda self: self.aval.shape, "The sizes of the axes.")
+_property("dtype", lambda self: self.aval.dtype, "The dtype of the elements.")
+_property("ndim", lambda self: self.aval.ndim, "The number of axes.")
+_property("size", lambda self: self.aval.size, "The number of elements.")
+_property("weak_type", lambda self: self.aval.weak_type, "Whether its dtype gives way to others.")
+_property("itemsize", lambda self: self.aval.dtype.itemsize, "The bytes of one element.")
+_property("nbytes", lambda self: self.aval.nbytes, "The bytes of all elements.")
+# These two are C++ alone.
+_property("sharding", _of_cpp["_sharding"].fget, "How the array is spread over devices.")
+_property(
+    "committed",
+    _of_cpp["_committed"].fget,
+    "Whether computations with it must run where it is, rather than where others are.",
+)
+_property("_value", host_value, "The array as a NumPy array.")
+
+
+def _device(self: Any) -> Any:
+    check_not_deleted(self)
+    sharding = self._sharding
+    return sharding._device if type(sharding) is SingleDeviceSharding else sharding
+
+
+_property("device", _device, "The device it is on, or its sharding if it is on several.")
+_property(
+    "is_fully_addressable",
+    lambda self: self._sharding.is_fully_addressable,
+    "Whether this process drives all of the array's devices.",
+)
+_property(
+    "is_fully_replicated",
+    lambda self: self._sharding.is_fully_replicated,
+    "Whether each of its devices holds the whole array.",
+)
+
+
+@_member
+def devices(self):
+    """The set of devices that the array is on."""
+    check_not_deleted(self)
+    return self._sharding.device_set
+
+
+def _format(self: Any) -> Format:
+    check_not_deleted(self)
+    return Format(Layout.of_buffer(self._pjrt_layout), self._sharding)
+
+
+_property("format", _format, "The order of its elements in memory, and its sharding.")
+_property("addressable_shards", shards.addressable_shards, "Its parts on this process's devices.")
+_property("global_shards", shards.global_shards, "Its parts on all of its devices.")
+
+
+@_member
+def addressable_data(self, index):
+    """The part of the array on the `index`-th of this process's devices, as an array.
+
+    Raises IndexError if there are fewer.
+    """
+    return shards.addressable_data(self, index)
+
+
+def _gone(name: str, instead: str) -> property:
+    def get(self: Any) -> Any:
+        raise AttributeError(f"arrays have no {name}: use {instead}")
+
+    return property(get)
+
+
+ArrayImpl.device_buffer = _gone("device_buffer", "arr.addressable_data(0)")
+ArrayImpl.device_buffers = _gone("device_buffers", "[s.data for s in arr.addressable_shards]")
+
+
+# ---- its memory --------------------------------------------------------------------------------
+
+
+@_member
+def block_until_ready(self):
+    """Wait until the array is computed, and return it.
+
+    Raises RuntimeError if it was deleted, or its computation failed.
+    """
+    try:
+        return _block(self)
+    except JaxRuntimeError:
+        if self.is_deleted():
+            raise deleted(self) from None
+        raise
+
+
+_block = _of_cpp["block_until_ready"]
+
+
+@_member
+def copy_to_host_async(self):
+    """Start to copy the array to the host, so that reading it later waits less."""
+    check_not_deleted(self)
+    prefetch(self)
+
+
+def _unless_deleted(name: str, doc: str) -> None:
+    # Before 0.11 C++ crashes, or says less, when asked this of a deleted array.
+    ask = _of_cpp[name]
+
+    def method(self):
+        if self.is_deleted():
+            raise deleted(self)
+        return ask(self)
+
+    method.__name__, method.__doc__ = name, doc
+    _member(method)
+
+
+_unless_deleted("is_ready", "Whether the array is computed, without waiting for it.")
+_unless_deleted("on_device_size_in_bytes", "The bytes that it takes on its devices together.")
+_unless_deleted("unsafe_buffer_pointer", "Where it is in the memory of its only device.")
+_unless_deleted("platform", "The name of the platform it is on, such as 'cpu'.")
+_unless_deleted("clone", "Another array that shares this one's memory.")
+
+
+@_member
+def __copy__(self):
+    return copied(self)
+
+
+@_member
+def __deepcopy__(self, memo):
+    return copied(self)
+
+
+# ---- its value ---------------------------------------------------------------------------------
+
+
+@_member
+def __array__(self, dtype=None, context=None, copy=None):
+    value = fetched(self)
+    if dtype is None and not copy:
+        return value
+    return np.array(value, dtype=dtype, copy=copy)
+
+
+@_member
+def item(self, *args):
+    """The only element as a Python scalar, or the element at this flat index or these indices.
+
+    Raises:
+      ValueError: if there is not one element and no index is given, or too many are.
+      IndexError: if an index is out of range.
+    """
+    return host_value(self).item(*args)
+
+
+@_member
+def tolist(self):
+    """The elements as Python scalars in nested lists; of a scalar, the Python scalar."""
+    return host_value(self).tolist()
+
+
+@_member
+def tobytes(self, order="C"):
+    """The elements' bytes, in the order of C or F.
+
+    Raises ValueError for any other order.
+    """
+    return host_value(self).tobytes(order)
+
+
+def _scalar(array: Any) -> Any:
+    if array.aval.ndim:
+        raise TypeError(
+            "Only scalar arrays can be converted to Python scalars; got arr.ndim="
+            f"{array.aval.ndim}. Take an element, or use arr.item() on an array of one."
+        )
+    return host_value(array).item()
+
+
+@_member
+def __bool__(self):
+    if self.aval.size != 1:
+        raise ambiguous_truth(self.aval)
+    return bool(host_value(self))
+
+
+@_member
+def __int__(self):
+    return int(_scalar(self))
+
+
+@_member
+def __float__(self):
+    return float(_scalar(self))
+
+
+@_member
+def __complex__(self):
+    return complex(_scalar(self))
+
+
+@_member
+def __index__(self):
+    aval = self.aval
+    if aval.ndim or not issubdtype(aval.dtype, np.integer):
+        raise TypeError(
+            "Only integer scalar arrays can be converted to a scalar index; got "
+            f"{aval.str_short()}."
+        )
+    return host_value(self).item()
+
+
+@_member
+def __len__(self):
+    shape = self.aval.shape
+    if not shape:
+        raise TypeError("len() of unsized object")
+    return shape[0]
+
+
+@_member
+def __iter__(self) -> Iterator[Any]:
+    if not self.aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    check_not_deleted(self)
+    return rows(self)
+
+
+@_member
+def __reversed__(self) -> Iterator[Any]:
+    if not self.aval.shape:
+        raise TypeError("reversed() of a 0-d array")
+    check_not_deleted(self)
+    return rows(self, backwards=True)
+
+
+@_member
+def __setitem__(self, index, value):
+    raise TypeError(
+        "arrays are immutable, so that items cannot be assigned. Instead of x[idx] = y write "
+        "x = x.at[idx].set(y); instead of x[idx] += y, x = x.at[idx].add(y). Inside jit these "
+        "cost no copy."
+    )
+
+
+@_member
+def __delitem__(self, index):
+    raise TypeError(
+        "arrays are immutable, so that items cannot be deleted. Instead of del x[idx] make an "
+        "array without them: x = jnp.delete(x, idx)."
+    )
+
+
+# A mutable-looking `==` that gives arrays leaves no room for keys of dictionaries.
+ArrayImpl.__hash__ = None
+# NumPy's own operators defer to ours: `np.ones(3) + x` is an array of ours.
+ArrayImpl.__array_priority__ = 100
+
+
+# ---- its text, and other libraries ---------------------------------------------------------------
+
+ArrayImpl.__repr__ = printing.array_repr
+ArrayImpl.__str__ = printing.array_str
+ArrayImpl.__format__ = printing.array_format
+ArrayImpl.__reduce__ = exchange.reduce_array
+ArrayImpl.__dlpack__ = exchange.to_dlpack
+ArrayImpl.__dlpack_device__ = exchange.dlpack_device
+
+await_operators(ArrayImpl)
+await_class_members(Array)

@@ -1,0 +1,205 @@
+"""Arrays made of their parts: one per device, or by a function."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import array_dtype, dtype_of
+from hlofront.base.tree import tree_flatten
+from hlofront.base.tree_prefixes import broadcast_prefix
+from hlofront.bridge.arrays import assembled
+from hlofront.bridge.client import ArrayImpl, Device, Sharding
+from hlofront.core.aval import ShapedArray
+from hlofront.core.trace import Tracer
+from hlofront.pjrt.layouts import Format
+from hlofront.pjrt.shardings import on_device
+from hlofront.primitives.keys import KeyDType
+from hlofront.primitives.placing import CopySemantics
+from hlofront.runtime.array.deletion import check_not_deleted
+from hlofront.runtime.array.key_array import KeyArray, base_of, stored_sharding
+from hlofront.runtime.array.transfer import device_put, format_sharding, put_leaf
+
+
+@boundary
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
+) -> Any:
+    """The array of this shape and sharding that is made of one array per device.
+
+    Args:
+      shape: the shape of the whole array.
+      sharding: how it is spread over devices.
+      arrays: the part of each device of this process, on that device, in any order; their memory
+        is shared.
+      dtype: that of the parts; needed only where there are none.
+
+    Raises:
+      TypeError: if the arrays are not a list or tuple of arrays, or `sharding` is none.
+      ValueError: if their number, devices, shapes or dtypes do not fit the sharding.
+    """
+    check_sharding(sharding, "make_array_from_single_device_arrays")
+    if not isinstance(arrays, list | tuple):
+        raise TypeError(
+            "make_array_from_single_device_arrays takes a list or tuple of arrays, one per device: "
+            f"got {type(arrays).__name__}"
+        )
+    if any(isinstance(array, Tracer) for array in arrays):
+        raise ValueError(
+            "make_array_from_single_device_arrays takes arrays on devices, and traced ones are on "
+            "none: call it outside of functions that are traced"
+        )
+    for array in arrays:
+        if type(array) is not ArrayImpl and type(array) is not KeyArray:
+            raise TypeError(
+                "make_array_from_single_device_arrays takes arrays on devices: got an element of "
+                f"type {type(array).__name__}. Put it on its device with device_put."
+            )
+    if arrays:
+        dtypes = {array.aval.dtype for array in arrays}
+        if len(dtypes) > 1:
+            raise ValueError(f"the arrays have different dtypes: {sorted(map(str, dtypes))}")
+        (found,) = dtypes
+        if dtype is not None and dtype_of(dtype) != found:
+            raise ValueError(
+                f"dtype={dtype_of(dtype)} was given, and the arrays' dtype is {found}. Leave it "
+                "out, or convert the arrays."
+            )
+    elif dtype is None:
+        raise ValueError(
+            "with no arrays on devices of this process the dtype must be given: pass dtype"
+        )
+    else:
+        found = array_dtype(dtype_of(dtype))
+    weak = all(array.aval.weak_type for array in arrays) if arrays else False
+    aval = ShapedArray(shape, found, weak)
+    parts = _in_order(arrays, aval, sharding)
+    if isinstance(aval.dtype, KeyDType):
+        base = assembled(
+            ShapedArray(*aval.dtype.physical(aval.shape)),
+            stored_sharding(sharding, aval),
+            list(map(base_of, parts)),
+            True,
+        )
+        return KeyArray(aval, base)
+    return assembled(aval, sharding, parts, True)
+
+
+def _in_order(arrays: Sequence[Any], aval: Any, sharding: Any) -> list[Any]:
+    """The parts in the order of the sharding's devices, checked to be what it wants."""
+    devices = list(sharding.addressable_devices_indices_map(aval.shape))
+    if len(arrays) != len(devices):
+        raise ValueError(
+            f"{sharding} has {len(devices)} devices of this process, and needs as many arrays: got "
+            f"{len(arrays)}"
+        )
+    part_shape = sharding.shard_shape(aval.shape)
+    by_device: dict[Any, Any] = {}
+    for array in arrays:
+        check_not_deleted(array)
+        if array._sharding.num_devices != 1:
+            raise ValueError(f"each array must be on one device: got one with {array._sharding}")
+        by_device[array._sharding._device] = array
+        if array.aval.shape != part_shape:
+            raise ValueError(
+                f"an array of shape {aval.shape} with {sharding} has parts of shape {part_shape}: "
+                f"got one of shape {array.aval.shape}"
+            )
+    if set(by_device) != set(devices):
+        raise ValueError(
+            f"{sharding} is on devices {sorted(map(str, devices))}, and the arrays are on "
+            f"{sorted(map(str, by_device))}"
+        )
+    return [by_device[device] for device in devices]
+
+
+@boundary
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Any,
+    data_callback: Callable[[Any], Any],
+    dtype: Any = None,
+) -> Any:
+    """The array of this shape and sharding whose parts a function makes.
+
+    Args:
+      shape: the shape of the whole array.
+      sharding: how it is spread over devices; or a Format.
+      data_callback: from the index of a part, a tuple of slices, to its value. It is called once
+        per part, for the devices of this process.
+      dtype: of the values; needed only where this process has no devices of the sharding.
+
+    Raises:
+      TypeError: if `sharding` is none, or a value is no array.
+      ValueError: if a value's shape or dtype is another.
+    """
+    if isinstance(sharding, Format):
+        sharding = format_sharding(sharding, None)
+    check_sharding(sharding, "make_array_from_callback")
+    shape = tuple(shape)
+    made: list[tuple[Any, Any]] = []
+    arrays = []
+    for device, index in sharding.addressable_devices_indices_map(shape).items():
+        value = next((value for known, value in made if known == index), None)
+        if value is None:
+            value = data_callback(index)
+            made.append((index, value))
+        arrays.append(
+            put_leaf(value, on_device(device, sharding.memory_kind), CopySemantics.REUSE_INPUT)
+        )
+    return make_array_from_single_device_arrays(shape, sharding, arrays, dtype=dtype)
+
+
+@boundary
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Any = None
+) -> Any:
+    """An array from the part of its data that this process has.
+
+    Args:
+      sharding: how it is spread over devices.
+      local_data: the data of this process's devices: a NumPy array, or a pytree of them.
+      global_shape: the shape of the whole array; by default that of the data, where this process
+        drives all of the devices. For a pytree, one for all leaves or a pytree of shapes.
+
+    Raises:
+      TypeError: if `sharding` is none.
+      ValueError: if the shapes do not fit, or the sharding has devices of other processes.
+    """
+    if isinstance(sharding, Device):
+        sharding = on_device(sharding)
+    check_sharding(sharding, "make_array_from_process_local_data")
+    if not sharding.is_fully_addressable:
+        raise ValueError(
+            f"{sharding} has devices of other processes, which this build does not reach: use "
+            "make_array_from_callback with an index into the whole array"
+        )
+
+    def put(data: Any, shape: Any) -> Any:
+        if shape is not None and tuple(shape) != np.shape(data):
+            raise ValueError(
+                "with all devices in this process, global_shape is the data's own shape or None: "
+                f"got global_shape={tuple(shape)} and data of shape {np.shape(data)}"
+            )
+        return device_put(data, sharding)
+
+    leaves, treedef = tree_flatten(local_data)
+    if global_shape is None or _is_shape(global_shape):
+        shapes = [global_shape] * len(leaves)
+    else:
+        shapes = broadcast_prefix(global_shape, local_data, _is_shape)
+    return treedef.unflatten(list(map(put, leaves, shapes)))
+
+
+def _is_shape(x: Any) -> bool:
+    return x is None or (isinstance(x, tuple | list) and all(isinstance(n, int) for n in x))
+
+
+def check_sharding(sharding: Any, function: str) -> None:
+    """Raise TypeError unless it is a sharding, naming the function that wants one."""
+    if not isinstance(sharding, Sharding):
+        raise TypeError(
+            f"{function} takes a Sharding, such as SingleDeviceSharding(device): got {sharding!r} "
+            f"of type {type(sharding).__name__}"
+        )

@@ -1,0 +1,243 @@
+"""Arrays out of this process's hands: pickles, and DLPack both ways."""
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import array_dtype, dtype_of
+from hlofront.bridge import arrays as bridge
+from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.pjrt import clients
+from hlofront.runtime.array.deletion import check_not_deleted
+from hlofront.runtime.array.host_value import host_value
+from hlofront.runtime.array.transfer import copied
+from hlofront.runtime.sharding.placement import Place, default_place, host_put, place_of, place_on
+
+# ---- pickles -----------------------------------------------------------------------------------
+
+
+def reduce_array(array: Any) -> tuple[Any, ...]:
+    """What pickle keeps of an array: its value and whether its type is weak."""
+    return unpickled, (host_value(array), array.aval.weak_type)
+
+
+def unpickled(value: np.ndarray, weak_type: bool) -> Any:
+    """The array that was pickled, on the default device."""
+    aval = ShapedArray(value.shape, array_dtype(value.dtype), weak_type)
+    return host_put(value, aval, default_place(), False, copied=True)
+
+
+# ---- DLPack, out -------------------------------------------------------------------------------
+
+
+class DLDeviceType(enum.IntEnum):
+    """The kinds of devices, by their numbers in DLPack."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLROCM = 10
+
+
+_PLATFORMS = {
+    DLDeviceType.kDLCPU: "cpu",
+    DLDeviceType.kDLCUDA: "cuda",
+    DLDeviceType.kDLROCM: "rocm",
+}
+_KINDS = {platform: kind for kind, platform in _PLATFORMS.items()}
+_EXCHANGED = frozenset(
+    np.dtype(name)
+    for name in (
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float16", "float32", "float64", "complex64", "complex128", "bfloat16"),
+    )
+)
+# Capsules without a version are of DLPack 0.5 to 0.8.
+_OLDEST = (0, 5)
+
+
+def is_supported_dtype(dtype: Any) -> bool:
+    """Whether arrays of this dtype can be exchanged by DLPack.
+
+    Raises:
+      TypeError: if it is no dtype.
+    """
+    return dtype_of(dtype) in _EXCHANGED
+
+
+def dlpack_device(array: Any) -> tuple[DLDeviceType, int]:
+    """Where an array is, in DLPack's terms: the kind of device and its number."""
+    (device,) = _only_device(array)
+    # Virtual CPU devices share one memory, which DLPack numbers 0.
+    kind = _kind_of(device)
+    return kind, 0 if kind is DLDeviceType.kDLCPU else device.local_hardware_id
+
+
+def _only_device(array: Any) -> set[Any]:
+    check_not_deleted(array)
+    devices = array._sharding.device_set
+    if len(devices) != 1:
+        raise ValueError(
+            f"DLPack takes arrays of one device, and {array.aval.str_short()} is on "
+            f"{len(devices)}. Exchange its shards: addressable_shards[i].data"
+        )
+    return devices
+
+
+def _kind_of(device: Any) -> DLDeviceType:
+    kind = _KINDS.get(clients.lowering_platform(device))
+    if kind is None:
+        raise BufferError(
+            f"DLPack knows no arrays on {device.platform}, only on {', '.join(_KINDS)}: "
+            "move the array there with device_put"
+        )
+    return kind
+
+
+def to_dlpack(
+    array: Any,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """A DLPack capsule of an array.
+
+    Args:
+      stream: the consumer's stream of a GPU, which then waits for the array.
+      max_version: the newest version of DLPack that the consumer reads.
+      dl_device: where the consumer wants it; by default where it is.
+      copy: True for memory of its own, False for none, None for what it takes.
+
+    Raises:
+      BufferError: if the consumer or the array's device asks for what cannot be had.
+      RuntimeError: if the array was deleted, its dtype is not one of DLPack's, or this process
+        does not have the device asked for.
+    """
+    (device,) = _only_device(array)
+    if max_version is not None and tuple(max_version) < _OLDEST:
+        raise BufferError(
+            f"the consumer reads DLPack up to version {max_version}, and the oldest that can be "
+            f"had is {_OLDEST}"
+        )
+    if dl_device is not None and tuple(dl_device) != dlpack_device(array):
+        kind, number = dl_device
+        target = _device_of(kind, number)
+        if copy is False:
+            raise ValueError(
+                f"dl_device={dl_device} is not where the array is, {dlpack_device(array)}, and "
+                "copy=False forbids to copy it there"
+            )
+        array, copy = copied(array, place_on(target)), False
+    _kind_of(device)
+    if copy:
+        array = copied(array, None)
+    return bridge.to_dlpack(array, stream, max_version, bool(copy))
+
+
+# ---- DLPack, in --------------------------------------------------------------------------------
+
+
+def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of another library as an array of ours, sharing its memory where possible.
+
+    The other library's array must not change afterwards.
+
+    Args:
+      external_array: anything with `__dlpack__` and `__dlpack_device__`: an array of NumPy, torch,
+        cupy and so on.
+      device: a device or single-device sharding to put it on; by default where it is.
+      copy: True for memory of its own; False for an error where that would be needed; None for
+        what it takes.
+
+    Raises:
+      TypeError: if it does not speak DLPack.
+      ValueError: if a copy is needed and copy is False, or `device` is neither of these.
+      RuntimeError: if this process does not have its device, or a dtype or order of elements in
+        memory that neither DLPack nor we have.
+    """
+    if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
+        raise TypeError(
+            "The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods: "
+            f"got a value of type {type(external_array).__name__}. A bare capsule does not say "
+            "where its memory is; pass the array that it is of."
+        )
+    kind, number = external_array.__dlpack_device__()
+    source = _device_of(kind, number)
+    place = place_on(source) if device is None else _place(device)
+    if isinstance(external_array, np.ndarray) and copy is not False:
+        # C++ shares NumPy's memory just as well, and reads every stride and read-only arrays.
+        return host_put(external_array, typeof(external_array), place, True, copied=bool(copy))
+    found = _imported(external_array, source, copy)
+    if found is None:
+        host = np.from_dlpack(external_array)
+        return host_put(host, typeof(host), place, True, copied=True)
+    wanted = array_dtype(found.aval.dtype)
+    if wanted != found.aval.dtype:
+        if copy is False:
+            raise ValueError(
+                f"the array's dtype {found.aval.dtype} becomes {wanted} while 64-bit dtypes are "
+                "off, and copy=False forbids to copy it: set jax_enable_x64, or leave copy out"
+            )
+        host = host_value(found)
+        return host_put(host, typeof(host), place, True, copied=True)
+    if found._sharding != place.sharding:
+        if copy is False and place.device != source:
+            raise ValueError(
+                f"the array is on {source} and wanted on {place.device}, and copy=False forbids "
+                "to copy it"
+            )
+        return bridge.batched_device_put(found.aval, place.sharding, [found], place.devices, True)
+    return found
+
+
+def _imported(external: Any, source: Any, copy: bool | None) -> Any:
+    """The array through its capsule; None where NumPy has to bring its elements into order."""
+    on_host = source.platform == "cpu"
+    if isinstance(external, ArrayImpl):
+        capsule = bridge.to_dlpack(external, None, None, False)
+        return bridge.from_dlpack(capsule, source, None, copy)
+    stream = None if on_host else source.get_stream_for_external_ready_events()
+    try:
+        capsule = _capsule(external, stream)
+    except BufferError:
+        if on_host and copy is not False:
+            return None
+        raise
+    try:
+        return bridge.from_dlpack(capsule, source, stream, copy)
+    except bridge.JaxRuntimeError as error:
+        # Elements that do not lie one after the other.
+        if on_host and copy is not False and "striding" in str(error):
+            return None
+        if copy is False and "view" in str(error):
+            raise ValueError(f"from_dlpack with copy=False needs a copy here: {error}") from None
+        raise
+
+
+def _capsule(external: Any, stream: Any) -> Any:
+    if bridge.dlpack_version >= (1, 0):
+        try:
+            return external.__dlpack__(stream=stream, max_version=bridge.dlpack_version)
+        except TypeError:  # a library from before version 1
+            pass
+    return external.__dlpack__(stream=stream)
+
+
+def _device_of(kind: int, number: int) -> Any:
+    platform = _PLATFORMS.get(kind)
+    if platform is None:
+        raise BufferError(
+            f"DLPack device type {kind} is none that arrays can be on: {', '.join(_KINDS)}"
+        )
+    if platform == "cpu":
+        return clients.local_devices("cpu")[0]
+    return clients.client_for(platform).device_from_local_hardware_id(number)
+
+
+def _place(device: Any) -> Place:
+    if type(device) is SingleDeviceSharding:
+        return place_of(device)
+    return place_on(device)

@@ -1,0 +1,74 @@
+"""An array's value on the host, as a NumPy array."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.bridge.arrays import JaxRuntimeError, pieces, start_copy_to_host, to_numpy
+from hlofront.runtime.array.deletion import check_not_deleted, deleted
+
+# NumPy asks C++ for the memory of the array, which on a CPU it shares where its dtype is one of the
+# buffer protocol, and otherwise calls `__array__`, which is `fetched`.
+host_value = np.asarray
+
+
+def fetched(array: Any) -> np.ndarray:
+    """The array as a read-only NumPy array, copied to the host if it has to be.
+
+    Waits until the array is computed.
+
+    Raises:
+      RuntimeError: if the array was deleted, its computation failed, or it is partly on devices of
+        other processes.
+    """
+    value = array._npy_value
+    if value is not None:
+        check_not_deleted(array)
+        return value
+    if not array._sharding.is_fully_replicated:
+        return _gathered(array)
+    try:
+        value, copied = to_numpy(array)
+    except JaxRuntimeError:
+        if array.is_deleted():
+            raise deleted(array) from None
+        raise
+    value.flags.writeable = False
+    # A view of the device's own memory is not kept: it would keep that from being donated.
+    if copied:
+        array._npy_value = value
+    return value
+
+
+def _gathered(array: Any) -> np.ndarray:
+    """The value of an array that has different parts on several devices."""
+    sharding = array._sharding
+    check_not_deleted(array)
+    if not sharding.is_fully_addressable:
+        raise RuntimeError(
+            "Fetching the value of an array that spans devices of other processes is not possible: "
+            f"this process has parts of {array.aval.str_short()} with sharding {sharding}. Read "
+            "them with addressable_shards, or gather the array first."
+        )
+    value = np.empty(array.aval.shape, array.aval.dtype)
+    where = sharding.addressable_devices_indices_map(array.aval.shape)
+    seen: list[Any] = []
+    for piece in pieces(array):
+        (device,) = piece._sharding.device_set
+        index = where[device]
+        if index not in seen:  # replicas hold the same
+            seen.append(index)
+            value[index] = fetched(piece)
+    value.flags.writeable = False
+    array._npy_value = value
+    return value
+
+
+def prefetch(array: Any) -> None:
+    """Start copying the array to the host, without waiting for it. On a CPU it is there."""
+    check_not_deleted(array)
+    sharding = array._sharding
+    if array._npy_value is not None or next(iter(sharding.device_set)).platform == "cpu":
+        return
+    for piece in [array] if sharding.is_fully_replicated else pieces(array):
+        start_copy_to_host(piece)

@@ -1,0 +1,61 @@
+"""The rows of an array, one after the other: what iterating over it gives."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hlofront.bridge.arrays import READ_NOW, batched_device_put
+from hlofront.bridge.client import SingleDeviceSharding
+from hlofront.core.aval import ShapedArray
+from hlofront.core.trace import is_eager
+from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim
+from hlofront.primitives.slicing import unstack
+from hlofront.runtime.array.host_value import host_value
+from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.sharding.placement import host_put, place_of
+
+# A compiled program gives this many rows at once: more take long to compile.
+_AT_ONCE = 32
+
+
+def rows(array: Any, backwards: bool = False) -> Iterator[Any]:
+    """The rows of an array of one or more axes: arrays of its dtype, where it is."""
+    sharding = array._sharding
+    if type(sharding) is SingleDeviceSharding and (
+        sharding._device.platform == "cpu" or not is_eager()
+    ):
+        return _from_host(array, backwards)
+    return _on_device(array, backwards)
+
+
+def _from_host(array: Any, backwards: bool) -> Iterator[Any]:
+    """Rows out of the host's view of the array: on a CPU no program has to be compiled."""
+    value = host_value(array)
+    count, *row = array.aval.shape
+    aval = ShapedArray(tuple(row), array.aval.dtype, array.aval.weak_type)
+    place = place_of(array._sharding)
+    sharding, devices, committed = place.sharding, place.devices, array._committed
+    is_wide = aval.dtype.itemsize >= 8  # which C++ may narrow
+    for i in range(count - 1, -1, -1) if backwards else range(count):
+        # They are read now: to share memory with the array would keep it from being donated.
+        if is_wide:
+            yield host_put(value[i, ...], aval, place, committed, copied=True)
+        else:
+            yield batched_device_put(
+                aval, sharding, [value[i, ...]], devices, committed, False, READ_NOW
+            )
+
+
+def _on_device(array: Any, backwards: bool) -> Iterator[Any]:
+    """Rows cut out by compiled programs, without a way over the host."""
+    count = array.aval.shape[0]
+    starts = range(0, count, _AT_ONCE)
+    for start in reversed(starts) if backwards else starts:
+        found = _cut(array, start, min(_AT_ONCE, count - start))
+        yield from reversed(found) if backwards else found
+
+
+def _unstacked(array, start, count):
+    return unstack(dynamic_slice_in_dim(array, start, count))
+
+
+_cut = jit(_unstacked, static_argnums=2)

@@ -1,0 +1,390 @@
+"""KeyArray: random keys as an array, around the array of integers that they are stored as."""
+
+import functools
+from collections.abc import Callable, Iterator
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.config import debug_key_reuse
+from hlofront.base.errors import KeyReuseError
+from hlofront.bridge import fast_parts
+from hlofront.bridge.client import NamedSharding
+from hlofront.core.aval import ShapedArray, register_value_type
+from hlofront.core.operators import await_operators, plug_in_operators
+from hlofront.primitives.keys import KeyDType, random_wrap
+from hlofront.runtime.array import shards, transfer
+from hlofront.runtime.array.deletion import check_not_deleted
+
+
+class KeyArray(fast_parts.Array):
+    """An array of random keys.
+
+    Args:
+      aval: its shape and dtype, a KeyDType.
+      base: the array of integers, with the axes of a key last.
+    """
+
+    __slots__ = ("__weakref__", "_base", "_used", "aval")
+
+    aval: ShapedArray
+    # Which keys were used, where jax_debug_key_reuse looks for that: a NumPy array of booleans.
+    # None as long as nobody asks.
+    _used: Any
+
+    # NumPy's own operators must defer to ours.
+    __array_priority__ = 100
+
+    def __init__(self, aval: ShapedArray, base: Any):
+        self.aval = aval
+        self._base = base
+        self._used = None
+
+    @property
+    def used(self) -> np.ndarray:
+        """Which of the keys were used up; it is written to where they are."""
+        if self._used is None:
+            self._used = np.zeros(self.aval.shape, np.bool_)
+        return self._used
+
+    @property
+    def _consumed(self) -> Any:
+        """What jax calls `used`."""
+        return self.used if self.aval.shape else self.used[()]
+
+    def remember(self, used: np.ndarray) -> None:
+        """Note which of the keys were used up before they came here."""
+        self._used = np.array(used)
+
+    # ---- what it is
+
+    @property
+    def _base_array(self) -> Any:
+        """The array of integers, which may have been deleted."""
+        return self._base
+
+    def _live_base(self) -> Any:
+        """The array of integers; RuntimeError if it was deleted."""
+        check_not_deleted(self._base)
+        return self._base
+
+    @property
+    def _impl(self) -> Any:
+        return self.aval.dtype.generator
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> KeyDType:
+        """The dtype of the keys."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of keys."""
+        return self.aval.size
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of one key."""
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all keys."""
+        return self.aval.nbytes
+
+    @property
+    def sharding(self) -> Any:
+        """How the keys are spread over devices."""
+        return sharding_of_keys(self._base.sharding, self.aval)
+
+    # What it is called by those who ask arrays of C++.
+    _sharding = sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether computations with the keys must run where they are."""
+        return self._base.committed
+
+    _committed = committed
+
+    @property
+    def device(self) -> Any:
+        """The device they are on, or their sharding if they are on several."""
+        return self._base.device
+
+    def devices(self) -> Any:
+        """The set of devices that the keys are on."""
+        return self._base.devices()
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process drives all of the array's devices."""
+        return self._base.is_fully_addressable
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each of its devices holds all keys."""
+        return self._base.is_fully_replicated
+
+    def _wrapped(self, piece: Any) -> "KeyArray":
+        """A part of the integers, as keys."""
+        rank = self.aval.ndim
+        return KeyArray(ShapedArray(piece.shape[:rank], self.aval.dtype), piece)
+
+    @property
+    def addressable_shards(self) -> list[shards.Shard]:
+        """Its parts on this process's devices."""
+        return list(map(self._wrapped_shard, self._base.addressable_shards))
+
+    @property
+    def global_shards(self) -> list[shards.Shard]:
+        """Its parts on all of its devices."""
+        return list(map(self._wrapped_shard, self._base.global_shards))
+
+    def _wrapped_shard(self, shard: shards.Shard) -> shards.Shard:
+        data = None if shard.data is None else self._wrapped(shard.data)
+        sharding: Any = self._base.sharding
+        return shards.Shard(shard.device, sharding, self._base.shape, data)
+
+    def addressable_data(self, index: int) -> "KeyArray":
+        """The part of the keys on the `index`-th of this process's devices."""
+        return self._wrapped(self._base.addressable_data(index))
+
+    # ---- its memory
+
+    def block_until_ready(self) -> "KeyArray":
+        """Wait until the keys are computed, and return them."""
+        self._base.block_until_ready()
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Start to copy the integers to the host."""
+        self._base.copy_to_host_async()
+
+    def delete(self) -> None:
+        """Free the memory; the keys are not to be used afterwards."""
+        self._base.delete()
+
+    def is_deleted(self) -> bool:
+        """Whether the memory was freed, or given away to a call."""
+        return self._base.is_deleted()
+
+    def on_device_size_in_bytes(self) -> int:
+        """The bytes that they take on their devices together."""
+        return self._base.on_device_size_in_bytes()
+
+    def unsafe_buffer_pointer(self) -> int:
+        """Where they are in the memory of their only device."""
+        return self._base.unsafe_buffer_pointer()
+
+    def __copy__(self) -> "KeyArray":
+        return KeyArray(self.aval, self._live_base().__copy__())
+
+    def __deepcopy__(self, memo: Any) -> "KeyArray":
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (self._live_base(), self.aval.dtype)
+
+    # ---- its value
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            "JAX array with PRNGKey dtype cannot be converted to a NumPy array. The integers that "
+            "the keys are stored as are jax.random.key_data(keys)."
+        )
+
+    def __bool__(self) -> bool:
+        raise TypeError("key array cannot be converted to boolean.")
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]
+
+    def _picked(self, index: Any) -> Any:
+        """Keys at an index that is not traced, which are used up by this."""
+        own = np.asarray(self.used)
+        try:
+            used = own[index]
+        except (IndexError, TypeError, ValueError):
+            return _getitem(self, index)  # says what is wrong with it
+        if used.any():
+            raise KeyReuseError("Previously-consumed key passed to slice at index 0")
+        with debug_key_reuse(False):
+            found = _getitem(self, index)
+        own[index] = True
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d key array")
+        check_not_deleted(self._base)
+        return self._rows(range(self.aval.shape[0]))
+
+    def __reversed__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise TypeError("reversed() of a 0-d key array")
+        return self._rows(range(self.aval.shape[0] - 1, -1, -1))
+
+    def _rows(self, places: range) -> Iterator[Any]:
+        base = self._live_base()
+        if debug_key_reuse.value or not base.is_fully_addressable:
+            # Each row knows whether it was used.
+            return (self[i] for i in places)
+        aval = ShapedArray(self.aval.shape[1:], self.aval.dtype)
+        return (KeyArray(aval, row) for row in (base if places.step > 0 else reversed(base)))
+
+    def __repr__(self) -> str:
+        return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._live_base()}"
+
+    __str__ = __repr__
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+
+
+def _unpickled(base: Any, dtype: KeyDType) -> Any:
+    return random_wrap(base, dtype.generator)
+
+
+register_value_type(KeyArray, lambda keys: keys.aval)
+
+
+def _of_base(dtype: KeyDType, children: Any) -> KeyArray:
+    (base,) = children
+    shape = base.shape
+    return KeyArray(ShapedArray(shape[: len(shape) - len(dtype.generator.key_shape)], dtype), base)
+
+
+fast_parts.call_registry.register_node(
+    KeyArray, lambda keys: ((keys._base,), keys.aval.dtype), _of_base
+)
+
+
+def _put(keys: KeyArray, target: Any, semantics: Any) -> KeyArray:
+    if type(target) is NamedSharding:
+        target.check_compatible_aval(keys.shape)
+        target = stored_sharding(target, keys.aval)
+    base = transfer.put_leaf(keys._live_base(), target, semantics)
+    if base is keys._base:
+        return keys
+    moved = KeyArray(keys.aval, base)
+    moved._used = keys._used
+    return moved
+
+
+transfer.register_putter(KeyArray, _put)
+
+
+def stored_sharding(sharding: Any, aval: ShapedArray) -> Any:
+    """The sharding of the integers of keys that are split like this: the axes of a key are not."""
+    if type(sharding) is not NamedSharding:
+        return sharding
+    entries = sharding.spec.partitions
+    if any(entries[aval.ndim :]):  # XLA chose to split those as well
+        return sharding
+    count = min(len(entries), aval.ndim) + len(aval.dtype.generator.key_shape)
+    return _with_entries(sharding, count)
+
+
+def sharding_of_keys(sharding: Any, aval: ShapedArray) -> Any:
+    """The sharding of keys whose integers are split like this: an entry for each axis."""
+    return _with_entries(sharding, aval.ndim) if type(sharding) is NamedSharding else sharding
+
+
+@functools.lru_cache(maxsize=256)
+def _with_entries(sharding: Any, count: int) -> Any:
+    """The sharding whose specification has so many entries: None at its end, or fewer."""
+    spec = sharding.spec
+    entries = spec.partitions
+    if len(entries) == count:
+        return sharding
+    padded = (*entries, *(None,) * (count - len(entries)))
+    return sharding.update(spec=spec.update(partitions=padded[:count]))
+
+
+def base_of(x: Any) -> Any:
+    """The array that a value is on a device: of keys, that of integers."""
+    return x._live_base() if type(x) is KeyArray else x
+
+
+def key_handler(aval: ShapedArray, handler: Callable[[Any], Any]) -> Callable[[Any], KeyArray]:
+    """What turns raw outputs of an executable into keys; `handler` makes the array of integers."""
+
+    def handle(outputs: Any) -> KeyArray:
+        return KeyArray(aval, handler(outputs))
+
+    return handle
+
+
+def array_of(aval: Any, put: Callable[[Any], Any]) -> Any:
+    """An array of this aval, or keys; `put(aval)` makes the array that is on the device."""
+    if not isinstance(aval.dtype, KeyDType):
+        return put(aval)
+    return KeyArray(aval, put(ShapedArray(*aval.dtype.physical(aval.shape))))
+
+
+# ---- its operators -------------------------------------------------------------------------------
+
+await_operators(KeyArray)
+
+# What is asked of any array and moves elements about.
+_METHODS = frozenset("T at copy flatten ravel reshape squeeze swapaxes take transpose".split())
+
+
+def plug_in_key_operators(tracers: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Give keys those operators and methods of arrays that do not calculate.
+
+    Python's operators are all there: they say themselves that they do not take keys.
+    """
+    own = vars(KeyArray)
+    global _getitem
+    _getitem = arrays["__getitem__"]
+    members = {"item": _refused("item")} | {
+        name: member if name in _METHODS or name.startswith("__") else _refused(name)
+        for name, member in arrays.items()
+        if not (name.startswith("__") and _defined_here(own.get(name)))
+    }
+    members["__getitem__"] = _get
+    plug_in_operators(tracers, (KeyArray,), members)
+
+
+def _get(self: KeyArray, index: Any) -> Any:
+    """The keys at an index."""
+    if debug_key_reuse.value and _is_basic(index):
+        return self._picked(index)
+    return _getitem(self, index)
+
+
+_getitem: Any = None
+
+
+def _is_basic(index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(part is None or isinstance(part, int | slice | EllipsisType) for part in parts)
+
+
+def _defined_here(member: Any) -> bool:
+    return getattr(member, "__module__", None) == __name__
+
+
+def _refused(name: str) -> property:
+    def get(self: KeyArray) -> Any:
+        raise NotImplementedError(  # the class that JAX raises
+            f"random keys have no {name!r}: they are no numbers. The integers that they are "
+            "stored as are jax.random.key_data(keys)."
+        )
+
+    return property(get)

@@ -1,0 +1,99 @@
+"""Shard: the part of an array that one device holds."""
+
+from typing import Any
+
+from hlofront.bridge.arrays import pieces
+from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
+from hlofront.runtime.array.deletion import check_not_deleted
+from hlofront.runtime.array.printing import array_str
+
+
+class Shard:
+    """The part of an array that one device holds.
+
+    Args:
+      device: the device.
+      sharding: that of the whole array.
+      global_shape: the shape of the whole array.
+      data: the part, an array on that device; None if the device is another process's.
+    """
+
+    __slots__ = ("__weakref__", "_data", "_device", "_global_shape", "_sharding")
+
+    def __init__(self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None):
+        self._device = device
+        self._sharding = sharding
+        self._global_shape = global_shape
+        self._data = data
+
+    @property
+    def device(self) -> Any:
+        """The device that holds it."""
+        return self._device
+
+    @property
+    def data(self) -> Any:
+        """The part, an array on the device; None if the device is another process's."""
+        return self._data
+
+    @property
+    def index(self) -> tuple[slice, ...]:
+        """Which part of the array it is: a slice per axis."""
+        return self._sharding.devices_indices_map(self._global_shape)[self._device]
+
+    @property
+    def replica_id(self) -> int:
+        """How many devices before this one hold the same part."""
+        before = 0
+        for device, index in self._sharding.devices_indices_map(self._global_shape).items():
+            if device == self._device:
+                break
+            before += index == self.index
+        return before
+
+    def __repr__(self) -> str:
+        data = None if self._data is None else _text(self._data)
+        return (
+            f"Shard(device={self._device!r}, index={self.index}, replica_id={self.replica_id}, "
+            f"data={data})"
+        )
+
+
+def _text(data: Any) -> str:
+    return array_str(data) if type(data) is ArrayImpl else repr(data)
+
+
+def addressable_shards(array: Any) -> list[Shard]:
+    """The parts on devices of this process."""
+    check_not_deleted(array)
+    sharding, shape = array._sharding, array.aval.shape
+    if type(sharding) is SingleDeviceSharding:
+        return [Shard(sharding._device, sharding, shape, array)]
+    return [Shard(_device_of(piece), sharding, shape, piece) for piece in pieces(array)]
+
+
+def global_shards(array: Any) -> list[Shard]:
+    """The parts on all devices; those of other processes without data."""
+    here = addressable_shards(array)
+    sharding = array._sharding
+    if sharding.is_fully_addressable:
+        return here
+    data = {shard.device: shard.data for shard in here}
+    shape = array.aval.shape
+    return [
+        Shard(device, sharding, shape, data.get(device))
+        for device in sharding.devices_indices_map(shape)
+    ]
+
+
+def addressable_data(array: Any, index: int) -> Any:
+    """The part on the device of this process with that position among them."""
+    check_not_deleted(array)
+    if type(array._sharding) is not SingleDeviceSharding:
+        return pieces(array)[index]
+    return [array][index]
+
+
+def _device_of(piece: Any) -> Any:
+    (device,) = piece._sharding.device_set
+    return device

@@ -1,0 +1,398 @@
+"""device_put, device_get and what else moves arrays, or waits for them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.boundary import boundary, filter_traceback
+from hlofront.base.config import options
+from hlofront.base.dtypes import float0
+from hlofront.base.tree import tree_flatten
+from hlofront.base.tree_prefixes import broadcast_prefix, is_none
+from hlofront.bridge import arrays as bridge
+from hlofront.bridge.arrays import Explicit, batched_device_put
+from hlofront.bridge.client import ArrayImpl, Device, Sharding, SingleDeviceSharding
+from hlofront.core.aval import typeof
+from hlofront.core.rules import run
+from hlofront.core.trace import Tracer, is_eager, leaked
+from hlofront.pjrt import clients
+from hlofront.pjrt.layouts import Format, Layout
+from hlofront.pjrt.shardings import on_devices_of
+from hlofront.primitives import placing
+from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
+from hlofront.runtime.array.deletion import check_not_deleted
+from hlofront.runtime.array.host_value import host_value, prefetch
+from hlofront.runtime.sharding.placement import (
+    Place,
+    check_attached,
+    default_place,
+    host_put,
+    place_of,
+    place_on,
+    readable,
+)
+from hlofront.transforms.jvp import JVPTracer
+
+_ndarray = np.ndarray
+_guard_puts = options["jax_transfer_guard_host_to_device"].cell
+_guard_moves = options["jax_transfer_guard_device_to_device"].cell
+_guard_gets = options["jax_transfer_guard_device_to_host"].cell
+_REUSE = CopySemantics.REUSE_INPUT
+_COPY = CopySemantics.ALWAYS_COPY
+_SEMANTICS = {
+    CopySemantics.REUSE_INPUT: bridge.CopySemantics.REUSE_INPUT,
+    CopySemantics.DONATE_INPUT: bridge.CopySemantics.DONATE_INPUT,
+    CopySemantics.ALWAYS_COPY: bridge.CopySemantics.ALWAYS_COPY,
+}
+
+
+# ---- device_put --------------------------------------------------------------------------------
+
+
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
+) -> Any:
+    """Put arrays and values of the host on devices.
+
+    Without a device, values of the host go to the default one and arrays stay where they are. With
+    one, results are committed to it: computations with them run there.
+
+    Args:
+      x: an array, a NumPy array, a scalar, or a pytree of those.
+      device: a Device, a Sharding, a Format or a memory space, or a pytree of those that is a
+        prefix of `x`; None for the default.
+      src: where the values are, for programs that are transposed; likewise a prefix of `x`.
+      donate: whether the memory of an array may be taken over, likewise; the array is not to be
+        used afterwards.
+      may_alias: False for memory of its own. Otherwise the result may share the memory of `x`,
+        of NumPy arrays as well, which must not be changed then. Likewise a prefix.
+
+    Returns:
+      A pytree like `x`. Python scalars become weakly typed, and 64 bits 32 unless x64 is on.
+
+    Raises:
+      TypeError: for leaves that are no values: strings, NumPy arrays of objects, ...
+      OverflowError: for Python integers that do not fit the dtype.
+      ValueError: for devices that are none, trees that are no prefixes, and donate=True together
+        with may_alias=True.
+      RuntimeError: for deleted arrays.
+    """
+    try:
+        plain = (
+            src is None
+            and donate is False
+            and may_alias is None
+            and _guard_puts.value is None
+            and _guard_moves.value is None
+            and is_eager()
+        )
+        if plain:
+            type_ = type(x)
+            if type_ is _ndarray:
+                aval = typeof(x)
+                if device is None and aval.dtype is not float0:
+                    place = default_place()
+                    return batched_device_put(aval, place.sharding, [x], place.devices, False)
+                return put_leaf(x, device, _REUSE)
+            if type_ is ArrayImpl or type_ in _SCALARS:
+                return put_leaf(x, device, _REUSE)
+        return _device_put(x, device, src, donate, may_alias)
+    except Exception as error:
+        filter_traceback(error)
+        raise
+
+
+_SCALARS = frozenset({int, float, bool, complex})
+
+
+def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> Any:
+    leaves, treedef = tree_flatten(x)
+    devices = _per_leaf("device", device, x, leaves)
+    srcs = _per_leaf("src", src, x, leaves)
+    for each in (*devices, *srcs):
+        _check_target(each)
+    semantics = [
+        _semantics(donated, alias)
+        for donated, alias in zip(
+            _per_leaf("donate", donate, x, leaves),
+            _per_leaf("may_alias", may_alias, x, leaves),
+            strict=True,
+        )
+    ]
+    if not is_eager():
+        srcs = list(map(_source, srcs, leaves))
+        return treedef.unflatten(placing.device_put(leaves, devices, srcs, semantics))
+    with Explicit("put"):
+        return treedef.unflatten(list(map(put_leaf, leaves, devices, semantics)))
+
+
+def _source(src: Any, x: Any) -> Any:
+    """Where a value is, which its cotangent goes back to: as was said, or as an array knows."""
+    if src is not None:
+        return src
+    value = x
+    while type(value) is JVPTracer:
+        value = value.primal
+    return value._sharding if type(value) is ArrayImpl else None
+
+
+def _per_leaf(name: str, given: Any, x: Any, leaves: Sequence[Any]) -> list[Any]:
+    if given is None or isinstance(given, Device | Sharding | bool):
+        return [given] * len(leaves)
+    try:
+        return broadcast_prefix(given, x, is_none)
+    except ValueError as error:
+        raise ValueError(
+            f"device_put: {name} is one for all of x, or a pytree of them that is a prefix of x. "
+            f"{error}"
+        ) from None
+
+
+def _semantics(donate: Any, may_alias: Any) -> CopySemantics:
+    if donate:
+        if may_alias:
+            raise ValueError(
+                "device_put: may_alias and donate cannot both be True. Donating gives the memory "
+                "away; may_alias shares it."
+            )
+        return CopySemantics.DONATE_INPUT
+    return _REUSE if may_alias or may_alias is None else _COPY
+
+
+_TARGETS = (Device, Sharding, Format, MemorySpace)
+
+
+def _check_target(device: Any) -> None:
+    if device is not None and not isinstance(device, _TARGETS):
+        raise ValueError(
+            "device_put takes as a device None, a Device, a Sharding, a Format, a memory space, or "
+            f"a pytree of those: got {device!r} of type {type(device).__name__}"
+        )
+
+
+def put_leaf(x: Any, target: Any, semantics: CopySemantics) -> Any:
+    """One value where it is wanted; nothing is being traced."""
+    if type(x) is ArrayImpl:
+        check_not_deleted(x)
+        sharding = _target_sharding(target, x)
+        if sharding is None:
+            return x if semantics is not _COPY else copied(x)
+        if type(sharding) is SingleDeviceSharding and x._sharding.num_devices == 1:
+            return _moved(x, sharding, semantics)
+        return _spread(x, x.aval, sharding, semantics is _COPY)
+    aval = typeof(x)
+    if isinstance(x, Tracer):
+        raise leaked(x)
+    if aval.dtype is float0:  # no device has it
+        return x
+    putter = _putters.get(type(x))
+    if putter is not None:
+        return putter(x, target, semantics)
+    sharding = _target_sharding(target, None)
+    if sharding is None:
+        return host_put(x, aval, default_place(), False, semantics is _COPY)
+    if type(sharding) is not SingleDeviceSharding:
+        return _spread(x, aval, sharding)
+    return host_put(x, aval, place_of(sharding), True, semantics is _COPY)
+
+
+_putters: dict[type, Callable[[Any, Any, CopySemantics], Any]] = {}
+
+
+def register_putter(type_: type, put: Callable[[Any, Any, CopySemantics], Any]) -> None:
+    """Have device_put put values of a type that is no array but made of some, such as keys."""
+    _putters[type_] = put
+
+
+def _target_sharding(target: Any, array: Any) -> Any:
+    """The sharding that a target stands for; None where the value may be or stay anywhere."""
+    if target is None or type(target) is SingleDeviceSharding:
+        return target
+    if type(target) is Device:
+        return place_on(target).sharding
+    if isinstance(target, Sharding):
+        return target
+    if isinstance(target, MemorySpace):
+        now = default_place().sharding if array is None else array._sharding
+        if target is MemorySpace.Any:
+            return now
+        if target is MemorySpace.Device:
+            return now.with_memory_kind(now._internal_device_list.default_memory_kind)
+        return now.with_memory_kind(target.value)
+    if isinstance(target, Format):
+        return format_sharding(target, array)
+    _check_target(target)
+    return None
+
+
+def format_sharding(target: Format, array: Any) -> Any:
+    layout = target.layout
+    if isinstance(layout, Layout):
+        rows = tuple(range(len(layout.major_to_minor)))
+        if layout.major_to_minor != rows or layout.tiling:
+            raise ValueError(
+                f"device_put cannot lay elements out as {layout}: only in the default order, "
+                f"{rows}. Transpose the array, and put it in the order of its new axes."
+            )
+    return target.sharding
+
+
+def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
+    """An array of one device on another, or in another of its memories; committed."""
+    stays = x._sharding is sharding or x._sharding == sharding
+    if x._committed:
+        if stays and semantics is not _COPY:
+            return x
+        if x._sharding._internal_device_list != sharding._internal_device_list:
+            # C++ crashes where it is to give the memory of one CPU device to another.
+            semantics = _REUSE
+        return bridge.moved(x, sharding, _SEMANTICS[semantics])
+    place = place_of(sharding)
+    return batched_device_put(
+        x.aval, place.sharding, [x], place.devices, True, stays and semantics is _COPY
+    )
+
+
+def _spread(x: Any, aval: Any, sharding: Any, copy: bool = False) -> Any:
+    """A value on the devices of any sharding: each gets its part, where need be from the host."""
+    if not copy and type(x) is ArrayImpl and x._committed and x._sharding == sharding:
+        return x
+    sharding.check_compatible_aval(aval.shape)
+    check_attached(next(iter(sharding.device_set)))
+    if not sharding.is_determined:
+        raise ValueError(
+            "device_put takes shardings that say of every axis how it is split, and UNCONSTRAINED "
+            f"is for with_sharding_constraint: got {sharding}"
+        )
+    if type(x) is ArrayImpl and x._sharding.num_devices > 1 and is_eager():
+        if x._sharding == sharding:
+            return x
+        if x._sharding._internal_device_list == sharding._internal_device_list:
+            moved = placing.sharding_constraint(x, sharding)
+            if moved._sharding == sharding:
+                return moved
+        elif x._sharding.device_set == sharding.device_set:
+            return _reordered(x, aval, sharding)
+    host = host_value(x) if type(x) is ArrayImpl else np.asarray(readable(x, aval), aval.dtype)
+    parts = sharding.addressable_devices_indices_map(aval.shape)
+    devices = list(parts)
+    return batched_device_put(
+        aval, sharding, [host[parts[device]] for device in devices], devices, True
+    )
+
+
+def _reordered(x: Any, aval: Any, sharding: Any) -> Any:
+    """An array on the same devices in another order: they exchange what they lack."""
+    there = on_devices_of(sharding, x._sharding, aval.ndim)
+    moved = placing.sharding_constraint(x, there)
+    parts = {shard.device: shard.data for shard in moved.addressable_shards}
+    devices = list(sharding.addressable_devices_indices_map(aval.shape))
+    return bridge.assembled(aval, sharding, [parts[device] for device in devices], True)
+
+
+def copied(x: Any, place: Place | None = None) -> Any:
+    """A copy of an array in memory of its own, where the array is or at another place.
+
+    Where it is, it is as committed as the array.
+    """
+    check_not_deleted(x)
+    if place is not None or x._committed or type(x._sharding) is not SingleDeviceSharding:
+        sharding = x._sharding if place is None else place.sharding
+        return bridge.moved(x, sharding, bridge.CopySemantics.ALWAYS_COPY)
+    place = place_of(x._sharding)
+    return batched_device_put(x.aval, place.sharding, [x], place.devices, False, True)
+
+
+@run(device_put_p)
+def _(*args, devices, srcs, copy_semantics):
+    with Explicit("put"):
+        return list(map(put_leaf, args, devices, copy_semantics))
+
+
+# ---- to the host, and waiting -------------------------------------------------------------------
+
+
+@boundary
+def device_get(x: Any) -> Any:
+    """Fetch arrays to the host.
+
+    Args:
+      x: an array or a pytree of arrays. Leaves that are none stay as they are.
+
+    Returns:
+      The same pytree with read-only NumPy arrays, which on a CPU may share the arrays' memory.
+
+    Raises:
+      RuntimeError: if an array was deleted.
+    """
+    if type(x) is ArrayImpl and _guard_gets.value is None:
+        return host_value(x)
+    leaves, treedef = tree_flatten(x)
+    with Explicit("get"):
+        arrays = [leaf for leaf in leaves if type(leaf) is ArrayImpl]
+        if len(arrays) > 1:
+            # All copies are on their way before the first is waited for.
+            for array in arrays:
+                prefetch(array)
+        return treedef.unflatten(map(_get_leaf, leaves))
+
+
+def _get_leaf(x: Any) -> Any:
+    if type(x) is ArrayImpl:
+        return host_value(x)
+    if isinstance(x, Tracer) or type(x) in _putters or not hasattr(x, "__array__"):
+        return x
+    return np.asarray(x)
+
+
+@boundary
+def block_until_ready(x: Any) -> Any:
+    """Wait until arrays are computed.
+
+    Args:
+      x: an array or a pytree of arrays. Other leaves are ready.
+
+    Returns:
+      `x`, its leaves as they are.
+
+    Raises:
+      RuntimeError: if an array was deleted, or its computation failed.
+    """
+    if type(x) is ArrayImpl:
+        return x.block_until_ready()
+    arrays = []
+    for leaf in tree_flatten(x)[0]:
+        if type(leaf) is ArrayImpl:
+            check_not_deleted(leaf)
+            arrays.append(leaf)
+        elif hasattr(leaf, "block_until_ready") and not isinstance(leaf, Tracer):
+            leaf.block_until_ready()
+    if arrays:
+        bridge.block_all(arrays)
+    return x
+
+
+@boundary
+def copy_to_host_async(x: Any) -> Any:
+    """Start to copy arrays to the host, where np.asarray and device_get will find them.
+
+    Args:
+      x: an array or a pytree of arrays.
+
+    Returns:
+      `x`.
+    """
+    for leaf in tree_flatten(x)[0]:
+        if hasattr(leaf, "copy_to_host_async") and not isinstance(leaf, Tracer):
+            leaf.copy_to_host_async()
+    return x
+
+
+def live_arrays(platform: Any = None) -> list[Any]:
+    """All arrays of a platform that have not been deleted, by default of the default platform.
+
+    Raises:
+      RuntimeError: if this process has no such platform.
+    """
+    return clients.client_for(platform).live_arrays()

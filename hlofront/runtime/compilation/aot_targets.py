@@ -1,0 +1,151 @@
+"""Programs compiled for devices that are not there: to be read, and not to be run."""
+
+import weakref
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from hlofront.base.config import options as settings
+from hlofront.base.errors import AbsentDeviceError, PluginError
+from hlofront.bridge import plugins as bridge
+from hlofront.bridge.compile_process import WorkerEnded
+from hlofront.bridge.state import JaxRuntimeError
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt import executable, platforms
+from hlofront.pjrt.clients import lowering_platform
+from hlofront.pjrt.compile import compile_options, mlir_lock
+from hlofront.pjrt.shardings import on_device
+from hlofront.pjrt.targets import compiler_options, target_of
+from hlofront.runtime.sharding.device_assignment import Spread, first_of
+from hlofront.runtime.sharding.sharded_executable import Shardings
+
+_apart = settings["hlofront_compile_apart"]
+
+
+class AbsentExecutable:
+    """What a compiled program offers but for running it."""
+
+    __slots__ = (
+        *("_program", "call", "committed", "device", "devices", "kept", "loaded", "name"),
+        "where",
+    )
+
+    def __init__(
+        self,
+        program: ClosedJaxpr,
+        name: str,
+        module: Any,
+        compiled: Any,
+        where: Any,
+        committed: bool,
+    ):
+        # Weakly: the program keeps what is made of it.
+        self._program = weakref.ref(program)
+        self.name = name
+        self.call = module
+        self.loaded = compiled
+        self.where = where
+        self.device = first_of(where)
+        self.devices = list(where.devices) if type(where) is Spread else [where]
+        self.committed = committed
+        self.kept = module.kept
+
+    @property
+    def sharding(self) -> Any:
+        return on_device(self.device)
+
+    @property
+    def shardings(self) -> Any:
+        """Those of its inputs and outputs; None where it is for one device."""
+        if type(self.where) is not Spread:
+            return None
+        program = self._program()
+        assert program is not None, f"the program that {self.name} was compiled from is gone"
+        return Shardings(program, self.call, self.loaded, self.where)
+
+    def hlo_text(self) -> str:
+        """XLA's optimized HLO."""
+        return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
+        return executable.cost_of(self.loaded, self.call.hlo().get_hlo_module())
+
+    def run(self, args: Sequence[Any]) -> NoReturn:
+        """Says that the device is not there, and how to run the program."""
+        raise AbsentDeviceError(_absence(self.name, self.device, len(self.devices)))
+
+    def fast_path(self, out_tree: Any, argument_count: int, result: Any) -> None:
+        """C++ has nothing to call."""
+
+
+def _absence(name: str, device: Any, count: int) -> str:
+    target = target_of(device)
+    what = f"{count} devices of" if count > 1 else "a device of"
+    kind = f"{device.device_kind} ({target.name})" if target is not None else device.device_kind
+    platform = lowering_platform(device)
+    install = platforms.install_command(platform)
+    there = f" with `{install}`" if install else ""
+    return (
+        f"{name} was compiled for {what} kind {kind}, which is not attached to this machine: it "
+        "can be read (as_text(), cost_analysis(), memory_analysis()) and not run. To run it, call "
+        f"{name} on a machine that has the device{there}, where no target is needed; to run it "
+        f"on this machine, call {name} itself, which runs on {_here()}."
+    )
+
+
+def _here() -> str:
+    return f"its {platforms.usable()[0].upper()}"
+
+
+def _end(name: str, device: Any, last_words: str) -> str:
+    plugin = platforms.find_plugins().get(lowering_platform(device))
+    compiler = f"the compiler of {plugin.source}" if plugin is not None else "the compiler"
+    newer = f" A newer one may not: `pip install -U {plugin.origin}`." if plugin is not None else ""
+    return (
+        f"INTERNAL: {compiler} ended its process on {name}, for {device.device_kind}; it said: "
+        f"{last_words!r}. The module is valid StableHLO, and this is a fault of that compiler."
+        f"{newer} Which operation it is shows where parts of the function are compiled alone."
+    )
+
+
+def compile_absent(
+    program: ClosedJaxpr,
+    name: str,
+    module: Any,
+    where: Any,
+    overrides: dict[str, Any],
+    committed: bool,
+) -> AbsentExecutable:
+    """Compile a module for a device of a topology, or a Spread over several.
+
+    Raises:
+      PluginError: if the plugin lacks a tool that it compiles with.
+      ValueError: if the devices are of several topologies.
+      JaxRuntimeError: if XLA refuses the module or an option.
+    """
+    spread = where if type(where) is Spread else None
+    devices = spread.devices if spread else (where,)
+    first = devices[0]
+    if any(device.client is not first.client for device in devices):
+        raise ValueError("a program is compiled for devices of one target: got those of several")
+    options = compile_options(
+        devices,
+        compiler_options(lowering_platform(first), overrides),
+        chosen_outputs=spread.chosen_outputs(program) if spread else (),
+    )
+    try:
+        with mlir_lock:
+            compiled = bridge.compile_only(module.ir_module, devices, options, _apart.value)
+    except WorkerEnded as error:
+        raise JaxRuntimeError(_end(name, first, str(error))) from error
+    except JaxRuntimeError as error:
+        if "ptxas" in str(error) or "PTX compilation provider" in str(error):
+            raise PluginError(
+                f"{name} cannot be assembled for {first.device_kind}: {error}. Run "
+                "`python -m hlofront doctor`, which looks at ptxas."
+            ) from error
+        mismatch = platforms.mismatch(lowering_platform(first))
+        if mismatch:
+            error.add_note(mismatch)
+        raise
+    return AbsentExecutable(program, name, module, compiled, where, committed)

@@ -1,0 +1,111 @@
+"""What was compiled for a jitted function, why, and how long it took: `f.cache_report()`."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hlofront.runtime.compilation.pipeline import TracedProgram, timings_of
+
+
+class Timings(NamedTuple):
+    """Seconds spent on the programs of one function."""
+
+    trace: float
+    lower: float
+    compile: float
+    load: float
+    """Reading executables from disk, in the place of lowering and compiling."""
+
+    def __str__(self):
+        return ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in self._asdict().items())
+
+
+class CacheEntry(NamedTuple):
+    """One program of a function."""
+
+    arguments: str
+    """The arguments that it was made for, as in "x: f32[8], static n=3"."""
+    why: str
+    """Why it was made although there were others: what differed from the nearest of them."""
+    hits: int
+    """How often it was found again by Python. Calls that C++ answers by itself are not counted."""
+    timings: Timings
+
+
+class CacheReport(NamedTuple):
+    """What is cached for a function; printed, a table."""
+
+    name: str
+    entries: tuple[CacheEntry, ...]
+    executables: int
+    """How many executables C++ can call for it without asking Python."""
+
+    @property
+    def seconds_by_cause(self) -> dict[str, float]:
+        """Seconds of tracing, lowering, compiling and loading, by why they were spent."""
+        found: dict[str, float] = {}
+        for entry in self.entries:
+            found[entry.why] = found.get(entry.why, 0.0) + sum(entry.timings)
+        return found
+
+    def __str__(self):
+        count = len(self.entries)
+        lines = [
+            f"{self.name}: {count} program{'s' * (count != 1)}, {self.executables} behind C++, "
+            f"{sum(self.seconds_by_cause.values()):.3f} s"
+        ]
+        for entry in self.entries:
+            lines.append(f"  {entry.arguments or 'no arguments'}")
+            lines.append(f"    {entry.why}; found {entry.hits} times; {entry.timings}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def cache_report(name: str, table: Mapping[Any, TracedProgram], function: Any) -> CacheReport:
+    """The programs of a jitted function, in the order they were made."""
+    entries = [
+        CacheEntry(_arguments(traced), _why(traced, i), traced.hits, _timings(traced))
+        for i, traced in enumerate(list(table.values()))
+    ]
+    return CacheReport(name, tuple(entries), function._cache_size())
+
+
+def timings(table: Mapping[Any, TracedProgram]) -> Timings:
+    """Seconds spent on all programs of a jitted function: trace, lower, compile, load."""
+    each = [_timings(traced) for traced in list(table.values())]
+    return Timings(*(sum(column) for column in zip(*each, strict=True))) if each else NO_TIME
+
+
+NO_TIME = Timings(0.0, 0.0, 0.0, 0.0)
+
+
+def _timings(traced: TracedProgram) -> Timings:
+    spent = timings_of(traced.program)
+    return Timings(spent.trace, spent.lower, spent.compile, spent.load)
+
+
+def _why(traced: TracedProgram, position: int) -> str:
+    if traced.why is not None:
+        return traced.why
+    if traced.kind is None:
+        return "called from a program that was being traced"
+    return "the first" if position == 0 else "new"
+
+
+def _arguments(traced: TracedProgram) -> str:
+    kind = traced.kind
+    if kind is None:
+        info = traced.program.debug_info
+        names = (info.arg_names if info else None) or ()
+        avals, statics, positional = traced.program.in_avals, (), ()
+    else:
+        names, avals, statics, positional = kind.names, kind.avals, kind.statics, kind.positional
+    found = [
+        f"{name}: {aval.str_short(short_dtypes=True)}"
+        for name, aval in zip(names, avals, strict=False)
+    ]
+    for static in statics:
+        where = static.where
+        known = isinstance(where, int) and where < len(positional)
+        found.append(f"static {positional[where] if known else where}={static.value!r}")
+    return ", ".join(found)

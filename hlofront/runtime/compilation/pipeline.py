@@ -1,0 +1,331 @@
+"""Programs on devices: the executable of each, made once."""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hlofront.base import events, source
+from hlofront.base.compute_once import compute_once
+from hlofront.base.config import options
+from hlofront.base.events import timed
+from hlofront.bridge.client import is_absent
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.higher_order.jit_call import split_captured
+from hlofront.pjrt.clients import check_not_forked, lowering_platform
+from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
+from hlofront.runtime.compilation import disk_cache
+from hlofront.runtime.compilation.captured_constants import warn_of_constants
+from hlofront.runtime.debugging import nan_checks
+from hlofront.runtime.dispatch.executable import Executable, host_side
+from hlofront.runtime.sharding.device_assignment import Spread, first_of
+from hlofront.transforms.arguments import ArgumentPlan
+
+if TYPE_CHECKING:
+    from hlofront.lowering.module import Module
+
+
+class Function:
+    """A function to compile: how its arguments are told apart, and with which options."""
+
+    __slots__ = ("compiler_options", "fun", "keep_unused", "name", "plan")
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        plan: ArgumentPlan,
+        keep_unused: bool,
+        compiler_options: tuple[tuple[str, Any], ...],
+    ):
+        self.fun = fun
+        self.plan = plan
+        self.name = plan.signature.name
+        self.keep_unused = keep_unused
+        self.compiler_options = compiler_options
+
+
+def spread_executables() -> Any:
+    """What runs on several devices: loaded with the first program that does."""
+    from hlofront.runtime.sharding import sharded_executable
+
+    return sharded_executable
+
+
+class TracedProgram:
+    """A function written down for one kind of arguments."""
+
+    __slots__ = (
+        *("_opened", "devices", "donated", "hits", "in_tree", "kind", "out_tree", "program"),
+        *("shardings", "why"),
+    )
+
+    program: ClosedJaxpr
+    in_tree: Any
+    out_tree: Any
+    # Per input, whether its buffer is given away; empty where none is.
+    donated: tuple[bool, ...]
+
+    def __init__(self, program: ClosedJaxpr, in_tree: Any, out_tree: Any, donated: Any):
+        self.program = program
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.donated = donated
+        self._opened: tuple[ClosedJaxpr, list[Any]] | None = None
+        # runtime/compilation/recompilation.py writes for what and why the program was compiled, and
+        # how often Python looked it up; C++ does not count its calls.
+        self.kind: Any = None
+        self.why: str | None = None
+        self.hits = 0
+        # What jit was told of its inputs and outputs, flat. See sharding/jit_shardings.py.
+        self.shardings: Any = None
+        # Those that it was compiled for.
+        self.devices: list[Any] = []
+
+    def opened(self) -> tuple[ClosedJaxpr, list[Any]]:
+        """The program with values of enclosing functions as its first inputs, and those values.
+
+        It is opened once: all calls share it, in programs and in what is lowered.
+        """
+        found = self._opened
+        if found is None:
+            found = self._opened = split_captured(self.program)
+        return found
+
+
+_fences = options["hlofront_fences"]
+
+
+def wants_fences(platform: str | tuple[str, ...]) -> bool:
+    """Whether lowering places fences for this platform: XLA's other compilers need none."""
+    return platform == "cpu" and _fences.value
+
+
+def lowered(
+    program: ClosedJaxpr,
+    name: str,
+    platform: str | tuple[str, ...],
+    donated: tuple[bool, ...] = (),
+    keep_unused: bool = False,
+    names: bool = True,
+    fences: bool | None = None,
+    spread: Spread | None = None,
+) -> "Module":
+    """The module of a program for its platforms, with fences as the option says or as told."""
+    # Loads MLIR and every lowering rule: a process that runs nothing does without them.
+    from hlofront.lowering.rules import lower_program
+
+    fences = wants_fences(platform) if fences is None else fences
+    key = ("module", platform, name, donated, keep_unused, fences, spread)
+    found = program.derived.get(key)
+    if found is None:
+        warn_of_constants(program)
+        info = program.debug_info if names else None
+        with mlir_lock:
+            found = program.derived.get(key)
+            if found is None:
+                with timed(events.LOWER, fun_name=name) as clock:
+                    found = program.derived[key] = lower_program(
+                        program,
+                        name,
+                        platform,
+                        donated=donated,
+                        keep_unused=keep_unused,
+                        arg_names=info.arg_names if info else None,
+                        result_paths=info.result_paths if info else None,
+                        fences=fences,
+                        spread=spread,
+                    )
+                timings_of(program).lower += clock.seconds
+                _warn_of_donations(found.unusable)
+                events.log_stage("Finished lowering %s in %.6f s", name, clock.seconds)
+    return found
+
+
+def executable_for(
+    program: ClosedJaxpr,
+    name: str,
+    device: Any,
+    committed: bool = False,
+    donated: tuple[bool, ...] = (),
+    keep_unused: bool = False,
+    compiler_options: Sequence[tuple[str, Any]] = (),
+    fences: bool | None = None,
+) -> Executable:
+    """The executable of a program for a device; compiled on first use, by one thread.
+
+    For several devices, a Spread stands for the device.
+    """
+    first = first_of(device)
+    fences = wants_fences(first.platform) if fences is None else fences
+    if donated and nan_checks.are_on():
+        donated = ()  # It may have to run again on the same arguments.
+    key = (device, committed, donated, keep_unused, compiler_options, fences)
+    found = program.derived.get(key)
+    if found is None:
+        check_not_forked(name)
+        compilation = Compilation(
+            program, name, device, donated, keep_unused, compiler_options, fences
+        )
+        if is_absent(first):
+            return compute_once(program.derived, key, lambda: compilation.absent(committed))
+        found = compute_once(program.derived, key, lambda: compilation.executable(committed))
+    return found
+
+
+class Compilation:
+    """One program to compile with one set of options, for one device or a Spread."""
+
+    __slots__ = (
+        "_compiler_options",
+        "_device",
+        "_devices",
+        "_donated",
+        "_fences",
+        "_keep_unused",
+        "_name",
+        "_program",
+        "_spread",
+    )
+
+    def __init__(
+        self,
+        program: ClosedJaxpr,
+        name: str,
+        device: Any,
+        donated: tuple[bool, ...],
+        keep_unused: bool,
+        compiler_options: Sequence[tuple[str, Any]],
+        fences: bool,
+    ):
+        self._program = program
+        self._name = name
+        self._spread = device if type(device) is Spread else None
+        self._device = first_of(device)
+        self._devices = self._spread.devices if self._spread else (device,)
+        self._donated = donated
+        self._keep_unused = keep_unused
+        self._compiler_options = compiler_options
+        self._fences = fences
+
+    def executable(self, committed: bool) -> Executable:
+        # Whether its arguments are committed to the device makes no difference to XLA.
+        key = (
+            *("loaded", self._spread or self._device, self._donated, self._keep_unused),
+            *(self._compiler_options, self._fences),
+        )
+        loaded, call = compute_once(self._program.derived, key, self._loaded)
+        donates = any(self._donated)
+        if self._spread is not None:
+            make = spread_executables().SpreadExecutable
+            return make(self._program, self._name, call, loaded, self._spread, donates)
+        return Executable(self._program, self._name, call, loaded, self._device, committed, donates)
+
+    def absent(self, committed: bool) -> Any:
+        """For devices of a target, which are not there."""
+        # Plugins and targets: other processes do without them.
+        from hlofront.runtime.compilation.aot_targets import compile_absent
+
+        module = self._lowered()
+        with timed(events.COMPILE, fun_name=self._name) as clock:
+            made = compile_absent(
+                *(self._program, self._name, module, self._spread or self._device),
+                *(dict(self._compiler_options), committed),
+            )
+        timings_of(self._program).compile += clock.seconds
+        return made
+
+    def _lowered(self) -> "Module":
+        module = lowered(
+            *(self._program, self._name, lowering_platform(self._device), self._donated),
+            self._keep_unused,
+            fences=self._fences,
+            spread=self._spread,
+        )
+        if module.ordered and len(self._devices) > 1:
+            effects = ", ".join(map(str, module.ordered))
+            raise ValueError(
+                f"{self._name} has ordered effects ({effects}), which are not supported for more "
+                f"than 1 device: got {len(self._devices)}. Leave out ordered=True, or compile for "
+                "one of them"
+            )
+        return module
+
+    def _loaded(self) -> tuple[Any, Any]:
+        """The executable as jaxlib has it, from disk or from XLA, and how to call it."""
+        program, timings = self._program, timings_of(self._program)
+        place = self._place()
+        started = time.perf_counter()
+        found = place.load(self._devices) if place is not None else None
+        if found is not None:
+            timings.load += time.perf_counter() - started
+            warn_of_constants(program)
+            _warn_of_donations(found[1].unusable)
+            return found
+        module = self._lowered()
+        if place is None:
+            place = self._place(module)
+            started = time.perf_counter()
+            found = place.load(self._devices) if place is not None else None
+            if found is not None:
+                found[1].const_args = module.const_args
+                timings.load += time.perf_counter() - started
+                return found
+        with timed(events.COMPILE, fun_name=self._name) as clock:
+            loaded = self._compiled(module)
+        timings.compile += clock.seconds
+        events.log_stage("Finished compiling %s in %.6f s", self._name, clock.seconds)
+        if place is not None:
+            place.keep(program, loaded, module, clock.seconds)
+        return loaded, module
+
+    def _place(self, module: "Module | None" = None) -> disk_cache.Place | None:
+        settings = {
+            "donated": "".join(map(str, map(int, self._donated))),
+            "keep_unused": str(self._keep_unused),
+            "fences": str(self._fences),
+        }
+        if self._spread is not None:
+            settings["spread"] = self._spread.text()
+        return disk_cache.place_of(
+            *(self._program, self._name, self._devices, self._compiler_options, settings), module
+        )
+
+    def _compiled(self, module: "Module") -> Any:
+        devices = self._devices
+        settings = compile_options(
+            devices,
+            dict(self._compiler_options),
+            keep_barriers=module.fences is not None and module.has_barriers,
+            chosen_outputs=self._spread.chosen_outputs(self._program) if self._spread else (),
+        )
+        callbacks: list[Any] = []
+        if module.callbacks:
+            host = host_side()
+            client = self._device.client
+            callbacks = [host.host_function(call, client) for call in module.callbacks]
+        return compile_module(self._device.client, module.ir_module, devices, settings, callbacks)
+
+
+class Timings:
+    """Seconds that went into one program: tracing, lowering, compiling, loading from disk."""
+
+    __slots__ = ("compile", "load", "lower", "trace")
+
+    def __init__(self):
+        self.trace = self.lower = self.compile = self.load = 0.0
+
+
+def timings_of(program: ClosedJaxpr) -> Timings:
+    found = program.derived.get(Timings)
+    if found is None:
+        found = program.derived[Timings] = Timings()
+    return found
+
+
+def _warn_of_donations(unusable: Sequence[str]) -> None:
+    if unusable:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(unusable)}. No result has the "
+            "shape and dtype of such an argument; donate those alone that a result can replace.",
+            stacklevel=source.frames_to_user(),
+        )

@@ -1,0 +1,265 @@
+"""debug.breakpoint: a console at a line of a program, with the values that its variables have."""
+
+import cmd
+import linecache
+import pprint
+import sys
+import traceback
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from hlofront.base import source, tree
+from hlofront.base.boundary import boundary
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.trace import Tracer
+from hlofront.primitives import callbacks
+from hlofront.primitives.converting import stop_gradient
+from hlofront.runtime.dispatch.callbacks import pure_callback
+
+
+@boundary
+def debug_breakpoint(
+    *,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    ordered: bool = False,
+    token: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Stop where a program runs this line, and read commands from the console.
+
+    `help` lists them: they print expressions of the variables, and walk up and down the stack that
+    the line was traced in. Traced arrays have the values that the program computed.
+
+    Args:
+      backend: which console: "cli", or None, which is the same.
+      filter_frames: whether frames of hlofront itself are left out.
+      num_frames: how many frames are kept, from the line outward; None for all.
+      ordered: whether it comes in order with other ordered debug callbacks.
+      token: a pytree of arrays, which is returned as it is. The program stops where the result is
+        computed, and not at all where nothing uses it.
+      **kwargs: `stdin` and `stdout`, the files to use in place of the process's own.
+
+    Returns:
+      `token`, or None.
+
+    Raises:
+      ValueError: if there is no such console, or both `ordered` and `token` are given.
+    """
+    if backend not in (None, "cli"):
+        raise ValueError(f"debug.breakpoint: wanted backend 'cli' or None, got {backend!r}")
+    if ordered and token is not None:
+        raise ValueError(
+            "debug.breakpoint takes ordered=True or a token, not both: a token is an order of its "
+            "own"
+        )
+    frames = _frames(sys._getframe(1), filter_frames, num_frames)
+    variables = [frame.variables for frame in frames]
+    if token is None:
+
+        def stop(*values: Any) -> None:
+            _Console(_filled(frames, values), **kwargs).run()
+
+        callbacks.debug_callback(stop, tuple(variables), {}, ordered, False)
+        return None
+    arguments, arrays = callbacks.Arguments.split(tuple(variables), {})
+
+    def stop_and_return(token: Any, values: Any) -> Any:
+        _Console(_filled(frames, arguments.restored(values)[0]), **kwargs).run()
+        return token
+
+    shapes = tree.tree_map(lambda x: _shape_of(typeof(x)), token)
+    return pure_callback(stop_and_return, shapes, *stop_gradient((token, arrays)))
+
+
+def _shape_of(aval: Any) -> ShapedArray:
+    return aval.strip_weak_type()
+
+
+# ---- the stack while tracing ---------------------------------------------------------------------
+
+
+class Frame:
+    """One entry of the stack that a breakpoint was traced in."""
+
+    __slots__ = ("file", "function", "line", "others", "variables")
+
+    def __init__(
+        self, file: str, line: int, function: str, variables: dict[str, Any], others: dict[str, Any]
+    ):
+        self.file = file
+        self.line = line
+        self.function = function
+        self.variables = variables
+        # The module's, and those of Python.
+        self.others = others
+
+    def text(self, before: int = 2, after: int = 2) -> str:
+        """The lines around it."""
+        shown = [f"> {self.file}({self.line}) in {self.function}"]
+        for number in range(max(self.line - before, 1), self.line + after + 1):
+            line = linecache.getline(self.file, number)
+            if line:
+                shown.append(f"{'->' if number == self.line else '  '} {line.rstrip()}")
+        return "\n".join(shown)
+
+
+class _Kept:
+    """What is known while tracing, and goes along as it is."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+def _frames(frame: types.FrameType | None, filtered: bool, limit: int | None) -> list[Frame]:
+    """The stack from a frame outward."""
+    found: list[Frame] = []
+    while frame is not None and (limit is None or len(found) < limit):
+        code = frame.f_code
+        if not filtered or source.is_user_file(code.co_filename):
+            # At the level of a module these are the same, and may be many and large.
+            own = {} if frame.f_locals is frame.f_globals else frame.f_locals
+            variables = {name: _known_kept(value) for name, value in own.items()}
+            found.append(
+                Frame(code.co_filename, frame.f_lineno, code.co_name, variables, frame.f_globals)
+            )
+        frame = frame.f_back
+    return found
+
+
+def _known_kept(value: Any) -> Any:
+    """A variable's value, with all but the traced arrays in it kept as it is."""
+    try:
+        leaves, structure = tree.tree_flatten(value, _is_iterator)
+    except (TypeError, ValueError):  # such as a dictionary with keys that cannot be sorted
+        return _Kept(value)
+    if not any(map(_is_traced, leaves)):
+        return _Kept(value)
+    return structure.unflatten(x if _is_traced(x) else _Kept(x) for x in leaves)
+
+
+def _is_traced(x: Any) -> bool:
+    return isinstance(x, Tracer) and x._trace.alive
+
+
+def _is_iterator(x: Any) -> bool:
+    """These are no trees, and would be warned of."""
+    return isinstance(x, Iterator)
+
+
+def _filled(frames: Iterable[Frame], variables: Iterable[dict[str, Any]]) -> list[Frame]:
+    """The frames with the values that the variables have in the program."""
+    return [
+        Frame(
+            frame.file,
+            frame.line,
+            frame.function,
+            tree.tree_map(lambda x: x.value if type(x) is _Kept else x, own),
+            frame.others,
+        )
+        for frame, own in zip(frames, variables, strict=True)
+    ]
+
+
+# ---- the console ---------------------------------------------------------------------------------
+
+
+class _Console(cmd.Cmd):
+    """Reads commands until one of them lets the program go on."""
+
+    prompt = "(jdb) "
+
+    def __init__(self, frames: list[Frame], stdin: Any = None, stdout: Any = None):
+        super().__init__(stdin=stdin, stdout=stdout)
+        # Lines of a given file are read from it rather than from the terminal.
+        self.use_rawinput = stdin is None
+        self.frames = frames
+        self.place = 0
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[self.place]
+
+    def run(self) -> None:
+        self.cmdloop(f"Stopped at debug.breakpoint():\n{self.frame.text()}")
+
+    def say(self, text: Any) -> None:
+        print(text, file=self.stdout)
+
+    def evaluated(self, expression: str, show: Callable[[Any], Any]) -> None:
+        frame = self.frame
+        try:
+            value = eval(expression, frame.others, dict(frame.variables))
+            shown = show(value)
+        except Exception as error:
+            self.say("*** " + "".join(traceback.format_exception_only(error)).strip())
+        else:
+            self.say(shown)
+
+    def emptyline(self) -> bool:
+        return False
+
+    def default(self, line: str) -> None:
+        """Anything else is an expression."""
+        self.do_p(line)
+
+    def do_p(self, line: str) -> None:
+        """p EXPRESSION: print its value."""
+        self.evaluated(line, repr)
+
+    def do_pp(self, line: str) -> None:
+        """pp EXPRESSION: print its value over several lines."""
+        self.evaluated(line, pprint.pformat)
+
+    def do_variables(self, line: str) -> None:
+        """variables: print all variables of this frame."""
+        for name, value in self.frame.variables.items():
+            self.say(f"{name} = {source.shortened(repr(value))}")
+
+    def do_up(self, line: str) -> None:
+        """u(p): go to the frame that called this one."""
+        self.go_to(self.place + 1, "*** This is the outermost frame.")
+
+    def do_down(self, line: str) -> None:
+        """d(own): go to the frame that this one called."""
+        self.go_to(self.place - 1, "*** This is the innermost frame.")
+
+    def go_to(self, place: int, otherwise: str) -> None:
+        if 0 <= place < len(self.frames):
+            self.place = place
+            self.do_list("")
+        else:
+            self.say(otherwise)
+
+    def do_list(self, line: str) -> None:
+        """l(ist): print the lines around this one."""
+        self.say(self.frame.text(5, 5))
+
+    def do_where(self, line: str) -> None:
+        """w(here), bt: print the stack, the outermost frame first."""
+        for i in range(len(self.frames) - 1, -1, -1):
+            frame = self.frames[i]
+            mark = ">" if i == self.place else " "
+            text = linecache.getline(frame.file, frame.line).strip()
+            self.say(f"{mark} {frame.file}({frame.line}) in {frame.function}\n      {text}")
+
+    def do_continue(self, line: str) -> bool:
+        """c(ont(inue)): let the program go on."""
+        return True
+
+    def do_quit(self, line: str) -> bool:
+        """q(uit): end the program: it fails with SystemExit as the cause."""
+        sys.exit(0)
+
+    def do_EOF(self, line: str) -> bool:
+        """The end of the input: end the program, as quit does."""
+        return self.do_quit(line)
+
+    do_u, do_d, do_l = do_up, do_down, do_list
+    do_w = do_bt = do_where
+    do_c = do_cont = do_continue
+    do_q = do_quit

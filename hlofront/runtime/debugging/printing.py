@@ -1,0 +1,225 @@
+"""debug.print and debug.callback: looking into programs while they run."""
+
+import logging
+import string
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from hlofront.base import source
+from hlofront.base.boundary import boundary
+from hlofront.base.errors import without_operands
+from hlofront.core.rules import run
+from hlofront.core.trace import Tracer, leaked
+from hlofront.pjrt import clients
+from hlofront.primitives import callbacks
+from hlofront.primitives.callbacks import debug_callback_p, debug_print_p
+from hlofront.runtime.array.transfer import device_put
+from hlofront.runtime.dispatch.host_calls import call_on_the_host
+
+_logger = logging.getLogger(__name__)
+
+
+@boundary
+def debug_callback(
+    callback: Callable[..., None] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """Call a Python function with values of a program, for what it does.
+
+    Transformations do not see it: derivatives pass, and under vmap it is called for each example.
+    It may be called more or less often where they repeat or drop parts of the program.
+
+    Options are given with the callback, or in a call of their own, so that arguments of the
+    callback may have their names: `debug.callback(ordered=True)(callback, *args, **kwargs)`.
+
+    Args:
+      callback: a function of pytrees of arrays and of anything else. What it returns is ignored.
+      *args: its arguments.
+      ordered: whether it is called in order with other ordered ones, of this program and of those
+        called before and after it.
+      partitioned: whether each device of an array that is spread over several calls it with its
+        own part.
+      **kwargs: more of its arguments.
+
+    Raises:
+      TypeError: if `callback` cannot be called, or options come with arguments and without it.
+      JaxRuntimeError: if the callback raises an exception inside of a program; it is the error's
+        cause. A program that is running already may raise it in effects_barrier.
+    """
+
+    def call(callback: Callable[..., None], /, *args: Any, **kwargs: Any) -> None:
+        if not callable(callback):
+            raise TypeError(
+                "first argument to debug.callback must be callable, but got an object of type "
+                f"{type(callback)}"
+            )
+        callbacks.debug_callback(callback, args, kwargs, ordered, partitioned)
+
+    if callback is None:
+        _check_options_alone("debug.callback", args, kwargs)
+        return boundary(call)
+    return call(callback, *args, **kwargs)
+
+
+@boundary
+def debug_print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """Print values of a program while it runs.
+
+    The text is made when the values are there: `debug.print("loss {}", x)`, and not an f-string.
+
+    Options are given with the format, or in a call of their own, so that arguments may have their
+    names: `debug.print(ordered=True)(fmt, *args, **kwargs)`.
+
+    Args:
+      fmt: a format string as of `str.format`.
+      *args: what it formats by place: arrays, pytrees of them, or anything else.
+      ordered: whether it is printed in order with other ordered ones, of this program and of those
+        called before and after it.
+      partitioned: whether each device of an array that is spread over several prints its own part.
+      skip_format_check: whether arguments may be left out of the format; where it has no
+        placeholders at all, they are printed after it.
+      **kwargs: what it formats by name.
+
+    Raises:
+      TypeError: if `fmt` is no string, or options come with arguments and without it.
+      ValueError: if the format does not mention an argument, or is malformed.
+      IndexError, KeyError: if it mentions one that is not given.
+    """
+
+    def show(fmt: str, /, *args: Any, **kwargs: Any) -> None:
+        if not isinstance(fmt, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"debug.print: expected str, got {type(fmt).__name__}")
+        used = _Fields()
+        if skip_format_check:
+            has_placeholders = any(field is not None for _, field, _, _ in used.parse(fmt))
+        else:
+            has_placeholders = used.check(fmt, args, kwargs)
+        record = _log_record() if _use_logging else None
+        callbacks.debug_print(fmt, args, kwargs, has_placeholders, ordered, partitioned, record)
+
+    if fmt is None:
+        _check_options_alone("debug.print", args, kwargs)
+        return boundary(show)
+    return show(fmt, *args, **kwargs)
+
+
+@boundary
+def debug_log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = True,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """Log values of a program while it runs, at level INFO with the line of this call.
+
+    It takes what debug.print takes.
+    """
+    return debug_print(
+        fmt,
+        *args,
+        ordered=ordered,
+        partitioned=partitioned,
+        skip_format_check=skip_format_check,
+        _use_logging=_use_logging,
+        **kwargs,
+    )
+
+
+def _check_options_alone(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if args or kwargs:
+        raise TypeError(
+            f"{name} was given arguments and nothing to use them, args={args} kwargs={kwargs}: in "
+            "the form of two calls, the first takes options alone"
+        )
+
+
+def _log_record() -> logging.LogRecord:
+    """A record without a text, that says where the user is."""
+    site = source.call_site()
+    file, line, function = "unknown", 0, None
+    if site is not None:
+        file, line, function = site.frame.file, site.frame.line, site.frame.function
+    return _logger.makeRecord(_logger.name, logging.INFO, file, line, "", (), None, func=function)
+
+
+class _Fields(string.Formatter):
+    """Which arguments a format mentions; their attributes and items are looked up by `format`."""
+
+    def check(self, fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether the format has placeholders; raises if they do not match the arguments."""
+        self._mentioned: set[int | str] = set()
+        self.vformat(fmt, args, kwargs)
+        unused = [x for i, x in enumerate(args) if i not in self._mentioned]
+        if unused:
+            raise ValueError(
+                f"Unused positional arguments to `debug.print`: {unused}. The format is {fmt!r}: "
+                "give it a {} for each."
+            )
+        names = [name for name in kwargs if name not in self._mentioned]
+        if names:
+            raise ValueError(
+                f"Unused keyword arguments to `debug.print`: {names}. The format is {fmt!r}. If it "
+                'was an f-string, as in f"{x}", take away the f: values are there when the '
+                "program runs."
+            )
+        return bool(self._mentioned)
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        name = field_name.partition(".")[0].partition("[")[0]
+        key = int(name) if name.isdigit() else name
+        if isinstance(key, int) and key >= len(args):
+            raise IndexError(
+                f"debug.print: tuple index out of range: the format mentions positional argument "
+                f"{key}, and {len(args)} were given"
+            )
+        if isinstance(key, str) and key not in kwargs:
+            raise KeyError(key)
+        self._mentioned.add(key)
+        return "", key
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+        pass
+
+
+# ---- eagerly -------------------------------------------------------------------------------------
+
+
+def _run_now(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+    for x in args:
+        if isinstance(x, Tracer):
+            raise leaked(x)
+    arrays = device_put(args, clients.local_devices("cpu")[0])
+    try:
+        call_on_the_host(name, function, arrays)
+    except Exception as error:
+        without_operands(error)
+        raise
+    return []
+
+
+@run(debug_callback_p)
+def _(*args, callback, **_):
+    return _run_now("debug_callback", callback, args)
+
+
+@run(debug_print_p)
+def _(*args, ordered, partitioned, **params):
+    return _run_now("debug_print", partial(callbacks.print_now, **params), args)

@@ -1,0 +1,239 @@
+"""pure_callback and io_callback: Python functions inside of programs, and run eagerly."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary, filter_traceback
+from hlofront.base.dtypes import canonicalize_dtype, dtype_of
+from hlofront.base.elements import ExtendedDType
+from hlofront.bridge.client import SingleDeviceSharding
+from hlofront.bridge.failures import JaxRuntimeError
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.rules import run
+from hlofront.core.trace import process
+from hlofront.higher_order import callback_batching
+from hlofront.pjrt import clients
+from hlofront.primitives.callbacks import FlatCallback, io_callback_p, pure_callback_p
+from hlofront.runtime.array.key_array import array_of, base_of
+from hlofront.runtime.dispatch.host_calls import call_on_the_host, checked_results, describe_failure
+from hlofront.runtime.sharding.device_assignment import first_of
+from hlofront.runtime.sharding.placement import choose_device, put
+
+# Imported for what it does: callbacks get their batch rules.
+del callback_batching
+
+_METHODS = (
+    *("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized"),
+    None,
+)
+
+
+@boundary
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Call a Python function without side effects from inside a program.
+
+    The program may call it more or less often than it is written, or not at all where nothing
+    uses its result.
+
+    Args:
+      callback: a function of pytrees of arrays, which are on the CPU. It returns a pytree of
+        arrays or of NumPy arrays.
+      result_shape_dtypes: what it returns: a pytree of anything with a shape and a dtype, such as
+        ShapeDtypeStruct.
+      *args: its arguments, pytrees of arrays.
+      sharding: the sharding of the one device that is to call it; None for any.
+      vmap_method: what vmap does. "sequential" calls it once per example, in a loop, and
+        "sequential_unrolled" without one. The others call it once, with arrays that have the
+        mapped axis in front, and it must return such: "broadcast_all" repeats arguments that are
+        not mapped, "expand_dims" gives them an axis of size 1, and "legacy_vectorized" leaves them
+        as they are. None refuses.
+      **kwargs: more of its arguments.
+
+    Returns:
+      A pytree of arrays as `result_shape_dtypes` says.
+
+    Raises:
+      ValueError: if `vmap_method` is none of those, or `result_shape_dtypes` has 64-bit types and
+        those are off.
+      JaxRuntimeError: if the callback raises an exception, which is the error's cause, or returns
+        something else. A program that is running already may raise it where its results are used.
+    """
+    if vmap_method not in _METHODS:
+        raise ValueError(
+            f"vmap_method must be on of the allowed methods {list(_METHODS)}, but got: "
+            f"{vmap_method}"
+        )
+    leaves, flat, avals, out_tree = _flat(
+        "pure_callback", callback, result_shape_dtypes, args, kwargs
+    )
+    results = process(
+        pure_callback_p,
+        tuple(leaves),
+        {
+            "callback": flat,
+            "result_avals": avals,
+            "sharding": _one_device("pure_callback", sharding),
+            "vmap_method": vmap_method,
+        },
+    )
+    return tree.tree_unflatten(out_tree, results)
+
+
+@boundary
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Call a Python function that has side effects from inside a program.
+
+    It is called as often as it is written, also where nothing uses its result.
+
+    Args:
+      callback: a function of pytrees of arrays, which are on the CPU. It returns a pytree of
+        arrays or of NumPy arrays.
+      result_shape_dtypes: what it returns: a pytree of anything with a shape and a dtype, such as
+        ShapeDtypeStruct; None for nothing.
+      *args: its arguments, pytrees of arrays.
+      sharding: the sharding of the one device that is to call it; None for any.
+      ordered: whether it is called in order with other ordered callbacks, of this program and of
+        those called before and after it.
+      **kwargs: more of its arguments.
+
+    Returns:
+      A pytree of arrays as `result_shape_dtypes` says.
+
+    Raises:
+      ValueError: if `result_shape_dtypes` has 64-bit types and those are off.
+      JaxRuntimeError: if the callback raises an exception, which is the error's cause, or returns
+        something else. A program that is running already may raise it where its results are used,
+        or in effects_barrier.
+    """
+    leaves, flat, avals, out_tree = _flat(
+        "io_callback", callback, result_shape_dtypes, args, kwargs
+    )
+    results = process(
+        io_callback_p,
+        tuple(leaves),
+        {
+            "callback": flat,
+            "result_avals": avals,
+            "sharding": _one_device("io_callback", sharding),
+            "ordered": ordered,
+        },
+    )
+    return tree.tree_unflatten(out_tree, results)
+
+
+def _flat(
+    name: str,
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[list[Any], FlatCallback, tuple[ShapedArray, ...], Any]:
+    leaves, in_tree = tree.tree_flatten((args, kwargs))
+    for path, leaf in tree.tree_leaves_with_path((args, kwargs)):
+        try:
+            typeof(leaf)
+        except TypeError as error:
+            raise TypeError(
+                f"Error interpreting argument to {name} as a JAX value: the one at "
+                f"{_place(path)} is {leaf!r} of type {type(leaf)}. What is no array goes into the "
+                "callback by functools.partial."
+            ) from error
+    results, out_tree = tree.tree_flatten(result_shape_dtypes)
+    avals = tuple(_result_aval(name, result) for result in results)
+    return leaves, FlatCallback(callback, in_tree), avals, out_tree
+
+
+def _place(path: Any) -> str:
+    """Where an argument is, as in `args[0]['a']`."""
+    which, *rest = path
+    return ("args", "kwargs")[which.idx] + tree.keystr(tuple(rest))
+
+
+def _result_aval(name: str, result: Any) -> ShapedArray:
+    if not hasattr(result, "shape") or not hasattr(result, "dtype"):
+        raise AttributeError(
+            f"{name}: result_shape_dtypes must have leaves with a shape and a dtype, such as "
+            f"ShapeDtypeStruct((), 'float32'); got {result!r} of type {type(result)}"
+        )
+    dtype = dtype_of(result.dtype)
+    if isinstance(dtype, ExtendedDType):
+        raise TypeError(
+            f"{name}: a callback returns NumPy arrays, and result_shape_dtypes has {dtype}. Return "
+            "the data, and make it into such an array outside, as random.wrap_key_data does."
+        )
+    if canonicalize_dtype(dtype) != dtype:
+        raise ValueError(
+            f"{name}: result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is "
+            f"disabled, and has {dtype.name}. Return {canonicalize_dtype(dtype).name} from the "
+            "callback, or turn 64-bit types on."
+        )
+    return ShapedArray(tuple(result.shape), dtype)
+
+
+def _one_device(name: str, sharding: Any) -> Any:
+    if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
+        raise NotImplementedError(  # the class that JAX raises
+            f"{name} takes a SingleDeviceSharding, which says the device to call from; got "
+            f"{sharding!r} of type {type(sharding)}"
+        )
+    return sharding
+
+
+# ---- eagerly -------------------------------------------------------------------------------------
+
+
+def _put_operand(x: Any, host: Any) -> Any:
+    aval = _strong(typeof(x))
+    return array_of(aval, lambda stored: put(base_of(x), stored, host, True))
+
+
+def _run_now(
+    name: str, callback: FlatCallback, args: Sequence[Any], avals: Sequence[ShapedArray]
+) -> list[Any]:
+    """Call it without a program around it."""
+    where, committed = choose_device(args)
+    device = first_of(where)
+    # It is on one of several devices, where it may be asked for elsewhere.
+    committed = committed and device is where
+    host = clients.local_devices("cpu")[0]
+    try:
+        operands = [_put_operand(x, host) for x in args]
+        results = call_on_the_host(name, callback, operands)
+        results = checked_results(name, results, avals)
+    except Exception as error:
+        # As a program would, so that what catches the one catches the other.
+        _, text = describe_failure(name, error)
+        filter_traceback(error)
+        raise JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}") from error
+    return [
+        put(x, aval, device, committed, copied=True) for x, aval in zip(results, avals, strict=True)
+    ]
+
+
+def _strong(aval: Any) -> Any:
+    return aval.strip_weak_type()
+
+
+@run(pure_callback_p)
+def _(*args, callback, result_avals, **_):
+    return _run_now("pure_callback", callback, args, result_avals)
+
+
+@run(io_callback_p)
+def _(*args, callback, result_avals, **_):
+    return _run_now("io_callback", callback, args, result_avals)

@@ -1,0 +1,117 @@
+"""What calls a compiled program, and refuses what it was not compiled for."""
+
+from typing import Any
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.bridge import client as bridge
+from hlofront.bridge import fast_parts
+from hlofront.core.trace import Tracer, leaked
+from hlofront.runtime.compilation.pipeline import Function, TracedProgram, spread_executables
+from hlofront.runtime.dispatch.executable import Executable
+from hlofront.runtime.sharding.device_assignment import first_of, placed
+from hlofront.runtime.sharding.placement import put
+from hlofront.transforms.flatten import abstract
+
+
+class CompiledCall:
+    """A compiled program as C++ calls it: it knows nothing of the stage that it belongs to."""
+
+    __slots__ = ("_executable", "_jitted", "_traced")
+
+    def __init__(self, jitted: Function, traced: TracedProgram, executable: Executable):
+        self._jitted = jitted
+        self._traced = traced
+        self._executable = executable
+
+    def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """What C++ calls where it cannot run the program: the result, and what it needs to."""
+        args, kwargs = self._jitted.plan.dynamic(args, kwargs)
+        leaves, in_tree = fast_parts.registry.flatten((args, kwargs))
+        self._check(args, kwargs, leaves, in_tree)
+        executable, out_tree = self._executable, self._traced.out_tree
+        result = out_tree.unflatten(executable.run(leaves))
+        return result, executable.fast_path(out_tree, len(leaves), result), False
+
+    def _check_shardings(self, names: Any, leaves: Any) -> None:
+        executable = self._executable
+        shardings = executable.shardings
+        wrong: list[str] = []
+        for place, index in enumerate(executable.kept):
+            leaf = leaves[index]
+            found = placed(leaf)
+            wanted = executable.sharding if shardings is None else shardings.kept[place]
+            if found is not None and not (
+                found == wanted or found.is_equivalent_to(wanted, leaf.ndim)
+            ):
+                wrong.append(
+                    f"Argument {names[index]} of {abstract(leaf).str_short()}: it was passed with "
+                    f"{found}, and {wanted} is required"
+                )
+        if wrong:
+            raise ValueError(
+                "Computation was compiled for input shardings that disagree with the shardings of "
+                f"arguments passed to it. Move them with device_put; here are the {len(wrong)} "
+                "mismatches:\n" + "\n".join(wrong)
+            )
+
+    @boundary
+    def _check(self, args: Any, kwargs: Any, leaves: Any, in_tree: Any) -> None:
+        traced = self._traced
+        if in_tree != traced.in_tree:
+            raise TypeError(_structure_message(traced.in_tree, in_tree))
+        names = self._jitted.plan.names(args, kwargs) if leaves else ()
+        wrong: list[str] = []
+        for name, leaf, wanted in zip(names, leaves, traced.program.in_avals, strict=True):
+            try:
+                given = abstract(leaf)
+            except TypeError as error:
+                raise TypeError(
+                    f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type: {error}"
+                ) from error
+            if isinstance(leaf, Tracer):
+                raise leaked(leaf) if not leaf._trace.alive else _traced(name, leaf)
+            if given.shape != wanted.shape or given.dtype != wanted.dtype:
+                wrong.append(
+                    f"Argument {name!r} compiled with {wanted.str_short()} and called with "
+                    f"{given.str_short()}"
+                )
+        if wrong:
+            raise TypeError(
+                "Argument types differ from the types for which this computation was compiled. "
+                "Perhaps you are calling the compiled executable with a different enable_x64 "
+                "mode than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
+            )
+        # Where jit was told the device, arguments are moved to it.
+        moves = self._jitted.device is not None or self._jitted.backend is not None
+        if not moves and not bridge.is_absent(first_of(self._executable.where)):
+            self._check_shardings(names, leaves)
+
+
+def _traced(name: str, tracer: Tracer) -> TypeError:
+    return TypeError(
+        "Cannot apply JAX transformations to a function lowered and compiled for a particular "
+        f"signature: argument {name} is traced, it is {tracer!r}. Transform the function before it "
+        "is lowered, or call the jitted function."
+    )
+
+
+def _structure_message(wanted: Any, given: Any) -> str:
+    reasons = tree.prefix_errors(
+        wanted.unflatten([0] * wanted.num_leaves),
+        given.unflatten([0] * given.num_leaves),
+        name="compiled for",
+        full_name="called with",
+    )
+    text = "\n".join(f"  * {reason}" for reason in reasons[:5])
+    return (
+        "Function compiled with input pytree does not match the input pytree it was called with: "
+        f"it was compiled for (args, kwargs) = {wanted} and called with {given}.\n{text}"
+    )
+
+
+def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
+    """What C++ asks where it cannot place an argument by itself."""
+    if type(sharding) is bridge.SingleDeviceSharding:
+        return put(x, abstract(x), sharding._device, True)
+    return spread_executables().split(x, abstract(x), sharding)

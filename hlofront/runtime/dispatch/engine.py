@@ -1,0 +1,101 @@
+"""Eager execution: each operation on concrete values is a small compiled program, kept."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from hlofront.base import errors
+from hlofront.base.boundary import boundary
+from hlofront.base.elements import kept_types
+from hlofront.core import rules
+from hlofront.core.aval import is_value, token_aval, typeof
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Trace, plug_in_engine
+from hlofront.runtime.dispatch.jit import Jitted, make_callable
+from hlofront.runtime.sharding.placement import choose_device, put
+from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.transforms.stage import EAGER
+
+# Each primitive keeps this many compiled calls, one per set of parameters.
+_MOST_KEPT = 1024
+
+
+class Engine(Trace):
+    """The bottom of the stack of interpreters: it runs what it is given."""
+
+    __slots__ = ()
+
+    def lift(self, x: Any) -> Any:
+        aval = typeof(x)
+        if aval is token_aval:  # It is as it is.
+            return x
+        device, committed = choose_device(())
+        return put(x, aval, device, committed)
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        try:
+            call = primitive.eager[tuple(params.items()) if params else None]
+        except (KeyError, TypeError):
+            call = _make_call(primitive, params)
+        for x in args:
+            if type(x) in kept_types:  # C++ would narrow them
+                args = tuple([self.lift(x) if type(x) in kept_types else x for x in args])
+                break
+        try:
+            return call(*args)
+        except (TypeError, ValueError) as error:
+            errors.add_operands(error, primitive.name, args)
+            raise
+
+
+def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    rule = rules.run.get(primitive)
+    if rule is not None:
+        if primitive in rules.run.foreign:
+            return lambda *args: _run_checked(primitive, rule, args, params)
+        return lambda *args: rule(*args, **params)
+    if primitive not in rules.infer and primitive not in rules.staged:
+        raise errors.missing_rule(primitive.name, "run", kind="Evaluation rule")
+
+    def operation(*args):
+        return primitive.bind(*args, **params)
+
+    operation.__name__ = operation.__qualname__ = primitive.name
+    jitted = Jitted(operation, ArgumentPlan(operation), keep_unused=True, traced_for=EAGER)
+
+    def run(*args):
+        return jitted.compile_and_call(args, {})[0]
+
+    # C++ calls `run` while jit is disabled: without an executable there is no running at all.
+    call = make_callable(jitted, (), fun=run, call=partial(_run, jitted))
+    key = tuple(params.items()) if params else None
+    if primitive.carries_programs:
+        return call
+    try:
+        if len(primitive.eager) >= _MOST_KEPT:
+            primitive.eager.clear()
+        primitive.eager[key] = call
+    except TypeError:  # a parameter that cannot be hashed: compiled anew each time
+        return call
+    return call
+
+
+def _run_checked(
+    primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
+) -> Any:
+    """What the function of another package gives, once its operands are known to be arrays."""
+    for place, x in enumerate(args):
+        if not is_value(x):
+            raise TypeError(
+                f"Error interpreting argument to {primitive} as a JAX value. The problematic value "
+                f"is of type {type(x)} and was passed to {primitive} at position {place}."
+            )
+    return rule(*args, **params)
+
+
+@boundary
+def _run(jitted: Jitted, *args: Any) -> tuple[Any, Any, bool]:
+    return jitted.compile_and_call(args, {})
+
+
+plug_in_engine(Engine())

@@ -1,0 +1,263 @@
+"""A compiled program: its executable, and how arguments go in and results come out."""
+
+import weakref
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.config import debug_key_reuse, no_execution
+from hlofront.base.dtypes import float0
+from hlofront.base.elements import ExtendedDType
+from hlofront.bridge import fast_parts
+from hlofront.bridge.client import result_handler
+from hlofront.core.aval import ShapedArray, token_aval
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt.clients import check_not_forked
+from hlofront.pjrt.executable import cost_of
+from hlofront.primitives.barriers import Token
+from hlofront.runtime.array.key_array import base_of, key_handler
+from hlofront.runtime.compilation.disk_cache import StoredCall
+from hlofront.runtime.debugging import nan_checks
+from hlofront.runtime.sharding.placement import on_device, put
+
+# What jaxlib's C++ call path reads; it must be a tuple with these names.
+FastPath = namedtuple(
+    "FastPath",
+    "xla_executable out_pytree_def in_shardings out_shardings out_avals out_committed "
+    "kept_var_bitvec in_device_local_layouts const_args",
+)
+
+
+def host_side() -> Any:
+    """What programs need that call back, or have an order: loaded with the first of them."""
+    from hlofront.runtime.dispatch import host_calls
+
+    return host_calls
+
+
+def _key_reuse() -> Any:
+    """What looks for keys that are used twice: loaded with the option that asks for it."""
+    from hlofront.runtime.debugging import key_reuse
+
+    return key_reuse
+
+
+class Executable:
+    """A program compiled for one device, and how to call it.
+
+    `call` says which inputs it takes and what it calls: the module that it was compiled from, or
+    what was stored with it on disk.
+    """
+
+    __slots__ = (
+        "_program",
+        "call",
+        "committed",
+        "const_args",
+        "device",
+        "donates",
+        "gives_keys",
+        "handlers",
+        "host_calls",
+        "kept",
+        "kept_avals",
+        "loaded",
+        "name",
+        "out_avals",
+        "plain",
+        "sharding",
+        "takes_stored",
+        "unordered",
+        "with_keys",
+    )
+
+    # Those of its inputs and outputs, where it is for several devices.
+    shardings: Any = None
+
+    def __init__(
+        self,
+        program: ClosedJaxpr,
+        name: str,
+        call: Any,
+        loaded: Any,
+        device: Any,
+        committed: bool,
+        donates: bool = False,
+    ):
+        self.name = name
+        self.donates = donates
+        self.unordered = any(e.on_host and not e.ordered for e in program.effects)
+        self.plain = not (
+            self.unordered
+            or call.ordered
+            or token_aval in program.out_avals
+            or token_aval in program.in_avals
+        )
+        self.host_calls = None if self.plain else host_side()
+        self.loaded = loaded
+        # Weakly: the program keeps its executables, and whoever runs one has its program.
+        self._program = weakref.ref(program)
+        self.call = call
+        self.device = device
+        self.committed = committed
+        self.kept = call.kept
+        in_avals = program.in_avals
+        self.kept_avals = [stored(in_avals[i]) for i in call.kept]
+        takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept)
+        # Whether there are arguments that are on the device as something else.
+        self.takes_stored = takes_keys or any(_is_float0(in_avals[i]) for i in call.kept)
+        self.out_avals = program.out_avals
+        self.gives_keys = any(map(_holds_keys, self.out_avals))
+        self.with_keys = takes_keys or self.gives_keys
+        self._place_results()
+
+    @property
+    def program(self) -> ClosedJaxpr:
+        """The program that it was compiled from.
+
+        Raises:
+          ReferenceError: if nobody holds that any longer.
+        """
+        program = self._program()
+        if program is None:
+            raise ReferenceError(f"the program that {self.name} was compiled from is gone")
+        return program
+
+    @property
+    def where(self) -> Any:
+        """The device that it is for."""
+        return self.device
+
+    def _place_results(self) -> None:
+        """Where its constants are, and its results come out."""
+        device, committed = self.device, self.committed
+        sharding = self.sharding = on_device(device)
+        self.const_args = [
+            put(storage_of(value), stored(aval), device, committed)
+            for value, aval in self.call.const_args
+        ]
+        self.handlers = [
+            self.host_calls.token_handler(device)
+            if aval == token_aval
+            else result_handler_of(aval, sharding, committed)
+            for aval in self.out_avals
+        ]
+
+    def hlo_text(self) -> str:
+        """XLA's optimized HLO."""
+        if isinstance(self.call, StoredCall):
+            return self.call.hlo_text()
+        return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
+        return cost_of(self.loaded)
+
+    def run(self, args: Sequence[Any]) -> list[Any]:
+        """Execute on flat arguments: arrays of any device, or values of the host."""
+        if no_execution.value:
+            raise RuntimeError(
+                f"JAX tried to execute function jit({self.name}), but the no_execution config "
+                "option is set"
+            )
+        check_not_forked(self.name)
+        if debug_key_reuse.value:
+            return _key_reuse().checked_run(self, args)
+        return self.run_unchecked(args)
+
+    def run_unchecked(self, args: Sequence[Any]) -> list[Any]:
+        """The same, whatever keys are among the arguments."""
+        if not nan_checks.are_on():
+            return self._execute(args)
+        results = self._execute(args)
+        nan_checks.check(self.program, self.name, args, results, self.donates)
+        return results
+
+    def _execute(self, args: Sequence[Any]) -> list[Any]:
+        if self.takes_stored:
+            args = list(map(storage_of, args))
+        if not self.plain:
+            return self._run_with_tokens(args)
+        buffers = list(self.const_args)
+        for position, aval in zip(self.kept, self.kept_avals, strict=True):
+            buffers.append(put(args[position], aval, self.device, self.committed))
+        return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
+
+    def _run_with_tokens(self, args: Sequence[Any]) -> list[Any]:
+        """Execute in order with other programs of these effects, and let others wait for it."""
+        host_calls, device, ordered = self.host_calls, self.device, self.call.ordered
+        buffers = [*host_calls.take_tokens(ordered, device), *self.const_args]
+        for position, aval in zip(self.kept, self.kept_avals, strict=True):
+            x = args[position]
+            if aval == token_aval:
+                buffers.append(host_calls.new_token(device) if x.array is None else x.array)
+            else:
+                buffers.append(put(x, aval, device, self.committed))
+        handlers = [host_calls.token_handler(device)] * len(ordered) + self.handlers
+        executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
+        if self.unordered:
+            host_calls.keep_running(executed.consume_token())
+        results = executed.consume_with_handlers(handlers)
+        host_calls.keep_tokens(ordered, device, results[: len(ordered)])
+        return [
+            Token(x) if aval == token_aval else x
+            for x, aval in zip(results[len(ordered) :], self.out_avals, strict=True)
+        ]
+
+    def fast_path(self, out_tree: Any, argument_count: int, result: Any) -> FastPath | None:
+        """What lets jaxlib run the next call like this one without Python; `result` is its."""
+        # C++ would neither hand tokens on nor keep those that others wait for.
+        # Nor would it look at results.
+        if not self.plain or nan_checks.are_on() or (self.with_keys and debug_key_reuse.value):
+            return None
+        if self.gives_keys:
+            # It makes arrays, and keys around them.
+            out_tree = fast_parts.call_registry.flatten(result)[1]
+        kept = set(self.kept)
+        taken = [True] * len(self.const_args) + [i in kept for i in range(argument_count)]
+        return self._fast(out_tree, taken)
+
+    def _fast(self, out_tree: Any, kept_inputs: list[bool]) -> FastPath:
+        sharding = self.sharding
+        taken = len(self.const_args) + len(self.kept)
+        return FastPath(
+            self.loaded,
+            out_tree,
+            [sharding] * taken,
+            [sharding] * len(self.out_avals),
+            list(map(stored, self.out_avals)),
+            [self.committed] * len(self.out_avals),
+            kept_inputs,
+            [None] * taken,
+            self.const_args,
+        )
+
+
+def _holds_keys(aval: Any) -> bool:
+    return isinstance(getattr(aval, "dtype", None), ExtendedDType)
+
+
+def _is_float0(aval: Any) -> bool:
+    return getattr(aval, "dtype", None) == float0
+
+
+def stored(aval: Any) -> Any:
+    """The aval of what is on the device: of keys, that of integers; for float0, of booleans."""
+    if _is_float0(aval):
+        return ShapedArray(aval.shape, np.dtype(bool))
+    return ShapedArray(*aval.dtype.physical(aval.shape)) if _holds_keys(aval) else aval
+
+
+def storage_of(x: Any) -> Any:
+    """What is put on the device for an argument."""
+    return np.zeros(x.shape, bool) if _is_float0(x) else base_of(x)
+
+
+def result_handler_of(aval: Any, sharding: Any, committed: bool) -> Any:
+    """What turns a raw output into an array, or into keys."""
+    if _is_float0(aval):
+        return lambda _: np.zeros(aval.shape, float0)
+    handler = result_handler(stored(aval), sharding, committed)
+    return key_handler(aval, handler) if _holds_keys(aval) else handler

@@ -1,0 +1,39 @@
+"""fwd_and_bwd: a function's two passes as two functions, each compiled."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.runtime.dispatch.jit import jit
+from hlofront.transforms.grad import argument_numbers, at_positions, pull_back
+
+
+def fwd_and_bwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    jitted: bool = True,
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The forward and the backward pass of a function, as two functions.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      argnums: which positional argument to differentiate with respect to, or which ones.
+      has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
+      jitted: whether the two are compiled.
+
+    Returns:
+      (forward, backward). `forward(*args)` returns (result, residuals), and the auxiliary data
+      where there are some; `backward(residuals, cotangent)` the cotangents of the arguments.
+    """
+    argnums = argument_numbers(argnums)
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        chosen, partial = at_positions(fun, args, kwargs, argnums)
+        result, residuals, aux = pull_back(partial, chosen, has_aux, "fwd_and_bwd")
+        return (result, residuals, aux) if has_aux else (result, residuals)
+
+    def backward(residuals: Any, cotangent: Any) -> Any:
+        found = residuals(cotangent)
+        return found[0] if isinstance(argnums, int) else found
+
+    return (jit(forward), jit(backward)) if jitted else (forward, backward)

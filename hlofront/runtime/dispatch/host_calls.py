@@ -1,0 +1,252 @@
+"""The host's side of callbacks: what programs call, what orders them, waiting for them."""
+
+import atexit
+import logging
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hlofront.base import source
+from hlofront.base.boundary import boundary, filter_traceback
+from hlofront.base.config import options
+from hlofront.base.dtypes import array_dtype
+from hlofront.bridge import failures, state
+from hlofront.bridge.client import host_transfers, result_handler
+from hlofront.core.aval import ShapedArray
+from hlofront.core.effects import Effect
+from hlofront.pjrt import clients
+from hlofront.runtime.array.key_array import array_of
+from hlofront.runtime.sharding.placement import host_put, on_device, place_on
+
+if TYPE_CHECKING:
+    from hlofront.lowering.callbacks import HostCall
+
+_logger = logging.getLogger(__name__)
+_default_device = options["jax_default_device"]
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+
+def host_function(call: "HostCall", client: Any) -> Any:
+    """What the device's runtime calls, with NumPy arrays of its own, and gets them from.
+
+    TPUs send these arrays and receive the results, and want to know through which channels.
+    """
+    if call.channels is not None:
+        return host_transfers(client, side_of(call), *call.channels)
+    return side_of(call)
+
+
+def side_of(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
+    """The function that takes and gives NumPy arrays, whichever way they come and go."""
+    by_transfers = call.channels is not None
+
+    def on_host(*buffers: Any) -> tuple[Any, ...]:
+        # Any thread of the runtime may come here, and none of them has the user's options.
+        before = state.enable_x64.swap_local(call.x64)
+        try:
+            if by_transfers:
+                # Where there are no operands, something is sent all the same.
+                buffers = buffers[: len(call.avals_in)]
+            elif call.ordered:
+                buffers = buffers[1:]
+            arrays = as_arrays(buffers, call.avals_in)
+            results = call_on_the_host(call.name, call.function, arrays)
+            results = checked_results(call.name, results, call.avals_out)
+        except BaseException as error:
+            # jaxlib raises an error of its own where the user is: it is told of this one.
+            origin, text = describe_failure(call.name, error)
+            filter_traceback(error)
+            failures.raise_kept(error, origin, text)
+        finally:
+            state.enable_x64.set_local(before)
+        if by_transfers:
+            return received(results)
+        return (None, *results) if call.ordered else results
+
+    return on_host
+
+
+def received(results: Sequence[Any]) -> tuple[Any, ...]:
+    """What a program receives through channels: no empty arrays, and a number for no results."""
+    return tuple([x for x in results if x.size]) if results else (np.zeros((), np.float32),)
+
+
+def as_arrays(values: Iterable[Any], avals: Iterable[Any]) -> list[Any]:
+    """NumPy arrays as arrays on the host's own device."""
+    place = place_on(clients.local_devices("cpu")[0])
+    return [
+        array_of(aval, partial(_host_put, x, place)) for x, aval in zip(values, avals, strict=True)
+    ]
+
+
+def _host_put(x: Any, place: Any, aval: Any) -> Any:
+    return host_put(x, aval, place, True)
+
+
+def on_the_host() -> Any:
+    """A context in which values go to the CPU: a device that waits for a callback runs nothing."""
+    return _default_device(clients.local_devices("cpu")[0])
+
+
+# What the user calls each, for the log.
+_PUBLIC_NAMES = {
+    "pure_callback": "jax.pure_callback",
+    "io_callback": "jax.io_callback",
+    "debug_callback": "jax.debug.callback",
+    "debug_print": "jax.debug.print",
+}
+
+
+def call_on_the_host(name: str, function: Callable[..., Any], arrays: Iterable[Any]) -> Any:
+    """Call a function of the user's for the primitive `name`; its exception is logged as well.
+
+    A program may never show it: where nothing waits for the results, or the device fails first.
+    """
+    try:
+        with on_the_host():
+            return function(*arrays)
+    except Exception as error:
+        _logger.error("%s failed", _PUBLIC_NAMES[name], exc_info=error)
+        raise
+
+
+def checked_results(name: str, results: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
+    """The flat results of a callback as NumPy arrays of these avals.
+
+    What it returns is ignored where nothing is wanted.
+
+    Raises:
+      TypeError: if they are not of them.
+    """
+    if not avals:
+        return ()
+    if len(results) != len(avals):
+        raise TypeError(
+            f"{name}: Mismatched number of outputs from callback. Expected: {len(avals)}, "
+            f"Actual: {len(results)}. It must return what result_shape_dtypes says."
+        )
+    checked: list[Any] = []
+    for i, (result, aval) in enumerate(zip(results, avals, strict=True)):
+        array = np.asarray(result)
+        dtype = array_dtype(array.dtype)
+        if dtype != aval.dtype:
+            raise TypeError(
+                f"{name}: Incorrect output dtype for return value #{i}: Expected: {aval.dtype}, "
+                f"Actual: {dtype}. Convert it in the callback, as in np.asarray(result, "
+                f"{aval.dtype.name!r}), or change result_shape_dtypes."
+            )
+        if array.shape != aval.shape:
+            raise TypeError(
+                f"{name}: Incorrect output shape for return value #{i}: Expected: {aval.shape}, "
+                f"Actual: {array.shape}. Reshape it in the callback, or change "
+                "result_shape_dtypes."
+            )
+        checked.append(np.asarray(array, dtype))
+    return tuple(checked)
+
+
+def describe_failure(name: str, error: BaseException) -> tuple[str, str]:
+    """What raised the exception of a function that a program called, and what its error says."""
+    said = "".join(traceback.format_exception_only(error)).strip()
+    where = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if source.is_user_file(frame.f_code.co_filename):
+            where = f" at {frame.f_code.co_filename}:{line}"
+    origin = f"It was raised{where} by a function that the program calls ({name})"
+    return (
+        f"{origin}.",
+        f"{said}\n{origin}, and is the cause of this error, with its own traceback.",
+    )
+
+
+# ---- tokens --------------------------------------------------------------------------------------
+
+
+# (thread, ordered effect) -> the device of the latest such program, and the token it returned.
+_latest: dict[tuple[int, Effect], tuple[Any, Any]] = {}
+# Of programs with effects that are not ordered, the oldest first.
+_running: deque[Any] = deque()
+# Beyond this many, a program waits for the oldest.
+_MOST_RUNNING = 32
+# Failures that effects_barrier is to tell.
+_failed: deque[Exception] = deque(maxlen=8)
+_token_aval = ShapedArray((0,), np.dtype(np.bool_))
+
+
+def new_token(device: Any) -> Any:
+    """A token that waits for nothing, in the form in which programs take it: an empty array."""
+    return host_put(np.zeros(0, np.bool_), _token_aval, place_on(device), True)
+
+
+def token_handler(device: Any) -> Any:
+    """What turns the token that a program returns into an array to hand to the next one."""
+    return result_handler(_token_aval, on_device(device), True)
+
+
+def take_tokens(effects: Iterable[Effect], device: Any) -> list[Any]:
+    """The tokens that wait for this thread's programs so far with these effects."""
+    thread = threading.get_ident()
+    found: list[Any] = []
+    for effect in effects:
+        where, token = _latest.get((thread, effect), (device, None))
+        if token is not None:
+            if where != device:
+                # It says nothing to another device: what it waits for is waited for here.
+                _has_failed(token)
+                token = None
+            elif token.is_ready() and _has_failed(token):
+                # What comes after a program that failed is not to fail as well.
+                token = None
+        found.append(new_token(device) if token is None else token)
+    return found
+
+
+def keep_tokens(effects: Iterable[Effect], device: Any, tokens: Iterable[Any]) -> None:
+    """Let the next programs with these effects wait for these tokens."""
+    thread = threading.get_ident()
+    for effect, token in zip(effects, tokens, strict=True):
+        _latest[thread, effect] = (device, token)
+
+
+def keep_running(token: Any) -> None:
+    """Let effects_barrier wait for the program that this token is of."""
+    _running.append(token)
+    while len(_running) > _MOST_RUNNING:
+        _has_failed(_running.popleft())
+
+
+def _has_failed(token: Any) -> bool:
+    try:
+        token.block_until_ready()
+    except failures.JaxRuntimeError as error:
+        _failed.append(error)
+        return True
+    return False
+
+
+@boundary
+def effects_barrier() -> None:
+    """Wait until all callbacks of the programs that were started have been run.
+
+    Raises:
+      JaxRuntimeError: if one of them failed; the exception that it raised is the cause.
+    """
+    while _running:
+        _has_failed(_running.popleft())
+    for key, latest in list(_latest.items()):
+        if _has_failed(latest[1]) and _latest.get(key) is latest:
+            del _latest[key]
+    if _failed:
+        first = _failed[0]
+        _failed.clear()
+        raise first
+
+
+# A program that still runs when Python ends could not call it any more.
+atexit.register(effects_barrier)

@@ -1,0 +1,487 @@
+"""jit: trace a function once per kind of arguments, compile it, and call it through C++."""
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from hlofront.base import caches, events
+from hlofront.base.boundary import JITTED, boundary, named_as
+from hlofront.base.compute_once import compute_once
+from hlofront.base.config import no_tracing
+from hlofront.base.events import timed
+from hlofront.bridge import client as bridge
+from hlofront.bridge import fast_parts, state
+from hlofront.core.evaluate import eval_jaxpr
+from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.trace import Tracer, as_array, current_trace, is_eager, leaked
+from hlofront.higher_order.jit_call import jit_p
+from hlofront.pjrt.clients import compiling_for
+from hlofront.runtime.compilation import recompilation
+from hlofront.runtime.compilation.cache_report import cache_report, timings
+from hlofront.runtime.compilation.pipeline import (
+    Function,
+    TracedProgram,
+    executable_for,
+    timings_of,
+)
+from hlofront.runtime.compilation.recompilation import Kind
+from hlofront.runtime.dispatch import stages
+from hlofront.runtime.dispatch.compiled_call import shard_argument
+from hlofront.runtime.dispatch.float0_results import without_float0
+from hlofront.runtime.sharding.device_assignment import Spread, shardings_inside, spread_over
+from hlofront.runtime.sharding.jit_shardings import Told, constrained
+from hlofront.runtime.sharding.placement import choose_place, device_inside, no_value
+from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.transforms.flatten import (
+    ShapeDtypeStruct,
+    abstract,
+    check_callable,
+    result_paths,
+    stage_tree,
+)
+from hlofront.transforms.make_jaxpr import bad_argument
+from hlofront.transforms.stage import StagingTrace
+
+_flatten = fast_parts.registry.flatten
+_trace_context = state.trace_context
+_disable_jit = state.disable_jit
+# The C++ tables of all jitted functions: least recently used entries go first.
+cpp_cache = bridge.PjitFunctionCache(capacity=8192)
+
+
+# What was traced, per function and then per plan of its arguments: jit(f) made twice traces f
+# once. The tables hold no reference to their function, so they go when it goes.
+_tables: "weakref.WeakKeyDictionary[Any, dict[Any, Table]]" = weakref.WeakKeyDictionary()
+
+
+# Each function keeps this many programs; the oldest goes where its arguments are ever new.
+_MOST_TRACED = 4096
+
+
+class Table(dict[Any, "TracedProgram"]):
+    """The programs of one function, by the kind of arguments; no other table has its number."""
+
+    __slots__ = ("number",)
+    _numbers = itertools.count()
+
+    def __init__(self):
+        self.number = next(self._numbers)
+
+
+@caches.on_clear
+def _forget_all() -> None:
+    for plans in list(_tables.values()):
+        for table in plans.values():
+            table.clear()
+    # `clear` empties this cache, also of entries whose jitted functions are gone: another function
+    # made of the same Python function would be answered by them. `clear_all` reaches only jitted
+    # functions that are alive, but those of every cache.
+    cpp_cache.clear()
+    cpp_cache.clear_all()
+
+
+class Jitted(Function):
+    """What stands behind a jitted function: how its arguments are told apart, and its programs."""
+
+    __slots__ = (
+        *("__weakref__", "backend", "device", "inline", "plan_key", "told", "table"),
+        "traced_for",
+    )
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        plan: ArgumentPlan,
+        keep_unused: bool = False,
+        inline: bool = False,
+        compiler_options: tuple[tuple[str, Any], ...] = (),
+        device: Any = None,
+        backend: str | None = None,
+        traced_for: str = "jit",
+        told: Told | None = None,
+    ):
+        super().__init__(fun, plan, keep_unused, compiler_options)
+        self.told = told
+        self.inline = inline
+        self.device = device
+        self.backend = backend
+        self.traced_for = traced_for
+        # What tells apart the uses of one function: jit(f) and jit(f, static_argnums=0).
+        self.plan_key = (
+            plan.static_argnums,
+            plan.static_argnames,
+            plan.donate_argnums,
+            plan.donate_argnames,
+        )
+        try:
+            tables = _tables.setdefault(fun, {})
+        except TypeError:  # a callable that cannot be hashed or referred to weakly
+            tables = {}
+        found = tables.get(self.plan_key)
+        self.table = tables.setdefault(self.plan_key, Table()) if found is None else found
+
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedProgram, Any]:
+        """The program for arguments like these, and their flat values."""
+        plan = self.plan
+        statics = plan.static_values(args, kwargs)
+        leaves, in_tree = _flatten(plan.dynamic(args, kwargs))
+        try:
+            avals = tuple(map(abstract, leaves))
+        except TypeError as error:
+            raise bad_argument(self.fun, plan, args, kwargs, leaves) from error
+        key = (in_tree, avals, statics, _trace_context())
+        table = self.table
+        found = table.get(key)
+        if found is not None:
+            found.hits += 1
+            return found, leaves
+        if is_eager():
+            if len(table) >= _MOST_TRACED:
+                table.pop(next(iter(table)), None)
+            found = compute_once(table, key, lambda: self._noticed(args, kwargs, key))
+            if any(isinstance(const, Tracer) for const in found.program.consts):
+                table.pop(key, None)  # It leaked from another program, and is refused below.
+            return found, leaves
+        # A program that captured values of an enclosing one is of no use outside of it.
+        enclosing: dict[Any, Any] = getattr(current_trace(), "programs_of", {})
+        inner_key = (id(table), key)
+        if inner_key in enclosing:
+            return enclosing[inner_key][0], leaves
+        found = self._trace(args, kwargs, in_tree, avals)
+        if any(isinstance(const, Tracer) for const in found.program.consts):
+            enclosing[inner_key] = (found, table)
+        else:
+            if len(table) >= _MOST_TRACED:
+                table.pop(next(iter(table)), None)
+            table[key] = found
+        return found, leaves
+
+    def _noticed(self, args: Any, kwargs: Any, key: Any) -> TracedProgram:
+        """Trace, for a call from outside of all programs, and say why if it is not the first."""
+        in_tree, avals, statics, context = key
+        if self.traced_for != "jit":
+            return self._trace(args, kwargs, in_tree, avals)
+        plan = self.plan
+        names = plan.names(args, kwargs)
+        kind = Kind(names, plan.signature.positional_names(), in_tree, avals, statics, context)
+        why = recompilation.reason(self.fun, self.table.number, kind)
+        recompilation.noticed(self.name, why)
+        found = self._trace(args, kwargs, in_tree, avals)
+        found.kind, found.why = kind, why
+        recompilation.note(self.fun, self.table.number, kind)
+        return found
+
+    def _trace(self, args: Any, kwargs: Any, in_tree: Any, avals: Any) -> TracedProgram:
+        plan = self.plan
+        if no_tracing.value:
+            raise RuntimeError(
+                f"{plan.signature.where} would be traced for jit, and jax_no_tracing is set: no "
+                "program was made before for arguments of these types"
+            )
+        out_tree = None
+        debug_info = DebugInfo(
+            self.traced_for,
+            plan.signature.where,
+            plan.names(args, kwargs),
+            lambda: result_paths(out_tree),
+        )
+        with timed(events.TRACE, fun_name=self.name) as clock:
+            fun = without_float0(plan.with_statics(self.fun, args, kwargs))
+            program, out_tree = stage_tree(fun, in_tree, avals, debug_info)
+        timings_of(program).trace += clock.seconds
+        events.log_stage("Finished tracing %s for jit in %.6f s", self.name, clock.seconds)
+        return TracedProgram(program, in_tree, out_tree, plan.donated(args, kwargs))
+
+    # ---- calling
+
+    @boundary
+    def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """What C++ calls where it has no executable: the result, and what it needs next time."""
+        if _disable_jit.value:
+            return self.fun(*args, **kwargs), None, False
+        return self.compile_and_call(args, kwargs)
+
+    def compile_and_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any, bool]:
+        traced, leaves = self.traced(args, kwargs)
+        program = traced.program
+        if not is_eager():
+            return traced.out_tree.unflatten(self._bind(traced, leaves)), None, False
+        for position, leaf in enumerate(leaves):
+            if isinstance(leaf, Tracer):
+                raise leaked(leaf)
+            if isinstance(leaf, ShapeDtypeStruct):
+                raise no_value(leaf, repr(self.plan.names(args, kwargs)[position]))
+        device, committed = self._where(traced, leaves)
+        if device not in traced.devices:
+            if traced.devices:
+                before = traced.devices[-1]
+                recompilation.noticed(self.name, f"sharding: {before} -> {device}")
+            traced.devices.append(device)
+        executable = executable_for(
+            program,
+            self.name,
+            device,
+            committed,
+            traced.donated,
+            self.keep_unused,
+            self.compiler_options,
+        )
+        results = executable.run(leaves)
+        result = traced.out_tree.unflatten(results)
+        return result, executable.fast_path(traced.out_tree, len(leaves), result), False
+
+    def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
+        if self.told is None:
+            return self._bound(traced, leaves)
+        inputs, outputs = self.told.of(traced)
+        results = self._bound(traced, list(map(constrained, leaves, inputs)))
+        return list(map(constrained, results, outputs))
+
+    def _bound(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
+        program = traced.program
+        if self.compiler_options:
+            self._refuse_options()
+        if self.inline:
+            return list(map(as_array, eval_jaxpr(program.jaxpr, program.consts, *leaves)))
+        program, captured = traced.opened()
+        donated = traced.donated or (False,) * len(leaves)
+        return jit_p.bind(
+            *captured,
+            *leaves,
+            name=self.name,
+            jaxpr=program,
+            donated_invars=(False,) * len(captured) + donated,
+            keep_unused=self.keep_unused,
+            inline=self.inline,
+            compiler_options_kvs=self.compiler_options,
+        )
+
+    def _refuse_options(self) -> None:
+        """Raise the ValueError for compiler options while a program is written down around it."""
+        trace: Any = current_trace()
+        while trace is not None:
+            if isinstance(trace, StagingTrace):
+                raise ValueError(
+                    "`compiler_options` can only be passed to top-level `jax.jit`. Got "
+                    f"compiler_options={dict(self.compiler_options)} for {self.name}, which is "
+                    "called inside of another traced function: pass them to that one's jit."
+                )
+            trace = getattr(trace, "parent", None)
+
+    def _where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
+        """The device that the program runs on, or a Spread; whether results are committed there."""
+        if self.device is not None or self.backend is not None:
+            device = self.device or stages.first_device(self.backend)
+            inside = shardings_inside(traced.program)
+            return device_inside(inside, device) if inside else device, True
+        if self.told is None:
+            return choose_place(traced.program, leaves)
+        return self._spread(traced, leaves), True
+
+    def _spread(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
+        inside = shardings_inside(traced.program)
+        inputs, outputs = self.told.of(traced) if self.told is not None else ((), ())
+        names = traced.program.jaxpr.debug_info.arg_names
+        return spread_over(leaves, inputs, outputs, inside, lambda i: f"argument {names[i]}")
+
+    # ---- stages
+
+    def _stages_where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
+        """The same for stages: arguments may be descriptions, and devices a target's."""
+        if self.device is None and self.backend is None:
+            spread = self._spread(traced, leaves)
+            if spread is not None:
+                return spread, True
+            for leaf in leaves:
+                sharding = leaf.sharding if type(leaf) is ShapeDtypeStruct else None
+                if isinstance(sharding, bridge.SingleDeviceSharding):
+                    return sharding._device, True
+            chosen = compiling_for.get()
+            if chosen is not None:
+                target, count, _ = chosen
+                if count == 1:
+                    return target.devices[0], True
+                return Spread(target.devices, (None,) * len(leaves), ()), True
+        return self._where(traced, leaves)
+
+    @boundary
+    def trace(self, *args: Any, **kwargs: Any) -> "stages.Traced":
+        """Trace the function for these arguments: arrays, or anything with a shape and dtype."""
+        traced, leaves = self.traced(args, kwargs)
+        return stages.Traced(self, traced, *self._stages_where(traced, leaves))
+
+    @boundary
+    def lower(self, *args: Any, **kwargs: Any) -> "stages.Lowered":
+        """Trace and lower the function for these arguments, and do not compile it."""
+        return self.trace(*args, **kwargs).lower()
+
+    @boundary
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the result, without computing it."""
+        return self.trace(*args, **kwargs).out_info
+
+
+_unspecified: Any = None
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = _unspecified,
+    out_shardings: Any = _unspecified,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compile a function with XLA on its first call for each kind of arguments.
+
+    Args:
+      fun: a pure function of pytrees of arrays. Without it, jit returns a decorator.
+      in_shardings, out_shardings: how arguments and results are split over devices: one Sharding
+        for all, or a tree of Shardings that is a prefix of the positional arguments, or of the
+        result. None where the arguments, or XLA, decide. A device stands for its own sharding.
+      static_argnums: positions of arguments that are Python values and not arrays; the function
+        is compiled anew for each of their values, which must be hashable.
+      static_argnames: the same by name.
+      donate_argnums: positions of arguments whose buffers the results may reuse; those arrays
+        are deleted by the call.
+      donate_argnames: the same by name.
+      keep_unused: whether arguments that the result does not depend on stay in the program.
+      device: the device to run on; by default that of the arguments.
+      backend: the platform to run on, by name.
+      inline: whether the function's operations, and not a call to it, are written into programs
+        that call it.
+      compiler_options: XLA flags by name, for this function.
+
+    Returns:
+      A function with the same arguments and results, and the methods `trace`, `lower`,
+      `eval_shape`, `clear_cache`, `cache_report` (what was compiled for it and why) and `timings`.
+
+    Raises:
+      TypeError: if `fun` cannot be called.
+      ValueError: if the positions or names given are not those of parameters of `fun`, or both a
+        device and a backend are given.
+
+      A call raises ValueError where the shardings do not fit the arguments or results, or devices
+      differ.
+    """
+    if fun is None:
+        return partial(
+            jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=keep_unused,
+            device=device,
+            backend=backend,
+            inline=inline,
+            compiler_options=compiler_options,
+        )
+    check_callable(fun, "jit")
+    if device is not None and backend is not None:
+        raise ValueError(
+            "can't specify both a device and a backend for jit, got "
+            f"device={device} and backend={backend!r}: leave one out"
+        )
+    plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    told = Told.of_user(in_shardings, out_shardings)
+    if told is None:
+        device = _one_device(device, in_shardings, out_shardings)
+    elif device is not None or backend is not None:
+        raise ValueError(
+            "If in_shardings or out_shardings are specified on jit, then device and backend "
+            "arguments should not be specified: leave them out."
+        )
+    options = tuple(sorted((compiler_options or {}).items()))
+    jitted = Jitted(fun, plan, keep_unused, inline, options, device, backend, told=told)
+    key = (jitted.plan_key, keep_unused, inline, options, device, backend, told)
+    return make_callable(jitted, key)
+
+
+def _one_device(device: Any, *shardings: Any) -> Any:
+    """The device that all the shardings name, each of one device; None where nothing is said.
+
+    Raises:
+      ValueError: if they name several.
+    """
+    for named in _flatten(shardings)[0]:
+        named = named._device if isinstance(named, bridge.SingleDeviceSharding) else named
+        if device is not None and named != device:
+            raise ValueError(f"jit was told to run on {device} and on {named}: name one device")
+        device = named
+    return device
+
+
+def make_callable(
+    jitted: Jitted,
+    key: Any,
+    *,
+    fun: Callable[..., Any] | None = None,
+    call: Callable[..., Any] | None = None,
+) -> Any:
+    """The C++ function in front of a `Jitted`.
+
+    Args:
+      key: what tells this function apart from others made of the same `fun`.
+      fun: what C++ calls while jit is disabled, by default the function itself.
+      call: what C++ calls where it has no executable, by default `jitted.call`.
+    """
+    function = bridge.pjit(
+        jitted.name,
+        fun or jitted.fun,
+        call or jitted.call,
+        jitted.plan.static_argnums,
+        jitted.plan.static_argnames,
+        key,
+        fast_parts.call_registry,
+        shard_argument,
+        cpp_cache,
+    )
+    named_as(function, jitted.fun)
+    function._jitted = jitted
+    return function
+
+
+def _behind(function: Any) -> Jitted:
+    """What stands behind a function that C++ calls; of an operation, what compiles it.
+
+    Raises:
+      AttributeError: if nothing does, as of the calls of compiled programs.
+    """
+    kept = getattr(function, JITTED)
+    return kept if type(kept) is Jitted else kept.jitted
+
+
+def _clear(call: Any, jitted: Jitted) -> None:
+    call._clear_cache()
+    jitted.table.clear()
+
+
+# On the class and not on each function: those would refer to themselves, and
+# `functools.wraps(jitted)` would hand them on to functions that are not jitted.
+_MEMBERS: dict[str, Callable[[Any], Any]] = {
+    "trace": lambda function: _behind(function).trace,
+    "lower": lambda function: _behind(function).lower,
+    "eval_shape": lambda function: _behind(function).eval_shape,
+    "clear_cache": lambda function: partial(_clear, function, _behind(function)),
+    "cache_report": lambda function: partial(
+        cache_report, _behind(function).name, _behind(function).table, function
+    ),
+    "timings": lambda function: partial(timings, _behind(function).table),
+}
+for _name, _member in _MEMBERS.items():
+    setattr(fast_parts.PjitFunction, _name, property(_member))

@@ -1,0 +1,194 @@
+"""Functions of arrays that run eagerly as one executable, and are written inline when traced."""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial, update_wrapper
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import errors
+from hlofront.base.boundary import boundary
+from hlofront.bridge import client as bridge
+from hlofront.bridge import fast_parts, state
+from hlofront.core.aval import is_value, typeof
+from hlofront.core.trace import Tracer, is_eager
+from hlofront.runtime.dispatch.compiled_call import shard_argument
+from hlofront.runtime.dispatch.jit import Jitted, cpp_cache
+from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.transforms.flatten import ShapeDtypeStruct
+from hlofront.transforms.stage import EAGER
+
+_flatten = fast_parts.registry.flatten
+_disable_jit = state.disable_jit
+
+
+class Operation:
+    """What stands behind an operation: its function, and how it is compiled when eager."""
+
+    __slots__ = ("_jitted", "defers", "fun", "nested", "static_argnames")
+
+    def __init__(
+        self, fun: Callable[..., Any], static_argnames: Sequence[str], nested: bool, defers: bool
+    ):
+        self.fun = fun
+        self.static_argnames = static_argnames
+        self.nested = nested
+        self.defers = defers
+        self._jitted: Jitted | None = None
+
+    @property
+    def jitted(self) -> Jitted:
+        # Made on first use: hundreds of operations are defined by an import, and few are called.
+        found = self._jitted
+        if found is None:
+            plan = ArgumentPlan(self.fun, static_argnames=self.static_argnames)
+            found = self._jitted = Jitted(self.fun, plan, traced_for=EAGER)
+        return found
+
+    @boundary
+    def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        if self.defers and not all(map(is_operand, args)):
+            return deferred(self.fun.__name__, *args), None, False
+        if _disable_jit.value:
+            return self.fun(*args, **kwargs), None, False
+        leaves, tree = _flatten((args, kwargs))
+        traced = not is_eager()
+        for leaf in leaves:
+            if isinstance(leaf, Tracer):
+                traced = True
+            elif not is_value(leaf) and hasattr(leaf, "__jax_array__"):
+                leaves = [x if is_value(x) else _array_behind(x) for x in leaves]
+                args, kwargs = tree.unflatten(leaves)
+                return self.call(*args, **kwargs)
+        if traced and not self.nested:
+            # While a program is being written down, running the function is writing it inline.
+            return self.fun(*args, **kwargs), None, False
+        try:
+            return self.jitted.compile_and_call(args, kwargs)
+        except (TypeError, ValueError) as error:
+            # What is static is no operand.
+            operands, _ = _flatten(self.jitted.plan.dynamic(args, kwargs))
+            _check_fit(self.fun.__name__, operands)
+            errors.add_operands(error, self.fun.__name__, operands)
+            raise
+
+
+def is_operand(x: Any) -> bool:
+    """Whether x is an array or a scalar, or stands for an array by its method `__jax_array__`."""
+    if type(x) is ShapeDtypeStruct:  # It may be traced, and has no operators.
+        return False
+    return is_value(x) or hasattr(x, "__jax_array__")
+
+
+def _check_fit(name: str, operands: Sequence[Any]) -> None:
+    """Raise the TypeError of what is no operand in the terms of this function, if any is none."""
+    for x in operands:
+        try:
+            typeof(x)
+        except TypeError as error:
+            name = name.strip("_").removesuffix("_operation")
+            raise TypeError(f"{name} requires ndarray or scalar arguments: {error}") from None
+
+
+def deferred(name: str, *operands: Any) -> Any:
+    """What the method behind an operator says to operands that are no arrays: NotImplemented.
+
+    Python then asks the other operand; containers must not be asked: `==` of a list is False
+    whatever is in it, and `[1] * x` and `values += x` repeat and extend lists. Classes made from
+    theirs may have operators of their own, and are asked.
+
+    Raises:
+      TypeError: if one of them is a list, a tuple, a set or a dictionary.
+    """
+    for x in operands:
+        if type(x) in _CONTAINERS:
+            types = " and ".join([f"'{type(x).__name__}'" for x in operands])
+            raise TypeError(
+                f"unsupported operand type(s) for {name}: {types}. A {type(x).__name__} is no "
+                "array: make one of it with jnp.asarray(...)."
+            )
+    return NotImplemented
+
+
+_CONTAINERS = (list, tuple, set, dict)
+
+
+def _array_behind(x: Any) -> Any:
+    return x.__jax_array__() if hasattr(x, "__jax_array__") else x
+
+
+def operation(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnames: Sequence[str] = (),
+    nested: bool = False,
+    defers: bool = False,
+) -> Any:
+    """Make a function of arrays quick outside of jit: `@operation(static_argnames=("axis",))`.
+
+    Eagerly it is one cached executable behind jaxlib's C++ call path; under a transformation its
+    own operations are seen, without a nested program. Its arguments are arrays but for the static
+    ones, which must be hashable.
+
+    Args:
+      fun: the function; without it, operation returns a decorator.
+      static_argnames: names of its parameters that are Python values.
+      nested: whether under a transformation it is one nested program, as a jitted function is.
+      defers: whether it returns NotImplemented for operands that are neither arrays nor scalars,
+        as the methods behind Python's operators do.
+    """
+    if fun is None:
+        return partial(operation, static_argnames=static_argnames, nested=nested, defers=defers)
+    code = fun.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    behind = Operation(fun, static_argnames, nested, defers)
+    call = bridge.pjit(
+        fun.__name__,
+        fun,
+        behind.call,
+        tuple([i for i, name in enumerate(positional) if name in static_argnames]),
+        tuple(static_argnames),
+        "operation",
+        fast_parts.call_registry,
+        shard_argument,
+        cpp_cache,
+    )
+    update_wrapper(call, fun)
+    call._jitted = behind
+    if "axis" in static_argnames:
+        call = _taking_lists_of_axes(call, positional.index("axis") if "axis" in positional else 99)
+    # What a tracer's method of this name is: nothing stands between it and the function.
+    call.when_traced = call if nested else fun
+    return call
+
+
+def _taking_lists_of_axes(call: Callable[..., Any], place: int) -> Any:
+    """An operation whose axis, at this place, may be what C++ cannot hash: a list, an array."""
+
+    def with_axes(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except ValueError:
+            by_name = "axis" in kwargs
+            axis = kwargs["axis"] if by_name else args[place] if len(args) > place else None
+            plain = _plain_axes(axis)
+            if plain is axis:
+                raise
+        if by_name:
+            return call(*args, **{**kwargs, "axis": plain})
+        return call(*args[:place], plain, *args[place + 1 :], **kwargs)
+
+    return update_wrapper(with_axes, call)
+
+
+def _plain_axes(axis: Any) -> Any:
+    """Axes given as a list or by arrays as integers; others as they are."""
+    if isinstance(axis, list | tuple | set):
+        plain = tuple([_plain_axes(one) for one in axis])
+        unchanged = isinstance(axis, tuple) and all(map(operator.is_, plain, axis))
+        return axis if unchanged else plain
+    if isinstance(axis, np.ndarray | fast_parts.Array) and not isinstance(axis, Tracer):
+        found = np.asarray(axis).tolist()
+        return tuple(found) if isinstance(found, list) else found
+    return axis

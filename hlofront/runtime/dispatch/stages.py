@@ -1,0 +1,468 @@
+"""The stages of a jitted function, one at a time: Traced -> Lowered -> Compiled."""
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from hlofront.base.boundary import boundary
+from hlofront.bridge import client as bridge
+from hlofront.bridge import fast_parts
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt import clients
+from hlofront.pjrt.layouts import Format, Layout
+from hlofront.runtime.compilation.pipeline import (
+    Function,
+    TracedProgram,
+    executable_for,
+    lowered,
+)
+from hlofront.runtime.dispatch.compiled_call import CompiledCall, shard_argument
+from hlofront.runtime.dispatch.executable import Executable
+from hlofront.runtime.sharding.device_assignment import Spread, first_of
+from hlofront.transforms.flatten import ShapeDtypeStruct
+
+if TYPE_CHECKING:
+    from hlofront.lowering.module import Module
+
+
+def first_device(platform: str) -> Any:
+    return clients.local_devices(platform)[0]
+
+
+class ArgInfo:
+    """What a stage knows of one argument: its aval, and whether its buffer is donated."""
+
+    __slots__ = ("_aval", "donated")
+
+    def __init__(self, _aval: Any, donated: bool):
+        self._aval = _aval
+        self.donated = donated
+
+    @property
+    def shape(self):
+        return self._aval.shape
+
+    @property
+    def dtype(self):
+        return self._aval.dtype
+
+    def __eq__(self, other):
+        return (
+            type(other) is ArgInfo and self._aval == other._aval and self.donated == other.donated
+        )
+
+    def __hash__(self):
+        return hash((self._aval, self.donated))
+
+    def __repr__(self):
+        return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
+
+
+class Stage:
+    """What every stage knows of the function's arguments and results."""
+
+    __slots__ = ("_is_committed", "_jitted", "_traced", "_where")
+
+    def __init__(self, jitted: Function, traced: TracedProgram, where: Any, committed: bool):
+        self._jitted = jitted
+        self._traced = traced
+        # A device, or a Spread over several.
+        self._where = where
+        self._is_committed = committed
+
+    @property
+    def _device(self) -> Any:
+        return first_of(self._where)
+
+    @property
+    def _platform(self) -> str:
+        return clients.lowering_platform(self._device)
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of (args, kwargs), without the static arguments."""
+        return self._traced.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result."""
+        return self._traced.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The avals of (args, kwargs), as a tree."""
+        return self.in_tree.unflatten(self._traced.program.in_avals)
+
+    @property
+    def out_avals(self) -> Any:
+        return self.out_tree.unflatten(self._traced.program.out_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """An ArgInfo per argument, as a tree."""
+        avals = self._traced.program.in_avals
+        donated = self._traced.donated or (False,) * len(avals)
+        return self.in_tree.unflatten(map(ArgInfo, avals, donated))
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The positions of the flat arguments whose buffers are donated."""
+        return tuple(i for i, given in enumerate(self._traced.donated) if given)
+
+    @property
+    def out_info(self) -> Any:
+        """A ShapeDtypeStruct per result, as a tree."""
+        avals = self._traced.program.out_avals
+        shardings = self._where.outputs if type(self._where) is Spread else ()
+        return self.out_tree.unflatten(
+            [
+                ShapeDtypeStruct(
+                    aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding
+                )
+                for aval, sharding in zip(avals, shardings or (None,) * len(avals), strict=True)
+            ]
+        )
+
+
+class Traced(Stage):
+    """A function written down as a jaxpr for one kind of arguments."""
+
+    __slots__ = ()
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        return self._traced.program
+
+    @property
+    def fun_name(self) -> str:
+        return self._jitted.name
+
+    @boundary
+    def lower(
+        self, *, lowering_platforms: Any = None, _private_parameters: Any = None
+    ) -> "Lowered":
+        """Lower the jaxpr to StableHLO.
+
+        Args:
+          lowering_platforms: the platforms to lower for, by default that of its device: "cpu",
+            "cuda", "rocm", "tpu", or "gpu" for the kind of GPU that is there. A module for
+            several is told by its first argument which of them it runs on, and is there to be
+            read or exported.
+
+        Raises:
+          TypeError: if they are not a sequence of names.
+          RuntimeError: for "gpu", where there is none.
+        """
+        platforms = _platforms(lowering_platforms) or (self._platform,)
+        module = lowered(
+            self._traced.program,
+            self._jitted.name,
+            platforms[0] if len(platforms) == 1 else platforms,
+            self._traced.donated,
+            self._jitted.keep_unused,
+            spread=self._where if type(self._where) is Spread else None,
+        )
+        return Lowered(
+            self._jitted, self._traced, self._where, self._is_committed, module, platforms
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program, compiling it first."""
+        return self.lower().compile()(*args, **kwargs)
+
+
+class Lowered(Stage):
+    """A program as a StableHLO module."""
+
+    __slots__ = ("_module", "_platforms")
+
+    _module: "Module"
+    _platforms: tuple[str, ...]
+
+    def __init__(
+        self, jitted, traced, where, committed, module: "Module", platforms: tuple[str, ...]
+    ):
+        super().__init__(jitted, traced, where, committed)
+        self._module = module
+        self._platforms = platforms
+
+    def as_text(
+        self, dialect: str | None = None, *, debug_info: bool = False, style: str = "raw"
+    ) -> str:
+        """The module as text.
+
+        Args:
+          dialect: "stablehlo" (the default) or "hlo", which is the module as XLA first sees it.
+          debug_info: whether the locations are shown.
+          style: "raw"; "source", with the user's lines; "short", without metadata and long
+            constants; "canonical", with names and orders that depend on the program alone.
+
+        Raises:
+          ValueError: if there is no such dialect or style.
+        """
+        debug_info = debug_info or style == "source"
+        if dialect in (None, "stablehlo"):
+            return _styled(self._module.text(debug_info), style)
+        if dialect == "hlo":
+            return _styled(self._module.hlo_text(debug_info), style)
+        raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
+
+    def __repr__(self):
+        operations = sum(" = " in line for line in self.as_text().splitlines())
+        fences = f", {len(self.fences)} fences" if self.fences else ""
+        name = self._module.name
+        platforms = ", ".join(self._platforms)
+        return f"<Lowered {name} for {platforms}: {operations} operations{fences}>"
+
+    def _repr_html_(self) -> str:
+        return importlib.import_module(_STYLES).html(repr(self), self.as_text())
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module as the object that jaxlib has for it: an `ir.Module`, or an XlaComputation."""
+        if dialect in (None, "stablehlo"):
+            return self._module.ir_module
+        if dialect == "hlo":
+            return self._module.hlo()
+        raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
+
+    @property
+    def fences(self) -> list[Any]:
+        """The values that the module stores though XLA's fusion would compute them at every use.
+
+        Each has the `file`, `line` and `function` of the user's code that it comes from, and its
+        `aval`. The option `hlofront_fences` turns them off.
+        """
+        return list(self._module.fences or ())
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the program before optimization: flops, bytes accessed, and so on."""
+        # Plugins that compile for absent devices have no such analysis.
+        client = self._device.client
+        if bridge.is_absent(self._device):
+            client = clients.client_for("cpu")
+        return bridge.hlo_module_cost_analysis(client, self._module.hlo().get_hlo_module())
+
+    @boundary
+    def compile(
+        self,
+        compiler_options: dict[str, Any] | None = None,
+        *,
+        device_assignment: Any = None,
+    ) -> "Compiled":
+        """Compile the module with XLA.
+
+        Args:
+          compiler_options: XLA flags by name, beside those given to `jit`.
+          device_assignment: the devices of a target, to compile for all of them.
+
+        Raises:
+          JaxRuntimeError: if XLA refuses the module or an option.
+          ValueError: if the module was lowered for another platform than its device's, or for
+            several.
+        """
+        where = _assigned(self._where, device_assignment, len(self._traced.program.in_avals))
+        platform = self._platform
+        if self._platforms != (platform,):
+            names = ", ".join(self._platforms)
+            raise ValueError(
+                f"the module was lowered for {names}, and its arguments are on {self._device}: "
+                f"lower it for {platform} to compile it here, or lower it inside of `with "
+                "hlofront.target(name)` to compile it for a device that is elsewhere"
+            )
+        options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
+        executable = executable_for(
+            self._traced.program,
+            self._jitted.name,
+            where,
+            self._is_committed,
+            self._traced.donated,
+            self._jitted.keep_unused,
+            tuple(sorted(options.items())),
+            self._module.fences is not None,
+        )
+        return Compiled(self._jitted, self._traced, executable)
+
+
+class Compiled(Stage):
+    """A compiled program: call it with arguments of the kind that it was compiled for."""
+
+    # `__call__` is a slot: Python finds it on the type and reads it from the instance, so that a
+    # call goes straight to jaxlib's C++.
+    __slots__ = ("__call__", "_executable")
+
+    _executable: Executable
+
+    def __init__(self, jitted: Function, traced: TracedProgram, executable: Executable):
+        super().__init__(jitted, traced, executable.where, executable.committed)
+        self._executable = executable
+        self.__call__ = bridge.pjit(
+            jitted.name,
+            None,
+            CompiledCall(jitted, traced, executable).call,
+            [],
+            [],
+            (),
+            fast_parts.call_registry,
+            shard_argument,
+            bridge.PjitFunctionCache(capacity=8),
+        )
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__call__(*args, **kwargs)
+
+    def as_text(self, *, style: str = "raw") -> str | None:
+        """XLA's optimized HLO.
+
+        Args:
+          style: as in `Lowered.as_text`.
+        """
+        return _styled(self._executable.hlo_text(), style)
+
+    def __repr__(self):
+        size = self.memory_analysis().temp_size_in_bytes
+        where = self._where
+        name = where if first_of(where) is where else f"{where.device_count} devices"
+        return f"<Compiled {self._jitted.name} for {name}: {size:,} bytes of temporaries>"
+
+    def _repr_html_(self) -> str:
+        return importlib.import_module(_STYLES).html(repr(self), self.as_text() or "")
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
+        return self._executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """The bytes of arguments, results, temporaries and code (jaxlib's CompiledMemoryStats)."""
+        return self._executable.loaded.get_compiled_memory_stats()
+
+    def runtime_executable(self) -> Any:
+        """jaxlib's LoadedExecutable."""
+        return self._executable.loaded
+
+    @property
+    def out_info(self) -> Any:
+        """A ShapeDtypeStruct per result, with its sharding, as a tree."""
+        avals = self._traced.program.out_avals
+        shardings = self.out_tree.flatten_up_to(self.output_shardings)
+        return self.out_tree.unflatten(
+            [
+                ShapeDtypeStruct(
+                    aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding
+                )
+                for aval, sharding in zip(avals, shardings, strict=True)
+            ]
+        )
+
+    @property
+    def input_shardings(self) -> Any:
+        """Per argument its sharding, or None where the program does not take it, as a tree."""
+        return self.in_tree.unflatten(self._per_argument(self._taken_shardings(), None))
+
+    @property
+    def output_shardings(self) -> Any:
+        """Per result its sharding, as a tree."""
+        return self.out_tree.unflatten(self._result_shardings())
+
+    @property
+    def input_formats(self) -> Any:
+        """Per argument its Format, as a tree; one of nothing where the program does not take it."""
+        layouts = self._executable.loaded.get_parameter_layouts()
+        formats = _formats(layouts, self._taken_shardings())
+        return self.in_tree.unflatten(self._per_argument(formats, Format()))
+
+    @property
+    def output_formats(self) -> Any:
+        """Per result its Format, as a tree."""
+        layouts = self._executable.loaded.get_output_layouts()
+        return self.out_tree.unflatten(_formats(layouts, self._result_shardings()))
+
+    def _taken_shardings(self) -> list[Any]:
+        executable = self._executable
+        if executable.shardings is not None:
+            return list(executable.shardings.kept)
+        return [executable.sharding] * len(executable.kept)
+
+    def _result_shardings(self) -> list[Any]:
+        executable = self._executable
+        if executable.shardings is not None:
+            return list(executable.shardings.outputs)
+        return [executable.sharding] * self.out_tree.num_leaves
+
+    def _per_argument(self, taken: Sequence[Any], otherwise: Any) -> list[Any]:
+        """What is known of each argument that the program takes, among all of them."""
+        flat = [otherwise] * self.in_tree.num_leaves
+        for position, known in zip(self._executable.kept, taken, strict=True):
+            flat[position] = known
+        return flat
+
+
+def _formats(layouts: Sequence[Any], shardings: Sequence[Any]) -> list[Format]:
+    """A Format per sharding: the executable has tokens and constants before those."""
+    own = layouts[len(layouts) - len(shardings) :]
+    return [Format(Layout.of_buffer(x), s) for x, s in zip(own, shardings, strict=True)]
+
+
+def _platforms(names: Any) -> tuple[str, ...]:
+    """The platforms to lower for, each once, with "gpu" as the kind that is there.
+
+    Raises:
+      TypeError: if they are not a sequence of names.
+      RuntimeError: for "gpu", where there is none.
+    """
+    if names is None:
+        return ()
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            "lowering_platforms is a sequence of names, such as ('cpu',) or ('tpu', 'cuda'): got "
+            f"{names!r}"
+        )
+    found = [clients.client_for(name)._raw_platform if name == "gpu" else name for name in names]
+    return tuple(dict.fromkeys(found))
+
+
+def _assigned(where: Any, assignment: Any, inputs: int) -> Any:
+    """Where a program is compiled for: what `compile` is told, or what it was lowered for.
+
+    Raises:
+      ValueError: if the devices are attached, or the program was not lowered for them.
+    """
+    if assignment is None:
+        return where
+    devices = tuple(assignment)
+    if type(where) is Spread and devices == where.devices:
+        return where
+    device = first_of(where)
+    if not devices or device not in devices or not bridge.is_absent(device):
+        raise ValueError(
+            "device_assignment takes devices of a target, which the program was lowered for, "
+            f"such as hlofront.target('tpu:v5e:2x2').devices: got {assignment!r} for {device}"
+        )
+    return device if len(devices) == 1 else Spread(devices, (None,) * inputs, ())
+
+
+_STYLES = "hlofront.inspect.styles"
+
+
+def _styled(text: str, style: str) -> str:
+    """A program's text in a style: what reads HLO is on a floor above, and named here alone."""
+    if style == "raw":
+        return text
+    return importlib.import_module(_STYLES).styled(text, style)
+
+
+CompilerOptions = dict[str, str | bool]
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """A function that was made by jit: it can be called, traced and lowered."""
+
+    __call__: Callable[..., Any]
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace the function for these arguments."""
+        ...
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower the function for these arguments."""
+        ...

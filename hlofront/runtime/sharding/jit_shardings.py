@@ -1,0 +1,204 @@
+"""What jit is told of shardings: trees for its arguments and results, and constraints."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.base.boundary import boundary
+from hlofront.base.tree import tree_flatten
+from hlofront.base.tree_prefixes import broadcast_prefix, is_none
+from hlofront.bridge.client import Device, Sharding, SingleDeviceSharding
+from hlofront.core.aval import typeof
+from hlofront.core.mesh import AbstractMesh, entered_mesh
+from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
+from hlofront.core.trace import is_eager
+from hlofront.pjrt.shardings import on_device
+from hlofront.primitives.placing import CopySemantics, sharding_constraint
+from hlofront.runtime.array.transfer import put_leaf
+from hlofront.runtime.compilation.pipeline import TracedProgram
+
+
+class Told:
+    """The in_shardings and out_shardings of a jitted function, as trees.
+
+    Args:
+      inputs: a prefix of the tuple of positional arguments that are not static.
+      outputs: a prefix of the result.
+    """
+
+    __slots__ = ("_key", "inputs", "outputs")
+
+    def __init__(self, inputs: Any, outputs: Any):
+        self.inputs = inputs
+        self.outputs = outputs
+        leaves, structure = tree_flatten((inputs, outputs), is_leaf=is_none)
+        self._key = tuple(leaves), structure
+
+    @staticmethod
+    def of_user(inputs: Any, outputs: Any) -> "Told | None":
+        """What a user told; None where that is one device at most.
+
+        Raises:
+          TypeError: for what is no sharding.
+          ValueError: for shardings that leave axes to XLA.
+          RuntimeError: for PartitionSpecs, which need a mesh that is not there.
+        """
+        inputs = checked_shardings(inputs, "in_shardings", "jit")
+        outputs = checked_shardings(outputs, "out_shardings", "jit")
+        leaves = tree_flatten((inputs, outputs))[0]
+        for leaf in leaves:
+            if not leaf.is_determined:
+                raise ValueError(
+                    "in_shardings and out_shardings say of every axis how it is split, and "
+                    f"UNCONSTRAINED is for with_sharding_constraint: got {leaf}"
+                )
+        if all(type(leaf) is SingleDeviceSharding for leaf in leaves):
+            return None
+        return Told(inputs, outputs)
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Told and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def of(self, traced: TracedProgram) -> tuple[Sequence[Any], Sequence[Any]]:
+        """The sharding of each input and each output of a program, or None.
+
+        Raises:
+          ValueError: if the trees are no prefixes of the arguments and the result, an output
+            cannot be split so, or there are arguments by name.
+        """
+        found = traced.shardings
+        if found is None or found[0] is not self:
+            found = traced.shardings = self, self._flat(traced)
+        return found[1]
+
+    def _flat(self, traced: TracedProgram) -> tuple[Sequence[Any], Sequence[Any]]:
+        args, kwargs = traced.in_tree.unflatten(traced.program.in_avals)
+        inputs: Sequence[Any] = [None] * len(traced.program.in_avals)
+        if tree_flatten(self.inputs)[0]:
+            if kwargs:
+                raise ValueError(
+                    "jit does not take arguments by name together with in_shardings, which are for "
+                    f"positional ones: got {', '.join(kwargs)}"
+                )
+            inputs = _flat(self.inputs, tuple(args), "in_shardings", "the positional arguments")
+        result = traced.out_tree.unflatten(traced.program.out_avals)
+        outputs = _flat(self.outputs, result, "out_shardings", "the result")
+        for sharding, aval in zip(outputs, traced.program.out_avals, strict=True):
+            if sharding is not None:
+                sharding.check_compatible_aval(aval.shape)
+        return inputs, outputs
+
+
+def _flat(prefix: Any, tree: Any, name: str, what: str) -> list[Any]:
+    try:
+        return broadcast_prefix(prefix, tree, is_none)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} is one sharding for all of {what}, or a tree that is a prefix of {what}: "
+            f"{error}"
+        ) from None
+
+
+def checked_shardings(tree: Any, name: str, function: str) -> Any:
+    """A tree of shardings and None, with the sharding of each device that stands for one.
+
+    Raises:
+      TypeError: for other leaves.
+      RuntimeError: for PartitionSpecs, which need a mesh that is not there.
+    """
+    leaves, structure = tree_flatten(tree, is_leaf=is_none)
+    return structure.unflatten([_checked(leaf, name, function) for leaf in leaves])
+
+
+def _checked(leaf: Any, name: str, function: str) -> Any:
+    if leaf is None:
+        if function == "with_sharding_constraint":
+            raise ValueError(
+                "with_sharding_constraint got None for a sharding, which says nothing: leave that "
+                "value out of it, or give PartitionSpec.UNCONSTRAINED for axes that XLA splits"
+            )
+        return leaf
+    if isinstance(leaf, Sharding):
+        if type(getattr(leaf, "mesh", None)) is AbstractMesh:
+            raise ValueError(
+                f"{name} of {function} takes shardings over devices, and the mesh of {leaf} has "
+                "none: make it with a Mesh"
+            )
+        return leaf
+    constrains = function == "with_sharding_constraint"
+    if isinstance(leaf, Device) and not constrains:
+        return on_device(leaf)
+    if isinstance(leaf, PartitionSpec):
+        mesh = entered_mesh() if constrains else None
+        if mesh is not None:
+            from hlofront.pjrt.named_shardings import NamedSharding
+
+            return NamedSharding(mesh, leaf)
+        raise RuntimeError(
+            f"{function} requires a non-empty mesh in context if you are passing `PartitionSpec`s "
+            f"to {name}: give it NamedSharding(mesh, {leaf}), which has its mesh with it"
+        )
+    raise TypeError(
+        f"{name} of {function} takes Shardings, such as NamedSharding(mesh, PartitionSpec('x')), "
+        f"devices and None: got {leaf!r} of type {type(leaf).__name__}"
+    )
+
+
+def constrained(x: Any, sharding: Any) -> Any:
+    """A value inside of a program, split as a sharding of several devices says."""
+    if sharding is None or type(sharding) is SingleDeviceSharding:
+        return x
+    return sharding_constraint(x, sharding, _left_to_xla(sharding))
+
+
+def _left_to_xla(sharding: Any) -> frozenset[int]:
+    entries = getattr(getattr(sharding, "spec", None), "partitions", ())
+    return frozenset(i for i, entry in enumerate(entries) if entry is UNCONSTRAINED)
+
+
+def _on_one_device(x: Any, sharding: Any) -> Any:
+    """The value on one device, where it is committed: nothing is moved that was elsewhere."""
+    if not is_eager():
+        return sharding_constraint(x, sharding)
+    if getattr(x, "committed", False) and x.devices() != sharding.device_set:
+        raise ValueError(
+            f"Received incompatible devices: an array is committed to {x.sharding}, and "
+            f"with_sharding_constraint asks for {sharding}. Move it there with device_put."
+        )
+    return put_leaf(x, sharding, CopySemantics.REUSE_INPUT)
+
+
+@boundary
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """The same values, split over devices as told: inside of a program, where XLA splits them.
+
+    Args:
+      x: an array or a pytree of arrays.
+      shardings: a Sharding for all, or a tree of them that is a prefix of `x`.
+        `PartitionSpec.UNCONSTRAINED` in a specification leaves an axis to XLA.
+
+    Returns:
+      A tree like `x`. The derivative of the constraint is the constraint of the derivative; under
+      vmap the new axis is split along `spmd_axis_name`, or as XLA decides.
+
+    Raises:
+      TypeError: for what is no sharding.
+      RuntimeError: for PartitionSpecs, which need a mesh that is not there.
+      ValueError: if the shardings are no prefix, or an array cannot be split so.
+    """
+    leaves, structure = tree_flatten(x)
+    shardings = checked_shardings(shardings, "shardings", "with_sharding_constraint")
+    flat = _flat(shardings, x, "shardings", "x")
+    for leaf, sharding in zip(leaves, flat, strict=True):
+        if sharding is not None:
+            sharding.check_compatible_aval(typeof(leaf).shape)
+    return structure.unflatten(
+        [
+            _on_one_device(leaf, sharding)
+            if type(sharding) is SingleDeviceSharding
+            else constrained(leaf, sharding)
+            for leaf, sharding in zip(leaves, flat, strict=True)
+        ]
+    )

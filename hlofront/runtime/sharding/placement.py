@@ -1,0 +1,248 @@
+"""Where values go: the device of a computation, and host values onto it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.config import enable_x64, options
+from hlofront.base.dtypes import float0
+from hlofront.base.errors import AbsentDeviceError
+from hlofront.bridge.arrays import KEEP, READ_NOW, batched_device_put
+from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding, is_absent
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt import clients
+from hlofront.pjrt.shardings import on_device as on_device
+from hlofront.runtime.array.deletion import check_not_deleted
+from hlofront.runtime.array.host_value import host_value
+from hlofront.runtime.sharding.device_assignment import is_spread, shardings_inside, spread_over
+from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
+
+_default_device = options["jax_default_device"].cell
+
+
+class Place:
+    """One device, in the forms that C++ wants it."""
+
+    __slots__ = ("device", "devices", "sharding")
+
+    def __init__(self, sharding: Any):
+        check_attached(sharding._device)
+        clients.check_not_forked("An operation")
+        self.sharding = sharding
+        self.device = sharding._device
+        self.devices = [self.device]
+
+
+def check_attached(device: Any) -> None:
+    """Raise AbsentDeviceError if the device is a target's, and not there."""
+    if not is_absent(device):
+        return
+    raise AbsentDeviceError(
+        f"{device.device_kind} is not attached to this machine: programs can be compiled for "
+        f"{device}, and neither run nor arrays be put there. To describe an argument that would be "
+        "there, use ShapeDtypeStruct(shape, dtype); to compile for it, "
+        "`with hlofront.target(name): jit(f).lower(x).compile()`."
+    )
+
+
+_places: dict[Any, Place] = {}
+# Where values go by default, by the value of the option jax_default_device.
+_defaults: dict[Any, Place] = {}
+clients.on_reset(_places.clear)
+clients.on_reset(_defaults.clear)
+
+
+def place_of(sharding: Any) -> Place:
+    """The place that a SingleDeviceSharding is."""
+    found = _places.get(sharding)
+    if found is None:
+        sharding = on_device(sharding._device, sharding._memory_kind)
+        found = _places[sharding] = Place(sharding)
+    return found
+
+
+def place_on(device: Any) -> Place:
+    """The default memory of a device, as a place."""
+    found = _places.get(device)
+    if found is None:
+        found = _places[device] = place_of(on_device(device))
+    return found
+
+
+def default_place() -> Place:
+    """Where uncommitted values are put: the option jax_default_device, else the first device."""
+    try:
+        return _defaults[_default_device.value]
+    except KeyError:
+        chosen = _default_device.value
+        if isinstance(chosen, str):
+            found = place_on(clients.named_device(chosen))
+        elif chosen is None:
+            found = place_on(clients.local_devices()[0])
+        else:
+            found = place_on(chosen)
+        _defaults[chosen] = found
+        return found
+
+
+def default_device() -> Any:
+    """The device of `default_place()`."""
+    return default_place().device
+
+
+def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
+    """The device that a computation runs on, and whether its results are committed to it.
+
+    Where arguments are spread over several devices, a Spread stands for the device.
+
+    Raises:
+      ValueError: if arguments are committed to different devices.
+    """
+    chosen = None
+    for x in args:
+        if type(x) is not ArrayImpl:
+            x = getattr(x, "_base", None)  # what random keys are stored as
+        if type(x) is ArrayImpl and x._committed:
+            sharding = x._sharding
+            if type(sharding) is not SingleDeviceSharding:
+                return spread_over(args), True
+            device = sharding._device
+            if chosen is None:
+                chosen = device
+            elif device != chosen:
+                raise ValueError(
+                    "Received incompatible devices for jitted computation: one argument is "
+                    f"committed to {chosen}, another ({x.aval.str_short()}) to {device}. "
+                    "Move them to one device with device_put."
+                )
+    if chosen is not None:
+        return chosen, True
+    return default_device(), False
+
+
+def choose_place(program: ClosedJaxpr, args: Sequence[Any]) -> tuple[Any, bool]:
+    """The same for a program, which may itself speak of shardings.
+
+    Raises:
+      ValueError: if arguments are committed to different devices, or to others than those.
+    """
+    inside = shardings_inside(program)
+    if not inside:
+        return choose_device(args)
+    if any(map(is_spread, inside)):
+        return spread_over(args, inside=inside), True
+    device, committed = choose_device(args)
+    return device_inside(inside, device if committed else None), True
+
+
+def device_inside(inside: Sequence[Any], device: Any = None) -> Any:
+    """The one device that a program speaks of.
+
+    Args:
+      inside: the shardings that it speaks of.
+      device: where it is to run, or None where that is not known.
+
+    Raises:
+      ValueError: if it speaks of another, or of several.
+    """
+    for sharding in inside:
+        if device is None and not is_spread(sharding):
+            device = sharding._device
+        if sharding.device_set != {device}:
+            raise ValueError(
+                f"Received incompatible devices for jitted computation: it runs on {device}, and a "
+                f"sharding inside of the function is {sharding}. Move its arguments to the "
+                "devices of that with device_put."
+            )
+    return device
+
+
+# ---- host values -------------------------------------------------------------------------------
+
+# Types that C++ reads directly, narrowing 64 bits to 32 where the aval says so.
+_read_directly = frozenset({np.ndarray, float, bool, complex})
+_LIMITS = {np.dtype(name): np.iinfo(name) for name in ("int32", "int64")}
+
+
+def readable(x: Any, aval: Any) -> Any:
+    """A value of the host as something that C++ reads.
+
+    Raises:
+      OverflowError: if it is a Python integer that its dtype cannot hold.
+    """
+    type_ = type(x)
+    if type_ in _read_directly:
+        return x
+    if type_ is int or (isinstance(x, int) and not isinstance(x, np.generic)):
+        limits = _LIMITS.get(aval.dtype)
+        if limits is not None:
+            if limits.min <= x <= limits.max:
+                return int(x)
+            raise OverflowError(
+                f"Python int {int(x)} too large to convert to {aval.dtype}: it takes "
+                f"{limits.min} to {limits.max}. Use a float, or turn on 64-bit dtypes with "
+                "config.update('jax_enable_x64', True)."
+            )
+    if isinstance(x, ShapeDtypeStruct):
+        raise no_value(x)
+    return np.asarray(x, aval.dtype)
+
+
+def no_value(struct: ShapeDtypeStruct, name: str = "") -> TypeError:
+    """The error for a description where something runs, as the argument of this name."""
+    aval = abstract(struct)
+    return TypeError(
+        f"Argument {name + ' ' if name else ''}of shape {aval.str_short()} of type {type(struct)} "
+        "is not a valid JAX type: it has no value. Give an array to what runs; descriptions are "
+        "for eval_shape, make_jaxpr and the methods trace and lower of jitted functions."
+    )
+
+
+def host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool = False) -> Any:
+    """A value of the host on one device.
+
+    Args:
+      x: a NumPy array or a scalar, of the shape and, but for 64 bits, the dtype of the aval.
+      copied: whether its memory must be read now. Otherwise a NumPy array may be kept, and the
+        array changes when the user changes that.
+    """
+    if aval.dtype.itemsize >= 8 and not enable_x64.value and aval.dtype.kind in "iufc":
+        # C++ would narrow what was asked for.
+        with enable_x64(True):
+            return _host_put(np.asarray(x, aval.dtype), aval, place, committed, copied)
+    return _host_put(x, aval, place, committed, copied)
+
+
+def _host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool) -> Any:
+    if aval.dtype is float0:  # no device has it
+        return x
+    return batched_device_put(
+        aval,
+        place.sharding,
+        [readable(x, aval)],
+        place.devices,
+        committed,
+        False,
+        READ_NOW if copied else KEEP,
+    )
+
+
+def put(x: Any, aval: Any, device: Any, committed: bool, copied: bool = False) -> Any:
+    """A value of the host, or an array from elsewhere, as an array on this device.
+
+    An array that is there already stays as it is.
+
+    Raises:
+      OverflowError: if it is a Python integer that its dtype cannot hold.
+      RuntimeError: if it is an array that was deleted.
+    """
+    place = place_on(device)
+    if type(x) is not ArrayImpl:
+        return host_put(x, aval, place, committed, copied)
+    check_not_deleted(x)
+    if x._sharding is place.sharding or x._sharding == place.sharding:
+        return x
+    if type(x._sharding) is not SingleDeviceSharding:
+        return host_put(host_value(x), aval, place, committed)
+    return batched_device_put(aval, place.sharding, [x], place.devices, committed)
