@@ -24,7 +24,7 @@ FILES = (
     "tests/runtime/test_callbacks.py",
     "tests/runtime/test_each_platform.py",
     "tests/runtime/test_jit.py",
-    "tests/runtime/test_on_disk.py",
+    "tests/runtime/test_disk_cache.py",
     "tests/runtime/test_protocols.py",
     "tests/smoke/test_smoke.py",
     "tests/systematic/test_batching.py",

@@ -137,7 +137,7 @@ def test_what_an_entry_holds(folder):
     assert path.stem == cache_key.key_digest(key)
     assert key["name"] == "step" and key["arguments"] == "float32[3,4]"
     text = json.dumps(key) + fields["about"].decode() + fields["call"].decode()
-    assert "test_on_disk" not in text and str(ROOT) not in text
+    assert "test_disk_cache" not in text and str(ROOT) not in text
     assert "stablehlo.tanh" in zlib.decompress(fields["stablehlo"]).decode()
     assert "HloModule" in zlib.decompress(fields["hlo"]).decode()
 
