@@ -17,6 +17,7 @@ from hlofront.base.elements import ExtendedDType, kept
 from hlofront.base.tree import tree_map
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.bridge.fast_parts import Array, registry
+from hlofront.bridge.members import is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.core.trace import Tracer, current_trace, is_eager
@@ -201,9 +202,9 @@ def _array(name, object, dtype, copy, order, ndmin, device, out_sharding):
         result = _with_leading_axes(result, (1,) * missing + shape)
     if device is None:
         return result
-    if type(result) is ArrayImpl and result._committed:
+    if type(result) is ArrayImpl and is_committed(result):
         wanted = device.device_set if isinstance(device, Sharding) else {device}
-        if result._sharding.device_set != wanted:
+        if sharding_of(result).device_set != wanted:
             raise ValueError(
                 f"jnp.{name}: the array is committed to {result.sharding}, and device={device} is "
                 "elsewhere. Move it there with device_put."

@@ -11,6 +11,7 @@ from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.bridge import client as bridge
 from hlofront.bridge import state
+from hlofront.bridge.members import raw_platform_of
 
 _lock = threading.Lock()
 _clients: dict[str, Any] = {}
@@ -183,7 +184,7 @@ def default_platform() -> str:
 def lowering_platform(device: Any) -> str:
     """What programs for a device are lowered for: GPUs by their kind, "cuda" or "rocm"."""
     platform = device.platform
-    return device.client._raw_platform if platform == "gpu" else platform
+    return raw_platform_of(device.client) if platform == "gpu" else platform
 
 
 def named_device(platform: str) -> Any:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hlofront.bridge.client import Sharding
+from hlofront.bridge.members import xla_layout_of
 
 
 class Layout:
@@ -31,7 +32,7 @@ class Layout:
     @staticmethod
     def of_buffer(pjrt_layout: Any) -> "Layout":
         """The layout that PJRT says a buffer has."""
-        found = pjrt_layout._xla_layout()
+        found = xla_layout_of(pjrt_layout)
         return Layout(
             found.minor_to_major()[::-1], tuple(found.tiling()), found.element_size_in_bits()
         )

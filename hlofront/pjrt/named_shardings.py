@@ -10,6 +10,12 @@ from hlofront.base import caches
 from hlofront.base.errors import DuplicateSpecError, IndivisibleError
 from hlofront.bridge import jax_shims
 from hlofront.bridge.client import DeviceList, GSPMDSharding, NamedSharding, hlo
+from hlofront.bridge.members import (
+    device_list_of,
+    hlo_sharding_of,
+    memory_kind_of,
+    set_device_list_getter,
+)
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
 
@@ -25,7 +31,7 @@ def _device_list(mesh: Any) -> Any:
     return found
 
 
-Mesh._internal_device_list = property(_device_list)  # type: ignore[attr-defined]
+set_device_list_getter(Mesh, _device_list)
 
 
 def check_spec(mesh: Any, spec: Any) -> None:
@@ -36,7 +42,7 @@ def check_spec(mesh: Any, spec: Any) -> None:
       ValueError: if an axis is not in the mesh.
       DuplicateSpecError: if an axis is there twice.
     """
-    if mesh is _unprimed:
+    if mesh is _no_mesh:
         return
     if type(mesh) not in (Mesh, AbstractMesh) or type(spec) is not PartitionSpec:
         raise TypeError(
@@ -68,17 +74,17 @@ def check_spec(mesh: Any, spec: Any) -> None:
         seen.add(name)
 
 
-class _Unprimed:
-    """Stands for a mesh where C++ looks for `check_spec`, which it does once per process."""
+class _NoMesh:
+    """An argument in place of a mesh, at which C++ looks up `check_spec`, once per process."""
 
     size = 0
-    _internal_device_list = None
 
 
-_unprimed = _Unprimed()
+set_device_list_getter(_NoMesh, lambda mesh: None)
+_no_mesh = _NoMesh()
 jax_shims.provide("jax._src.named_sharding", "check_pspec", check_spec)
 with jax_shims.shims_installed:
-    NamedSharding(_unprimed, PartitionSpec())
+    NamedSharding(_no_mesh, PartitionSpec())
 
 # ---- as types of arrays say it -------------------------------------------------------------------
 
@@ -185,12 +191,12 @@ def from_hlo(described: Any, like: Any, ndim: int, memory_kind: str | None = Non
         spec = spec_of(described, like.mesh, ndim)
         if spec is not None:
             return NamedSharding(like.mesh, spec, memory_kind)
-    return GSPMDSharding(like._internal_device_list, described, memory_kind)
+    return GSPMDSharding(device_list_of(like), described, memory_kind)
 
 
 def means(described: Any, sharding: Any, ndim: int) -> bool:
     """Whether what XLA described puts arrays of `ndim` axes where a sharding does."""
-    ours = GSPMDSharding(sharding._internal_device_list, described, sharding._memory_kind)
+    ours = GSPMDSharding(device_list_of(sharding), described, memory_kind_of(sharding))
     return _is_equivalent_to(ours, sharding, ndim)
 
 
@@ -199,14 +205,14 @@ def reordered(sharding: Any, other: Any, ndim: int) -> Any:
     described = hlo_sharding(sharding, ndim)
     if not described.is_replicated():
         _, places = tiles_of(described, ndim)
-        order = list(other._internal_device_list)
-        numbers = np.array([order.index(device) for device in sharding._internal_device_list])
+        order = list(device_list_of(other))
+        numbers = np.array([order.index(device) for device in device_list_of(sharding)])
         proto = described.to_proto()
         proto.iota_reshape_dims, proto.iota_transpose_perm = [], []
         proto.tile_assignment_dimensions = [*described.tile_assignment_dimensions()]
         proto.tile_assignment_devices = numbers[places.reshape(-1)].tolist()
         described = HloSharding.from_proto(proto)
-    return GSPMDSharding(other._internal_device_list, described, sharding._memory_kind)
+    return GSPMDSharding(device_list_of(other), described, memory_kind_of(sharding))
 
 
 def replicated(devices: Any) -> Any:
@@ -295,7 +301,7 @@ def _devices(sharding: Any) -> Any:
     """The devices of a sharding; ValueError where its mesh is abstract."""
     if is_abstract(sharding):
         raise ValueError(f"{sharding} is of no devices, as its mesh is abstract: give it a Mesh")
-    return sharding._internal_device_list
+    return device_list_of(sharding)
 
 
 def is_abstract(sharding: Any) -> bool:
@@ -304,7 +310,7 @@ def is_abstract(sharding: Any) -> bool:
 
 
 def _num_devices(self: Any) -> int:
-    return self.mesh.size if is_abstract(self) else len(self._internal_device_list)
+    return self.mesh.size if is_abstract(self) else len(device_list_of(self))
 
 
 def _addressable(self: Any) -> set[Any]:
@@ -324,7 +330,7 @@ def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
     abstract = is_abstract(self)
     if abstract != is_abstract(other):
         return False
-    if not abstract and self._internal_device_list != other._internal_device_list:
+    if not abstract and device_list_of(self) != device_list_of(other):
         shape = tuple(
             np.lcm(a, b)
             for a, b in zip(
@@ -346,7 +352,7 @@ def _named_described(self: Any, ndim: int) -> Any:
 
 def _gspmd_described(self: Any, ndim: int) -> Any:
     """The same for a mesh that is made for it: an axis per axis of the array, and the copies."""
-    tiles, places = tiles_of(self._hlo_sharding, ndim)
+    tiles, places = tiles_of(hlo_sharding_of(self), ndim)
     if places.size != self.num_devices:  # replicated
         return (("copies", self.num_devices),), None, (None,) * ndim
     axes = [(f"axis{i}", parts) for i, parts in enumerate(tiles)]
@@ -366,7 +372,7 @@ def _named_with_axis(self: Any, axis: int, names: Any) -> Any:
 
 def _gspmd_with_axis(self: Any, axis: int, names: Any) -> Any:
     """The same for arrays with one more axis, which is not split."""
-    described = self._hlo_sharding
+    described = hlo_sharding_of(self)
     if described.is_replicated():
         return self
     proto = described.to_proto()
@@ -375,9 +381,7 @@ def _gspmd_with_axis(self: Any, axis: int, names: Any) -> Any:
     tiles.insert(axis, 1)
     proto.iota_reshape_dims, proto.iota_transpose_perm = [], []
     proto.tile_assignment_dimensions, proto.tile_assignment_devices = tiles, devices
-    return GSPMDSharding(
-        self._internal_device_list, HloSharding.from_proto(proto), self._memory_kind
-    )
+    return GSPMDSharding(device_list_of(self), HloSharding.from_proto(proto), memory_kind_of(self))
 
 
 def _named_is_determined(self: Any) -> bool:
@@ -387,7 +391,7 @@ def _named_is_determined(self: Any) -> bool:
 
 def _is_replicated(self: Any) -> bool:
     if type(self) is GSPMDSharding:
-        return self._hlo_sharding.is_replicated() or self.num_devices == 1
+        return hlo_sharding_of(self).is_replicated() or self.num_devices == 1
     sizes = self.mesh.shape
     return all(sizes[name] == 1 for name in self.spec.names())
 
@@ -399,23 +403,23 @@ def _named_with_memory_kind(self: Any, kind: str) -> Any:
 
 def _gspmd_with_memory_kind(self: Any, kind: str) -> Any:
     """The same in another memory of the devices; ValueError if they have no such memory."""
-    return GSPMDSharding(self._internal_device_list, self._hlo_sharding, kind)
+    return GSPMDSharding(device_list_of(self), hlo_sharding_of(self), kind)
 
 
 def _update(self: Any, **changes: Any) -> Any:
     """The same but for what is given: `mesh`, `spec`, `memory_kind`."""
-    fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind} | changes
+    fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": memory_kind_of(self)} | changes
     return NamedSharding(**fields)
 
 
 def _named_repr(self: Any) -> str:
-    kind = f", memory_kind={self._memory_kind}" if self._memory_kind else ""
+    kind = f", memory_kind={memory_kind_of(self)}" if memory_kind_of(self) else ""
     return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
 
 
 def _gspmd_repr(self: Any) -> str:
-    kind = f", memory_kind={self._memory_kind}" if self._memory_kind else ""
-    return f"GSPMDSharding({self._hlo_sharding}{kind})"
+    kind = f", memory_kind={memory_kind_of(self)}" if memory_kind_of(self) else ""
+    return f"GSPMDSharding({hlo_sharding_of(self)}{kind})"
 
 
 def _gspmd_equal(self: Any, other: Any) -> Any:
@@ -424,14 +428,14 @@ def _gspmd_equal(self: Any, other: Any) -> Any:
     if type(other) is not GSPMDSharding:
         return NotImplemented
     return (
-        self._internal_device_list == other._internal_device_list
-        and self._hlo_sharding == other._hlo_sharding
-        and self._memory_kind == other._memory_kind
+        device_list_of(self) == device_list_of(other)
+        and hlo_sharding_of(self) == hlo_sharding_of(other)
+        and memory_kind_of(self) == memory_kind_of(other)
     )
 
 
 def _gspmd_hash(self: Any) -> int:
-    return hash((self._internal_device_list, self._hlo_sharding, self._memory_kind))
+    return hash((device_list_of(self), hlo_sharding_of(self), memory_kind_of(self)))
 
 
 def _copied(self: Any, memo: Any = None) -> Any:
@@ -449,7 +453,7 @@ _members: dict[str, Any] = {
         _addressable, doc="Those of the devices that this process drives."
     ),
     "num_devices": property(_num_devices, doc="How many devices there are."),
-    "memory_kind": property(lambda self: self._memory_kind, doc="Which memory of the devices."),
+    "memory_kind": property(memory_kind_of, doc="Which memory of the devices."),
     "is_fully_replicated": property(
         _is_replicated, doc="Whether each device holds the whole array."
     ),
@@ -466,9 +470,9 @@ _members: dict[str, Any] = {
     "addressable_devices_indices_map": _addressable_devices_indices_map,
     "is_equivalent_to": _is_equivalent_to,
     "check_compatible_aval": _check_compatible_aval,
-    "_device_assignment": property(lambda self: tuple(self._internal_device_list)),
+    "_device_assignment": property(lambda self: tuple(device_list_of(self))),
     "_addressable_device_assignment": property(
-        lambda self: tuple(filter(_is_here, self._internal_device_list))
+        lambda self: tuple(filter(_is_here, device_list_of(self)))
     ),
     "_is_concrete": True,
 }
@@ -486,7 +490,7 @@ _named_members: dict[str, Any] = {
       DuplicateSpecError: if an axis of the mesh is named twice.
     """,
     "__repr__": _named_repr,
-    "__reduce__": lambda self: (NamedSharding, (self.mesh, self.spec, self._memory_kind)),
+    "__reduce__": lambda self: (NamedSharding, (self.mesh, self.spec, memory_kind_of(self))),
     "update": _update,
     "with_memory_kind": _named_with_memory_kind,
     "described": _named_described,
@@ -503,7 +507,7 @@ _gspmd_members: dict[str, Any] = {
     "described": _gspmd_described,
     "is_determined": True,
     "with_axis": _gspmd_with_axis,
-    "_to_xla_hlo_sharding": lambda self, ndim: self._hlo_sharding,
+    "_to_xla_hlo_sharding": lambda self, ndim: hlo_sharding_of(self),
 }
 
 

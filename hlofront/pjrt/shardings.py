@@ -4,6 +4,7 @@ from typing import Any
 
 from hlofront.bridge import jax_shims
 from hlofront.bridge.client import Device, SingleDeviceSharding
+from hlofront.bridge.members import device_of, memory_kind_of
 from hlofront.core.aval import ShapedArray
 from hlofront.pjrt import clients
 
@@ -27,7 +28,7 @@ def on_device(device: Any, memory_kind: str | None = None) -> Any:
     if not isinstance(device, Device):
         raise ValueError(f"wanted a device, such as devices()[0]: got {device!r}")
     made = SingleDeviceSharding(device, memory_kind)
-    found = _kept.setdefault((device, made._memory_kind), made)
+    found = _kept.setdefault((device, memory_kind_of(made)), made)
     return _kept.setdefault((device, memory_kind), found)
 
 
@@ -49,7 +50,7 @@ def _shard_shape(self: Any, global_shape: Any) -> tuple[int, ...]:
 
 def _devices_indices_map(self: Any, global_shape: Any) -> dict[Any, tuple[slice, ...]]:
     """Which part of an array of this shape each device holds: device -> a slice per axis."""
-    return {self._device: (_all,) * len(global_shape)}
+    return {device_of(self): (_all,) * len(global_shape)}
 
 
 def _addressable_devices_indices_map(
@@ -60,7 +61,7 @@ def _addressable_devices_indices_map(
 
 
 def _is_fully_addressable(self: Any) -> bool:
-    device = self._device
+    device = device_of(self)
     return device.process_index == device.client.process_index()
 
 
@@ -79,7 +80,7 @@ def _with_memory_kind(self: Any, kind: str) -> Any:
     Raises:
       ValueError: if the device has no such memory.
     """
-    return on_device(self._device, kind)
+    return on_device(device_of(self), kind)
 
 
 def _check_compatible_aval(self: Any, aval_shape: Any) -> None:
@@ -91,15 +92,15 @@ def _equal(self: Any, other: Any) -> Any:
         return True
     if type(other) is not SingleDeviceSharding:
         return NotImplemented
-    return self._device == other._device and self._memory_kind == other._memory_kind
+    return device_of(self) == device_of(other) and memory_kind_of(self) == memory_kind_of(other)
 
 
 def _hash(self: Any) -> int:
-    return hash((self._device, self._memory_kind))
+    return hash((device_of(self), memory_kind_of(self)))
 
 
 def _repr(self: Any) -> str:
-    return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self._memory_kind})"
+    return f"SingleDeviceSharding(device={device_of(self)!r}, memory_kind={memory_kind_of(self)})"
 
 
 def _copied(self: Any, memo: Any = None) -> Any:
@@ -122,16 +123,14 @@ _members: dict[str, Any] = {
     "__copy__": _copied,
     "__deepcopy__": _copied,
     "device_set": property(
-        lambda self: {self._device}, doc="The devices that hold an array with this sharding."
+        lambda self: {device_of(self)}, doc="The devices that hold an array with this sharding."
     ),
     "addressable_devices": property(
-        lambda self: {self._device} if self.is_fully_addressable else set(),
+        lambda self: {device_of(self)} if self.is_fully_addressable else set(),
         doc="Those of the devices that this process drives.",
     ),
     "num_devices": property(lambda self: 1, doc="How many devices there are."),
-    "memory_kind": property(
-        SingleDeviceSharding._memory_kind.fget, doc="Which memory of the device it is."
-    ),
+    "memory_kind": property(memory_kind_of, doc="Which memory of the device it is."),
     "is_fully_replicated": property(
         lambda self: True, doc="Whether each device holds the whole array."
     ),
@@ -148,7 +147,7 @@ _members: dict[str, Any] = {
     "with_memory_kind": _with_memory_kind,
     "check_compatible_aval": _check_compatible_aval,
     # What C++ and other packages ask for by these names.
-    "_device_assignment": property(lambda self: (self._device,)),
+    "_device_assignment": property(lambda self: (device_of(self),)),
     "_addressable_device_assignment": property(lambda self: tuple(self.addressable_devices)),
     "_is_concrete": True,
     "is_determined": True,
