@@ -9,11 +9,11 @@ from hlofront.core.primitive import Primitive
 from hlofront.higher_order.checkpoint_policies import either_policy, is_saved
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.cond_rules import BranchesInTwo, cond_equation
-from hlofront.higher_order.jit_call import call_rules, closed_call_p, jit_p
+from hlofront.higher_order.jit_call import call_rules, closed_call_p, jit_p, jit_rules
 from hlofront.higher_order.scan import scan_p, stacked
 from hlofront.higher_order.scan_splitting import operand_parts, scan_equation, where
 from hlofront.transforms.partial_eval import PartialEval, closed, live, split_equations
-from hlofront.transforms.simplify import dead_code_program, inline_calls
+from hlofront.transforms.simplify import dead_code_program
 
 remat_p = Primitive("remat2", multiple_results=True, carries_programs=True)
 not_lowered(remat_p, "policy")
@@ -67,7 +67,7 @@ _InTwo = tuple[Equation, list[Var], Equation | None]
 def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
     """A scan whose steps keep values, which are collected, and one that makes the rest of them."""
     params = equation.params
-    program = _made_once(params["jaxpr"], "calls inlined", lambda: _inlined(params["jaxpr"]))
+    program = params["jaxpr"]
     key = ("scan_in_two", params["num_consts"], params["num_carry"], wanted, policy)
     steps = _made_once(program, key, lambda: _Steps(program, params, wanted, policy))
     if not steps.kept:
@@ -175,19 +175,22 @@ def _cond_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
 
 
 def _call_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
-    """The call of a program that keeps values, and of one that makes the rest."""
-    programs = (equation.params["call_jaxpr"],)
+    """Return the call of a program that keeps values, and that of one that makes the rest."""
+    rules = jit_rules if equation.primitive is jit_p else call_rules
+    programs = (equation.params[rules.parameter],)
     split, remade, direct = _branches_in_two(programs, wanted, policy)
     if split is None:
         return None
     outvars = [*equation.outvars, *[Var(aval) for aval in split.slots]]
-    first = call_rules.equation(equation, split.known[0], equation.invars, outvars, ())
-    kept, residuals = _handed(split, outvars, equation.invars)
+    operands = equation.invars
+    first = rules.equation(equation, split.known[0], operands, outvars, [None] * len(operands))
+    kept, residuals = _handed(split, outvars, operands)
     kept += where(equation.outvars, direct)
     again = None
     if any(remade):
         results = where(equation.outvars, remade)
-        again = call_rules.equation(equation, split.unknown[0], residuals, results, ())
+        new = [None] * len(residuals)
+        again = rules.equation(equation, split.unknown[0], residuals, results, new)
     return first, kept, again
 
 
@@ -203,15 +206,14 @@ def _branches_in_two(
     branches: Sequence[ClosedJaxpr], wanted: Flags, policy: Policy
 ) -> tuple[BranchesInTwo | None, Flags, Flags]:
     """Programs in two, unless nothing is kept; which results run again, and which are kept."""
-    programs = [_made_once(b, "calls inlined", lambda b=b: _inlined(b)) for b in branches]
     kept = [
         {*_made_once(p, ("kept", wanted, policy), lambda p=p: _of_results(p, wanted, policy)).kept}
-        for p in programs
+        for p in branches
     ]
     if not any(kept):
         return None, wanted, (False,) * len(wanted)
     # A result that is kept, in one of them at least, is not made again in any.
-    rows = list(zip(*[p.jaxpr.outvars for p in programs], strict=True))
+    rows = list(zip(*[p.jaxpr.outvars for p in branches], strict=True))
     direct = tuple(
         [
             want and any(type(a) is Var and a in own for a, own in zip(row, kept, strict=True))
@@ -221,7 +223,7 @@ def _branches_in_two(
     again = tuple([want and not d for want, d in zip(wanted, direct, strict=True)])
     splits = [
         _made_once(p, ("branch_in_two", again, policy), lambda p=p: _branch(p, again, policy))
-        for p in programs
+        for p in branches
     ]
     return BranchesInTwo(splits), again, direct
 
@@ -260,15 +262,8 @@ _INSIDE: dict[Any, Callable[[Equation, Flags, Policy], _InTwo | None]] = {
     scan_p: _scan_in_two,
     cond_p: _cond_in_two,
     closed_call_p: _call_in_two,
+    jit_p: _call_in_two,
 }
-
-
-def _inlined(program: ClosedJaxpr) -> ClosedJaxpr:
-    """The program without calls, so that a policy is asked of the operations themselves."""
-    called = {jit_p: "jaxpr", closed_call_p: "call_jaxpr"}
-    if not any(equation.primitive in called for equation in program.eqns):
-        return program
-    return inline_calls(program.jaxpr, program.consts, called)
 
 
 def _read(equations: Sequence[Equation], outputs: Sequence[Any]) -> set[Any]:
@@ -305,8 +300,7 @@ class CheckpointInTwo:
                     "is one of checkpoint_policies, or a function of a primitive, its avals and "
                     "parameters that returns a bool."
                 )
-            program = _inlined(_pruned(program))
-            program = _with_policy(program, policy)
+            program = _with_policy(_pruned(program), policy)
         jaxpr = program.jaxpr
         depends = {var for var, u in zip(jaxpr.invars, unknown, strict=True) if u}
         known_equations, rest = split_equations(jaxpr, depends)

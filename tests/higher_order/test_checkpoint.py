@@ -1,0 +1,70 @@
+"""Checkpointed functions that call jitted ones, split by policies."""
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+from hlofront import lax
+from hlofront import numpy as jnp
+
+X = np.full((3, 3), 0.5, np.float32)
+POLICIES = jax.checkpoint_policies
+
+
+@jax.jit
+def layer(x):
+    return jnp.sin(x @ x)
+
+
+@jax.jit
+def two_layers(x):
+    return jnp.cos(layer(x)) + layer(x)
+
+
+def called_programs(jaxpr, name):
+    """The programs of the calls of the jitted function of this name, at any depth."""
+    calls = []
+    for equation in jaxpr.eqns:
+        for value in equation.params.values():
+            for program in value if isinstance(value, tuple) else (value,):
+                if hasattr(program, "eqns"):
+                    if equation.primitive.name == "jit" and equation.params["name"] == name:
+                        calls.append([e.primitive.name for e in program.eqns])
+                    calls += called_programs(getattr(program, "jaxpr", program), name)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "policy, of_calls",
+    {
+        # The call that runs first, the one that runs again, and the transposed one.
+        POLICIES.dots_saveable: [
+            ["dot_general", "sin"],
+            ["sin", "cos"],
+            ["mul", "dot_general", "dot_general", "add_any"],
+        ],
+        POLICIES.everything_saveable: [
+            ["dot_general", "sin", "cos"],
+            ["mul", "dot_general", "dot_general", "add_any"],
+        ],
+    }.items(),
+    ids=("dots_saveable", "everything_saveable"),
+)
+def test_calls_of_jitted_functions_stay_calls(policy, of_calls):
+    checkpointed = jax.checkpoint(lambda x: jnp.cos(layer(x)).sum(), policy=policy)
+    jaxpr = jax.make_jaxpr(jax.grad(checkpointed))(X).jaxpr
+    assert called_programs(jaxpr, "layer") == of_calls
+
+
+@pytest.mark.parametrize("around", ("alone", "in a scan", "in a branch"))
+@pytest.mark.parametrize("policy", ("dots_saveable", "everything_saveable"))
+def test_calls_in_calls_have_the_derivatives_of_the_function(policy, around):
+    step = {
+        "alone": two_layers,
+        "in a scan": lambda x: lax.scan(lambda c, _: (two_layers(c), None), x, None, length=2)[0],
+        "in a branch": lambda x: lax.cond(x[0, 0] > 0, two_layers, layer, x),
+    }[around]
+    checkpointed = jax.checkpoint(step, policy=getattr(POLICIES, policy))
+    wanted = jax.jit(jax.grad(lambda x: step(x).sum()))(X)
+    gradient = jax.jit(jax.vmap(jax.grad(lambda x: checkpointed(x).sum())))(X[None])[0]
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-5)
