@@ -14,6 +14,7 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import host_number, kept
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.higher_order.scan import scan
 from hlofront.numpy.like import like
 from hlofront.numpy.logic import ordering
 from hlofront.numpy.promotion import check_arraylike, choose, promote_dtypes
@@ -212,20 +213,27 @@ def _compare_all(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     return reducing.reduce_sum(convert(counted, dtype, False), (len(shape),))
 
 
-def by_bisection(a: Any, v: Any, right: bool, dtype: Any) -> Any:
-    """By halving: before each step the result is from `low` to `high`, both included."""
+def by_bisection(a: Any, v: Any, right: bool, dtype: Any, unroll: bool = False) -> Any:
+    """Return where each value of `v` goes in the sorted `a`, by halving: `v`'s shape, this dtype.
+
+    After each step the result is above `low`, or 0, and no higher than `high`. One step is
+    compiled for all, or each for itself where `unroll` says so.
+    """
     size, shape = typeof(a).size, typeof(v).shape
-    low = creating.full(shape, 0, dtype)
-    high = creating.full(shape, size, dtype)
-    two = host_number(2, dtype)
-    for _ in range(size.bit_length()):
+    unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
+    low = creating.full(shape, 0, unsigned)
+    high = creating.full(shape, size, unsigned)
+    two = host_number(2, unsigned)
+
+    def halve(bounds: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], None]:
+        low, high = bounds
         middle = elementwise.add(low, elementwise.div(elementwise.sub(high, low), two))
         left = _counted(element_at(a, middle), v, right)
-        # Once they have met, the middle is no element that is asked for.
-        left = elementwise.bitwise_and(left, comparing.lt(low, high))
-        low = choose("searchsorted", left, elementwise.add(middle, host_number(1, dtype)), low)
-        high = choose("searchsorted", left, high, middle)
-    return low
+        low = choose("searchsorted", left, middle, low)
+        return (low, choose("searchsorted", left, high, middle)), None
+
+    (_, high), _ = scan(halve, (low, high), None, size.bit_length(), unroll=unroll)
+    return convert(high, dtype, False)
 
 
 def element_at(a: Any, index: Any) -> Any:
@@ -280,7 +288,7 @@ def _searchsorted(a, v, side, sorter, method):
         return _compare_all(a, v, right, dtype)
     if method == "sort":
         return _by_sorting(a, v, right, dtype)
-    return by_bisection(a, v, right, dtype)
+    return by_bisection(a, v, right, dtype, unroll=method == "scan_unrolled")
 
 
 @like(np.searchsorted)

@@ -57,6 +57,22 @@ def test_searchsorted(method, side):
     assert found.dtype == np.int32
 
 
+@pytest.mark.parametrize("method", ["scan", "scan_unrolled"])
+def test_searchsorted_halves_to_one_place_whatever_the_size(method):
+    for size in (1, 2, 3, 4, 7, 8):
+        a = np.arange(size, dtype=np.int32)
+        v = np.arange(-1, size + 1, dtype=np.int32)
+        np.testing.assert_array_equal(jnp.searchsorted(a, v, method=method), np.searchsorted(a, v))
+
+
+def test_a_longer_array_is_searched_by_no_more_equations():
+    def equations(size):
+        a = np.zeros(size, np.float32)
+        return len(str(jax.make_jaxpr(jnp.searchsorted)(a, a)).splitlines())
+
+    assert equations(3000) == equations(3)
+
+
 def test_searchsorted_of_other_arrays():
     assert jnp.searchsorted(V, 2, sorter=jnp.argsort(V)) == 2
     assert jnp.searchsorted(jnp.zeros(0), 1.0) == 0

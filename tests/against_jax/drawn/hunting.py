@@ -23,7 +23,7 @@ STUMBLES = (
 # that there was the second's derivative; the others' formulas are more exact than its are. What
 # policies leave to be computed again, corpus_checkpoints counts.
 UNCOUNTED = (
-    *("remat_opt", "custom_jvp_call", "name=searchsorted", "name=slogdet", "name=det", "name=sinc"),
+    *("remat_opt", "custom_jvp_call", "name=slogdet", "name=det", "name=sinc"),
     "policy=<function checkpointed_loop",
 )
 
