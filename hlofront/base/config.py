@@ -149,7 +149,10 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_compilation_cache_expect_pgle": (False, "warns where a profiled program is not cached"),
     "jax_compilation_cache_include_metadata_in_key": (False, "puts source lines into cache keys"),
     "jax_compilation_cache_max_size": (-1, "is the cache's size in bytes; -1 is unbounded"),
-    "jax_compiler_detailed_logging_min_ops": (10, "is the size from which compiles are logged"),
+    "jax_compiler_detailed_logging_min_ops": (
+        10,
+        "is the size in operations above which XLA logs a compilation in detail",
+    ),
     "jax_cpu_collectives_implementation": (
         *("gloo", "is how processes on CPUs exchange data"),
         optional(choice("gloo", "mpi", "megascale")),

@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from hlofront.bridge import state
@@ -258,6 +258,18 @@ def _fold_thread(name, value):
 
 def _first(pair):
     return pair[0]
+
+
+def changed_options(candidates: Iterable[Option]) -> tuple[tuple[str, Any], ...]:
+    """Return name and value of each candidate that is not at its default here, for a cache's key.
+
+    The candidates must affect traces: then the usual answer, (), is known from two cells.
+    """
+    if not state.process_options.value and not state.thread_options.value:
+        return ()
+    return tuple(
+        (option.name, option.value) for option in candidates if option.value != option.default
+    )
 
 
 def add_option(

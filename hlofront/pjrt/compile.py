@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.config import options as config_options
+from hlofront.base.option import changed_options
 from hlofront.bridge import client as bridge
 
 # MLIR contexts are not thread-safe, and all modules live in one.
@@ -17,6 +19,33 @@ mlir_lock = threading.RLock()
 # second makes one kernel of a small loop, which ends the process where it meets a barrier.
 _PASSES_WITHOUT_BARRIERS = "cse_barrier_expander,small-while-loop-hoisting"
 _DISABLED_PASSES = "xla_disable_hlo_passes"
+
+_REMATERIALIZATION = "rematerialization"
+
+# How XLA numbers the levels of effort.
+_EFFORT_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+_optimization_level = config_options["jax_optimization_level"]
+_memory_fitting_level = config_options["jax_memory_fitting_level"]
+_run_time_effort = config_options["jax_exec_time_optimization_effort"]
+_memory_effort = config_options["jax_memory_fitting_effort"]
+_few_optimizations = config_options["jax_disable_most_optimizations"]
+_rematerializes = config_options["jax_compiler_enable_remat_pass"]
+_profile_version = config_options["jax_xla_profile_version"]
+_detailed_logging_min_ops = config_options["jax_compiler_detailed_logging_min_ops"]
+_COMPILER_OPTIONS = (
+    _optimization_level,
+    _memory_fitting_level,
+    _run_time_effort,
+    _memory_effort,
+    _few_optimizations,
+    _rematerializes,
+    _profile_version,
+)
+
+
+def compiler_settings() -> tuple[tuple[str, Any], ...]:
+    """Return the options by which XLA compiles that are not at their defaults, for caches' keys."""
+    return changed_options(_COMPILER_OPTIONS)
 
 
 def compile_options(
@@ -42,6 +71,7 @@ def compile_options(
     ids = np.array([[device.id for device in devices]], np.int32)
     options.device_assignment = bridge.DeviceAssignment.create(ids)
     build = options.executable_build_options
+    _apply_compiler_settings(options)
     if len(devices) > 1 or chosen_outputs:
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = True
@@ -65,6 +95,27 @@ def compile_options(
     return options
 
 
+def _apply_compiler_settings(options: Any) -> None:
+    """Write the config options by which XLA compiles into its CompileOptions."""
+    build = options.executable_build_options
+    build.memory_fitting_level = _EFFORT_LEVELS[_memory_fitting_level.value]
+    if not compiler_settings():
+        return
+    build.optimization_level = _EFFORT_LEVELS[_optimization_level.value]
+    build.exec_time_optimization_effort = _run_time_effort.value
+    build.memory_fitting_effort = _memory_effort.value
+    flags = build.debug_options
+    if _few_optimizations.value:
+        flags.xla_backend_optimization_level = 0
+        flags.xla_llvm_disable_expensive_passes = True
+        flags.xla_test_all_input_layouts = False
+    if not _rematerializes.value:
+        disabled = flags.xla_disable_hlo_passes
+        flags.xla_disable_hlo_passes = f"{disabled},{_REMATERIALIZATION}".lstrip(",")
+    if _profile_version.value > 0:
+        options.profile_version = _profile_version.value
+
+
 def compile_module(
     client: Any,
     ir_module: Any,
@@ -74,4 +125,27 @@ def compile_module(
 ) -> Any:
     """Compile a verified module for these devices of this client."""
     with mlir_lock:
+        choose_logging(options, ir_module)
         return bridge.compile_and_load(client, ir_module, devices, options, list(callbacks))
+
+
+def choose_logging(options: Any, ir_module: Any) -> None:
+    """Have XLA log the compilation of a module in detail, or not, by the module's size."""
+    options.executable_build_options.debug_options.xla_detailed_logging = _has_more_operations(
+        ir_module.operation, _detailed_logging_min_ops.value
+    )
+
+
+def _has_more_operations(operation: Any, limit: int) -> bool:
+    """Return whether there are more than `limit` operations inside an operation of MLIR."""
+    pending = [operation]
+    count = 0
+    while pending:
+        for region in pending.pop().regions:
+            for block in region:
+                for inner in block:
+                    count += 1
+                    if count > limit:
+                        return True
+                    pending.append(inner.operation)
+    return False

@@ -12,7 +12,7 @@ from hlofront.bridge.state import JaxRuntimeError
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import executable, platforms
 from hlofront.pjrt.clients import lowering_platform
-from hlofront.pjrt.compile import compile_options, mlir_lock
+from hlofront.pjrt.compile import choose_logging, compile_options, mlir_lock
 from hlofront.pjrt.shardings import on_device
 from hlofront.pjrt.targets import compiler_options, target_of
 from hlofront.runtime.sharding.device_assignment import Spread, first_of
@@ -135,6 +135,7 @@ def compile_absent(
     )
     try:
         with mlir_lock:
+            choose_logging(options, module.ir_module)
             compiled = bridge.compile_only(module.ir_module, devices, options, _apart.value)
     except WorkerEnded as error:
         raise JaxRuntimeError(_end(name, first, str(error))) from error

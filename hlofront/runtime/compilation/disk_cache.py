@@ -123,7 +123,7 @@ class Place:
         # Digests say nothing where what they are of is shown.
         if "arguments" in fields:
             fields.discard("program")
-        if fields & {"compiler options", "XLA_FLAGS"}:
+        if fields & {"compiler options", "XLA_FLAGS", "config"}:
             fields.discard("options")
         differing = "; ".join(
             f"{field}: {before.get(field, 'nothing')} -> {self._key.get(field, 'nothing')}"

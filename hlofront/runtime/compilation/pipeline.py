@@ -13,7 +13,12 @@ from hlofront.bridge.client import is_absent
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.higher_order.jit_call import split_captured
 from hlofront.pjrt.clients import check_not_forked, lowering_platform
-from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
+from hlofront.pjrt.compile import (
+    compile_module,
+    compile_options,
+    compiler_settings,
+    mlir_lock,
+)
 from hlofront.runtime.compilation import disk_cache
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
 from hlofront.runtime.debugging import nan_checks
@@ -159,7 +164,10 @@ def executable_for(
     fences = wants_fences(first.platform) if fences is None else fences
     if donated and nan_checks.are_on():
         donated = ()  # It may have to run again on the same arguments.
-    key = (device, committed, donated, keep_unused, compiler_options, fences)
+    key = (
+        *(device, committed, donated, keep_unused, compiler_options, fences),
+        compiler_settings(),
+    )
     found = program.derived.get(key)
     if found is None:
         check_not_forked(name)
@@ -211,7 +219,7 @@ class Compilation:
         # Whether its arguments are committed to the device makes no difference to XLA.
         key = (
             *("loaded", self._spread or self._device, self._donated, self._keep_unused),
-            *(self._compiler_options, self._fences),
+            *(self._compiler_options, self._fences, compiler_settings()),
         )
         loaded, call = compute_once(self._program.derived, key, self._loaded)
         donates = any(self._donated)
@@ -284,6 +292,8 @@ class Compilation:
             "keep_unused": str(self._keep_unused),
             "fences": str(self._fences),
         }
+        if changed := compiler_settings():
+            settings["config"] = " ".join(f"{name}={value}" for name, value in changed)
         if self._spread is not None:
             settings["spread"] = self._spread.text()
         return disk_cache.place_of(
