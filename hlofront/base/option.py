@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -66,6 +67,14 @@ def _check_text(value):
     return value
 
 
+def _check_pattern(value):
+    try:
+        re.compile(value)
+    except (re.error, TypeError):
+        raise Refused from None
+    return _check_text(value)
+
+
 def _check_settings(value):
     if not isinstance(value, str | dict):
         raise Refused
@@ -82,6 +91,7 @@ BOOL = Kind("True or False", _check_bool, _parse_bool)
 INT = Kind("an integer", _check_int, int)
 FLOAT = Kind("a number", _check_float, float)
 TEXT = Kind("a string", _check_text, str)
+PATTERN = Kind("a regular expression", _check_pattern, _check_pattern)
 SETTINGS = Kind("a string of name:value pairs or a dict", _check_settings, str)
 DEVICE = Kind("a device, such as devices()[0], or a platform such as 'cpu'", _check_device, str)
 

@@ -1,41 +1,73 @@
 """The user's source lines as MLIR locations, so that HLO names them."""
 
+import re
+import types
+from collections.abc import Callable
 from typing import Any
 
-from hlofront.base.source import is_user_file
+from hlofront.base.config import options
+from hlofront.base.source import is_user_file, user_frame
 from hlofront.bridge.mlir import TracebackToLocationCache, context, ir
 
-_FRAME_LIMIT = 10
+_full_tracebacks = options["jax_include_full_tracebacks_in_locations"]
+_frame_limit = options["jax_traceback_in_locations_limit"]
+_removed_from_files = options["jax_hlo_source_file_canonicalization_regex"]
 
-
-def _file_of(code: Any) -> str | None:
-    """The file of a code object as the module shows it; None for frames that are not the user's."""
-    name = code.co_filename
-    return name if is_user_file(name) else None
+# A negative limit means all frames, of which Python by default makes no more than these.
+_ALL_FRAMES = 1000
 
 
 class Locations:
-    """The locations of one module: each of a traceback, a name, or both, made once."""
+    """The locations of one module: each of a traceback, a name, or both, made once.
 
-    __slots__ = ("_frames", "_named", "unknown")
+    The options are read when it is made, so all operations of a module have locations of one kind.
+    """
+
+    __slots__ = ("_frames_of", "_named", "unknown")
+
+    _frames_of: Callable[[Any], Any]
 
     def __init__(self):
-        self._frames = TracebackToLocationCache(
-            code_to_filename=_file_of, frame_limit=_FRAME_LIMIT, context=context
-        )
+        if _full_tracebacks.value:
+            limit = _frame_limit.value
+            self._frames_of = TracebackToLocationCache(
+                code_to_filename=_shown_user_file,
+                frame_limit=limit if limit >= 0 else _ALL_FRAMES,
+                context=context,
+            ).get
+        else:
+            self._frames_of = _innermost_frame
         self._named: dict[Any, Any] = {}
         self.unknown = ir.Location.unknown(context)
 
     def of(self, name: str, traceback: Any) -> Any:
-        """The location of an operation: its name, and the lines that it came from."""
+        """Return the location of an operation: its name, and the lines that it came from."""
         if traceback is None:
             return ir.Location.name(name, context=context)
-        frames = self._frames.get(traceback)
+        frames = self._frames_of(traceback)
         key = (name, frames)
-        found = self._named.get(key)
-        if found is None:
-            found = self._named[key] = ir.Location.name(name, frames, context=context)
-        return found
+        location = self._named.get(key)
+        if location is None:
+            location = self._named[key] = ir.Location.name(name, frames, context=context)
+        return location
 
     def named(self, name: str) -> Any:
         return ir.Location.name(name, context=context)
+
+
+def _shown_user_file(code: types.CodeType) -> str | None:
+    """Return the file of a code object as modules show it; None for code that is not the user's."""
+    return _shown_file(code.co_filename) if is_user_file(code.co_filename) else None
+
+
+def _shown_file(file: str) -> str:
+    pattern = _removed_from_files.value
+    return re.sub(pattern, "", file) if pattern else file
+
+
+def _innermost_frame(traceback: Any) -> Any:
+    """Return the line and column of the user's innermost frame as a location, without functions."""
+    frame = user_frame(traceback)
+    if frame is None:
+        return ir.Location.unknown(context)
+    return ir.Location.file(_shown_file(frame.file), frame.line, frame.column or 0, context)

@@ -9,9 +9,11 @@ from hlofront.base import events, source
 from hlofront.base.compute_once import compute_once
 from hlofront.base.config import options
 from hlofront.base.events import timed
+from hlofront.base.option import changed_options
 from hlofront.bridge.client import is_absent
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.higher_order.jit_call import split_captured
+from hlofront.pjrt.cache_key import text_digest
 from hlofront.pjrt.clients import check_not_forked, lowering_platform
 from hlofront.pjrt.compile import (
     compile_module,
@@ -100,6 +102,23 @@ class TracedProgram:
 _fences = options["hlofront_fences"]
 
 
+# The options that decide what lowering writes down of the user's source lines.
+_LOCATION_OPTIONS = (
+    options["jax_include_full_tracebacks_in_locations"],
+    options["jax_traceback_in_locations_limit"],
+    options["jax_hlo_source_file_canonicalization_regex"],
+)
+_metadata_in_key = options["jax_compilation_cache_include_metadata_in_key"]
+
+# Options and their values that are not the defaults, for keys of caches.
+ChangedOptions = tuple[tuple[str, Any], ...]
+
+
+def location_settings() -> ChangedOptions:
+    """Return the options of source locations that are not at their defaults."""
+    return changed_options(_LOCATION_OPTIONS)
+
+
 def wants_fences(platform: str | tuple[str, ...]) -> bool:
     """Whether lowering places fences for this platform: XLA's other compilers need none."""
     return platform == "cpu" and _fences.value
@@ -114,13 +133,20 @@ def lowered(
     names: bool = True,
     fences: bool | None = None,
     spread: Spread | None = None,
+    locations: ChangedOptions | None = None,
 ) -> "Module":
-    """The module of a program for its platforms, with fences as the option says or as told."""
+    """Return the module of a program for its platforms, lowered on first use.
+
+    Args:
+      fences: whether lowering places fences; None for what the option hlofront_fences says.
+      locations: the `location_settings` of a module that was lowered before; None for those here.
+    """
     # Loads MLIR and every lowering rule: a process that runs nothing does without them.
     from hlofront.lowering.rules import lower_program
 
     fences = wants_fences(platform) if fences is None else fences
     key = ("module", platform, name, donated, keep_unused, fences, spread)
+    key += location_settings() if locations is None else locations
     found = program.derived.get(key)
     if found is None:
         warn_of_constants(program)
@@ -155,24 +181,28 @@ def executable_for(
     keep_unused: bool = False,
     compiler_options: Sequence[tuple[str, Any]] = (),
     fences: bool | None = None,
+    locations: ChangedOptions | None = None,
 ) -> Executable:
-    """The executable of a program for a device; compiled on first use, by one thread.
+    """Return the executable of a program for a device; compiled on first use, by one thread.
 
-    For several devices, a Spread stands for the device.
+    For several devices, a Spread stands for the device. `fences` and `locations` are as for
+    `lowered`.
     """
     first = first_of(device)
     fences = wants_fences(first.platform) if fences is None else fences
+    locations = location_settings() if locations is None else locations
     if donated and nan_checks.are_on():
         donated = ()  # It may have to run again on the same arguments.
     key = (
         *(device, committed, donated, keep_unused, compiler_options, fences),
-        compiler_settings(),
+        *(compiler_settings(), locations),
     )
     found = program.derived.get(key)
     if found is None:
         check_not_forked(name)
         compilation = Compilation(
-            program, name, device, donated, keep_unused, compiler_options, fences
+            *(program, name, device, donated, keep_unused, compiler_options, fences),
+            locations,
         )
         if is_absent(first):
             return compute_once(program.derived, key, lambda: compilation.absent(committed))
@@ -190,6 +220,7 @@ class Compilation:
         "_donated",
         "_fences",
         "_keep_unused",
+        "_locations",
         "_name",
         "_program",
         "_spread",
@@ -204,7 +235,9 @@ class Compilation:
         keep_unused: bool,
         compiler_options: Sequence[tuple[str, Any]],
         fences: bool,
+        locations: ChangedOptions,
     ):
+        self._locations = locations
         self._program = program
         self._name = name
         self._spread = device if type(device) is Spread else None
@@ -219,7 +252,7 @@ class Compilation:
         # Whether its arguments are committed to the device makes no difference to XLA.
         key = (
             *("loaded", self._spread or self._device, self._donated, self._keep_unused),
-            *(self._compiler_options, self._fences, compiler_settings()),
+            *(self._compiler_options, self._fences, compiler_settings(), self._locations),
         )
         loaded, call = compute_once(self._program.derived, key, self._loaded)
         donates = any(self._donated)
@@ -248,6 +281,7 @@ class Compilation:
             self._keep_unused,
             fences=self._fences,
             spread=self._spread,
+            locations=self._locations,
         )
         if module.ordered and len(self._devices) > 1:
             effects = ", ".join(map(str, module.ordered))
@@ -261,7 +295,8 @@ class Compilation:
     def _loaded(self) -> tuple[Any, Any]:
         """The executable as jaxlib has it, from disk or from XLA, and how to call it."""
         program, timings = self._program, timings_of(self._program)
-        place = self._place()
+        # The key with source lines in it is known when they are lowered.
+        place = None if _metadata_in_key.value else self._place()
         started = time.perf_counter()
         found = place.load(self._devices) if place is not None else None
         if found is not None:
@@ -292,8 +327,10 @@ class Compilation:
             "keep_unused": str(self._keep_unused),
             "fences": str(self._fences),
         }
-        if changed := compiler_settings():
+        if changed := (*compiler_settings(), *self._locations):
             settings["config"] = " ".join(f"{name}={value}" for name, value in changed)
+        if _metadata_in_key.value and module is not None:
+            settings["metadata"] = text_digest(module.text(debug_info=True))
         if self._spread is not None:
             settings["spread"] = self._spread.text()
         return disk_cache.place_of(

@@ -11,9 +11,11 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.runtime.compilation.pipeline import (
+    ChangedOptions,
     Function,
     TracedProgram,
     executable_for,
+    location_settings,
     lowered,
 )
 from hlofront.runtime.dispatch.compiled_call import CompiledCall, shard_argument
@@ -174,9 +176,11 @@ class Traced(Stage):
 class Lowered(Stage):
     """A program as a StableHLO module."""
 
-    __slots__ = ("_module", "_platforms")
+    __slots__ = ("_locations", "_module", "_platforms")
 
     _module: "Module"
+    # The options of source locations that the module was lowered with.
+    _locations: ChangedOptions
     _platforms: tuple[str, ...]
 
     def __init__(
@@ -185,6 +189,7 @@ class Lowered(Stage):
         super().__init__(jitted, traced, where, committed)
         self._module = module
         self._platforms = platforms
+        self._locations = location_settings()
 
     def as_text(
         self, dialect: str | None = None, *, debug_info: bool = False, style: str = "raw"
@@ -279,6 +284,7 @@ class Lowered(Stage):
             self._jitted.keep_unused,
             tuple(sorted(options.items())),
             self._module.fences is not None,
+            self._locations,
         )
         return Compiled(self._jitted, self._traced, executable)
 
