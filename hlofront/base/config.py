@@ -36,11 +36,27 @@ _CHECKED = choice("ignore", "raise")
 _GUARD = optional(choice("allow", "log", "disallow", "log_explicit", "disallow_explicit"))
 _PRECISION = optional(
     choice(
-        *("default", "high", "highest", "bfloat16", "tensorfloat32", "float32"),
-        *("ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM"),
-        *("ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32"),
-        *("BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"),
-        *("BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64"),
+        "default",
+        "high",
+        "highest",
+        "bfloat16",
+        "tensorfloat32",
+        "float32",
+        "ANY_F8_ANY_F8_F32",
+        "ANY_F8_ANY_F8_F32_FAST_ACCUM",
+        "ANY_F8_ANY_F8_ANY",
+        "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+        "F16_F16_F16",
+        "F16_F16_F32",
+        "BF16_BF16_BF16",
+        "BF16_BF16_F32",
+        "BF16_BF16_F32_X3",
+        "BF16_BF16_F32_X6",
+        "BF16_BF16_F32_X9",
+        "TF32_TF32_F32",
+        "TF32_TF32_F32_X3",
+        "F32_F32_F32",
+        "F64_F64_F64",
     )
 )
 _TEXT_OR_NONE = optional(TEXT)
@@ -81,7 +97,8 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jax_error_checking_behavior_oob": ("ignore", "is what a bad index does", _CHECKED),
     "jax_exec_time_optimization_effort": (0.0, "is XLA's effort on run time, from -1 to 1"),
     "jax_explicit_x64_dtypes": (
-        *("warn", "is what an explicit request for a 64-bit dtype does when jax_enable_x64 is off"),
+        "warn",
+        "is what an explicit request for a 64-bit dtype does when jax_enable_x64 is off",
         choice("warn", "error", "allow"),
     ),
     "jax_high_dynamic_range_gumbel": (False, "draws Gumbel values with finer tails"),
@@ -99,11 +116,13 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jax_mutable_array_checks": (True, "checks that references do not alias or escape"),
     "jax_no_execution": (False, "raises an error where a computation would run"),
     "jax_numpy_dtype_promotion": (
-        *("standard", "is how dtypes of operands are brought together"),
+        "standard",
+        "is how dtypes of operands are brought together",
         choice("standard", "strict"),
     ),
     "jax_numpy_rank_promotion": (
-        *("allow", "is what operands of different ranks do"),
+        "allow",
+        "is what operands of different ranks do",
         choice("allow", "warn", "raise"),
     ),
     "jax_optimization_level": ("UNKNOWN", "is XLA's level of effort on run time", _LEVEL),
@@ -148,7 +167,8 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "hlofront_cache_max_size": (1 << 28, "is that folder's size in bytes; -1 is unbounded"),
     "jax2tf_default_native_serialization": (True, "is jax2tf's; no effect here"),
     "jax_array_garbage_collection_guard": (
-        *(None, "is what an array freed by a garbage collection does"),
+        None,
+        "is what an array freed by a garbage collection does",
         optional(choice("allow", "log", "fatal")),
     ),
     "jax_backend_target": ("", "is the address of a remote backend"),
@@ -165,7 +185,8 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         "is the size in operations above which XLA logs a compilation in detail",
     ),
     "jax_cpu_collectives_implementation": (
-        *("gloo", "is how processes on CPUs exchange data"),
+        "gloo",
+        "is how processes on CPUs exchange data",
         optional(choice("gloo", "mpi", "megascale")),
     ),
     "jax_cpu_enable_async_dispatch": (True, "lets CPU computations run in the background"),
@@ -198,7 +219,8 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_log_checkpoint_residuals": (False, "logs what a checkpoint saves"),
     "jax_log_compiles": (False, "logs each compilation"),
     "jax_logging_level": (
-        *("NOTSET", "is the level of our own log"),
+        "NOTSET",
+        "is the level of our own log",
         optional(choice("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
     ),
     "jax_mock_gpu_topology": ("", "is the shape of a pretended GPU cluster"),
@@ -208,10 +230,8 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_oneapi_visible_devices": ("all", "lists the oneAPI devices to use"),
     "jax_pallas_verbose_errors": (False, "makes errors of kernels longer"),
     "jax_persistent_cache_enable_xla_caches": (
-        *(
-            "xla_gpu_per_fusion_autotune_cache_dir",
-            "lists the caches of XLA itself to keep on disk",
-        ),
+        "xla_gpu_per_fusion_autotune_cache_dir",
+        "lists the caches of XLA itself to keep on disk",
         _TEXT_OR_NONE,
     ),
     "jax_persistent_cache_min_compile_time_secs": (1.0, "is the compile time worth caching"),
@@ -226,7 +246,8 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_remove_custom_partitioning_ptr_from_cache_key": (False, "makes cache keys portable"),
     "jax_rocm_visible_devices": ("all", "lists the ROCm devices to use"),
     "jax_send_traceback_to_runtime": (
-        *("off", "is whether executions carry the caller's traceback"),
+        "off",
+        "is whether executions carry the caller's traceback",
         choice("off", "on", "full"),
     ),
     "jax_serialization_version": (0, "is the version of serialized programs; 0 is the newest"),
@@ -240,7 +261,8 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_test_with_persistent_compilation_cache": (False, "runs tests with the cache on disk"),
     "jax_thread_guard": (False, "raises an error where another thread uses a device"),
     "jax_traceback_filtering": (
-        *("auto", "is how our own frames leave a traceback"),
+        "auto",
+        "is how our own frames leave a traceback",
         choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
     ),
     "jax_tracer_error_num_traceback_frames": (5, "is how many frames an error of tracing shows"),

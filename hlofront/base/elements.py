@@ -75,9 +75,17 @@ narrow_signed = _from_ml_dtypes("int1", "int2", "int4")
 narrow_unsigned = _from_ml_dtypes("uint1", "uint2", "uint4")
 narrow_integers = (*narrow_signed, *narrow_unsigned)
 narrow_floats = _from_ml_dtypes(
-    *("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3"),
-    *("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
-    *("float8_e5m2fnuz", "float8_e8m0fnu"),
+    "float4_e2m1fn",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
 )
 signed_integers = tuple(map(np.dtype, ("int8", "int16", "int32", "int64")))
 unsigned_integers = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))

@@ -58,8 +58,15 @@ class ShapedArray(AbstractValue):
     """
 
     __slots__ = (
-        *("__weakref__", "_hash", "_tangent", "dtype", "memory_space", "ndim"),
-        *("shape", "size", "weak_type"),
+        "__weakref__",
+        "_hash",
+        "_tangent",
+        "dtype",
+        "memory_space",
+        "ndim",
+        "shape",
+        "size",
+        "weak_type",
     )
 
     shape: tuple[int, ...]

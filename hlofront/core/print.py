@@ -476,8 +476,19 @@ _selections: dict[str, _Selection] = {
 }
 _selections |= dict.fromkeys(
     (
-        *("cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic"),
-        *("rsqrt", "sin", "sqrt", "tan", "tanh"),
+        "cbrt",
+        "cos",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log1p",
+        "logistic",
+        "rsqrt",
+        "sin",
+        "sqrt",
+        "tan",
+        "tanh",
     ),
     hiding("accuracy"),
 )

@@ -209,13 +209,22 @@ def _needs_value(name: str, *, called: bool) -> Any:
 
 
 for _name in (
-    *("devices", "item", "delete", "is_deleted", "unsafe_buffer_pointer"),
-    *("on_device_size_in_bytes", "addressable_data"),
+    "devices",
+    "item",
+    "delete",
+    "is_deleted",
+    "unsafe_buffer_pointer",
+    "on_device_size_in_bytes",
+    "addressable_data",
 ):
     setattr(Tracer, _name, _needs_value(_name, called=True))
 for _name in (
-    *("committed", "addressable_shards", "global_shards", "traceback"),
-    *("is_fully_addressable", "is_fully_replicated"),
+    "committed",
+    "addressable_shards",
+    "global_shards",
+    "traceback",
+    "is_fully_addressable",
+    "is_fully_replicated",
 ):
     setattr(Tracer, _name, _needs_value(_name, called=False))
 

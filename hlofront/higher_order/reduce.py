@@ -288,8 +288,12 @@ def reduce_window(
     if not leaves:
         raise ValueError("reduce_window must have at least one operand, got none.")
     windows = w.canonical_windows(
-        *(typeof(leaves[0]).shape, window_dimensions, window_strides),
-        *(padding, base_dilation, window_dilation),
+        typeof(leaves[0]).shape,
+        window_dimensions=window_dimensions,
+        window_strides=window_strides,
+        padding=padding,
+        base_dilation=base_dilation,
+        window_dilation=window_dilation,
     )
     if len(leaves) == 1:
         fold = _known_window_reduction(computation, leaves[0], starts[0])

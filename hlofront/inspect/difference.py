@@ -289,7 +289,9 @@ def _of_modules(
     changes = findings(hlo_changes(matching), matching) + moved
     if not changes:
         # Nothing stands out though the digests differ: say so rather than nothing.
-        changes = [Change("module", "structure", "as in a", "as in b", (), ())]
+        changes = [
+            Change(kind="module", what="structure", before="as in a", after="as in b", a=(), b=())
+        ]
     return Diff(a, b, False, changes, totals, None, modules, matching)
 
 

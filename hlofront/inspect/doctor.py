@@ -26,10 +26,21 @@ _LEAST = {"numpy": (2, 0), "ml_dtypes": (0, 5), "opt_einsum": (3, 3)}
 # The oldest driver for each major version of CUDA, as NVIDIA's release notes say.
 _LEAST_DRIVER = {"13": 580, "12": 525}
 _VARIABLES = (
-    *("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "PJRT_NAMES_AND_LIBRARY_PATHS", "TPU_LIBRARY_PATH"),
-    *("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "LD_LIBRARY_PATH", "XLA_FLAGS", "LIBTPU_INIT_ARGS"),
-    *("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION", "HLOFRONT_CACHE"),
-    *("HLOFRONT_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_X64"),
+    "JAX_PLATFORMS",
+    "JAX_PLATFORM_NAME",
+    "PJRT_NAMES_AND_LIBRARY_PATHS",
+    "TPU_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_HOME",
+    "LD_LIBRARY_PATH",
+    "XLA_FLAGS",
+    "LIBTPU_INIT_ARGS",
+    "XLA_PYTHON_CLIENT_PREALLOCATE",
+    "XLA_PYTHON_CLIENT_MEM_FRACTION",
+    "HLOFRONT_CACHE",
+    "HLOFRONT_CACHE_DIR",
+    "JAX_COMPILATION_CACHE_DIR",
+    "JAX_ENABLE_X64",
 )
 _HELP = """\
 Says what hlofront finds: Python, jaxlib, PJRT plugins, drivers and tools, which platform is the
@@ -119,8 +130,13 @@ def findings() -> list[Finding]:
         ]
         return [*found, *_environment(), *_caches()]
     return [
-        *(*_python(), *_plugins(), *_tools(), *_platforms(), *_targets()),
-        *(*_environment(), *_caches()),
+        *_python(),
+        *_plugins(),
+        *_tools(),
+        *_platforms(),
+        *_targets(),
+        *_environment(),
+        *_caches(),
     ]
 
 

@@ -179,10 +179,13 @@ def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
                 taken |= {id(first), id(second)}
                 names = f"{first.a[0].name} and {second.a[0].name}"
                 both = Change(
-                    *("exchanged", "operands", f"{x1.name}, {x2.name}", f"{x2.name}, {x1.name}"),
-                    first.a + second.a,
-                    first.b + second.b,
-                    names,
+                    kind="exchanged",
+                    what="operands",
+                    before=f"{x1.name}, {x2.name}",
+                    after=f"{x2.name}, {x1.name}",
+                    a=first.a + second.a,
+                    b=first.b + second.b,
+                    note=names,
                     parts=(first, second),
                 )
                 found[found.index(first)] = both
@@ -381,7 +384,8 @@ def _refused(changes: list[Change], sides: _Sides, matching: Matching) -> list[C
         return changes
     is_same = _same_values(core, matching)
     heading = (
-        *("refused", "fusion"),
+        "refused",
+        "fusion",
         *(_fusions(list(tops[n].values())) for n in (0, 1)),
     )
     note = "over the same work" if is_same else "with operations of the same kinds and sizes"

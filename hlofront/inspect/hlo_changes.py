@@ -70,11 +70,12 @@ def _consequences_together(changes: list[Change]) -> list[Change]:
         ]
     if views and len(views) < len(changes):
         together = Change(
-            *("changed", "views"),
-            _counted(Counter(place.opcode for change in views for place in change.a)),
-            _counted(Counter(place.opcode for change in views for place in change.b)),
-            tuple(place for change in views for place in change.a),
-            tuple(place for change in views for place in change.b),
+            kind="changed",
+            what="views",
+            before=_counted(Counter(place.opcode for change in views for place in change.a)),
+            after=_counted(Counter(place.opcode for change in views for place in change.b)),
+            a=tuple(place for change in views for place in change.a),
+            b=tuple(place for change in views for place in change.b),
         )
         changes = [*(change for change in changes if change not in views), together]
     cycles = [change for change in changes if change.what.endswith("." + _CYCLES_KEY)]
@@ -84,9 +85,12 @@ def _consequences_together(changes: list[Change]) -> list[Change]:
             for texts in ([c.before for c in cycles], [c.after for c in cycles])
         ]
         together = Change(
-            *("changed", _CYCLES, f"{sums[0]:,} in all", f"{sums[1]:,}"),
-            tuple(place for change in cycles for place in change.a),
-            tuple(place for change in cycles for place in change.b),
+            kind="changed",
+            what=_CYCLES,
+            before=f"{sums[0]:,} in all",
+            after=f"{sums[1]:,}",
+            a=tuple(place for change in cycles for place in change.a),
+            b=tuple(place for change in cycles for place in change.b),
         )
         changes = [*(change for change in changes if change not in cycles), together]
     return changes
@@ -147,10 +151,13 @@ def _regrouped(found: Regrouped, matching: Matching) -> Change:
         if not one.keys() <= other.keys()
     ]
     return Change(
-        *(found.kind, "fusion", _and(found.a), _and(found.b)),
-        tuple(place_of(i, "") for i in found.a),
-        tuple(place_of(i, "") for i in found.b),
-        ", ".join(notes),
+        kind=found.kind,
+        what="fusion",
+        before=_and(found.a),
+        after=_and(found.b),
+        a=tuple(place_of(i, "") for i in found.a),
+        b=tuple(place_of(i, "") for i in found.b),
+        note=", ".join(notes),
     )
 
 
@@ -240,11 +247,12 @@ def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
     rewritten = fused and len(added) + len(removed) >= _REWRITTEN
     if rewritten and caller_a is not None and caller_b is not None:
         yield Change(
-            *("changed", "body"),
-            _counted(Counter(i.opcode for i in removed)),
-            _counted(Counter(i.opcode for i in added)),
-            (_body_place(caller_a, path, removed),),
-            (_body_place(caller_b, path_b, added),),
+            kind="changed",
+            what="body",
+            before=_counted(Counter(i.opcode for i in removed)),
+            after=_counted(Counter(i.opcode for i in added)),
+            a=(_body_place(caller_a, path, removed),),
+            b=(_body_place(caller_b, path_b, added),),
         )
     else:
         for i in added:

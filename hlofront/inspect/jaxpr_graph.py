@@ -118,7 +118,11 @@ class _Reader:
                 continue
             binder = self.take(_BINDER, "a variable with its type")
             names[binder[1]] = self.builder.add(
-                computation, binder[1], "parameter", self.shape(binder[2]), number=number
+                computation,
+                name=binder[1],
+                opcode="parameter",
+                shape=self.shape(binder[2]),
+                number=number,
             )
             number += 1
         self.take(re.compile(r"let\b"), "'let'")
@@ -166,11 +170,11 @@ class _Reader:
             attributes.pop("name", None)
         made = self.builder.add(
             computation,
-            label,
-            primitive,
-            several([shape for _, shape in binders]),
-            operands,
-            attributes,
+            name=label,
+            opcode=primitive,
+            shape=several([shape for _, shape in binders]),
+            operands=operands,
+            attributes=attributes,
             place=place,
         )
         made.called = called
@@ -179,8 +183,12 @@ class _Reader:
             return
         for n, (name, shape) in enumerate(binders):
             part = self.builder.add(
-                *(computation, name if name != "_" else f"{label}#{n}", "get-tuple-element"),
-                *(shape, [made], {"index": str(n)}),
+                computation,
+                name=name if name != "_" else f"{label}#{n}",
+                opcode="get-tuple-element",
+                shape=shape,
+                operands=[made],
+                attributes={"index": str(n)},
                 place=place,
             )
             if name != "_":
@@ -218,8 +226,13 @@ class _Reader:
             key = literal[0]
             if key not in constants:
                 constants[key] = self.builder.add(
-                    *(computation, literal[1], "constant", self.shape(literal[2] or ""), (), {}),
-                    literal[1],
+                    computation,
+                    name=literal[1],
+                    opcode="constant",
+                    shape=self.shape(literal[2] or ""),
+                    operands=(),
+                    attributes={},
+                    literal=literal[1],
                     place=place,
                 )
             found.append(constants[key])

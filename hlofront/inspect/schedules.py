@@ -108,9 +108,12 @@ def _change(
         said.append(f"{running[n][0].name} ({abs(distance)} {how})")
     more = f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
     name = f"ENTRY {computation.name}" if computation.is_entry else computation.name
+    moves = f"{len(moved)} of {len(running)} operations run at another place"
     return Change(
-        *("scheduled", "schedule", name),
-        f"{len(moved)} of {len(running)} operations run at another place: {', '.join(said)}{more}",
-        tuple(place_of(running[n][0], "") for n in moved),
-        tuple(place_of(running[n][1], "") for n in moved),
+        kind="scheduled",
+        what="schedule",
+        before=name,
+        after=f"{moves}: {', '.join(said)}{more}",
+        a=tuple(place_of(running[n][0], "") for n in moved),
+        b=tuple(place_of(running[n][1], "") for n in moved),
     )

@@ -479,13 +479,31 @@ def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
                 if u in names and names[u] != v and v in known
             ]
             if moved and x.digest != y.digest:
-                yield Change("changed", "operands", x.written, y.written, (x.place,), (y.place,))
+                yield Change(
+                    kind="changed",
+                    what="operands",
+                    before=x.written,
+                    after=y.written,
+                    a=(x.place,),
+                    b=(y.place,),
+                )
         elif n in changed:
             y = b[changed[n]]
-            yield Change("changed", "operation", x.written, y.written, (x.place,), (y.place,))
+            yield Change(
+                kind="changed",
+                what="operation",
+                before=x.written,
+                after=y.written,
+                a=(x.place,),
+                b=(y.place,),
+            )
         elif x.shape not in ("}", "{", "})"):
-            yield Change("removed", "operation", x.written, "", (x.place,), ())
+            yield Change(
+                kind="removed", what="operation", before=x.written, after="", a=(x.place,), b=()
+            )
     for m in free:
         y = b[m]
         if y.shape not in ("}", "{", "})"):
-            yield Change("added", "operation", "", y.written, (), (y.place,))
+            yield Change(
+                kind="added", what="operation", before="", after=y.written, a=(), b=(y.place,)
+            )

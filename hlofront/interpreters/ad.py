@@ -20,8 +20,22 @@ from hlofront.transforms.jvp import JVPTrace as JVPTrace
 from hlofront.transforms.jvp import JVPTracer as JVPTracer
 
 __all__ = [
-    *("JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p"),
-    *("add_tangents", "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2"),
-    *("get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "primitive_jvps"),
-    *("primitive_transposes", "zeros_like_aval"),
+    "JVPTrace",
+    "JVPTracer",
+    "UndefinedPrimal",
+    "Zero",
+    "add_jaxvals",
+    "add_jaxvals_p",
+    "add_tangents",
+    "defbilinear",
+    "defjvp",
+    "defjvp2",
+    "deflinear",
+    "deflinear2",
+    "get_primitive_transpose",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "primitive_jvps",
+    "primitive_transposes",
+    "zeros_like_aval",
 ]

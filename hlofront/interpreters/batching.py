@@ -12,7 +12,14 @@ from hlofront.transforms.vmappable import register_vmappable as register_vmappab
 from hlofront.transforms.vmappable import unregister_vmappable as unregister_vmappable
 
 __all__ = [
-    *("axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting", "defreducer"),
-    *("defvectorized", "fancy_primitive_batchers", "primitive_batchers"),
-    *("register_vmappable", "unregister_vmappable"),
+    "axis_primitive_batchers",
+    "bdim_at_front",
+    "broadcast",
+    "defbroadcasting",
+    "defreducer",
+    "defvectorized",
+    "fancy_primitive_batchers",
+    "primitive_batchers",
+    "register_vmappable",
+    "unregister_vmappable",
 ]

@@ -33,8 +33,16 @@ class Builder:
     """Emits StableHLO at one place of one function; handed to every lowering rule."""
 
     __slots__ = (
-        *("avals_in", "avals_out", "constants", "equation", "hoisted", "ip"),
-        *("loc", "module", "prefix", "tokens"),
+        "avals_in",
+        "avals_out",
+        "constants",
+        "equation",
+        "hoisted",
+        "ip",
+        "loc",
+        "module",
+        "prefix",
+        "tokens",
     )
 
     # Of the equation that is being lowered.
@@ -513,12 +521,8 @@ class Builder:
         hoisted = {
             id(value): argument for (value, _), argument in zip(constants, arguments, strict=False)
         }
-        inner = Builder(
-            module,
-            ir.InsertionPoint(block),
-            (),  # XLA puts the path of the call in front, wherever it is called.
-            hoisted,
-        )
+        # The prefix is empty: XLA puts the path of each call in front of it.
+        inner = Builder(module, ir.InsertionPoint(block), (), hoisted)
         inputs = inner.take_tokens(ordered, arguments[len(extra_types) :])
         outputs = body(inner, *inputs)
         outputs = [*inner.tokens_of(ordered), *outputs]

@@ -34,6 +34,10 @@ def _never(primitive):
 
 
 for _primitive in (
-    *(c.all_gather_p, c.reduce_scatter_p, c.all_to_all_p, c.ppermute_p, c.axis_index_p),
+    c.all_gather_p,
+    c.reduce_scatter_p,
+    c.all_to_all_p,
+    c.ppermute_p,
+    c.axis_index_p,
 ):
     _never(_primitive)

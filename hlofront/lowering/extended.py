@@ -68,8 +68,13 @@ def _after(rank: int, element: tuple[int, ...]) -> range:
 
 
 @_extends(
-    *(shaping.squeeze_p, shaping.rev_p, slicing.concatenate_p, slicing.stack_p),
-    *(slicing.unstack_p, slicing.split_p, dynamic_slicing.dynamic_update_slice_p),
+    shaping.squeeze_p,
+    shaping.rev_p,
+    slicing.concatenate_p,
+    slicing.stack_p,
+    slicing.unstack_p,
+    slicing.split_p,
+    dynamic_slicing.dynamic_update_slice_p,
 )
 def _same(params, ranks, result_rank, element):
     return params

@@ -63,8 +63,14 @@ def _(build, a, c, *, alpha, beta):
     factors = [build.constant(factor, result.dtype) for factor in (alpha, beta)]
     scalar = ShapedArray((), result.dtype)
     return kernels.call(
-        *(build, f"{CUDA.solver}_syrk_ffi", (a, c, *factors), (*avals, scalar, scalar)),
-        *((result,), result.ndim - 2, {"transpose": flag(False)}, {0: 1}),
+        build,
+        f"{CUDA.solver}_syrk_ffi",
+        operands=(a, c, *factors),
+        avals=(*avals, scalar, scalar),
+        results=(result,),
+        batch=result.ndim - 2,
+        attributes={"transpose": flag(False)},
+        aliases={0: 1},
         by_rows=True,
     )[0]
 
@@ -118,7 +124,17 @@ def _(build, r, w):
     if matrix.dtype not in _OF_CUDA or matrix.ndim > 2 or not matrix.size:
         return _cholesky_update(build, r, w)
     target = f"{CUDA.own}_cholesky_update_ffi"
-    return kernels.call(build, target, (r, w), avals, avals, 0, None, {0: 0, 1: 1}, by_rows=True)[0]
+    return kernels.call(
+        build,
+        target,
+        operands=(r, w),
+        avals=avals,
+        results=avals,
+        batch=0,
+        attributes=None,
+        aliases={0: 0, 1: 1},
+        by_rows=True,
+    )[0]
 
 
 def _sign_or_one(x: Any) -> Any:
@@ -168,7 +184,9 @@ def _(build, library, pivots, *, permutation_size):
     if not aval.size:
         return _permutation(build, pivots, aval, result)
     target = f"{library.own}_lu_pivots_to_permutation"
-    return kernels.call(build, target, (pivots,), (aval,), (result,), aval.ndim - 1)[0]
+    return kernels.call(
+        build, target, operands=(pivots,), avals=(aval,), results=(result,), batch=aval.ndim - 1
+    )[0]
 
 
 @lower(f.lu_pivots_to_permutation_p)
@@ -242,7 +260,8 @@ def _(build, library, a, jpvt, *, use_magma):
     if not aval.size:
         (order,) = build.by_tracing(
             lambda: add(broadcasted_iota(_int32, column.shape, column.ndim - 1), np.int32(1)),
-            *((), ()),
+            (),
+            (),
         )
         return [a, order, _zeros(build, scales)]
     aliases = {0: 0, 1: 1}
@@ -343,7 +362,7 @@ def _reflector(a: Any, taus: Any, index: Any) -> tuple[Any, Any]:
 @lower(f.qr_p)
 def _(build, x, *, pivoting, full_matrices, use_magma):
     return build.by_tracing(
-        *(_qr, (x,)), pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma
+        _qr, (x,), pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma
     )
 
 

@@ -315,7 +315,9 @@ def _gamma_sums(build, aval, a, x, derivatives, far_too):
     return series[0], series[2], fraction[0], fraction[3]
 
 
-def _gamma_rule(finish, derivatives=False, far_too=True):
+def _gamma_rule(
+    finish, *, x_zero, a_zero=nan, x_infinite=nan, a_infinite=nan, derivatives=False, far_too=True
+):
     def rule(build, aval, a, x):
         sums = _gamma_sums(build, aval, a, x, derivatives, far_too)
 
@@ -323,22 +325,23 @@ def _gamma_rule(finish, derivatives=False, far_too=True):
             x = _within_limits(a, x)
             expanded, in_series, in_fraction = _regions(a, x, far_too)
             used = expanded | in_series | in_fraction
-            result = finish(where(used, a, 1.0), where(used, x, 1.0), *sums)
-            inside = where(expanded, result[0], where(in_series, result[1], result[2]))
-            return (where(used, inside, _at_edges(a, x, result[3:])),)
+            a_used, x_used = where(used, a, 1.0), where(used, x, 1.0)
+            by_expansion, by_series, by_fraction = finish(a_used, x_used, *sums)
+            inside = where(expanded, by_expansion, where(in_series, by_series, by_fraction))
+            at_edges = _at_edges(a, x, x_zero, a_zero, x_infinite, a_infinite)
+            return (where(used, inside, at_edges),)
 
         return traced(build, formula, (a, x, *sums), (aval,) * (2 + len(sums)))[0]
 
     return rule
 
 
-def _at_edges(a, x, values):
-    """What has no sum: x = 0; then a = 0; then infinite x; then infinite a. NaN elsewhere."""
-    at_x_zero, at_a_zero, at_x_infinite, at_a_infinite = values
-    result = where((a.equals(inf)) & (x >= 0), at_a_infinite, a * nan)
-    result = where((x.equals(inf)) & (a >= 0), at_x_infinite, result)
-    result = where((a.equals(0.0)) & (x > 0), at_a_zero, result)
-    return where((x.equals(0.0)) & (a > 0), at_x_zero, result)
+def _at_edges(a, x, x_zero, a_zero, x_infinite, a_infinite):
+    """Return the value at x = 0, else at a = 0, at infinite x, at infinite a; NaN elsewhere."""
+    result = where((a.equals(inf)) & (x >= 0), a_infinite, a * nan)
+    result = where((x.equals(inf)) & (a >= 0), x_infinite, result)
+    result = where((a.equals(0.0)) & (x > 0), a_zero, result)
+    return where((x.equals(0.0)) & (a > 0), x_zero, result)
 
 
 def _lower(a, x, series, fraction):
@@ -350,7 +353,6 @@ def _lower(a, x, series, fraction):
         _Temme(a, x).lower(),
         where(is_small & (small < 0.5), 1 - small, density / a * series),
         1 - density / fraction,
-        *(0.0, 1.0, 1.0, 0.0),
     )
 
 
@@ -362,7 +364,6 @@ def _upper(a, x, series, fraction):
         _Temme(a, x).upper(),
         where(is_small, small, 1 - density / a * series),
         density / fraction,
-        *(1.0, 0.0, 0.0, 1.0),
     )
 
 
@@ -414,7 +415,6 @@ def _lower_by_a(a, x, series, series_slope, fraction, fraction_slope):
         where(no_density, 0.0, temme.factor * where(no_density, 0.0, temme.derivative())),
         density / a * (series * (log(x) - digamma(a + 1)) + series_slope),
         -density / fraction * (log(x) - digamma(a) - fraction_slope),
-        *(0.0, nan, nan, 0.0),
     )
 
 
@@ -425,14 +425,13 @@ def _sample_by_a(a, x, series, series_slope, fraction, fraction_slope):
         -(x / a) * exp(_stirling_error(a)) * temme.derivative(),
         -(x / a) * (series * (log(x) - digamma(a + 1)) + series_slope),
         x / fraction * (log(x) - digamma(a) - fraction_slope),
-        *(0.0, nan, nan, nan),
     )
 
 
-igamma = _gamma_rule(_lower)
-igammac = _gamma_rule(_upper)
-igamma_grad_a = _gamma_rule(_lower_by_a, derivatives=True)
-random_gamma_grad = _gamma_rule(_sample_by_a, derivatives=True, far_too=False)
+igamma = _gamma_rule(_lower, x_zero=0.0, a_zero=1.0, x_infinite=1.0, a_infinite=0.0)
+igammac = _gamma_rule(_upper, x_zero=1.0, a_zero=0.0, x_infinite=0.0, a_infinite=1.0)
+igamma_grad_a = _gamma_rule(_lower_by_a, x_zero=0.0, a_infinite=0.0, derivatives=True)
+random_gamma_grad = _gamma_rule(_sample_by_a, x_zero=0.0, derivatives=True, far_too=False)
 
 
 # ---- the beta function -------------------------------------------------------------------------

@@ -169,8 +169,15 @@ def lower_program(
     _verify(ir_module, module_name)
     placed = wanted.placed() if wanted else None
     return Module(
-        *(ir_module, module_name, constants, kept, donation, state.callbacks, ordered, placed),
-        state.has_barriers,
+        ir_module=ir_module,
+        name=module_name,
+        const_args=constants,
+        kept=kept,
+        donation=donation,
+        callbacks=state.callbacks,
+        ordered=ordered,
+        fences=placed,
+        has_barriers=state.has_barriers,
     )
 
 

@@ -10,20 +10,19 @@ class ModuleState:
     """What the functions of one module share."""
 
     __slots__ = (
-        *(
-            "all_platforms",
-            "callbacks",
-            "fences",
-            "functions",
-            "has_barriers",
-            "ip",
-            "last_mesh",
-            "locations",
-            "meshes",
-            "paths",
-            "platforms",
-        ),
-        *("several_devices", "symbols"),
+        "all_platforms",
+        "callbacks",
+        "fences",
+        "functions",
+        "has_barriers",
+        "ip",
+        "last_mesh",
+        "locations",
+        "meshes",
+        "paths",
+        "platforms",
+        "several_devices",
+        "symbols",
     )
 
     def __init__(

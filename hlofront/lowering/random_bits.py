@@ -189,7 +189,9 @@ def _(build, library, *words):
     ]
     target = f"{library.own}_threefry2x32_ffi"
     # Numbers of one after the other, in any shape.
-    return kernels.call(build, target, words, [aval] * 4, build.avals_out, aval.ndim)
+    return kernels.call(
+        build, target, operands=words, avals=[aval] * 4, results=build.avals_out, batch=aval.ndim
+    )
 
 
 def _entry(build, table, i):

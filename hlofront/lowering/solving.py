@@ -129,8 +129,13 @@ def _eliminate(build: Any, dl: Any, d: Any, du: Any, b: Any) -> Any:
         last = div(sub(row(b, index), mul(wide(below), last)), wide(pivot))
         # They take the places of rows that are read no more.
         return [
-            *(add(index, np.int32(1)), dl, d, put(du, last_above, index)),
-            *(put(b, last, index), last_above, last),
+            add(index, np.int32(1)),
+            dl,
+            d,
+            put(du, last_above, index),
+            put(b, last, index),
+            last_above,
+            last,
         ]
 
     def backward(index, dl, d, du, b, last_above, last):

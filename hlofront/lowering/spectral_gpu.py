@@ -94,8 +94,12 @@ def _(
     if by_solver and has_it and not compute_left_eigenvectors:
         return _eig_by_solver(build, library, x, compute_right_eigenvectors)
     return _eig_on_host(
-        *(build, library, x, compute_left_eigenvectors, compute_right_eigenvectors),
-        kernels.magma(_MAGMA[implementation]),
+        build,
+        library,
+        x,
+        left=compute_left_eigenvectors,
+        right=compute_right_eigenvectors,
+        magma=kernels.magma(_MAGMA[implementation]),
     )
 
 
@@ -145,8 +149,12 @@ def _eig_on_host(
     vector = aval.update(dtype=value.dtype)
     routine = "eig_comp" if is_complex else "eig_real"
     *parts, u, v, info = library.on_host(
-        *(build, routine, (x,), (aval,), (*values, vector, vector, kernels.batch_info(aval))),
-        {"left": flag(left), "right": flag(right), "magma": magma},
+        build,
+        routine,
+        operands=(x,),
+        avals=(aval,),
+        results=(*values, vector, vector, kernels.batch_info(aval)),
+        attributes={"left": flag(left), "right": flag(right), "magma": magma},
     )
     if len(parts) == 2:
         parts = [build.op("stablehlo.complex", parts, value)]
@@ -235,7 +243,14 @@ def _svd_as_lapack(
     library.check(build, aval.dtype)
     target = library.target(routine, aval.dtype)
     _, values, *vectors, info = kernels.call(
-        *(build, target, (x,), (aval,), declared, aval.ndim - 2, attributes, {0: 0}),
+        build,
+        target,
+        operands=(x,),
+        avals=(aval,),
+        results=declared,
+        batch=aval.ndim - 2,
+        attributes=attributes,
+        aliases={0: 0},
         by_rows=transposed,
     )
     if transposed:

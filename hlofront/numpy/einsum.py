@@ -292,8 +292,12 @@ def _common_dtype(avals: Sequence[Any]) -> Any:
 
 @operation(
     static_argnames=(
-        *("subscripts", "optimize", "precision", "preferred_element_type"),
-        *("dot", "out_sharding"),
+        "subscripts",
+        "optimize",
+        "precision",
+        "preferred_element_type",
+        "dot",
+        "out_sharding",
     )
 )
 def _einsum(*operands, subscripts, optimize, precision, preferred_element_type, dot, out_sharding):

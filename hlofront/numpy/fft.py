@@ -355,9 +355,7 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
 @like(np.fft.rfftfreq)
 def rfftfreq(n, d=1.0, *, dtype=None, device=None):
     """The frequencies of the elements of `rfft`. See `fftfreq`."""
-    return _frequencies(
-        *("jnp.fft.rfftfreq", lambda n: np.arange(0, n // 2 + 1), n, d, dtype, device)
-    )
+    return _frequencies("jnp.fft.rfftfreq", lambda n: np.arange(0, n // 2 + 1), n, d, dtype, device)
 
 
 def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:

@@ -92,13 +92,13 @@ def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
 _flat = property(lambda self: ravel(self), doc="The elements in order, as one dimension.")
 
 for _function, _name in (
-    *((_clip, "clip"), (_round, "round"), (_byteswap, "byteswap")),
-    *(
-        (_python_round, "__round__"),
-        (_contains, "__contains__"),
-        (_namespace, "__array_namespace__"),
-        (_to_device, "to_device"),
-    ),
+    (_clip, "clip"),
+    (_round, "round"),
+    (_byteswap, "byteswap"),
+    (_python_round, "__round__"),
+    (_contains, "__contains__"),
+    (_namespace, "__array_namespace__"),
+    (_to_device, "to_device"),
 ):
     _function.__name__ = _function.__qualname__ = _name
 

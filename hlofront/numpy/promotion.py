@@ -167,10 +167,8 @@ def host_scalar(x: Any, dtype: Any, weak: bool = False) -> Any:
         value = _PYTHON_TYPE[dtype.kind](x)
         if dtype == python_scalar_dtype(type(value)):
             return value
-        return process(
-            *(convert_element_type_p, (value,)),
-            {"new_dtype": dtype, "weak_type": True, "sharding": None},
-        )
+        params = {"new_dtype": dtype, "weak_type": True, "sharding": None}
+        return process(convert_element_type_p, (value,), params)
     # What does not fit becomes infinite or wraps, as on a device.
     with np.errstate(all="ignore"):
         return kept(np.asarray(x).astype(dtype)[()])

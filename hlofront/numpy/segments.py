@@ -100,8 +100,16 @@ def _reduction(name: str, update: str, start: Callable[[Any], Any], what: str) -
         out_sharding=None,
     ):
         return _segments(
-            *(name, update, start, data, segment_ids, num_segments, indices_are_sorted),
-            *(unique_indices, mode, out_sharding),
+            name,
+            update=update,
+            start=start,
+            data=data,
+            segment_ids=segment_ids,
+            num_segments=num_segments,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            mode=mode,
+            out_sharding=out_sharding,
         )
 
     function.__name__ = function.__qualname__ = name

@@ -20,9 +20,21 @@ from hlofront.pjrt.target_facts import GPUS, TPUS, Gpu, Tpu, is_shape, sources_o
 
 # One of each, with the shapes and counts that people rent.
 NAMES = (
-    *("cpu", "tpu:v4:2x2x1", "tpu:v5e:1x1", "tpu:v5e:2x2", "tpu:v5p:2x2x1", "tpu:v6e:1x1"),
-    *("tpu:v6e:4x4", "tpu:7x:2x2x1", "cuda:t4", "cuda:l4", "cuda:a100", "cuda:h100"),
-    *("cuda:h100:8", "cuda:h200", "cuda:b200"),
+    "cpu",
+    "tpu:v4:2x2x1",
+    "tpu:v5e:1x1",
+    "tpu:v5e:2x2",
+    "tpu:v5p:2x2x1",
+    "tpu:v6e:1x1",
+    "tpu:v6e:4x4",
+    "tpu:7x:2x2x1",
+    "cuda:t4",
+    "cuda:l4",
+    "cuda:a100",
+    "cuda:h100",
+    "cuda:h100:8",
+    "cuda:h200",
+    "cuda:b200",
 )
 _PER_HOST = 8
 _MOST_GPUS = 4096
@@ -150,18 +162,29 @@ class Target:
             compiled_by = f"jaxlib {bridge.jaxlib_version()}"
             sources = ("/proc/meminfo",) if memory else ()
             return Description(
-                *(self.name, title, "cpu", len(self.devices), memory, None, {}, compiled_by),
-                sources,
+                name=self.name,
+                title=title,
+                platform="cpu",
+                devices=len(self.devices),
+                memory_bytes=memory,
+                bandwidth=None,
+                peak_flops={},
+                plugin=compiled_by,
+                sources=sources,
             )
-        found = platforms.find_plugins().get(self.platform)
+        plugin = platforms.find_plugins().get(self.platform)
         share = chip.devices_per_chip if isinstance(chip, Tpu) else 1
         title = chip.title if share == 1 else f"half a chip of {chip.title}"
         return Description(
-            *(self.name, title, self.platform, self._count * share, chip.memory // share),
-            chip.bandwidth / share,
-            {dtype: peak / share for dtype, peak in chip.peak.items()},
-            found.source if found is not None else f"nothing yet: {whats_missing(self.platform)}",
-            sources_of(chip),
+            name=self.name,
+            title=title,
+            platform=self.platform,
+            devices=self._count * share,
+            memory_bytes=chip.memory // share,
+            bandwidth=chip.bandwidth / share,
+            peak_flops={dtype: peak / share for dtype, peak in chip.peak.items()},
+            plugin=plugin.source if plugin else f"nothing yet: {whats_missing(self.platform)}",
+            sources=sources_of(chip),
         )
 
     def __enter__(self) -> "Target":

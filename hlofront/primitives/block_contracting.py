@@ -316,9 +316,10 @@ def _transpose_apart(cotangent, lhs, rhs, group_sizes, numbers, params):
     batch, of_lhs, of_rhs = _ranges(lhs_batch, lhs_kept, rhs_kept)
     pairs = list(zip(lhs_contracting, rhs_contracting, strict=True))
     if is_linear(lhs):
+        dot_numbers = ((of_rhs, rhs_kept), (batch, rhs_batch))
+        ragged = of_lhs[lhs_kept.index(ragged)]
         result = _bind_ragged(
-            *(cotangent, rhs, group_sizes, ((of_rhs, rhs_kept), (batch, rhs_batch))),
-            *(of_lhs[lhs_kept.index(ragged)], group_axes, params),
+            cotangent, rhs, group_sizes, dot_numbers, ragged, group_axes, params=params
         )
         regained = [own for own, _ in sorted(pairs, key=lambda pair: pair[1])]
         return as_cotangent(result, (*lhs_batch, *lhs_kept, *regained), lhs_aval), None
@@ -329,9 +330,8 @@ def _transpose_apart(cotangent, lhs, rhs, group_sizes, numbers, params):
     factors, contracting, batches = (lhs, cotangent), (lhs_kept, of_lhs), (lhs_batch, batch)
     flipped = (*group_axes, *rhs_batch, *rhs_kept, *regained)
     if ascending_axes(flipped) and not ascending_axes(axes):
-        axes, factors, contracting, batches = (
-            *(flipped, factors[::-1], contracting[::-1], batches[::-1]),
-        )
+        axes, factors = flipped, factors[::-1]
+        contracting, batches = contracting[::-1], batches[::-1]
         ragged = of_lhs[lhs_kept.index(ragged)]
         options["precision"] = flipped_precision(params["precision"])
     result = _bind_ragged(*factors, group_sizes, (contracting, batches), ragged, (), options)
@@ -361,8 +361,13 @@ def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
         other = transpose(other, order)
         other_batch, other_contracting, kept = _ranges(other_batch, other_contracting, kept)
     result = _bind_ragged(
-        *(other, cotangent, group_sizes, ((kept, arrived[0]), (other_batch, batch))),
-        *(other_contracting[place], (0,), params),
+        other,
+        cotangent,
+        group_sizes,
+        dot_numbers=((kept, arrived[0]), (other_batch, batch)),
+        ragged=other_contracting[place],
+        group_axes=(0,),
+        params=params,
     )
     regained = [i for _, i in sorted(zip(other_contracting, own[1], strict=True))]
     found = as_cotangent(result, (*own[0], *regained, *own_kept), aval)

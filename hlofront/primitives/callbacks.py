@@ -292,7 +292,13 @@ def _log(like: logging.LogRecord, text: str) -> None:
     logger = logging.getLogger(like.name)
     logger.handle(
         logger.makeRecord(
-            *(like.name, like.levelno, like.pathname, like.lineno, text, (), None),
+            like.name,
+            like.levelno,
+            like.pathname,
+            like.lineno,
+            msg=text,
+            args=(),
+            exc_info=None,
             func=like.funcName,
         )
     )

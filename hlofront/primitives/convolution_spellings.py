@@ -182,7 +182,7 @@ def conv_general_dilated_patches(
     """
     aval = typeof(lhs)
     filter_shape = integers(filter_shape, "filter_shape")
-    kernel_shape = (*(0, 0), *filter_shape)  # of which only the rank counts here
+    kernel_shape = (0, 0, *filter_shape)  # of which only the rank counts here
     numbers = conv_dimension_numbers(aval.shape, kernel_shape, dimension_numbers)
     features = aval.shape[numbers.lhs_spec[1]]
     offsets = math.prod(filter_shape)

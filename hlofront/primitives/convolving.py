@@ -318,7 +318,10 @@ def _cotangent_of_input(
         _sizes(typeof(cotangent), out_spec),
         _sizes(aval, lhs_spec),
         _sizes(typeof(rhs), rhs_spec),
-        *(window_strides, padding, lhs_dilation, rhs_dilation),
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
         strict=True,
     ):
         before = dilated(window, holes) - 1 - low
@@ -368,7 +371,10 @@ def _cotangent_of_kernel(
         _sizes(typeof(cotangent), out_spec),
         _sizes(typeof(lhs), lhs_spec),
         _sizes(aval, rhs_spec),
-        *(window_strides, padding, lhs_dilation, rhs_dilation),
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
         strict=True,
     ):
         total = dilated(window, holes) - 1 + dilated(arrived, stride) - dilated(given, base)

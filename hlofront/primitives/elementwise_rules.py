@@ -40,8 +40,16 @@ batch_of_one_shape(e.clamp_p, may_be_scalars=(0, 2))
 
 no_derivative(e.sign_p, e.floor_p, e.ceil_p, e.round_p, e.is_finite_p)
 no_derivative(
-    *(e.not_p, e.and_p, e.or_p, e.xor_p, e.population_count_p, e.clz_p, e.mulhi_p),
-    *(e.shift_left_p, e.shift_right_logical_p, e.shift_right_arithmetic_p),
+    e.not_p,
+    e.and_p,
+    e.or_p,
+    e.xor_p,
+    e.population_count_p,
+    e.clz_p,
+    e.mulhi_p,
+    e.shift_left_p,
+    e.shift_right_logical_p,
+    e.shift_right_arithmetic_p,
 )
 unknown_derivative(
     e.nextafter_p, "give it lax.stop_gradient(x) to take the next number for a constant."

@@ -81,8 +81,13 @@ class Generator:
         if REGISTERED.get(self.name) is self:
             return generator_named, (self.name,)
         return Generator, (
-            *(self.key_shape, self.seed, self.split, self.random_bits, self.fold_in),
-            *(self.name, self.tag),
+            self.key_shape,
+            self.seed,
+            self.split,
+            self.random_bits,
+            self.fold_in,
+            self.name,
+            self.tag,
         )
 
 
@@ -183,8 +188,13 @@ random_wrap_p = Primitive("random_wrap")
 random_unwrap_p = Primitive("random_unwrap")
 random_clone_p = Primitive("random_clone")
 no_derivative(
-    *(random_seed_p, random_split_p, random_fold_in_p, random_bits_p, random_wrap_p),
-    *(random_unwrap_p, random_clone_p),
+    random_seed_p,
+    random_split_p,
+    random_fold_in_p,
+    random_bits_p,
+    random_wrap_p,
+    random_unwrap_p,
+    random_clone_p,
 )
 
 
@@ -324,8 +334,11 @@ def _batch_in_place(primitive: Primitive) -> None:
 
 
 for _primitive in (
-    *(random_seed_p, random_split_p, random_bits_p),
-    *(random_unwrap_p, random_clone_p),
+    random_seed_p,
+    random_split_p,
+    random_bits_p,
+    random_unwrap_p,
+    random_clone_p,
 ):
     _batch_in_place(_primitive)
 

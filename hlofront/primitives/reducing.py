@@ -365,7 +365,14 @@ def batch_reduction(primitive: Primitive) -> None:
 
 
 for _primitive in (
-    *(reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p),
-    *(reduce_and_p, reduce_or_p, reduce_xor_p, argmin_p, argmax_p),
+    reduce_sum_p,
+    reduce_prod_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_and_p,
+    reduce_or_p,
+    reduce_xor_p,
+    argmin_p,
+    argmax_p,
 ):
     batch_reduction(_primitive)

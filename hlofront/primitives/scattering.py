@@ -562,6 +562,11 @@ def _batch(primitive: Primitive) -> None:
 
 
 for _primitive in (
-    *(scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p),
+    scatter_p,
+    scatter_add_p,
+    scatter_sub_p,
+    scatter_mul_p,
+    scatter_min_p,
+    scatter_max_p,
 ):
     _batch(_primitive)

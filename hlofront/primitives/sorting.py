@@ -177,8 +177,13 @@ def approx_max_k(
       ValueError: if `k`, the axis or the recall is out of range, or the operand is not of floats.
     """
     return _approx_top_k(
-        *(operand, k, reduction_dimension, recall_target, True),
-        *(reduction_input_size_override, aggregate_to_topk),
+        operand,
+        k=k,
+        dimension=reduction_dimension,
+        recall=recall_target,
+        is_max=True,
+        size_override=reduction_input_size_override,
+        aggregate=aggregate_to_topk,
     )
 
 
@@ -193,8 +198,13 @@ def approx_min_k(
 ):
     """About the k least elements along an axis, and their indices. See `approx_max_k`."""
     return _approx_top_k(
-        *(operand, k, reduction_dimension, recall_target, False),
-        *(reduction_input_size_override, aggregate_to_topk),
+        operand,
+        k=k,
+        dimension=reduction_dimension,
+        recall=recall_target,
+        is_max=False,
+        size_override=reduction_input_size_override,
+        aggregate=aggregate_to_topk,
     )
 
 

@@ -178,7 +178,12 @@ def reduce_window_shape_tuple(
     """The shape of `reduce_window` for an operand of this shape. See `reduce_window`."""
     shape = tuple(operand_shape)
     windows = canonical_windows(
-        shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+        shape,
+        window_dimensions=window_dimensions,
+        window_strides=window_strides,
+        padding=padding,
+        base_dilation=base_dilation,
+        window_dilation=window_dilation,
     )
     return window_output_shape("reduce_window", shape, windows)
 
@@ -207,8 +212,12 @@ def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Any]]:
         window_dilation=None,
     ):
         windows = canonical_windows(
-            *(typeof(operand).shape, window_dimensions, window_strides),
-            *(padding, base_dilation, window_dilation),
+            typeof(operand).shape,
+            window_dimensions=window_dimensions,
+            window_strides=window_strides,
+            padding=padding,
+            base_dilation=base_dilation,
+            window_dilation=window_dilation,
         )
         return process(primitive, (operand,), windows._asdict())
 
@@ -301,8 +310,12 @@ def select_and_gather_add(
       window_dimensions: sizes of the window; for the others, see `reduce_window`.
     """
     windows = canonical_windows(
-        *(typeof(operand).shape, window_dimensions, window_strides),
-        *(padding, base_dilation, window_dilation),
+        typeof(operand).shape,
+        window_dimensions=window_dimensions,
+        window_strides=window_strides,
+        padding=padding,
+        base_dilation=base_dilation,
+        window_dilation=window_dilation,
     )
     params = {"select_prim": select_prim, **windows._asdict()}
     return process(select_and_gather_add_p, (tangents, operand), params)
@@ -426,7 +439,10 @@ def _batch(primitive: Primitive) -> None:
 
 
 for _primitive in (
-    *(reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p),
-    *(select_and_scatter_add_p, select_and_gather_add_p),
+    reduce_window_sum_p,
+    reduce_window_max_p,
+    reduce_window_min_p,
+    select_and_scatter_add_p,
+    select_and_gather_add_p,
 ):
     _batch(_primitive)

@@ -32,8 +32,12 @@ _x64 = state.enable_x64
 _seed_offset = options["jax_random_seed_offset"]
 
 for _generator in (
-    *(threefry.threefry, counter_based.threefry4x32, rbg.rbg, rbg.unsafe_rbg),
-    *(counter_based.philox2x32, counter_based.philox4x32),
+    threefry.threefry,
+    counter_based.threefry4x32,
+    rbg.rbg,
+    rbg.unsafe_rbg,
+    counter_based.philox2x32,
+    counter_based.philox4x32,
 ):
     primitives.register(_generator)
 

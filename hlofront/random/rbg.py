@@ -59,5 +59,5 @@ def unsafe_fold_in(key, data):
 
 rbg = Generator((4,), seed, split, random_bits, fold_in, name="rbg", tag="rbg")
 unsafe_rbg = Generator(
-    *((4,), seed, unsafe_split, random_bits, unsafe_fold_in), name="unsafe_rbg", tag="urbg"
+    (4,), seed, unsafe_split, random_bits, unsafe_fold_in, name="unsafe_rbg", tag="urbg"
 )

@@ -97,7 +97,9 @@ def _documentation(own: str, parameters: Any, of_shape: list[str]) -> str:
     return "\n".join(
         [
             f"{summary}\n\nArgs:",
-            *[key, *filter(None, [arguments]), *others],
+            key,
+            *filter(None, [arguments]),
+            *others,
             f"\nRaises:\n  ValueError: if {errors}there are several keys.",
             "  TypeError: if `key` is no key.",
         ]

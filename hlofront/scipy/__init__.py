@@ -5,7 +5,17 @@ from hlofront.base.lazy import lazy as _lazy
 __getattr__, __dir__ = _lazy(
     __name__,
     (
-        *("cluster", "fft", "integrate", "interpolate", "linalg", "ndimage"),
-        *("optimize", "signal", "sparse", "spatial", "special", "stats"),
+        "cluster",
+        "fft",
+        "integrate",
+        "interpolate",
+        "linalg",
+        "ndimage",
+        "optimize",
+        "signal",
+        "sparse",
+        "spatial",
+        "special",
+        "stats",
     ),
 )

@@ -33,7 +33,9 @@ def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
 def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
     """Sums of products over several axes, as `hlofront.numpy.tensordot`."""
     return contraction.tensordot(
-        *(x1, x2, axes),
+        x1,
+        x2,
+        axes,
         precision=precision,
         preferred_element_type=preferred_element_type,
         out_sharding=out_sharding,

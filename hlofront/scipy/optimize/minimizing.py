@@ -133,8 +133,16 @@ def _descend(
             known, jnp.dot(move, move) / jnp.where(known, curvature, 1), state.inverse_curvature
         )
         return _State(
-            *(x, value, gradient, before, memory, fresh),
-            *(inverse_curvature, steps, evaluated, status),
+            x=x,
+            value=value,
+            gradient=gradient,
+            before=before,
+            memory=memory,
+            fresh=fresh,
+            inverse_curvature=inverse_curvature,
+            steps=steps,
+            evaluated=evaluated,
+            status=status,
         )
 
     status = jnp.where(small, 0, 1 if options["maxiter"] <= 0 else _GOING)
@@ -142,7 +150,16 @@ def _descend(
     before = value + norm_of(gradient) / 2
     never = jnp.zeros_like(before)
     start = _State(
-        *(x, value, gradient, before, memory, jnp.ones((), bool)), *(never, 0, 1, status)
+        x=x,
+        value=value,
+        gradient=gradient,
+        before=before,
+        memory=memory,
+        fresh=jnp.ones((), bool),
+        inverse_curvature=never,
+        steps=0,
+        evaluated=1,
+        status=status,
     )
     return while_loop(lambda state: state.status == _GOING, body, start)
 

@@ -251,7 +251,16 @@ def csd(
     onesided = return_onesided and not any(_is_complex(a) for a in (x, y) if a is not None)
     _warn_of_sides(return_onesided, onesided)
     settings = _Settings(
-        *(count, overlap, transformed, detrend, onesided, scaling, False, None, False, average)
+        count=count,
+        overlap=overlap,
+        transformed=transformed,
+        detrend=detrend,
+        onesided=onesided,
+        scaling=scaling,
+        spectrum=False,
+        boundary=None,
+        padded=False,
+        average=average,
     )
     result = _spectrum(x, y, window, fs, settings, axis)
     return _frequencies(transformed, fs, onesided), result
@@ -350,7 +359,16 @@ def stft(
     _warn_of_sides(return_onesided, onesided)
     scaling = "spectrum"
     settings = _Settings(
-        *(count, overlap, transformed, detrend, onesided, scaling, True, boundary, padded, None)
+        count=count,
+        overlap=overlap,
+        transformed=transformed,
+        detrend=detrend,
+        onesided=onesided,
+        scaling=scaling,
+        spectrum=True,
+        boundary=boundary,
+        padded=padded,
+        average=None,
     )
     result = _spectrum(x, None, window, fs, settings, axis)
     first = 0.0 if boundary is not None else count / 2
