@@ -24,7 +24,7 @@ import pytest
 
 from tests.against_jax import compare
 from tests.against_jax.oracle import PLACE, ROOT, Oracle, find_interpreter
-from tests.numpy import trying
+from tests.numpy import catalogue_runner
 
 JAX = "0.10.2"
 MODES = ("new", "some", "keep", "all")
@@ -75,8 +75,8 @@ def digest_of_call(module: str, one: Any) -> str:
     """Of a call of the catalogue: of what it says alone, unless a function is part of it."""
     described = fingerprint((one.function, one.operands, one.keywords, one.concrete))
     if described is None:
-        return digest(digest_of_texts("tests.numpy.trying", module), one.name)
-    return digest(digest_of_texts("tests.numpy.trying"), one.name, described)
+        return digest(digest_of_texts("tests.numpy.catalogue_runner", module), one.name)
+    return digest(digest_of_texts("tests.numpy.catalogue_runner"), one.name, described)
 
 
 def fingerprint(x: Any) -> str | None:
@@ -89,11 +89,11 @@ def fingerprint(x: Any) -> str | None:
         return f"{type(x).__name__}({','.join(map(str, inside))})"
     if isinstance(x, np.ndarray) and x.dtype != object:
         return f"array({x.dtype},{x.shape},{x.tobytes().hex()})"
-    if isinstance(x, trying.catalogue.Spec):
+    if isinstance(x, catalogue_runner.catalogue.Spec):
         return f"drawn({x!r},{x.low},{x.high})"
     if isinstance(x, type):
         return f"type({x.__module__}.{x.__name__})"
-    if x is None or x is Ellipsis or x is trying.catalogue.AN_OBJECT:
+    if x is None or x is Ellipsis or x is catalogue_runner.catalogue.AN_OBJECT:
         return repr(x)
     if isinstance(x, bool | int | float | complex | str | bytes | slice | np.generic | np.dtype):
         return f"{type(x).__name__}({x!r})"
@@ -113,7 +113,7 @@ def to_plain(x: Any) -> Any:
         return {"tuple": [to_plain(branch) for branch in x]}
     if isinstance(x, dict):
         return {"dict": {key: to_plain(value) for key, value in x.items()}}
-    if isinstance(x, trying.Raised):
+    if isinstance(x, catalogue_runner.Raised):
         return {"raised": [x.classes, x.message]}
     if isinstance(x, np.ndarray):
         data = base64.b64encode(x.tobytes()).decode() if not x.dtype.names else ""
@@ -153,7 +153,7 @@ def _array(inside: Any) -> np.ndarray:
 _MADE: dict[str, Callable[[Any], Any]] = {
     "tuple": lambda inside: tuple(from_plain(inside)),
     "dict": lambda inside: {key: from_plain(value) for key, value in inside.items()},
-    "raised": lambda inside: trying.Raised(*inside),
+    "raised": lambda inside: catalogue_runner.Raised(*inside),
     "array": _array,
     "float": float,
     "complex": lambda inside: complex(*map(float, inside)),
@@ -355,7 +355,7 @@ def unlike(kept: Any, fresh: Any, where: str = "") -> str:
         if len(kept) != len(fresh):
             return f"{where}: {len(kept)}, and now {len(fresh)}"
         pairs = [(f"{where}/{i}", *both) for i, both in enumerate(zip(kept, fresh, strict=True))]
-    elif isinstance(kept, trying.Raised):
+    elif isinstance(kept, catalogue_runner.Raised):
         pairs = [(where, kept.classes, fresh.classes)]
     elif isinstance(kept, np.ndarray):
         try:

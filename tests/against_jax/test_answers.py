@@ -10,10 +10,10 @@ from tests.against_jax import (
     memory,
     test_catalogue,
     test_corpora,
-    test_drawn,
+    test_fuzz,
     test_samples,
 )
-from tests.numpy import catalogue, trying
+from tests.numpy import catalogue, catalogue_runner
 
 MOST_BYTES = 3_000_000
 
@@ -26,7 +26,7 @@ def keys_of_shelves():
             found[f"{kind}_{chapter}"] = test_catalogue.keys_of(kind, chapter)
     for file in test_samples.SAMPLES:
         found[f"samples_{file}"] = test_samples.keys_of(file)
-    found["drawn_programs"] = test_drawn.keys()
+    found["fuzz_programs"] = test_fuzz.keys()
     found["memory_loops"] = {"temporaries": answers.digest_of_texts(memory.__name__)}
     return found
 
@@ -71,7 +71,7 @@ EVERYTHING = {
 
 def test_what_is_kept_comes_back(tmp_path):
     shelf = answers.Shelf(tmp_path / "there" / "some.jsonl.xz")
-    raised = trying.Raised(["TypeError"], "of such a kind: é")
+    raised = catalogue_runner.Raised(["TypeError"], "of such a kind: é")
     shelf.keep("one", "key", EVERYTHING)
     shelf.keep("two", "key", raised)
     shelf.keep("three", "key", 1)
@@ -93,7 +93,7 @@ def test_what_is_kept_comes_back(tmp_path):
         ([1, 2], [1]),
         (1, True),
         (("array", "float32[1]", np.ones(1)), ("array", "float32[1]", np.ones(1) + 1e-3)),
-        (trying.Raised(["TypeError"], ""), trying.Raised(["ValueError"], "")),
+        (catalogue_runner.Raised(["TypeError"], ""), catalogue_runner.Raised(["ValueError"], "")),
         ({"count": 3}, {"count": 2}),
     ],
 )
@@ -108,7 +108,9 @@ def test_keys_tell_questions_apart():
     assert {"tests.against_jax.corpus_lax", "tests.against_jax.inputs"} <= texts.keys()
     one = catalogue.call(np.float32([1, 2]), axis=0)
     keys = {
-        answers.digest_of_call("tests.numpy.catalogue.making", trying.changed(one, **fields))
+        answers.digest_of_call(
+            "tests.numpy.catalogue.making", catalogue_runner.changed(one, **fields)
+        )
         for fields in (
             {},
             {"operands": (np.float32([1, 3]),)},

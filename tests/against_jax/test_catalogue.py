@@ -5,12 +5,18 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from tests.against_jax.answers import digest_of_call
-from tests.numpy import catalogue, comparing, otherwise, test_against_numpy, trying
+from tests.numpy import (
+    catalogue,
+    catalogue_runner,
+    comparing,
+    known_differences,
+    test_against_numpy,
+)
 
 
 def keys_of(kind, chapter):
     calls = (
-        trying.wrong_calls(chapter)
+        catalogue_runner.wrong_calls(chapter)
         if kind == "wrong"
         else [(one.name, one) for one in catalogue.of_chapter(chapter)]
     )
@@ -32,13 +38,13 @@ def theirs(reference):
 def test_refused_as_by_jax(theirs, chapter):
     """Wrong calls raise the same class of error, or give results of the same types."""
     wanted = theirs["wrong", chapter]
-    ours = trying.outcomes_of_wrong(chapter, wanted.keys, hlofront, jnp)
+    ours = catalogue_runner.outcomes_of_wrong(chapter, wanted.keys, hlofront, jnp)
     report = []
     for name, found in ours.items():
         try:
             comparing.check_wrong(found, wanted[name])
         except AssertionError as error:
-            if not otherwise.expected(name, wanted[name]):
+            if not known_differences.expected(name, wanted[name]):
                 report.append(f"{name}: {error}")
     assert not report, "\n".join(report)
 

@@ -20,18 +20,18 @@ import jax.numpy as jnp  # noqa: E402
 from jax import lax  # noqa: E402
 
 from tests.against_jax import describe, memory  # noqa: E402
-from tests.against_jax.drawn import running  # noqa: E402
-from tests.numpy import trying  # noqa: E402
+from tests.against_jax.fuzz import running  # noqa: E402
+from tests.numpy import catalogue_runner  # noqa: E402
 from tests.systematic import trials  # noqa: E402
 
 # Each is asked with a file's name and {name of a question: what it needs}: {name: answer}.
 KINDS = {
     "version": lambda jax, *_: jax.__version__,
     "corpus": describe.describe_some,
-    "catalogue": trying.outcomes,
-    "wrong": trying.outcomes_of_wrong,
+    "catalogue": catalogue_runner.outcomes,
+    "wrong": catalogue_runner.outcomes_of_wrong,
     "samples": trials.answer_for_reference,
-    "drawn": running.answers,
+    "fuzz": running.answers,
     "memory": lambda _, questions, jax, *__: {"temporaries": memory.temporaries(jax)},
 }
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tests.against_jax import compare
-from tests.numpy import trying
+from tests.numpy import catalogue_runner
 from tests.systematic.closeness import assert_close
 
 ULPS = 60
@@ -23,12 +23,12 @@ def check_numpy(one: Any, values: list[Any], found: Any) -> None:
     """Our described result is NumPy's: its structure, shapes, kinds of dtypes, values."""
     if isinstance(one.numpy, str):
         return
-    assert not isinstance(found, trying.Raised), found
-    wanted = trying.by_numpy(one, values)
+    assert not isinstance(found, catalogue_runner.Raised), found
+    wanted = catalogue_runner.by_numpy(one, values)
     _, leaves = found
     assert len(leaves) == len(wanted), f"{len(leaves)} results, NumPy has {len(wanted)}"
     for i, ((_, _, mine), theirs) in enumerate(zip(leaves, wanted, strict=True)):
-        if not trying.is_array(mine):
+        if not catalogue_runner.is_array(mine):
             assert mine == theirs or mine is theirs, f"result {i}: {mine}, NumPy: {theirs}"
             continue
         theirs = np.asarray(theirs)
@@ -47,9 +47,9 @@ def check_numpy(one: Any, values: list[Any], found: Any) -> None:
 
 def check_jax(one: Any, found: Any, wanted: Any) -> None:
     """Our described result is jax's: structure, types, weak types, values."""
-    if one.unlike_jax and isinstance(wanted, trying.Raised):
+    if one.unlike_jax and isinstance(wanted, catalogue_runner.Raised):
         return
-    raised = [one for one in (found, wanted) if isinstance(one, trying.Raised)]
+    raised = [one for one in (found, wanted) if isinstance(one, catalogue_runner.Raised)]
     assert not raised, f"ours: {found}; jax: {wanted}"
     assert found[0] == wanted[0], f"structure {found[0]}, jax: {wanted[0]}"
     for i, (mine, theirs) in enumerate(zip(found[1], wanted[1], strict=True)):
@@ -68,11 +68,13 @@ def check_jax(one: Any, found: Any, wanted: Any) -> None:
 
 def check_wrong(found: Any, wanted: Any) -> None:
     """Both raise one class of error, or both give results of the same types."""
-    if isinstance(wanted, trying.Raised):
+    if isinstance(wanted, catalogue_runner.Raised):
         public = next(name for name in wanted.classes if name in compare.PUBLIC_ERRORS)
-        assert isinstance(found, trying.Raised), f"gives {found[1]}; jax raises {wanted}"
+        assert isinstance(found, catalogue_runner.Raised), f"gives {found[1]}; jax raises {wanted}"
         assert public in found.classes, f"raises {found}; jax: {wanted}"
         assert found.message.strip(), "an error without a message"
     else:
-        assert not isinstance(found, trying.Raised), f"raises {found}; jax gives {wanted[1]}"
+        assert not isinstance(found, catalogue_runner.Raised), (
+            f"raises {found}; jax gives {wanted[1]}"
+        )
         assert found == wanted, f"gives {found}, jax {wanted}"

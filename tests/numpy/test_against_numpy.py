@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 import hlofront
 import hlofront.numpy as jnp
-from tests.numpy import catalogue, comparing, trying
+from tests.numpy import catalogue, catalogue_runner, comparing
 
 catalogue.load()
-BATCHES = {chapter: trying.batches(chapter, hlofront, jnp) for chapter in catalogue.CHAPTERS}
+BATCHES = {
+    chapter: catalogue_runner.batches(chapter, hlofront, jnp) for chapter in catalogue.CHAPTERS
+}
 BATCH_OF = {
     one.name: (batch, place)
     for batches in BATCHES.values()
@@ -155,5 +157,7 @@ def test_outside_jit_as_inside(chapter):
     # Each is compiled by itself. What they have in common shows in a few.
     for one in list(firsts.values())[::4]:
         if not one.concrete:
-            found = trying.described(trying.attempt(one.on(jnp), one.values()), hlofront)
+            found = catalogue_runner.described(
+                catalogue_runner.attempt(one.on(jnp), one.values()), hlofront
+            )
             comparing.check_jax(one, found, outcome(one))

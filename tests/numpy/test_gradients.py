@@ -8,7 +8,7 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from hlofront.test_util import check_grads
-from tests.numpy import catalogue, comparing, trying
+from tests.numpy import catalogue, catalogue_runner, comparing
 from tests.samples import Spec
 from tests.systematic import trials
 from tests.systematic.differentiating import moves
@@ -39,7 +39,7 @@ def wide(spec):
 
 def widened(one):
     operands, keywords = catalogue.replaced((one.operands, one.keywords), wide)
-    return trying.changed(one, operands=operands, keywords=keywords)
+    return catalogue_runner.changed(one, operands=operands, keywords=keywords)
 
 
 def distinct(calls, key):

@@ -5,7 +5,7 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
-from tests.numpy import agreeing, catalogue
+from tests.numpy import catalogue, strict_promotion
 from tests.samples import Spec
 from tests.systematic import trials
 
@@ -119,7 +119,7 @@ ELEMENTWISE = frozenset(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", agreeing.OPTIONS)
+@pytest.mark.parametrize("option", strict_promotion.OPTIONS)
 @pytest.mark.parametrize("chapter", catalogue.CHAPTERS)
 def test_the_library_promotes_nothing_by_itself(chapter, option):
     """Calls whose own operands agree give what they give without the option, in every form."""
@@ -128,6 +128,6 @@ def test_the_library_promotes_nothing_by_itself(chapter, option):
         if one.concrete or not agree(one, option):
             continue
         with jax.enable_x64(one.needs_x64()), trials.quiet():
-            said = agreeing.differences(one.on(jnp), one.values(), option)
+            said = strict_promotion.differences(one.on(jnp), one.values(), option)
         report += [f"{one.name}: {text}" for text in said]
     assert not report, "\n".join(report)

@@ -17,7 +17,7 @@ import hlofront.scipy.sparse.linalg
 import hlofront.scipy.spatial.transform
 import hlofront.scipy.special
 import hlofront.scipy.stats
-from tests.numpy import agreeing
+from tests.numpy import strict_promotion
 
 X = np.linspace(0.1, 0.9, 12, dtype=np.float32)
 M = X.reshape(3, 4)
@@ -196,10 +196,10 @@ CASES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", agreeing.OPTIONS)
+@pytest.mark.parametrize("option", strict_promotion.OPTIONS)
 def test_the_library_promotes_nothing_by_itself(option):
     report = []
     for name, (function, *values) in CASES.items():
-        said = agreeing.differences(function, list(map(jnp.asarray, values)), option)
+        said = strict_promotion.differences(function, list(map(jnp.asarray, values)), option)
         report += [f"{name}: {text}" for text in said]
     assert not report, "\n".join(report)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.against_jax.drawn.machine import operation
+from tests.against_jax.fuzz.machine import operation
 
 
 def entry(m, d, size, values):

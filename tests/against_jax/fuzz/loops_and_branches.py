@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from tests.against_jax.drawn.choices import Draw
-from tests.against_jax.drawn.machine import kind_of, operation
+from tests.against_jax.fuzz.choices import Draw
+from tests.against_jax.fuzz.machine import kind_of, operation
 
 
 def chosen(m, d, values, least=1, most=3, kinds="biufc"):

@@ -5,7 +5,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy
 import hlofront.sharding
-from tests.many_devices.asked import ask, kept, names_for
+from tests.many_devices.sharding_answers import ask, kept, names_for
 
 
 @pytest.fixture(scope="module")

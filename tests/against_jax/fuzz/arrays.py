@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 
-from tests.against_jax.drawn.machine import kind_of, operation
+from tests.against_jax.fuzz.machine import kind_of, operation
 
 # By what may be given: any kind, no complex numbers, positive ones, those within (-1, 1), floats.
 UNARY = {

@@ -1,4 +1,4 @@
-"""Calls of hlofront.numpy that few programs make, beside those of corpus_numpy_rare."""
+"""Calls of hlofront.numpy that few programs make, beside those of corpus_numpy_edge_cases."""
 
 import collections
 import functools
@@ -153,7 +153,7 @@ def test_notes_about_jitted_functions_of_ours_name_the_users_line():
             call(jnp.ones(3))
         text = str(caught.value)
         assert "the function nonzero, called at" in text
-        assert "test_rare_calls.py" in text
+        assert "test_edge_cases.py" in text
         assert "the argument a of nonzero" in text
         assert "selecting.py" not in text
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.against_jax.drawn.choices import Draw
+from tests.against_jax.fuzz.choices import Draw
 
 
 class Mistake:

@@ -13,8 +13,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.against_jax.drawn.choices import Draw
-from tests.against_jax.drawn.mistakes import Mistake
+from tests.against_jax.fuzz.choices import Draw
+from tests.against_jax.fuzz.mistakes import Mistake
 
 OPERATIONS: dict[str, Callable[..., Any]] = {}
 WEIGHTS: dict[str, float] = {}

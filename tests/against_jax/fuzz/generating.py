@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from tests.against_jax.drawn import (
+from tests.against_jax.fuzz import (
     arrays,
-    choosing,
+    indexing,
     layers,
+    loops_and_branches,
     mistakes,
-    programs,
-    surroundings,
+    surrounding_state,
 )
-from tests.against_jax.drawn.choices import Draw
-from tests.against_jax.drawn.machine import (
+from tests.against_jax.fuzz.choices import Draw
+from tests.against_jax.fuzz.machine import (
     BODIES,
     OPERATIONS,
     WEIGHTS,
@@ -22,7 +22,7 @@ from tests.against_jax.drawn.machine import (
     kind_of,
 )
 
-FAMILIES = (arrays, choosing, programs, surroundings)
+FAMILIES = (arrays, indexing, loops_and_branches, surrounding_state)
 NAMES = sorted(OPERATIONS)
 LIKELY = np.array([WEIGHTS[name] for name in NAMES])
 LIKELY = LIKELY / LIKELY.sum()

@@ -1,7 +1,7 @@
 """Small calls about shardings, whose answers jax 0.10.2 gave: the names that they use, and `ask`.
 
-`PYTHON tests/many_devices/asked.py jax`, with a Python that has jax, writes the answers in
-`as_jax.txt` anew, of the calls that are there.
+`PYTHON tests/many_devices/sharding_answers.py jax`, with a Python that has jax, writes the answers
+of the calls in `jax_answers.txt` anew.
 """
 
 import copy
@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 
-ANSWERS = pathlib.Path(__file__).parent / "as_jax.txt"
+ANSWERS = pathlib.Path(__file__).parent / "jax_answers.txt"
 
 
 def names_for(jax):

@@ -4,8 +4,8 @@ import contextlib
 from typing import Any
 
 from tests.against_jax import describe
-from tests.against_jax.drawn import drawing
-from tests.against_jax.drawn.machine import Machine
+from tests.against_jax.fuzz import generating
+from tests.against_jax.fuzz.machine import Machine
 
 
 def described(program: dict[str, Any], jax: Any) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def described(program: dict[str, Any], jax: Any) -> dict[str, Any]:
     machine = Machine(jax)
     try:
         with jax.enable_x64(program["x64"]):
-            function, args = drawing.build(machine, program)
+            function, args = generating.build(machine, program)
     except Exception as error:
         failure = error
 
@@ -43,7 +43,7 @@ def calls_of(program: dict[str, Any], jax: Any) -> str:
     machine = Machine(jax)
     machine.said = []
     with contextlib.suppress(Exception), jax.enable_x64(program["x64"]):
-        function, args = drawing.build(machine, program)
+        function, args = generating.build(machine, program)
         machine.said.append(f"called with {machine.shown(tuple(args))}")
         if program["modes"] == ["value"]:
             function(*args)

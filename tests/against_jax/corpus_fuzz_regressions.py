@@ -1,4 +1,4 @@
-"""What drawn programs found (see drawn/): each was unlike jax once."""
+"""What drawn programs found (see fuzz/): each was unlike jax once."""
 
 import numpy as np
 

@@ -2,15 +2,15 @@
 
 import functools
 
-from tests.against_jax.drawn.choices import Draw
-from tests.against_jax.drawn.machine import kind_of, operation
-from tests.against_jax.drawn.programs import (
+from tests.against_jax.fuzz.choices import Draw
+from tests.against_jax.fuzz.loops_and_branches import (
     captured,
     chosen,
     function_of_floats,
     mapped,
     results_like,
 )
+from tests.against_jax.fuzz.machine import kind_of, operation
 
 
 def enclosed(m, d, values):

@@ -1,4 +1,4 @@
-"""Hunts for programs that hlofront and jax disagree on: `python -m tests.against_jax.drawn`."""
+"""Hunts for programs that hlofront and jax disagree on: `python -m tests.against_jax.fuzz`."""
 
 import argparse
 import concurrent.futures
@@ -10,14 +10,14 @@ import time
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 import hlofront
-from tests.against_jax.drawn import drawing, hunting, running
+from tests.against_jax.fuzz import generating, running, shrinking
 from tests.against_jax.oracle import Oracle, find_interpreter
 
 AT_ONCE = 25
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.against_jax.drawn")
+    parser = argparse.ArgumentParser(prog="python -m tests.against_jax.fuzz")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--looks", default="", help="written, jit, value: how all are looked at")
@@ -33,15 +33,15 @@ def main() -> None:
     with concurrent.futures.ThreadPoolExecutor(1) as waiting:
         for first in range(options.seed, options.seed + options.count, AT_ONCE):
             seeds = range(first, min(first + AT_ONCE, options.seed + options.count))
-            programs = {str(seed): drawing.draw(seed, options.looks) for seed in seeds}
-            asked = waiting.submit(oracle.ask, "drawn", "", programs)
+            programs = {str(seed): generating.draw(seed, options.looks) for seed in seeds}
+            asked = waiting.submit(oracle.ask, "fuzz", "", programs)
             ours = {name: running.described(one, hlofront) for name, one in programs.items()}
             theirs = asked.result()
             for name, program in programs.items():
                 raised += any("error" in one for one in theirs[name].values())
                 if options.show:
                     print(f"---- {name}\n{running.calls_of(program, hlofront)}\n", flush=True)
-                if hunting.difference(ours[name], theirs[name]):
+                if shrinking.difference(ours[name], theirs[name]):
                     differing += 1
                     tell(oracle, program, whole=options.whole)
             spent = time.monotonic() - started
@@ -55,14 +55,14 @@ def tell(oracle, program, whole):
     """Print the smallest program that differs in the same manner."""
 
     def differs(one):
-        return hunting.difference(
-            running.described(one, hlofront), oracle.ask("drawn", "", {"one": one})["one"]
+        return shrinking.difference(
+            running.described(one, hlofront), oracle.ask("fuzz", "", {"one": one})["one"]
         )
 
     if not differs(program):
         print(f"==== {program['seed']}: differed, and then no more\n")
         return
-    small = program if whole else hunting.shrunk(program, differs)
+    small = program if whole else shrinking.shrunk(program, differs)
     print(f"==== {program['seed']}: {small['modes']}, x64={small['x64']}")
     print([step[0] for step in small["layers"]], [[s[0], *s[3:]] for s in small["steps"]])
     print(running.calls_of(small, hlofront))

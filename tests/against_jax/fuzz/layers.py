@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from tests.against_jax.drawn.choices import Draw
-from tests.against_jax.drawn.machine import kind_of
-from tests.against_jax.drawn.programs import policy
+from tests.against_jax.fuzz.choices import Draw
+from tests.against_jax.fuzz.loops_and_branches import policy
+from tests.against_jax.fuzz.machine import kind_of
 
 LAYERS = {}
 WEIGHTS = {}
