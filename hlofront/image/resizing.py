@@ -42,10 +42,10 @@ class ResizeMethod(enum.Enum):
         Raises:
           ValueError: if there is none.
         """
-        found = _NAMES.get(s)
-        if found is None:
+        method = _NAMES.get(s)
+        if method is None:
             raise ValueError(f'Unknown resize method "{s}". There are: {", ".join(_NAMES)}.')
-        return found
+        return method
 
 
 _NAMES = {
@@ -107,8 +107,8 @@ def _weights(
     inverse = 1.0 / scale
     dtype = np.dtype(np.float32) if isinstance(inverse, float) else typeof(inverse).dtype
     # Where the middle of each new element lies, if the middle of the first old one is 0.
-    places = (creating.iota(dtype, new) + 0.5) * inverse - translation * inverse - 0.5
-    distances = places[None, :] - creating.iota(dtype, old)[:, None]
+    centers = (creating.iota(dtype, new) + 0.5) * inverse - translation * inverse - 0.5
+    distances = centers[None, :] - creating.iota(dtype, old)[:, None]
     if method is ResizeMethod.AREA:
         # How much of the old element the new one covers.
         half = jnp.maximum(inverse, 0) * 0.5
@@ -123,25 +123,25 @@ def _weights(
             method = ResizeMethod.CUBIC if pytorch else method
         weights = _KERNELS[method](distances)
         if pytorch and not antialias:
-            weights = _with_borders(weights, places, old)
-            return _within(weights, places, old)
+            weights = _with_borders(weights, centers, old)
+            return _within(weights, centers, old)
     total = jnp.sum(weights, axis=0, keepdims=True)
     least = 1000.0 * float(finfo(np.float32).eps)
     divided = weights / jnp.where(total != 0, total, 1)
-    return _within(jnp.where(jnp.abs(total) > least, divided, 0), places, old)
+    return _within(jnp.where(jnp.abs(total) > least, divided, 0), centers, old)
 
 
-def _within(weights: Any, places: Any, old: int) -> Any:
+def _within(weights: Any, centers: Any, old: int) -> Any:
     """Weights, but zero for new elements that lie outside of the old ones."""
-    inside = jnp.logical_and(places >= -0.5, places <= old - 0.5)
+    inside = jnp.logical_and(centers >= -0.5, centers <= old - 0.5)
     return jnp.where(inside[None, :], weights, 0)
 
 
-def _with_borders(weights: Any, places: Any, old: int) -> Any:
+def _with_borders(weights: Any, centers: Any, old: int) -> Any:
     """Weights of the cubic kernel, the outermost elements repeated beyond the ends."""
     kernel = _KERNELS[ResizeMethod.CUBIC_PYTORCH]
-    before = sum(kernel(jnp.abs(places + i)) for i in (1, 2))
-    after = sum(kernel(jnp.abs(places - (old - 1 + i))) for i in (1, 2))
+    before = sum(kernel(jnp.abs(centers + i)) for i in (1, 2))
+    after = sum(kernel(jnp.abs(centers - (old - 1 + i))) for i in (1, 2))
     return weights.at[0].add(before).at[old - 1].add(after)
 
 
@@ -260,10 +260,10 @@ def _resize(image, shape, method, antialias, precision):
 
 def _nearest(image: Any, axis: int, new: int) -> Any:
     old = typeof(image).shape[axis]
-    places = np.floor((np.arange(new, dtype=np.float32) + 0.5) * old / new).astype(np.int32)
+    sources = np.floor((np.arange(new, dtype=np.float32) + 0.5) * old / new).astype(np.int32)
     if not old and new:
         raise ZeroDivisionError(f"resize of an image without elements along axis {axis} to {new}")
-    return jnp.take(image, np.minimum(places, max(old - 1, 0)), axis=axis, mode="clip")
+    return jnp.take(image, np.minimum(sources, max(old - 1, 0)), axis=axis, mode="clip")
 
 
 def resize(

@@ -93,7 +93,7 @@ def dot_product_attention(
     query, key, value = jnp.asarray(query), jnp.asarray(key), jnp.asarray(value)
     bias = None if bias is None else jnp.asarray(bias)
     mask = None if mask is None else jnp.asarray(mask)
-    given = typeof(query).shape
+    query_shape = typeof(query).shape
     query, key, value = [_with_axes(x, 4) for x in (query, key, value)]
     batch, length, heads, size = typeof(key).shape if typeof(key).ndim == 4 else (-1,) * 4
     dtype = typeof(key).dtype
@@ -141,8 +141,8 @@ def dot_product_attention(
         window=local_window_size,
         residual=return_residual,
     )
-    result = jnp.reshape(result, given)
-    return (result, jnp.reshape(residual, given[:-1])) if return_residual else result
+    result = jnp.reshape(result, query_shape)
+    return (result, jnp.reshape(residual, query_shape[:-1])) if return_residual else result
 
 
 @operation(static_argnames=("is_causal", "window", "residual"))
@@ -227,24 +227,26 @@ def _seen(
     window: tuple[int, int] | None,
 ) -> Any:
     """Which scores count, in a shape that broadcasts to them; None for all."""
-    found = [] if mask is None else [_in_groups("mask", mask, whole, shared)]
+    conditions = [] if mask is None else [_in_groups("mask", mask, whole, shared)]
     length, count = whole[2:]
     if is_causal or window is not None:
         own = creating.broadcasted_iota(np.int32, (length, 1), 0)
         other = creating.broadcasted_iota(np.int32, (1, count), 1)
         if is_causal:
-            found.append(jnp.less_equal(other, own))
+            conditions.append(jnp.less_equal(other, own))
         if window is not None:
             before, after = window
-            found.append(jnp.greater_equal(other, own - before))
+            conditions.append(jnp.greater_equal(other, own - before))
             if not is_causal or after < 0:
-                found.append(jnp.less_equal(other, own + after))
-    found = [one if typeof(one).ndim == 5 else jnp.expand_dims(one, (0, 1, 2)) for one in found]
+                conditions.append(jnp.less_equal(other, own + after))
+    conditions = [
+        one if typeof(one).ndim == 5 else jnp.expand_dims(one, (0, 1, 2)) for one in conditions
+    ]
     if queries is not None:
-        found.append(jnp.expand_dims(_before(queries, length), (1, 2, 4)))
+        conditions.append(jnp.expand_dims(_before(queries, length), (1, 2, 4)))
     if keys is not None:
-        found.append(jnp.expand_dims(_before(keys, count), (1, 2, 3)))
+        conditions.append(jnp.expand_dims(_before(keys, count), (1, 2, 3)))
     result = None
-    for one in found:
+    for one in conditions:
         result = one if result is None else jnp.logical_and(result, one)
     return result

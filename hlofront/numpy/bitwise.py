@@ -114,10 +114,8 @@ def packbits(a, axis=None, bitorder="big"):
     a = converting.convert(a, _byte, False)
     a = slicing.pad(a, _byte.type(0), [(0, 0, 0)] * len(rest) + [(0, missing, 0)])
     a = shaping.reshape(a, (*rest, (size + missing) // 8, 8))
-    places = np.arange(8) if bitorder == "little" else np.arange(8)[::-1]
-    weights = shaping.broadcast_in_dim(
-        (1 << places).astype(_byte), typeof(a).shape, (len(rest) + 1,)
-    )
+    bits = np.arange(8) if bitorder == "little" else np.arange(8)[::-1]
+    weights = shaping.broadcast_in_dim((1 << bits).astype(_byte), typeof(a).shape, (len(rest) + 1,))
     packed = reducing.reduce_sum(elementwise.mul(a, weights), (len(rest) + 1,))
     return shaping.transpose(packed, back)
 
@@ -143,17 +141,17 @@ def unpackbits(a, axis=None, count=None, bitorder="big"):
     a, back = _axis_last(a, axis)
     shape = typeof(a).shape
     *rest, size = shape
-    places = np.arange(8, dtype=_byte)
+    shifts = np.arange(8, dtype=_byte)
     if bitorder == "big":
-        places = places[::-1].copy()
+        shifts = shifts[::-1].copy()
     shape = (*rest, size, 8)
     a = shaping.broadcast_in_dim(a, shape, range(len(rest) + 1))
-    places = shaping.broadcast_in_dim(places, shape, (len(rest) + 1,))
-    bits = elementwise.bitwise_and(elementwise.shift_right_logical(a, places), _byte.type(1))
+    shifts = shaping.broadcast_in_dim(shifts, shape, (len(rest) + 1,))
+    bits = elementwise.bitwise_and(elementwise.shift_right_logical(a, shifts), _byte.type(1))
     bits = shaping.reshape(bits, (*rest, size * 8))
     if count is not None:
-        kept = size * 8 + count if count < 0 else count
+        bit_count = size * 8 + count if count < 0 else count
         bits = slicing.pad(
-            bits, _byte.type(0), [(0, 0, 0)] * len(rest) + [(0, max(kept, 0) - size * 8, 0)]
+            bits, _byte.type(0), [(0, 0, 0)] * len(rest) + [(0, max(bit_count, 0) - size * 8, 0)]
         )
     return shaping.transpose(bits, back)

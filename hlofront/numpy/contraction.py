@@ -129,26 +129,26 @@ def batched_dot(
     count = max(lhs_batch, rhs_batch)
     # The batch axes are matched from the last one on: a missing one has a negative number.
     lhs_dropped, rhs_dropped, missing, batch = [], [], [], []
-    lhs_place: dict[int, int] = {}
-    rhs_place: dict[int, int] = {}
-    for place in range(count):
-        i, j = place - (count - lhs_batch), place - (count - rhs_batch)
+    lhs_position: dict[int, int] = {}
+    rhs_position: dict[int, int] = {}
+    for position in range(count):
+        i, j = position - (count - lhs_batch), position - (count - rhs_batch)
         if i < 0:
-            rhs_place[j] = place
+            rhs_position[j] = position
         elif j < 0:
-            lhs_place[i] = place
+            lhs_position[i] = position
         elif lhs[i] == rhs[j] == 1:
             lhs_dropped.append(i)
             rhs_dropped.append(j)
-            missing.append(place)
+            missing.append(position)
         elif lhs[i] == 1:
             lhs_dropped.append(i)
-            rhs_place[j] = place
+            rhs_position[j] = position
         elif rhs[j] == 1:
             rhs_dropped.append(j)
-            lhs_place[i] = place
+            lhs_position[i] = position
         elif lhs[i] == rhs[j]:
-            batch.append((i, j, place))
+            batch.append((i, j, position))
         else:
             return None
     lhs_kept = [i for i in range(len(lhs)) if i not in lhs_dropped]
@@ -163,12 +163,12 @@ def batched_dot(
     # Axes that are neither batch axes nor summed over come last, those of lhs first.
     lhs_used = {lhs_axis, *(i for i, _, _ in batch)}
     rhs_used = {rhs_axis, *(j for _, j, _ in batch)}
-    places = [
-        *(place for _, _, place in batch),
-        *(lhs_place.get(i, count) for i in lhs_kept if i not in lhs_used),
-        *(rhs_place.get(j, count + 1) for j in rhs_kept if j not in rhs_used),
+    positions = [
+        *(position for _, _, position in batch),
+        *(lhs_position.get(i, count) for i in lhs_kept if i not in lhs_used),
+        *(rhs_position.get(j, count + 1) for j in rhs_kept if j not in rhs_used),
     ]
-    order = tuple(sorted(range(len(places)), key=places.__getitem__))
+    order = tuple(sorted(range(len(positions)), key=positions.__getitem__))
     return BatchedDot(
         tuple(lhs_dropped),
         tuple(rhs_dropped),

@@ -52,15 +52,15 @@ def ix_(*args: Any) -> tuple[Any, ...]:
       ConcretizationTypeError: if a mask is traced.
     """
     check_arraylike("ix_", *args)
-    found = []
+    indices = []
     for x in args:
         aval = typeof(x)
         if aval.ndim != 1:
             raise ValueError(
                 f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {aval.shape}"
             )
-        found.append(nonzero(x)[0] if aval.dtype == bool else x)
-    return _open_grid(found) if found else ()
+        indices.append(nonzero(x)[0] if aval.dtype == bool else x)
+    return _open_grid(indices) if indices else ()
 
 
 @operation(static_argnames=("shape",))
@@ -68,29 +68,29 @@ def _unravelled(indices, shape):
     total = math.prod(shape)
     # Beyond the ends is what is nearest to them; negative ones count from the end.
     flat = euclidean_remainder(clamped(indices, -total, total - 1), total)
-    found: list[Any] = []
+    coordinates: list[Any] = []
     for size in shape[:0:-1]:
         divisor = scalar_like(typeof(flat), size)
-        found.append(elementwise.rem(flat, divisor))
+        coordinates.append(elementwise.rem(flat, divisor))
         flat = elementwise.div(flat, divisor)
-    return (flat, *found[::-1])
+    return (flat, *coordinates[::-1])
 
 
 @operation
 def _unravelled_by_any(indices, sizes):
     """The same for positions and sizes that may be traced, or no integers at all."""
     flat = any_operand("unravel_index", indices)
-    found: list[Any] = []
+    coordinates: list[Any] = []
     for size in sizes[::-1]:
         flat, rest = divmod(flat, size)
-        found.append(rest)
+        coordinates.append(rest)
     # Unsigned positions are never before the first, and -1 would be their greatest one.
     unsigned = issubdtype(typeof(flat).dtype, np.unsignedinteger)
     beyond, before = greater(flat, 0), False if unsigned else less(flat, -1)
     for i, size in enumerate(sizes[::-1]):
         last = size - 1 if isinstance(size, int | float) else subtract(size, 1)
-        found[i] = where(beyond, last, where(before, 0, found[i]))
-    return tuple(map(as_array, found[::-1]))
+        coordinates[i] = where(beyond, last, where(before, 0, coordinates[i]))
+    return tuple(map(as_array, coordinates[::-1]))
 
 
 @like(np.unravel_index)
@@ -170,11 +170,11 @@ def ravel_multi_index(
         unknown, or the dtype does not hold the last position.
     """
     dims = canonical_shape(dims)
-    found = list(multi_index)
-    if len(found) != len(dims):
-        raise AssertionError(f"len(multi_index)={len(found)} != len(dims)={len(dims)}")
-    check_arraylike("ravel_multi_index", *found)
-    for x in found:
+    indices = list(multi_index)
+    if len(indices) != len(dims):
+        raise AssertionError(f"len(multi_index)={len(indices)} != len(dims)={len(dims)}")
+    check_arraylike("ravel_multi_index", *indices)
+    for x in indices:
         if not issubdtype(typeof(x).dtype, np.integer):
             raise ValueError(f"dtype={typeof(x).dtype!r} is not an integer type.")
     if mode not in _MODES:
@@ -182,7 +182,7 @@ def ravel_multi_index(
     if order not in ("C", "F"):
         raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
     if mode == "raise":
-        for x, size in zip(found, dims, strict=True):
+        for x, size in zip(indices, dims, strict=True):
             values = host_value(
                 x,
                 "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. "
@@ -195,9 +195,9 @@ def ravel_multi_index(
                 )
         mode = "ignore"
     if order == "F":
-        found, dims = found[::-1], dims[::-1]
+        indices, dims = indices[::-1], dims[::-1]
     if dtype is None:
-        avals = [typeof(x) for x in found]
+        avals = [typeof(x) for x in indices]
         types = tuple([(aval.dtype, aval.weak_type) for aval in avals])
         dtype = lattice_result(types)[0] if types else python_scalar_dtype(int)
     else:
@@ -209,9 +209,9 @@ def ravel_multi_index(
             f"ravel_multi_index: {dtype} is not large enough to hold a position in an array of "
             f"shape {tuple(dims)}: give a wider one as dtype."
         )
-    if not found:
+    if not indices:
         return as_array(kept(np.zeros((), dtype)))
-    return _raveled(found, dims, mode, dtype)
+    return _raveled(indices, dims, mode, dtype)
 
 
 @like(np.mask_indices)

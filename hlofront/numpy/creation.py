@@ -68,14 +68,14 @@ def _host_array(name: str, object: Any, dtype: Any) -> np.ndarray:
     if dtype is None:
         dtype = _common_dtype(name, leaves, kinds)
     try:
-        found = np.array(object, dtype)
+        values = np.array(object, dtype)
     except TypeError:
         _check_no_none(name, object)
         raise
     # None is no leaf of a pytree, and NumPy takes it for NaN.
-    if kinds <= _SCALARS and found.size != len(leaves):
+    if kinds <= _SCALARS and values.size != len(leaves):
         _check_no_none(name, object)
-    return found
+    return values
 
 
 def _check_no_none(name: str, object: Any) -> None:
@@ -96,13 +96,13 @@ def _leaf_type(leaf: Any) -> Any:
     plain = not isinstance(leaf, ShapeDtypeStruct) and not hasattr(leaf, "mask")
     if is_value(leaf) and plain:
         return typeof(leaf)
-    found = np.asarray(leaf)
-    if found.dtype == object or found.dtype.kind in "SUMm":
+    value = np.asarray(leaf)
+    if value.dtype == object or value.dtype.kind in "SUMm":
         raise TypeError(
             f"{_short(leaf)} of type {type(leaf).__name__} is not a valid element of an array: "
             "wanted numbers, booleans, and arrays and lists of those."
         )
-    return typeof(found)
+    return typeof(value)
 
 
 def _short(x: Any) -> str:
@@ -152,8 +152,8 @@ def array(
             DeprecationWarning,
             stacklevel=2,
         )
-        given: tuple[Any, ...] = (*args, *(copy, order, ndmin)[len(args) :])
-        copy, order, ndmin = given
+        options: tuple[Any, ...] = (*args, *(copy, order, ndmin)[len(args) :])
+        copy, order, ndmin = options
     if dtype is None and not ndmin and device is None and out_sharding is None and order == "K":
         type_ = type(object)
         if type_ is _ndarray:
@@ -345,10 +345,10 @@ def _constant(name, shape, value, dtype, device, out_sharding):
     if is_eager():
         aval = ShapedArray(shape, dtype)
         if aval.size <= MOST_ON_HOST and min(shape, default=0) >= 0:
-            found = np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
+            values = np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
             if device is None:
-                return host_put(found, aval, default_place(), False)
-            return device_put(found, device)
+                return host_put(values, aval, default_place(), False)
+            return device_put(values, device)
         result = _full_of_constant(shape, value, dtype)
         return result if device is None else device_put(result, device)
     result = lax.full(shape, value, dtype)

@@ -85,8 +85,8 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
       TypeError: if n is no integer, or what is put beside the array does not fit.
       ValueError: if n is negative, the array has no axes, or not this one.
     """
-    given = [x for x in (prepend, a, append) if x is not None]
-    check_arraylike("diff", a, *given)
+    parts = [x for x in (prepend, a, append) if x is not None]
+    check_arraylike("diff", a, *parts)
     n = operator.index(n)
     if n == 0:
         return a
@@ -97,7 +97,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
         raise ValueError("diff requires input that is at least one dimensional, got a scalar")
     axis = canonical_axis(axis, aval.ndim)
     if prepend is not None or append is not None:
-        parts = [_as_slab(x, aval.shape, axis) for x in operands("diff", tuple(given))[0]]
+        parts = [_as_slab(x, aval.shape, axis) for x in operands("diff", tuple(parts))[0]]
         a = concatenate(promote_dtypes(*parts), axis)
     for _ in range(n):
         a = _later_less_earlier(a, axis)
@@ -302,19 +302,19 @@ def _interp(x, xp, fp, left, right, period, *, extrapolated):
     if period is not None:
         x, xp, fp = _wrapped_points(x, xp, fp, period)
     size = typeof(xp).shape[0]
-    place = searchsorted(xp, x, "right")
-    index = typeof(place).dtype
-    place = elementwise.clamp(
-        host_scalar(min(1, size - 1), index), place, host_scalar(size - 1, index)
+    above = searchsorted(xp, x, "right")
+    index = typeof(above).dtype
+    above = elementwise.clamp(
+        host_scalar(min(1, size - 1), index), above, host_scalar(size - 1, index)
     )
     if size > 1:
-        previous = elementwise.sub(place, host_scalar(1, index))
+        previous = elementwise.sub(above, host_scalar(1, index))
     else:
-        previous = place
-    height, start = _at(fp, place), _at(fp, previous)
+        previous = above
+    height, start = _at(fp, above), _at(fp, previous)
     rise = elementwise.sub(height, start)
     base = _at(xp, previous)
-    run = elementwise.sub(_at(xp, place), base)
+    run = elementwise.sub(_at(xp, above), base)
     # Where two points are one, neither their slope nor its derivative may be NaN.
     dtype = typeof(run).dtype
     least = host_scalar(float(finfo(dtype).eps) ** 2, dtype)
@@ -323,17 +323,17 @@ def _interp(x, xp, fp, left, right, period, *, extrapolated):
     result = add(start, multiply(fraction, rise))
     result = choose("interp", steep, start, result)
     if period is None:
-        for given, at, beyond, keep in (
+        for value, at, beyond, keep in (
             (left, 0, comparing.lt, extrapolated[0]),
             (right, size - 1, comparing.gt, extrapolated[1]),
         ):
             if keep:
                 continue
-            if given is None:
-                given = index_in_dim(fp, at, 0, keepdims=False)
-            (given,), _ = operands("interp", (given,))
+            if value is None:
+                value = index_in_dim(fp, at, 0, keepdims=False)
+            (value,), _ = operands("interp", (value,))
             limit = with_shape(index_in_dim(xp, at, 0, keepdims=False), (), typeof(x).shape)
-            result = choose("interp", beyond(x, limit), given, result)
+            result = choose("interp", beyond(x, limit), value, result)
     return result
 
 
@@ -434,11 +434,11 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
             dx = with_rank(dx, step.shape, aval.ndim)
         areas = multiply(dx, _pairs(y, along))
         return _halved(accumulated(SUM, areas, axis, None))
-    (y, x), (aval, places) = operands("trapezoid", (y, x))
+    (y, x), (aval, points) = operands("trapezoid", (y, x))
     y, x = promote_dtypes_inexact(y, x)
-    if not places.ndim:
+    if not points.ndim:
         raise ValueError("trapezoid: x must have the places of all values, got a scalar")
-    along = canonical_axis(axis, places.ndim) if places.ndim > 1 else 0
+    along = canonical_axis(axis, points.ndim) if points.ndim > 1 else 0
     gaps = _to_last(_later_less_earlier(x, along), along)
     y = _to_last(y, canonical_axis(axis, aval.ndim))
     return _halved(accumulated(SUM, multiply(gaps, _pairs(y, aval.ndim - 1)), -1, None))
@@ -461,8 +461,8 @@ def unwrap(p, discont=None, axis=-1, period=2 * math.pi):
     Raises:
       ValueError: for complex numbers, or if there is no such axis.
     """
-    given = (p, period) if discont is None else (p, period, discont)
-    check_arraylike("unwrap", *given)
+    arguments = (p, period) if discont is None else (p, period, discont)
+    check_arraylike("unwrap", *arguments)
     p, period = promote_dtypes(*operands("unwrap", (p, period))[0])
     aval = typeof(p)
     if is_complex(aval.dtype):

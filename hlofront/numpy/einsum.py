@@ -167,8 +167,8 @@ def _plan(
         import opt_einsum
 
         text = ",".join(notation.terms) + "->" + notation.result
-        found, _ = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)
-        path = tuple(map(tuple, found))
+        steps, _ = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)
+        path = tuple(map(tuple, steps))
     for step in path:
         if len(step) > 2:
             raise NotImplementedError(  # the class that JAX raises
@@ -189,7 +189,7 @@ def _sum(x: Any, axes: Sequence[int]) -> Any:
     return reducing.reduce_sum(x, axes)
 
 
-def _without_repeated(x: Any, term: str, kept: str) -> tuple[Any, str]:
+def _without_repeated(x: Any, term: str, wanted: str) -> tuple[Any, str]:
     """Diagonals along the axes that one letter names, or their sums if it is not kept."""
     for letter in dict.fromkeys(term):
         axes = tuple([i for i, other in enumerate(term) if other == letter])
@@ -197,27 +197,27 @@ def _without_repeated(x: Any, term: str, kept: str) -> tuple[Any, str]:
             continue
         aval = typeof(x)
         sizes = tuple([aval.shape[i] for i in axes])
-        places = [
+        indices = [
             creating.broadcasted_iota(np.dtype(np.uint32), sizes, i) for i in range(len(axes))
         ]
-        on = comparing.eq(places[0], places[1])
+        on = comparing.eq(indices[0], indices[1])
         for i in range(2, len(axes)):
-            on = elementwise.bitwise_and(on, comparing.eq(places[i - 1], places[i]))
+            on = elementwise.bitwise_and(on, comparing.eq(indices[i - 1], indices[i]))
         if sizes != aval.shape:
             on = broadcast_in_dim(on, aval.shape, axes)
         zero = creating.full(aval.shape, host_scalar(0, aval.dtype))
-        folded = axes[:-1] if letter in kept else axes
+        folded = axes[:-1] if letter in wanted else axes
         x = _sum(comparing.select_n(on, zero, x), folded)
         term = "".join(other for i, other in enumerate(term) if i not in folded)
     return x, term
 
 
-def _without_unneeded(x: Any, term: str, kept: str) -> tuple[Any, str]:
+def _without_unneeded(x: Any, term: str, wanted: str) -> tuple[Any, str]:
     """The operand with one axis per letter, summed over those that are not kept."""
-    axes = [i for i, letter in enumerate(term) if letter not in kept and term.count(letter) == 1]
+    axes = [i for i, letter in enumerate(term) if letter not in wanted and term.count(letter) == 1]
     x = _sum(x, axes)
     term = "".join(letter for i, letter in enumerate(term) if i not in axes)
-    return _without_repeated(x, term, kept)
+    return _without_repeated(x, term, wanted)
 
 
 def _without_ones(x: Any, term: str, other: str, sizes: tuple[int, ...]) -> tuple[Any, str]:
@@ -314,11 +314,11 @@ def _einsum(*operands, subscripts, optimize, precision, preferred_element_type, 
         # From the last one on, as taking one out moves those behind it.
         taken = [todo.pop(i) for i in sorted(step, reverse=True)]
         last = number == len(path) - 1
-        kept = notation.result if last else notation.result + "".join(t for _, t in todo)
+        wanted = notation.result if last else notation.result + "".join(t for _, t in todo)
         if len(taken) == 2:
-            todo.append(_pair(*taken, kept, notation.result if last else None, options))
+            todo.append(_pair(*taken, wanted, notation.result if last else None, options))
         else:
-            todo.extend(_without_unneeded(x, term, kept) for x, term in taken)
+            todo.extend(_without_unneeded(x, term, wanted) for x, term in taken)
     ((x, term),) = todo
     x = transpose(x, tuple(map(term.index, notation.result)))
     aval = typeof(x)

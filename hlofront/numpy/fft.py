@@ -63,15 +63,15 @@ def _scale(lengths: tuple[int, ...], norm: str | None, backward: bool) -> float:
 
 
 def _check_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
-    found = []
+    canonical = []
     for axis in axes:
         index = operator.index(axis)
         if not -ndim <= index < ndim:
             raise ValueError(f"axis {index} is out of bounds for array of dimension {ndim}")
-        found.append(canonical_axis(index, ndim))
-    if len(set(found)) != len(found):
+        canonical.append(canonical_axis(index, ndim))
+    if len(set(canonical)) != len(canonical):
         raise ValueError(f"{name} does not support repeated axes. Got axes {tuple(axes)}.")
-    return tuple(found)
+    return tuple(canonical)
 
 
 def _transformed(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
@@ -83,24 +83,24 @@ def _transformed(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str 
     axes = tuple(axes)
     if s is not None and len(s) != len(axes):
         raise ValueError(f"Shape and axes have different lengths: {tuple(s)} and {axes}.")
-    places = _check_axes(name, axes, aval.ndim)
+    canonical = _check_axes(name, axes, aval.ndim)
     is_real = kind is FftType.RFFT
     if is_real and issubdtype(aval.dtype, np.complexfloating):
         raise ValueError(f"only real valued inputs supported for rfft: {name} got {aval.dtype}")
-    given = None if s is None else _lengths(s)
-    lengths = given or tuple([aval.shape[axis] for axis in places])
-    if kind is FftType.IRFFT and places:
-        if given is None:
+    requested = None if s is None else _lengths(s)
+    lengths = requested or tuple([aval.shape[axis] for axis in canonical])
+    if kind is FftType.IRFFT and canonical:
+        if requested is None:
             lengths = (*lengths[:-1], max(2 * (lengths[-1] - 1), 0))
     backward = kind in (FftType.IFFT, FftType.IRFFT)
     scale = _scale(lengths, norm, backward)
-    if not places:
+    if not canonical:
         return convert(a, np.dtype(np.complex64), False) if not is_complex(a) else a
-    for axis, size in zip(places, lengths, strict=True):
-        halved = kind is FftType.IRFFT and axis == places[-1]
+    for axis, size in zip(canonical, lengths, strict=True):
+        halved = kind is FftType.IRFFT and axis == canonical[-1]
         a = _resized(a, axis, size // 2 + 1 if halved and size else size)
-    rest = [axis for axis in range(aval.ndim) if axis not in places]
-    order = (*rest, *places)
+    rest = [axis for axis in range(aval.ndim) if axis not in canonical]
+    order = (*rest, *canonical)
     moved = order != tuple(range(aval.ndim))
     if moved:
         a = transpose(a, order)
@@ -308,7 +308,7 @@ def irfftn(a, s=None, axes=None, norm=None):
 # ---- frequencies ---------------------------------------------------------------------------------
 
 
-def _frequencies(name: str, places: Any, n: Any, d: Any, dtype: Any, device: Any) -> Any:
+def _frequencies(name: str, indices: Any, n: Any, d: Any, dtype: Any, device: Any) -> Any:
     if isinstance(n, list | tuple):
         raise ValueError(f"The n argument of {name} only takes an int. Got n = {list(n)}.")
     if isinstance(d, list | tuple):
@@ -322,10 +322,10 @@ def _frequencies(name: str, places: Any, n: Any, d: Any, dtype: Any, device: Any
         dtype = check_user_dtype_supported(dtype, name)
     if isinstance(d, int | float):
         with np.errstate(all="ignore"):
-            values = np.asarray(places(n), dtype) / np.asarray(d * n, dtype)
+            values = np.asarray(indices(n), dtype) / np.asarray(d * n, dtype)
         return asarray(kept(values.astype(dtype)), device=device)
     spacing = convert(elementwise.mul(d, host_number(n, aval.dtype)), dtype, False)
-    whole = asarray(kept(np.asarray(places(n), dtype)), device=device)
+    whole = asarray(kept(np.asarray(indices(n), dtype)), device=device)
     if aval.ndim:
         return elementwise.div(whole, spacing)
     return elementwise.div(whole, creating.full(typeof(whole).shape, spacing, dtype))
@@ -345,11 +345,11 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
       ValueError: if n or d is a list.
     """
 
-    def places(n: Any) -> Any:
+    def indices(n: Any) -> Any:
         half = (n - 1) // 2 + 1
         return np.concatenate([np.arange(0, half), np.arange(-(n // 2), 0)])
 
-    return _frequencies("jnp.fft.fftfreq", places, n, d, dtype, device)
+    return _frequencies("jnp.fft.fftfreq", indices, n, d, dtype, device)
 
 
 @like(np.fft.rfftfreq)

@@ -70,10 +70,10 @@ def _pair(range: Any, what: str = "range") -> tuple[Any, Any] | None:
     return low, high
 
 
-def _limits(a: Any, given: Any, count: int | None, range: Any, dtype: Any) -> Any:
+def _limits(a: Any, limits: Any, count: int | None, range: Any, dtype: Any) -> Any:
     """The limits of the bins, in a floating-point dtype."""
     if count is None:
-        return as_numbers(given, dtype)
+        return as_numbers(limits, dtype)
     if count < 1:
         raise ValueError(f"`bins` must be positive when it is an integer, got {count}")
     if range is None:
@@ -93,9 +93,9 @@ def _limits(a: Any, given: Any, count: int | None, range: Any, dtype: Any) -> An
 
 
 @operation(static_argnames=("count",))
-def _bin_edges(a, given, range, *, count):
+def _bin_edges(a, limits, range, *, count):
     (a,), (aval,) = operands("histogram_bin_edges", (a,))
-    return _limits(a, given, count, range, to_inexact_dtype(aval.dtype))
+    return _limits(a, limits, count, range, to_inexact_dtype(aval.dtype))
 
 
 @like(np.histogram_bin_edges)
@@ -112,23 +112,23 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
       NotImplementedError: for the name of a rule in place of `bins`.
       ValueError: if there are no numbers, and no limits are given.
     """
-    given, count = _split(bins)
-    return _bin_edges(a, given, _pair(range), count=count)
+    limits, count = _split(bins)
+    return _bin_edges(a, limits, _pair(range), count=count)
 
 
 # ---- in one dimension --------------------------------------------------------------------------
 
 
-def _places(edges: Any, x: Any) -> Any:
+def _bin_indices(edges: Any, x: Any) -> Any:
     """For each number the bin it is in, from 1 on: 0 is before all bins, and after all is last."""
     last = typeof(edges).shape[0] - 1
     edges, x = promote_dtypes(edges, x)
-    places = searchsorted(edges, x, "right")
-    dtype = typeof(places).dtype
+    bins = searchsorted(edges, x, "right")
+    dtype = typeof(bins).dtype
     end = index_in_dim(edges, last, 0, keepdims=False)
     # The last bin has its upper limit too.
     at_end = comparing.eq(x, broadcast_in_dim(end, typeof(x).shape, ()))
-    return choose("histogram", at_end, host_scalar(last, dtype), places)
+    return choose("histogram", at_end, host_scalar(last, dtype), bins)
 
 
 def _widths(edges: Any) -> Any:
@@ -137,7 +137,7 @@ def _widths(edges: Any) -> Any:
 
 
 @operation(static_argnames=("count", "density"))
-def _histogram(a, given, range, weights, *, count, density):
+def _histogram(a, limits, range, weights, *, count, density):
     if weights is None:
         (a,) = promote_args_inexact("histogram", a)
         dtype = typeof(a).dtype
@@ -151,11 +151,11 @@ def _histogram(a, given, range, weights, *, count, density):
             )
         a, weights = promote_dtypes_inexact(a, weights)
         dtype = typeof(weights).dtype
-    edges = _limits(a, given, count, range, typeof(a).dtype)
+    edges = _limits(a, limits, count, range, typeof(a).dtype)
     size = typeof(edges).shape[0]
     flat = (typeof(a).size,)
-    places = _places(edges, reshape(a, flat))
-    counts = slice_in_dim(add_at(size, places, reshape(weights, flat)), 1, size)
+    bins = _bin_indices(edges, reshape(a, flat))
+    counts = slice_in_dim(add_at(size, bins, reshape(weights, flat)), 1, size)
     if density:
         total = fold_axes(SUM, counts, (0,), True, None, None)
         widths = as_numbers(_widths(edges), typeof(counts).dtype)
@@ -181,15 +181,15 @@ def histogram(a, bins=10, range=None, weights=None, density=None):
     Raises:
       ValueError: if weights have another shape, or there are no numbers to take limits from.
     """
-    given, count = _split(bins)
-    return _histogram(a, given, _pair(range), weights, count=count, density=bool(density))
+    limits, count = _split(bins)
+    return _histogram(a, limits, _pair(range), weights, count=count, density=bool(density))
 
 
 # ---- in several dimensions ---------------------------------------------------------------------
 
 
 @operation(static_argnames=("counts", "density"))
-def _histogramdd(sample, given, ranges, weights, *, counts, density):
+def _histogramdd(sample, all_limits, ranges, weights, *, counts, density):
     (sample,) = promote_args_inexact("histogramdd", sample)
     aval = typeof(sample)
     number = aval.shape[0]
@@ -207,15 +207,15 @@ def _histogramdd(sample, given, ranges, weights, *, counts, density):
     shape = tuple(
         [
             (typeof(limits).shape[0] if count is None else count + 1) + 1
-            for limits, count in zip(given, counts, strict=True)
+            for limits, count in zip(all_limits, counts, strict=True)
         ]
     )
-    for axis, (limits, count, range) in enumerate(zip(given, counts, ranges, strict=True)):
+    for axis, (limits, count, range) in enumerate(zip(all_limits, counts, ranges, strict=True)):
         column = index_in_dim(sample, axis, 1, keepdims=False)
         limits = _limits(column, limits, count, range, aval.dtype)
         edges.append(limits)
-        place = convert(_places(limits, column), index, False)
-        flat = elementwise.add(elementwise.mul(flat, host_scalar(shape[axis], index)), place)
+        bin_index = convert(_bin_indices(limits, column), index, False)
+        flat = elementwise.add(elementwise.mul(flat, host_scalar(shape[axis], index)), bin_index)
     # What is before or after all bins has places of its own, which are cut off.
     result = reshape(add_at(math.prod(shape), flat, weights), shape)
     for axis, size in enumerate(shape):
@@ -275,7 +275,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
     split = [_split(one) for one in each]
     return _histogramdd(
         sample,
-        tuple([given for given, _ in split]),
+        tuple([limits for limits, _ in split]),
         tuple([_pair(one) for one in ranges]),
         weights,
         counts=tuple([count for _, count in split]),

@@ -70,7 +70,7 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
     axis = 0
     ellipsis = False
     gap = None
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         kind = type(item)
         if kind is not int and kind is not slice and kind is not Slice:
             if item is None:
@@ -80,7 +80,7 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
                 if ellipsis:
                     raise IndexError("an index can only have a single ellipsis ('...')")
                 ellipsis = True
-                missing = len(sizes) - axis - sum(map(_axes_taken, items[place + 1 :]))
+                missing = len(sizes) - axis - sum(map(_axes_taken, items[position + 1 :]))
                 if missing < 0:
                     raise _too_many(items, shape)
                 if not missing:
@@ -97,7 +97,7 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
                     entries.append(np.zeros(int(item), default_dtype("i")))
                     axis += 1
                 elif item.dtype == _bool:
-                    entries += _positions(item, sizes, axis, place, items, shape)
+                    entries += _positions(item, sizes, axis, position, items, shape)
                     axis += item.ndim
                 else:
                     if axis >= len(sizes) or (not item.ndim and not sizes[axis]):
@@ -114,7 +114,7 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
         elif kind is Slice:
             entries.append(_resolved_window(item, sizes[axis], axis))
         else:
-            entries.append(resolved_slice(item, sizes[axis], place))
+            entries.append(resolved_slice(item, sizes[axis], position))
         axis += 1
     if axis < len(sizes):
         entries += (ALL,) * (len(sizes) - axis)
@@ -225,7 +225,7 @@ def _from_sequence(items: Any) -> Any:
     shape = broadcast_shapes(*[aval.shape for aval in avals])
     dtype = np.result_type(*[aval.dtype for aval in avals])
     dims = ascending(len(shape) + 1)[1:]
-    rows = [_spread(convert(m, dtype, False), (1, *shape), dims) for m in members]
+    rows = [_broadcast(convert(m, dtype, False), (1, *shape), dims) for m in members]
     return process(concatenate_p, tuple(rows), {"dimension": 0})
 
 
@@ -240,29 +240,31 @@ def concrete_mask(mask: Any) -> Any:
     return mask if mask.ndim else bool(mask)
 
 
-def _positions(mask: Any, sizes: Any, axis: int, place: int, items: Any, shape: Any) -> list[Any]:
-    found = sizes[axis : axis + mask.ndim]
-    if len(found) < mask.ndim:
+def _positions(
+    mask: Any, sizes: Any, axis: int, position: int, items: Any, shape: Any
+) -> list[Any]:
+    masked_sizes = sizes[axis : axis + mask.ndim]
+    if len(masked_sizes) < mask.ndim:
         raise _too_many(items, shape)
     # A mask without elements may be short along any axis: it names nothing.
-    if any(own not in (0, size) for own, size in zip(mask.shape, found, strict=True)):
+    if any(own not in (0, size) for own, size in zip(mask.shape, masked_sizes, strict=True)):
         raise IndexError(
-            f"boolean index did not match shape of indexed array in index {place}: got "
-            f"{mask.shape}, expected {list(found)}"
+            f"boolean index did not match shape of indexed array in index {position}: got "
+            f"{mask.shape}, expected {list(masked_sizes)}"
         )
     dtype = default_dtype("i")
     return [positions.astype(dtype) for positions in mask.nonzero()]
 
 
-def resolved_slice(item: slice, size: int, place: int) -> Any:
+def resolved_slice(item: slice, size: int, position: int) -> Any:
     if item.start is None and item.stop is None and item.step is None:
         return ALL
     try:
         start, stop, step = item.indices(size)
     except errors.TracerIntegerConversionError:
         raise IndexError(
-            f"Slice entries must be static integers. Got {item} at position {place}. The shape of "
-            "the result must be known while tracing. For a start that is computed, use "
+            f"Slice entries must be static integers. Got {item} at position {position}. The shape "
+            "of the result must be known while tracing. For a start that is computed, use "
             "lax.dynamic_slice_in_dim(x, start, size); for a size that is, keep the whole array "
             "and mask it: jnp.where(jnp.arange(n) < stop, x, 0)."
         ) from None
@@ -303,7 +305,7 @@ def _resolved_window(item: Slice, size: int, axis: int) -> Any:
 # ---- where the entries land --------------------------------------------------------------------
 
 
-class Placement(NamedTuple):
+class GatherPlan(NamedTuple):
     """How an index is spelt with gather and scatter.
 
     Attributes:
@@ -331,7 +333,7 @@ class Placement(NamedTuple):
     ordered: bool
 
 
-def place(resolved: Resolved, wrap: bool) -> Placement:
+def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
     """Compute where the entries of an index land.
 
     Arrays of one axis or more broadcast together, with ints and scalars. Their axes come where the
@@ -416,7 +418,7 @@ def place(resolved: Resolved, wrap: bool) -> Placement:
             window_sizes[axis] = 1
         shape.append(count)
         full_shape.append(count)
-    return Placement(
+    return GatherPlan(
         _joined(components, tuple(batch)),
         tuple(index_axes),
         tuple(sorted(collapsed)),
@@ -466,11 +468,11 @@ def _broadcast_together(values: dict[int, Any]) -> tuple[list[int], tuple[int, .
     for k, value in values.items():
         if shapes[k] != block:
             dims = ascending(len(block))[len(block) - len(shapes[k]) :]
-            values[k] = _spread(value, block, dims)
+            values[k] = _broadcast(value, block, dims)
     return list(values), block
 
 
-def _spread(value: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+def _broadcast(value: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     return process(
         broadcast_in_dim_p,
         (value,),
@@ -496,7 +498,7 @@ def _every(start: Any, count: int, step: int) -> Any:
 
 
 def _joined(components: list[tuple[Any, tuple[int, ...]]], batch: tuple[int, ...]) -> Any:
-    parts = tuple([_spread(value, (*batch, 1), dims) for value, dims in components])
+    parts = tuple([_broadcast(value, (*batch, 1), dims) for value, dims in components])
     if not parts:
         return np.zeros((*batch, 0), np.int32)
     if len(parts) == 1:

@@ -46,8 +46,8 @@ class _Joiner:
             if directive in ("r", "c"):
                 matrix = directive
             else:
-                given = self._numbers(directive)
-                axis, ndmin, trans1d = (*given, *(axis, ndmin, trans1d)[len(given) :])[:3]
+                numbers = self._numbers(directive)
+                axis, ndmin, trans1d = (*numbers, *(axis, ndmin, trans1d)[len(numbers) :])[:3]
         joined = concatenate([self._entry(entry, ndmin, trans1d) for entry in entries], axis=axis)
         if matrix and typeof(joined).ndim == 1:
             return joined[None, :] if matrix == "r" else joined[:, None]

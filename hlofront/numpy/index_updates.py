@@ -11,7 +11,7 @@ from hlofront.base.elements import host_number
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.trace import process
 from hlofront.higher_order.scatter_apply import scatter_apply
-from hlofront.numpy.index_entries import Resolved, place
+from hlofront.numpy.index_entries import Resolved, gather_plan
 from hlofront.numpy.indexing import with_inserted
 from hlofront.numpy.powers import power
 from hlofront.numpy.promotion import check_integer
@@ -49,34 +49,34 @@ def update(
     if method in BY_SCALE:
         scale = update(full_like(array, 1), resolved, "multiply", values, *options)
         return BY_SCALE[method](array, scale)
-    placed = place(resolved, wrap)
-    if 0 in placed.shape:
+    plan = gather_plan(resolved, wrap)
+    if 0 in plan.shape:
         return array
-    numbers = ScatterDimensionNumbers(placed.window, placed.collapsed, placed.index_axes)
+    numbers = ScatterDimensionNumbers(plan.window, plan.collapsed, plan.index_axes)
     keywords = {
-        "indices_are_sorted": indices_are_sorted or placed.ordered,
-        "unique_indices": unique_indices or placed.ordered,
+        "indices_are_sorted": indices_are_sorted or plan.ordered,
+        "unique_indices": unique_indices or plan.ordered,
         "mode": mode,
     }
     before = typeof(array)
     if method == "apply":
         array = scatter_apply(
             with_inserted(array, resolved),
-            placed.indices,
+            plan.indices,
             values,
             numbers,
-            update_shape=placed.shape,
+            update_shape=plan.shape,
             **keywords,
         )
         return _without_inserted(array, resolved)
     array, values = in_common_dtype(array, values)
-    values = fit(values, placed.full_shape, method)
-    if placed.new_axes:
-        values = process(squeeze_p, (values,), {"dimensions": placed.new_axes})
-    if placed.reversed:
-        values = process(rev_p, (values,), {"dimensions": placed.reversed})
+    values = fit(values, plan.full_shape, method)
+    if plan.new_axes:
+        values = process(squeeze_p, (values,), {"dimensions": plan.new_axes})
+    if plan.reversed:
+        values = process(rev_p, (values,), {"dimensions": plan.reversed})
     array = with_inserted(array, resolved)
-    array = _SCATTERS[method](array, placed.indices, values, numbers, **keywords)
+    array = _SCATTERS[method](array, plan.indices, values, numbers, **keywords)
     return convert(_without_inserted(array, resolved), before.dtype, before.weak_type)
 
 
@@ -106,16 +106,16 @@ def fit(values: Any, shape: tuple[int, ...], method: str) -> Any:
 
     Raises ValueError if they do not broadcast to it.
     """
-    given = typeof(values).shape
-    if given == shape:
+    values_shape = typeof(values).shape
+    if values_shape == shape:
         return values
-    rank, more = len(shape), len(shape) - len(given)
+    rank, more = len(shape), len(shape) - len(values_shape)
     if more < 0 or any(
-        size not in (1, wanted) for size, wanted in zip(given, shape[more:], strict=True)
+        size not in (1, wanted) for size, wanted in zip(values_shape, shape[more:], strict=True)
     ):
         raise ValueError(
             f"Incompatible shapes for broadcasting: x.at[index].{method}(values) wants values that "
-            f"broadcast to {shape}, the shape of x[index], and got shape {given}."
+            f"broadcast to {shape}, the shape of x[index], and got shape {values_shape}."
         )
     return process(
         broadcast_in_dim_p,

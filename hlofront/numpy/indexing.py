@@ -12,11 +12,11 @@ from hlofront.core.aval import typeof
 from hlofront.core.trace import is_eager, process
 from hlofront.numpy.index_entries import (
     ALL,
-    Placement,
+    GatherPlan,
     Resolved,
     from_start,
+    gather_plan,
     int32,
-    place,
     resolve,
     resolved_slice,
 )
@@ -206,31 +206,31 @@ def _gathered(
     unique_indices: bool,
     wrap: bool,
 ) -> Any:
-    placed = place(resolved, wrap)
+    plan = gather_plan(resolved, wrap)
     array = with_inserted(array, resolved)
-    refuse_empty_axes(placed, resolved.sizes)
-    if 0 in placed.shape:
-        result = full_like(array, 0, shape=placed.shape)
+    refuse_empty_axes(plan, resolved.sizes)
+    if 0 in plan.shape:
+        result = full_like(array, 0, shape=plan.shape)
     else:
         result = gather(
             array,
-            placed.indices,
-            GatherDimensionNumbers(placed.window, placed.collapsed, placed.index_axes),
-            placed.window_sizes,
-            indices_are_sorted=indices_are_sorted or placed.ordered,
-            unique_indices=unique_indices or placed.ordered,
+            plan.indices,
+            GatherDimensionNumbers(plan.window, plan.collapsed, plan.index_axes),
+            plan.window_sizes,
+            indices_are_sorted=indices_are_sorted or plan.ordered,
+            unique_indices=unique_indices or plan.ordered,
             mode=mode,
             fill_value=fill_value,
         )
-        if placed.reversed:
-            result = process(rev_p, (result,), {"dimensions": placed.reversed})
-    return _with_new_axes(result, placed.new_axes, placed.full_shape)
+        if plan.reversed:
+            result = process(rev_p, (result,), {"dimensions": plan.reversed})
+    return _with_new_axes(result, plan.new_axes, plan.full_shape)
 
 
-def refuse_empty_axes(placed: Placement, sizes: tuple[int, ...]) -> None:
+def refuse_empty_axes(plan: GatherPlan, sizes: tuple[int, ...]) -> None:
     """Raise the TypeError for what reads an element along an axis that has none."""
-    if 0 not in placed.shape:
-        for axis in placed.collapsed:
+    if 0 not in plan.shape:
+        for axis in plan.collapsed:
             if not sizes[axis]:
                 raise TypeError(
                     f"index is out of bounds for axis {axis} with size 0: there is no element "

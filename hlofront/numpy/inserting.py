@@ -28,8 +28,8 @@ def _insert(arr, indices, values, axis):
     n = shape[axis]
     aval = typeof(arr)
     values = convert(values, aval.dtype, aval.weak_type)
-    given = typeof(values).shape
-    values = shaping.reshape(values, (1,) * (len(shape) - len(given)) + given)
+    values_shape = typeof(values).shape
+    values = shaping.reshape(values, (1,) * (len(shape) - len(values_shape)) + values_shape)
     if not typeof(indices).ndim:
         values = _to_axis(values, axis)
     count = typeof(indices).size
@@ -103,14 +103,14 @@ def _deleted(arr, indices, axis):
     n = typeof(arr).shape[axis]
     (count,) = typeof(indices).shape
     indices = from_start(convert(indices, int32, False), n)
-    kept = scatter(
+    remaining = scatter(
         creating.full((n,), True, _bool),
         shaping.reshape(indices, (count, 1)),
         creating.full((count,), False, _bool),
         ScatterDimensionNumbers((), (0,), (0,)),
         mode="drop",
     )
-    return take_rows(arr, true_positions(kept, n - count, n), axis)
+    return take_rows(arr, true_positions(remaining, n - count, n), axis)
 
 
 _rows_at = operation(take_rows, static_argnames=("axis",))
@@ -152,9 +152,9 @@ def delete(
             )
         if assume_unique_indices and isinstance(obj, Tracer) and dtype != _bool:
             return _deleted(arr, _ravelled(obj), axis)
-    kept = np.ones(n, np.bool_)
+    remaining = np.ones(n, np.bool_)
     if isinstance(obj, slice):
-        kept[obj] = False
+        remaining[obj] = False
     else:
         values = host_value(
             obj,
@@ -168,8 +168,8 @@ def delete(
             )
         if not values.ndim:
             values = np.asarray(canonical_axis_index(operator.index(values.item()), axis, n))
-        kept[values] = False
-    return _rows_at(arr, kept.nonzero()[0].astype(np.int32), axis)
+        remaining[values] = False
+    return _rows_at(arr, remaining.nonzero()[0].astype(np.int32), axis)
 
 
 def canonical_axis_index(index: int, axis: int, size: int) -> int:

@@ -34,17 +34,17 @@ def find_mask(index: Any, values: Any) -> int | None:
     """
     if type(index) is not tuple:
         return 0 if _selects(index, values) else None
-    found = None
-    for place, item in enumerate(index):
+    mask_position = None
+    for position, item in enumerate(index):
         if _selects(item, values):
-            if found is not None:
+            if mask_position is not None:
                 return None
-            found = place
-    if found is not None and not isinstance(index[found], Tracer):
+            mask_position = position
+    if mask_position is not None and not isinstance(index[mask_position], Tracer):
         # Where it is known, what else may stand beside it is left to indexing in general.
-        others = (*index[:found], *index[found + 1 :])
-        return found if all(map(_is_basic, others)) else None
-    return found
+        others = (*index[:mask_position], *index[mask_position + 1 :])
+        return mask_position if all(map(_is_basic, others)) else None
+    return mask_position
 
 
 def _is_basic(item: Any) -> bool:
@@ -62,7 +62,7 @@ def _selects(item: Any, values: Any) -> bool:
     return type(item) is ArrayImpl and is_eager() and not getattr(values, "shape", ())
 
 
-def masked_update(array: Any, index: Any, place: int, method: str, values: Any) -> Any:
+def masked_update(array: Any, index: Any, position: int, method: str, values: Any) -> Any:
     """`array.at[index].method(values)`, where at a place of the index there is a mask.
 
     Beside it may be ints and slices. Where there are others than `:`, or values that differ along
@@ -73,13 +73,13 @@ def masked_update(array: Any, index: Any, place: int, method: str, values: Any) 
       NonConcreteBooleanIndexError: if the values are as many as the mask has true elements.
     """
     items = index if type(index) is tuple else (index,)
-    mask = items[place]
+    mask = items[position]
     shape = array.aval.shape
-    rest = (*items[:place], *(slice(None),) * mask.aval.ndim, *items[place + 1 :])
+    rest = (*items[:position], *(slice(None),) * mask.aval.ndim, *items[position + 1 :])
     resolved = resolve(rest, shape)
     # What is before the mask ends `place` entries in, where an ellipsis counts for those it became.
-    first = place
-    if any(item is Ellipsis for item in items[:place]):
+    first = position
+    if any(item is Ellipsis for item in items[:position]):
         first += len(resolved.entries) - len(rest)
     if any(entry is not ALL for entry in resolved.entries):
         if resolved.inserted or getattr(values, "shape", ()) or not _all_basic(resolved.entries):
@@ -109,24 +109,24 @@ def _masked(
         )
     if method == "apply":
         return _chosen(array, mask, values(array), axis)
-    given = getattr(values, "shape", ())
-    if given:
-        values = _spread_along_mask(array, mask, values, axis, method)
+    values_shape = getattr(values, "shape", ())
+    if values_shape:
+        values = _broadcast_along_mask(array, mask, values, axis, method)
     if is_eager():
         return _masked_eagerly(array, mask, values, axis, method)
     return _combined(array, mask, values, axis, method)
 
 
-def _spread_along_mask(array: Any, mask: Any, values: Any, axis: int, method: str) -> Any:
+def _broadcast_along_mask(array: Any, mask: Any, values: Any, axis: int, method: str) -> Any:
     """Values for `x[mask]`, all the same along the axes of the mask, as values for x."""
-    given = typeof(values).shape
+    values_shape = typeof(values).shape
     after = array.aval.ndim - axis - mask.aval.ndim
-    if len(given) <= after:
+    if len(values_shape) <= after:
         return values
-    if given[len(given) - after - 1] != 1:
+    if values_shape[len(values_shape) - after - 1] != 1:
         raise errors.NonConcreteBooleanIndexError(mask)
-    cut = len(given) - after - 1
-    return reshape(values, (*given[:cut], *(1,) * mask.aval.ndim, *given[cut + 1 :]))
+    cut = len(values_shape) - after - 1
+    return reshape(values, (*values_shape[:cut], *(1,) * mask.aval.ndim, *values_shape[cut + 1 :]))
 
 
 def _combined(array: Any, mask: Any, values: Any, axis: int, method: str) -> Any:

@@ -175,12 +175,12 @@ def take_diagonal(name: str, a: Any, offset: Any, axis1: int, axis2: int) -> Any
     first = offset if offset >= 0 else -offset * columns
     count = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
     # Along a row, and one down: in the matrix as one list, they are this far apart.
-    apart = columns + 1
+    stride = columns + 1
     flat = shaping.reshape(a, (*outer, rows * columns))
     if not count:
         return slicing.slice_in_dim(flat, 0, 0, axis=len(outer))
     return slicing.slice_in_dim(
-        flat, first, first + (count - 1) * apart + 1, apart, axis=len(outer)
+        flat, first, first + (count - 1) * stride + 1, stride, axis=len(outer)
     )
 
 
@@ -203,8 +203,8 @@ def _on_diagonal(v: Any, k: int) -> Any:
     columns = slicing.pad(v, zero, [(max(k, 0), max(-k, 0), 0)])
     rows, along = _rows_and_columns((size, size))
     on = comparing.eq(elementwise.add(rows, np.int32(k)), along)
-    spread = shaping.broadcast_in_dim(columns, (size, size), (1,))
-    return choose("diag", on, spread, host_scalar(0, aval.dtype, aval.weak_type))
+    repeated = shaping.broadcast_in_dim(columns, (size, size), (1,))
+    return choose("diag", on, repeated, host_scalar(0, aval.dtype, aval.weak_type))
 
 
 @operation(static_argnames=("k",))
@@ -262,9 +262,9 @@ def vander(x, N=None, increasing=False):
 # ---- where triangles and diagonals are ---------------------------------------------------------
 
 
-def _indices(found: tuple[np.ndarray, ...]) -> tuple[Any, ...]:
+def _indices(index_arrays: tuple[np.ndarray, ...]) -> tuple[Any, ...]:
     dtype = python_scalar_dtype(int)
-    return tuple([asarray(one.astype(dtype)) for one in found])
+    return tuple([asarray(one.astype(dtype)) for one in index_arrays])
 
 
 @like(np.tril_indices)

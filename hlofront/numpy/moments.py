@@ -50,8 +50,8 @@ __all__ = ["average", "mean", "std", "var"]
 def moment_dtypes(name: str, own: Any, dtype: Any) -> tuple[Any, Any]:
     """The dtypes of a mean: the one it is made in, and the one of the result."""
     if dtype is not None:
-        asked = check_user_dtype_supported(dtype, name)
-        return asked, asked
+        requested = check_user_dtype_supported(dtype, name)
+        return requested, requested
     result = to_inexact_dtype(own)
     return working_dtype(result), result
 

@@ -85,14 +85,16 @@ def _extreme(
     (a,), (aval,) = operands(name, (a,))
     if not is_inexact(aval.dtype):
         return extreme(fold, a, axis, keepdims, initial, where)
-    found = extreme(fold, without_nan(a, fold.identity(aval.dtype)), axis, keepdims, initial, where)
+    result = extreme(
+        fold, without_nan(a, fold.identity(aval.dtype)), axis, keepdims, initial, where
+    )
     if initial is not None:
-        return found
+        return result
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
     no_number = fold_axes(ALL, comparing.ne(a, a), axes, keepdims, None, None)
     no_number = across_names(ALL, no_number, names)
-    return choose(name, no_number, host_scalar(np.nan, aval.dtype), found)
+    return choose(name, no_number, host_scalar(np.nan, aval.dtype), result)
 
 
 @operation(static_argnames=("axis", "keepdims"))
@@ -125,12 +127,12 @@ def _index(
     (a,), (aval,) = operands(f"nan{name}", (a,))
     if not is_inexact(aval.dtype):
         return index_of_extreme(name, fold, a, axis, keepdims)
-    found = index_of_extreme(name, fold, without_nan(a, worst(aval.dtype)), axis, keepdims)
+    result = index_of_extreme(name, fold, without_nan(a, worst(aval.dtype)), axis, keepdims)
     axes = reduced_axes(axis, aval.ndim)
     no_number = reducing.reduce_and(comparing.ne(a, a), axes)
     if keepdims:
         no_number = expand_dims(no_number, axes)
-    return choose(name, no_number, host_scalar(-1, typeof(found).dtype), found)
+    return choose(name, no_number, host_scalar(-1, typeof(result).dtype), result)
 
 
 @operation(static_argnames=("axis", "keepdims"))

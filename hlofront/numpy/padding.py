@@ -51,7 +51,7 @@ def _part(a: Any, axis: int, start: int, stop: int) -> Any:
     return slicing.slice_in_dim(a, start, stop, axis=axis)
 
 
-def _spread(a: Any, axis: int, width: int) -> Any:
+def _repeated_along(a: Any, axis: int, width: int) -> Any:
     """Repeat what has size 1 along an axis."""
     shape = typeof(a).shape
     wanted = (*shape[:axis], width, *shape[axis + 1 :])
@@ -76,7 +76,9 @@ def _constant(a: Any, axis: int, widths: tuple[int, int], before: Any, after: An
 def _edge(a: Any, axis: int, widths: tuple[int, int]) -> Any:
     size = typeof(a).shape[axis]
     before, after = _part(a, axis, 0, 1), _part(a, axis, size - 1, size)
-    return _joined(_spread(before, axis, widths[0]), a, _spread(after, axis, widths[1]), axis)
+    return _joined(
+        _repeated_along(before, axis, widths[0]), a, _repeated_along(after, axis, widths[1]), axis
+    )
 
 
 def _ramp(a: Any, axis: int, width: int, end: Any, edge: Any, backwards: bool) -> Any:
@@ -87,7 +89,7 @@ def _ramp(a: Any, axis: int, width: int, end: Any, edge: Any, backwards: bool) -
     steps = creating.broadcasted_iota(np.dtype(np.int32), shape, axis)
     if backwards:
         steps = elementwise.sub(np.int32(width - 1), steps)
-    end, edge = in_dtype(end, dtype), _spread(convert(edge, dtype, False), axis, width)
+    end, edge = in_dtype(end, dtype), _repeated_along(convert(edge, dtype, False), axis, width)
     step = elementwise.div(elementwise.sub(edge, end), host_number(width, dtype))
     ramp = elementwise.add(end, elementwise.mul(convert(steps, dtype, False), step))
     if issubdtype(aval.dtype, np.integer):
@@ -164,7 +166,9 @@ def _statistics(
     statistic = _STATISTICS[mode]
     before = convert(statistic(_part(a, axis, 0, first), axis), aval.dtype, aval.weak_type)
     after = convert(statistic(_part(a, axis, size - last, size), axis), aval.dtype, aval.weak_type)
-    return _joined(_spread(before, axis, widths[0]), a, _spread(after, axis, widths[1]), axis)
+    return _joined(
+        _repeated_along(before, axis, widths[0]), a, _repeated_along(after, axis, widths[1]), axis
+    )
 
 
 def _mirrored(a: Any, axis: int, widths: tuple[int, int], offset: int, reflect_type: str) -> Any:
@@ -187,7 +191,7 @@ def _mirrored(a: Any, axis: int, widths: tuple[int, int], offset: int, reflect_t
 
 def _opposite(part: Any, edge: Any, axis: int) -> Any:
     """As far from the edge as the part is, on the other side."""
-    edge = _spread(edge, axis, typeof(part).shape[axis])
+    edge = _repeated_along(edge, axis, typeof(part).shape[axis])
     return elementwise.sub(elementwise.add(edge, edge), part)
 
 
@@ -372,8 +376,8 @@ def _padded_by(
         lines = _lines(padded, axis)
         count = lines.shape[0]
         if count:
-            found = [function(lines[i], pair, axis, options) for i in range(count)]
-            padded = _from_lines(found, rest, axis)
+            padded_lines = [function(lines[i], pair, axis, options) for i in range(count)]
+            padded = _from_lines(padded_lines, rest, axis)
     return padded
 
 

@@ -213,8 +213,8 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
         allowed = np.sqrt(np.float64(finfo(values.dtype).eps))
         size_of = np.abs(values if values.dtype.kind in "fc" else values.astype(np.float32))
         # NaN is not left out.
-        (kept,) = np.nonzero(~(size_of <= allowed))
-        first = int(kept[0]) if kept.size else values.size
+        (nonzero,) = np.nonzero(~(size_of <= allowed))
+        first = int(nonzero[0]) if nonzero.size else values.size
         remainder = slice_in_dim(remainder, first, values.size)
     return quotient, remainder
 

@@ -140,8 +140,8 @@ def _roots(p, *, leading):
     """Zeros, where the first `leading` coefficients are 0; None if that is not known."""
     p = _wide(promote_dtypes_inexact(p)[0])
     size = typeof(p).shape[0]
-    kept = size - 1 - (leading or 0)
-    if kept < 1:
+    degree = size - 1 - (leading or 0)
+    if degree < 1:
         return creating.full((0,), 0, to_complex_dtype(typeof(p).dtype))
     if leading is not None:
         return _zeros_of(slice_in_dim(p, leading, size))
@@ -157,9 +157,10 @@ def _roots(p, *, leading):
     zeros = _zeros_of(moved)
     dtype = typeof(zeros).dtype
     _, zeros = sort_key_val(comparing.eq(zeros, _zero(dtype)), zeros, 0)
-    place = creating.iota(index, size - 1)
+    index_of_zero = creating.iota(index, size - 1)
     real = comparing.lt(
-        place, with_shape(elementwise.sub(host_scalar(size - 1, index), before), (), (size - 1,))
+        index_of_zero,
+        with_shape(elementwise.sub(host_scalar(size - 1, index), before), (), (size - 1,)),
     )
     return choose("roots", real, zeros, host_scalar(complex(math.nan, math.nan), dtype))
 
@@ -192,8 +193,8 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
         "How many of the first coefficients that jnp.roots is given are zero must be known while "
         "tracing: pass strip_zeros=False, which gives NaN for each of them.",
     )
-    (kept,) = np.nonzero(values)
-    return _roots(p, leading=int(kept[0]) if kept.size else values.size)
+    (nonzero,) = np.nonzero(values)
+    return _roots(p, leading=int(nonzero[0]) if nonzero.size else values.size)
 
 
 # ---- fits --------------------------------------------------------------------------------------
@@ -256,9 +257,9 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
       ValueError: if the degree is negative, or there are too few points for a covariance.
       TypeError: for shapes that do not fit.
     """
-    given = (x, y) if w is None else (x, y, w)
-    check_arraylike("polyfit", *given)
-    values, avals = operands("polyfit", given)
+    arguments = (x, y) if w is None else (x, y, w)
+    check_arraylike("polyfit", *arguments)
+    values, avals = operands("polyfit", arguments)
     count = int(deg) + 1
     if count < 1:
         raise ValueError(f"polyfit: expected deg >= 0, got {deg}")

@@ -66,10 +66,10 @@ def _check(name: str, out: Any, overwrite_input: bool, method: str, weights: Any
 def _rows(x: Any, axes: tuple[int, ...]) -> Any:
     """The array as rows: what is folded goes last, as one axis, and all the rest is the first."""
     shape = typeof(x).shape
-    kept = [i for i in range(len(shape)) if i not in axes]
-    x = transpose(x, (*kept, *axes))
+    others = [i for i in range(len(shape)) if i not in axes]
+    x = transpose(x, (*others, *axes))
     count = math.prod([shape[i] for i in axes])
-    return reshape(x, (math.prod([shape[i] for i in kept]), count))
+    return reshape(x, (math.prod([shape[i] for i in others]), count))
 
 
 def _take(rows: Any, indices: Any) -> Any:
@@ -124,13 +124,13 @@ def _quantile(
         raise ValueError(f"{name} of no elements: got shape {aval.shape} and axis {axis}")
     q = reshape(q, (which.size,))
     if weights is None:
-        found = _ranked(rows, q, method, skip_nan, working)
+        result = _ranked(rows, q, method, skip_nan, working)
     else:
-        found = _weighted(rows, q, _weight_rows(weights, aval.shape, axes), skip_nan, working)
-    kept = [1 if i in axes else size for i, size in enumerate(aval.shape)]
+        result = _weighted(rows, q, _weight_rows(weights, aval.shape, axes), skip_nan, working)
+    sizes = [1 if i in axes else size for i, size in enumerate(aval.shape)]
     if not keepdims:
-        kept = [size for i, size in enumerate(kept) if i not in axes]
-    return convert(reshape(found, (*which.shape, *kept)), dtype, False)
+        sizes = [size for i, size in enumerate(sizes) if i not in axes]
+    return convert(reshape(result, (*which.shape, *sizes)), dtype, False)
 
 
 def _ranked(rows: Any, q: Any, method: str, skip_nan: bool, working: Any) -> Any:
@@ -151,21 +151,21 @@ def _ranked(rows: Any, q: Any, method: str, skip_nan: bool, working: Any) -> Any
     zero, one = host_scalar(0, working), host_scalar(1, working)
     last = elementwise.sub(numbers, one)
     if method == "inverted_cdf":
-        place = elementwise.sub(elementwise.ceil(elementwise.mul(q, numbers)), one)
+        position = elementwise.sub(elementwise.ceil(elementwise.mul(q, numbers)), one)
     else:
-        place = elementwise.mul(q, last)
+        position = elementwise.mul(q, last)
     # A row of NaNs alone has no last number: then the first NaN is taken.
     last = elementwise.max(last, zero)
-    place = elementwise.clamp(zero, place, last)
-    low, high = elementwise.floor(place), elementwise.ceil(place)
-    share = elementwise.sub(place, low)
+    position = elementwise.clamp(zero, position, last)
+    low, high = elementwise.floor(position), elementwise.ceil(position)
+    share = elementwise.sub(position, low)
     if method == "nearest":
         # Halfway between two, the lower one is meant.
-        place = elementwise.ceil(elementwise.sub(place, host_scalar(0.5, working)))
+        position = elementwise.ceil(elementwise.sub(position, host_scalar(0.5, working)))
     elif method in ("lower", "higher"):
-        place = low if method == "lower" else high
+        position = low if method == "lower" else high
     if method in ("lower", "higher", "nearest", "inverted_cdf"):
-        result = _take(rows, _index(place))
+        result = _take(rows, _index(position))
     else:
         below, above = (as_numbers(_take(rows, _index(x)), working) for x in (low, high))
         result = _between(
@@ -179,8 +179,8 @@ def _ranked(rows: Any, q: Any, method: str, skip_nan: bool, working: Any) -> Any
     return choose("quantile", comparing.eq(greatest, greatest), result, nan)
 
 
-def _index(place: Any) -> Any:
-    return convert(place, python_scalar_dtype(int), False)
+def _index(position: Any) -> Any:
+    return convert(position, python_scalar_dtype(int), False)
 
 
 def _between(below: Any, above: Any, share: Any) -> Any:
@@ -229,8 +229,8 @@ def _weighted(rows: Any, q: Any, weights: Any, skip_nan: bool, working: Any) -> 
     index = python_scalar_dtype(int)
     from_end = argmax(rev(some, (1,)), 1, index)
     last = elementwise.sub(host_scalar(size - 1, index), from_end)
-    places = creating.broadcasted_iota(index, (count, size), 1)
-    is_last = comparing.eq(places, broadcast_in_dim(last, (count, size), (0,)))
+    columns = creating.broadcasted_iota(index, (count, size), 1)
+    is_last = comparing.eq(columns, broadcast_in_dim(last, (count, size), (0,)))
     reached = elementwise.bitwise_or(reached, broadcast_in_dim(is_last, shape, (1, 2)))
     result = _take(rows, argmax(reached, 2, python_scalar_dtype(int)))
     if skip_nan:

@@ -68,14 +68,14 @@ def arange(
       ConcretizationTypeError: if one is a traced value: the shape depends on it.
     """
     device = check_placement("arange", device, out_sharding)
-    given = {"start": start, "stop": stop, "step": step}
+    arguments = {"start": start, "stop": stop, "step": step}
     numbers = {
         name: _number("stop" if stop is None and name == "start" else name, x)
-        for name, x in given.items()
+        for name, x in arguments.items()
         if x is not None or name == "start"
     }
     if dtype is None:
-        avals = [typeof(as_operand(given[name])) for name in numbers]
+        avals = [typeof(as_operand(arguments[name])) for name in numbers]
         dtype = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[0]
     else:
         dtype = check_user_dtype_supported(dtype, "arange")

@@ -71,14 +71,14 @@ class _Unravel:
         structure, avals, dtype, same = self._key
         if not avals:
             return tree.tree_unflatten(structure, [])
-        given, sizes = typeof(flat), self.sizes
-        if given.shape != (sum(sizes),):
+        aval, sizes = typeof(flat), self.sizes
+        if aval.shape != (sum(sizes),):
             raise ValueError(
-                f"unravel wants a vector of {sum(sizes)} elements, got shape {given.shape}"
+                f"unravel wants a vector of {sum(sizes)} elements, got shape {aval.shape}"
             )
-        if not same and given.dtype != dtype:
+        if not same and aval.dtype != dtype:
             raise TypeError(
-                f"unravel function given array of dtype {given.dtype}, but expected dtype {dtype}: "
+                f"unravel function given array of dtype {aval.dtype}, but expected dtype {dtype}: "
                 "leaves of several dtypes are made of their common one"
             )
         leaves = []

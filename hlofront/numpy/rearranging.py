@@ -190,8 +190,8 @@ def _tile(A, reps):
         return as_array(A)
     # Each axis becomes two: which copy, and which element of it.
     pairs = [size for pair in zip(reps, shape, strict=True) for size in pair]
-    spread = shaping.broadcast_in_dim(A, pairs, range(1, 2 * rank, 2))
-    return shaping.reshape(spread, [n * size for n, size in zip(reps, shape, strict=True)])
+    copies = shaping.broadcast_in_dim(A, pairs, range(1, 2 * rank, 2))
+    return shaping.reshape(copies, [n * size for n, size in zip(reps, shape, strict=True)])
 
 
 @boundary
@@ -213,8 +213,8 @@ def _repeat_evenly(a, repeats, axis):
     axis = canonical_axis(axis, len(shape))
     before, size, after = shape[:axis], shape[axis], shape[axis + 1 :]
     dims = [i + (i > axis) for i in range(len(shape))]
-    spread = shaping.broadcast_in_dim(a, (*before, size, repeats, *after), dims)
-    return shaping.reshape(spread, (*before, size * repeats, *after))
+    copies = shaping.broadcast_in_dim(a, (*before, size, repeats, *after), dims)
+    return shaping.reshape(copies, (*before, size * repeats, *after))
 
 
 @operation(static_argnames=("axis", "length"))
@@ -233,14 +233,14 @@ def _repeat(a, repeats, axis, length):
     # Element i of the result is of element j where i lies between the sums of repeats around j:
     # one is counted at each of these sums, and then summed up.
     ends = cumulative.cumsum(convert(repeats, int32, False), 0)
-    marks = scatter_add(
+    starts = scatter_add(
         full((length,), 0, int32),
         shaping.reshape(ends, (size, 1)),
         full((size,), 1, int32),
         ScatterDimensionNumbers((), (0,), (0,)),
         mode="drop",
     )
-    source = elementwise.min(cumulative.cumsum(marks, 0), np.int32(size - 1))
+    source = elementwise.min(cumulative.cumsum(starts, 0), np.int32(size - 1))
     return gather(
         a,
         shaping.reshape(source, (length, 1)),
@@ -368,10 +368,10 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     index = [slice(None)] * values.ndim
     for along in axes:
         others = tuple([i for i in range(values.ndim) if i != along])
-        (kept,) = np.nonzero((values != 0).any(others))
+        (nonzero,) = np.nonzero((values != 0).any(others))
         size = values.shape[along]
-        start = (kept[0] if kept.size else size) if "f" in sides else 0
-        stop = (kept[-1] + 1 if kept.size else 0) if "b" in sides else size
+        start = (nonzero[0] if nonzero.size else size) if "f" in sides else 0
+        stop = (nonzero[-1] + 1 if nonzero.size else 0) if "b" in sides else size
         index[along] = slice(int(start), max(int(start), int(stop)))
     return as_array(filt)[tuple(index)]
 

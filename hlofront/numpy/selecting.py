@@ -117,11 +117,11 @@ def _select(conditions, choices, default):
     check_arraylike("select", *conditions, *choices, default)
     *choices, result = promote_dtypes(*choices, default)
     count = len(choices)
-    found = broadcast_together("select", *map(truth, conditions), *choices, result)
-    result = found[-1]
+    arrays = broadcast_together("select", *map(truth, conditions), *choices, result)
+    result = arrays[-1]
     # The first condition that holds decides: it is asked last.
     for i in reversed(range(count)):
-        result = process(select_n_p, (found[i], result, found[count + i]), {})
+        result = process(select_n_p, (arrays[i], result, arrays[count + i]), {})
     return result
 
 
@@ -211,17 +211,17 @@ def true_positions(mask: Any, size: int, fill: Any) -> Any:
     """
     (n,) = typeof(mask).shape
     dtype = python_scalar_dtype(int)
-    found = creating.full((size,), fill, dtype)
+    positions = creating.full((size,), fill, dtype)
     if not n or not size:
-        return found
+        return positions
     counts = cumulative.cumsum(convert(mask, dtype, False), 0)
     # Where there is none, out of bounds, which is left out.
-    place = promotion.choose(
+    target = promotion.choose(
         "nonzero", mask, elementwise.sub(counts, host_number(1, dtype)), host_number(size, dtype)
     )
     return scatter(
-        found,
-        shaping.reshape(place, (n, 1)),
+        positions,
+        shaping.reshape(target, (n, 1)),
         creating.iota(dtype, n),
         ScatterDimensionNumbers((), (0,), (0,)),
         mode="drop",
@@ -277,9 +277,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
             "instead."
         )
     if size is None:
-        found = host_value(a, _WITHOUT_SIZE).nonzero()
+        indices = host_value(a, _WITHOUT_SIZE).nonzero()
         dtype = python_scalar_dtype(int)
-        return tuple([put_beside(index.astype(dtype), a) for index in found])
+        return tuple([put_beside(index.astype(dtype), a) for index in indices])
     if fill_value is None:
         fill_values: tuple[Any, ...] = (0,) * ndim
     elif isinstance(fill_value, tuple):
@@ -321,8 +321,8 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     check_arraylike("argwhere", a)
     if typeof(a).ndim:
         return _columns(list(nonzero(a, size=size, fill_value=fill_value)))
-    (found,) = nonzero(_flat(a), size=size, fill_value=fill_value)
-    return from_host(np.zeros((typeof(found).shape[0], 0), python_scalar_dtype(int)))
+    (indices,) = nonzero(_flat(a), size=size, fill_value=fill_value)
+    return from_host(np.zeros((typeof(indices).shape[0], 0), python_scalar_dtype(int)))
 
 
 # ---- compress ----------------------------------------------------------------------------------
@@ -389,21 +389,21 @@ def compress(
     check_arraylike("compress", condition, a, fill_value)
     refuse_out("compress", out)
     condition, a = as_operand(condition), as_operand(a)
-    given = typeof(condition)
-    if given.ndim != 1:
-        raise ValueError(f"condition must be a 1D array, got shape {given.shape}")
+    condition_aval = typeof(condition)
+    if condition_aval.ndim != 1:
+        raise ValueError(f"condition must be a 1D array, got shape {condition_aval.shape}")
     if axis is None:
         a, axis = _flat(a), 0
     axis = canonical_axis(axis, typeof(a).ndim)
     n = typeof(a).shape[axis]
     if size is None:
-        (found,) = host_value(condition, _WITHOUT_SIZE.replace("nonzero", "compress")).nonzero()
-        if found.size and found[-1] >= n:
+        (indices,) = host_value(condition, _WITHOUT_SIZE.replace("nonzero", "compress")).nonzero()
+        if indices.size and indices[-1] >= n:
             raise ValueError(
-                f"condition contains entries that are out of bounds: element {found[-1]} is true, "
-                f"and axis {axis} has size {n}"
+                f"condition contains entries that are out of bounds: element {indices[-1]} is "
+                f"true, and axis {axis} has size {n}"
             )
-        return _rows_at(a, found.astype(python_scalar_dtype(int)), axis)
+        return _rows_at(a, indices.astype(python_scalar_dtype(int)), axis)
     if not 0 <= size <= n:
         raise ValueError(
             "size must not be negative, and not greater than the size of the array axis; got "
@@ -511,9 +511,9 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         mode = "clip"
     elif mode not in ("wrap", "clip"):
         raise ValueError(f"mode={mode!r} of jnp.choose must be 'raise', 'wrap' or 'clip'")
-    found = _choose(a, choices, mode)
-    aval = typeof(found)
-    return convert(found, aval.dtype, False) if aval.weak_type else found
+    chosen = _choose(a, choices, mode)
+    aval = typeof(chosen)
+    return convert(chosen, aval.dtype, False) if aval.weak_type else chosen
 
 
 def _method_nonzero(self: Any, *, fill_value: Any = None, size: int | None = None) -> Any:

@@ -46,13 +46,13 @@ def _with_membership(ar1, ar2, unique, equal_nan):
     if not m or not n:
         return ordered, indices, starts, creating.full((n,), False, _bool), indices
     second, second_indices = order_along(ar2, 0, dtype)
-    places = by_bisection(second, ordered, False, dtype)
-    found = comparing.eq(element_at(second, places), ordered)
-    return ordered, indices, starts, found, element_at(second_indices, places)
+    positions = by_bisection(second, ordered, False, dtype)
+    is_member = comparing.eq(element_at(second, positions), ordered)
+    return ordered, indices, starts, is_member, element_at(second_indices, positions)
 
 
 @operation(static_argnames=("size",))
-def _kept_of_size(keep, fills, arrays, size):
+def _selected_of_size(keep, fills, arrays, size):
     """Elements of arrays of one axis where a mask is true, `size` of them, filled up."""
     n = typeof(keep).size
     positions = true_positions(keep, size, n)
@@ -63,12 +63,12 @@ def _kept_of_size(keep, fills, arrays, size):
     ]
 
 
-def _kept(given: Any, keep: Any, fills: Any, arrays: Any, size: int | None) -> list[Any]:
+def _selected(source: Any, keep: Any, fills: Any, arrays: Any, size: int | None) -> list[Any]:
     """Elements where a mask is true, of arrays made from `given`; `size` of them, filled up."""
     if size is not None:
-        return _kept_of_size(keep, fills, arrays, operator.index(size))
+        return _selected_of_size(keep, fills, arrays, operator.index(size))
     mask = np.asarray(keep)
-    return [put_beside(np.asarray(x)[mask], given, typeof(x).weak_type) for x in arrays]
+    return [put_beside(np.asarray(x)[mask], source, typeof(x).weak_type) for x in arrays]
 
 
 def _both(name: str, ar1: Any, ar2: Any, size: int | None) -> tuple[Any, Any]:
@@ -82,7 +82,7 @@ def _both(name: str, ar1: Any, ar2: Any, size: int | None) -> tuple[Any, Any]:
 
 
 @operation
-def _first_kept(keep, ordered):
+def _first_selected(keep, ordered):
     """The first element that is kept, or 0: what stands for those missing."""
     dtype = typeof(ordered).dtype
     if not typeof(keep).size:
@@ -132,14 +132,14 @@ def intersect1d(
     if assume_unique:
         ordered, keep, indices, second = _twice(ar1, ar2)
     else:
-        ordered, indices, starts, found, second = _with_membership(ar1, ar2, False, False)
-        keep = _and(starts, found)
+        ordered, indices, starts, is_member, second = _with_membership(ar1, ar2, False, False)
+        keep = _and(starts, is_member)
     if fill_value is None:
-        fill_value = 0 if size is None else _first_kept(keep, ordered)
+        fill_value = 0 if size is None else _first_selected(keep, ordered)
     fills = [fill_value, typeof(ar1).size, typeof(ar2).size]
     count = 3 if return_indices else 1
     arrays = [ordered, indices, second][:count]
-    result = _kept(ar1, keep, fills[:count], arrays, size)
+    result = _selected(ar1, keep, fills[:count], arrays, size)
     return tuple(result) if return_indices else result[0]
 
 
@@ -165,11 +165,11 @@ def setdiff1d(
       ConcretizationTypeError: if an array is traced, and `size` is not given.
     """
     ar1, ar2 = _both("setdiff1d", ar1, ar2, size)
-    ordered, _, starts, found, _ = _with_membership(ar1, ar2, bool(assume_unique), True)
+    ordered, _, starts, is_member, _ = _with_membership(ar1, ar2, bool(assume_unique), True)
     ordered = _in_dtype_of(ordered, ar1)
-    keep = _and_not(starts, found)
+    keep = _and_not(starts, is_member)
     fill_value = 0 if fill_value is None else fill_value
-    return _in_dtype_of(_kept(ar1, keep, [fill_value], [ordered], size)[0], ar1)
+    return _in_dtype_of(_selected(ar1, keep, [fill_value], [ordered], size)[0], ar1)
 
 
 def _in_dtype_of(x: Any, like: Any) -> Any:
@@ -247,10 +247,10 @@ def _exclusive(ar1, ar2):
     """
     parts = []
     for one, other in ((ar1, ar2), (ar2, ar1)):
-        own, _, starts, found, _ = _with_membership.when_traced(one, other, False, True)
-        parts.append((own, elementwise.bitwise_and(starts, elementwise.bitwise_not(found))))
+        own, _, starts, is_member, _ = _with_membership.when_traced(one, other, False, True)
+        parts.append((own, elementwise.bitwise_and(starts, elementwise.bitwise_not(is_member))))
     values = slicing.concatenate([own for own, _ in parts], 0)
-    keep = slicing.concatenate([kept for _, kept in parts], 0)
+    keep = slicing.concatenate([mask for _, mask in parts], 0)
     order = order_along(values, 0, python_scalar_dtype(int))[1]
     return take_rows(values, order, 0), take_rows(keep, order, 0)
 
@@ -280,5 +280,5 @@ def setxor1d(
     ar1, ar2 = _both("setxor1d", ar1, ar2, size)
     ordered, keep = (_once if assume_unique else _exclusive)(ar1, ar2)
     if fill_value is None:
-        fill_value = 0 if size is None else _first_kept(keep, ordered)
-    return _kept(ar1, keep, [fill_value], [ordered], size)[0]
+        fill_value = 0 if size is None else _first_selected(keep, ordered)
+    return _selected(ar1, keep, [fill_value], [ordered], size)[0]

@@ -146,7 +146,7 @@ def _unique_of_size(ordered, indices, starts, fill_value, axis, size):
         )
     wide = shaping.broadcast_in_dim(missing, shape, (0,))
     values = choose("unique", wide, fill, values)
-    found = choose("unique", missing, first, take_rows(indices, positions, 0))
+    first_indices = choose("unique", missing, first, take_rows(indices, positions, 0))
     # Those that are equal end where the next one starts, which may have been cut off.
     ends = slicing.slice_in_dim(true_positions(starts, size + 1, n), 1, size + 1)
     counts = elementwise.sub(ends, positions)
@@ -154,7 +154,7 @@ def _unique_of_size(ordered, indices, starts, fill_value, axis, size):
         order = list(range(1, len(shape)))
         order.insert(axis, 0)
         values = shaping.transpose(values, order)
-    return values, found, counts
+    return values, first_indices, counts
 
 
 def _unique(
@@ -191,8 +191,10 @@ def _unique(
             "specified"
         )
     ordered, indices, starts, inverse = _ordered(ar, axis, equal_nan)
-    values, found, counts = _unique_of_size(ordered, indices, starts, fill_value, axis, size)
-    return values, found, inverse, counts
+    values, first_indices, counts = _unique_of_size(
+        ordered, indices, starts, fill_value, axis, size
+    )
+    return values, first_indices, inverse, counts
 
 
 # ---- unique ------------------------------------------------------------------------------------
@@ -232,7 +234,7 @@ def unique(
     wanted = (return_index, return_inverse, return_counts)
     if not any(wanted):
         return values
-    return (values, *[x for x, asked in zip(more, wanted, strict=True) if asked])
+    return (values, *[x for x, requested in zip(more, wanted, strict=True) if requested])
 
 
 class _UniqueAllResult(NamedTuple):
@@ -319,10 +321,10 @@ def _isin(element, test_elements, invert, method):
             shaping.broadcast_in_dim(element, wide, tuple(range(len(shape)))),
             shaping.broadcast_in_dim(test, wide, (len(shape),)),
         )
-        found = reducing.reduce_or(equal, (len(shape),))
+        is_member = reducing.reduce_or(equal, (len(shape),))
     else:
-        found = _member(element, sorting.sort(test, 0))
-    return elementwise.bitwise_not(found) if invert else found
+        is_member = _member(element, sorting.sort(test, 0))
+    return elementwise.bitwise_not(is_member) if invert else is_member
 
 
 @like(np.isin)

@@ -96,7 +96,7 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False,
     """
     _refuse("argsort", kind, order)
     a, axis = _along("argsort", a, axis)
-    asked = None if dtype is None else check_user_dtype_supported(dtype, "argsort")
+    index_dtype = None if dtype is None else check_user_dtype_supported(dtype, "argsort")
     indices = creating.broadcasted_iota(python_scalar_dtype(int), typeof(a).shape, axis)
     if descending and stable:
         # What is sorted backwards ends up in its first order, once it is reversed.
@@ -104,7 +104,7 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False,
     indices = sorting.sort_key_val(a, indices, axis, stable)[1]
     if descending:
         indices = shaping.rev(indices, (axis,))
-    return indices if asked is None else convert(indices, asked, False)
+    return indices if index_dtype is None else convert(indices, index_dtype, False)
 
 
 @operation(static_argnames=("axis",))

@@ -175,10 +175,10 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
     if not aval.ndim:
         return elementwise.div(c, c)
     size = aval.shape[0]
-    places = creating.iota(np.dtype(np.int32), size)
+    indices = creating.iota(np.dtype(np.int32), size)
     real = elementwise.real(c) if is_complex(aval.dtype) else c
     on = comparing.eq(
-        *broadcast_together("corrcoef", expand_dims(places, (1,)), expand_dims(places, (0,)))
+        *broadcast_together("corrcoef", expand_dims(indices, (1,)), expand_dims(indices, (0,)))
     )
     zero = host_scalar(0, typeof(real).dtype)
     deviation = elementwise.sqrt(_sum(choose("corrcoef", on, real, zero), 1))

@@ -71,7 +71,7 @@ def _take(a, indices, axis, mode, unique, ascend, fill_value):
         raise ValueError(f"indices must have an integer type, got {dtype}")
     if axis is None:
         a, axis = flattened(a), 0
-    shape, given = typeof(a).shape, typeof(indices).shape
+    shape, index_shape = typeof(a).shape, typeof(indices).shape
     axis = canonical_axis(axis, len(shape))
     before, size, after = shape[:axis], shape[axis], shape[axis + 1 :]
     if not size:
@@ -79,16 +79,16 @@ def _take(a, indices, axis, mode, unique, ascend, fill_value):
             raise IndexError(
                 f"Cannot do a non-empty jnp.take() from an empty axis: axis {axis} of shape {shape}"
             )
-        return creating.full_like(a, 0, shape=(*before, *given, *after))
+        return creating.full_like(a, 0, shape=(*before, *index_shape, *after))
     if mode == "wrap":
         indices = euclidean_remainder(indices, size)
         mode = "promise_in_bounds"
     elif mode != "clip":
         indices = from_start(indices, size)
-    rank = len(given)
+    rank = len(index_shape)
     return gather(
         a,
-        shaping.broadcast_in_dim(indices, (*given, 1), ascending(rank)),
+        shaping.broadcast_in_dim(indices, (*index_shape, 1), ascending(rank)),
         GatherDimensionNumbers(
             tuple([i if i < axis else i + rank for i in range(len(shape) - 1)]), (axis,), (axis,)
         ),
@@ -161,16 +161,16 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
                 f"{name} indices must be 1D if axis=None, got shape {typeof(indices).shape}"
             )
         arr, axis = flattened(arr), 0
-    shape, given = typeof(arr).shape, typeof(indices).shape
-    if len(given) != len(shape):
+    shape, index_shape = typeof(arr).shape, typeof(indices).shape
+    if len(index_shape) != len(shape):
         raise ValueError(
             "indices and arr must have the same number of dimensions; "
-            f"{len(given)} vs. {len(shape)}"
+            f"{len(index_shape)} vs. {len(shape)}"
         )
     axis = canonical_axis(axis, len(shape))
     # The other axes broadcast.
-    wanted = list(broadcast_shapes((*given[:axis], 1, *given[axis + 1 :]), _but(shape, axis)))
-    wanted[axis] = given[axis]
+    wanted = list(broadcast_shapes(_but(index_shape, axis), _but(shape, axis)))
+    wanted[axis] = index_shape[axis]
     if not shape[axis]:
         return creating.full(wanted, 0, typeof(arr).dtype)
     if 0 in wanted:
@@ -178,13 +178,13 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
     if wrap:
         indices = from_start(indices, shape[axis])
     # Each axis is one of these: looked up, a batch of both, of the array alone, or of the indices.
-    offset, collapsed, sizes, batch, batch_of_indices, index_shape = [], [], [], [], [], []
-    for i, (size, other) in enumerate(zip(shape, given, strict=True)):
+    offset, collapsed, sizes, batch, batch_of_indices, gather_shape = [], [], [], [], [], []
+    for i, (size, other) in enumerate(zip(shape, index_shape, strict=True)):
         if i == axis:
             collapsed.append(i)
         elif size == other != 1:
             batch.append(i)
-            batch_of_indices.append(len(index_shape))
+            batch_of_indices.append(len(gather_shape))
         elif other == 1:
             offset.append(i)
             sizes.append(size)
@@ -192,10 +192,10 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
         else:
             collapsed.append(i)
         sizes.append(1)
-        index_shape.append(other)
+        gather_shape.append(other)
     return gather(
         arr,
-        shaping.reshape(indices, (*index_shape, 1)),
+        shaping.reshape(indices, (*gather_shape, 1)),
         GatherDimensionNumbers(
             tuple(offset), tuple(collapsed), (axis,), tuple(batch), tuple(batch_of_indices)
         ),
@@ -260,21 +260,23 @@ def _put_along_axis(arr, indices, values, axis, mode):
     full_shape = typeof(arr).shape
     if axis is None:
         arr, axis = flattened(arr), 0
-    shape, given = typeof(arr).shape, typeof(indices).shape
-    if len(given) != len(shape):
+    shape, index_shape = typeof(arr).shape, typeof(indices).shape
+    if len(index_shape) != len(shape):
         raise ValueError(
             f"put_along_axis arguments 'arr' and 'indices' must have same ndim. Got {len(shape)} "
-            f"and {len(given)}."
+            f"and {len(index_shape)}."
         )
     axis = canonical_axis(axis, len(shape))
-    wanted = list(broadcast_shapes(_but(given, axis), _but(shape, axis)))
-    wanted[axis] = given[axis]
-    if wanted != [size if i != axis else given[axis] for i, size in enumerate(shape)]:
-        raise ValueError(f"put_along_axis indices of shape {given} do not fit into shape {shape}")
+    wanted = list(broadcast_shapes(_but(index_shape, axis), _but(shape, axis)))
+    wanted[axis] = index_shape[axis]
+    if wanted != [size if i != axis else index_shape[axis] for i, size in enumerate(shape)]:
+        raise ValueError(
+            f"put_along_axis indices of shape {index_shape} do not fit into shape {shape}"
+        )
     if 0 in wanted:
         return shaping.reshape(arr, full_shape)
     index = [
-        as_array(with_shape(indices, given, tuple(wanted)))
+        as_array(with_shape(indices, index_shape, tuple(wanted)))
         if i == axis
         else creating.broadcasted_iota(int32, wanted, i)
         for i in range(len(shape))

@@ -241,13 +241,13 @@ class ufunc:
         self._check("reduceat", out)
         name = f"{self.__name__}.reduceat"
         check_arraylike(name, a, indices)
-        aval, given = typeof(as_operand(a)), typeof(as_operand(indices))
-        if given.ndim != 1:
+        aval, index_aval = typeof(as_operand(a)), typeof(as_operand(indices))
+        if index_aval.ndim != 1:
             raise ValueError(
-                f"{name}: indices must be one-dimensional, got indices.shape={given.shape}"
+                f"{name}: indices must be one-dimensional, got indices.shape={index_aval.shape}"
             )
-        if given.dtype != _bool and not issubdtype(given.dtype, np.integer):
-            raise ValueError(f"{name}: indices must have an integer type, got {given.dtype}")
+        if index_aval.dtype != _bool and not issubdtype(index_aval.dtype, np.integer):
+            raise ValueError(f"{name}: indices must have an integer type, got {index_aval.dtype}")
         if axis is None or isinstance(axis, tuple | list):
             raise ValueError(f"{name} requires a single integer axis, got {axis!r}")
         if not aval.ndim:
@@ -395,14 +395,14 @@ def _reduce_by_steps(a, axis, dtype, keepdims, initial, where, function):
         where = as_operand(where)
         check_mask(name, where)
         where = with_shape(where, typeof(where).shape, shape)
-    kept: tuple[int, ...]
+    kept_shape: tuple[int, ...]
     if axis is None:
-        kept = (1,) * len(shape)
+        kept_shape = (1,) * len(shape)
         a = shaping.reshape(a, (typeof(a).size,))
         where = where if where is None else shaping.reshape(where, typeof(a).shape)
     else:
         axis = _single_axis(name, axis, len(shape))
-        kept = (*shape[:axis], 1, *shape[axis + 1 :])
+        kept_shape = (*shape[:axis], 1, *shape[axis + 1 :])
         a = axis_first(a, axis)
         where = where if where is None else axis_first(where, axis)
     size, *rest = typeof(a).shape
@@ -427,7 +427,7 @@ def _reduce_by_steps(a, axis, dtype, keepdims, initial, where, function):
         return combined if used is None else comparing.select(used, combined, carry), None
 
     folded, _ = scan(step, start, (a, where))
-    return shaping.reshape(folded, kept) if keepdims else folded
+    return shaping.reshape(folded, kept_shape) if keepdims else folded
 
 
 @operation(static_argnames=("axis", "dtype", "function"))

@@ -103,8 +103,8 @@ def _fold_logarithms(a, axis, dtype, keepdims, initial, where, base):
     greatest = comparing.select(
         elementwise.is_finite(greatest), greatest, creating.full_like(greatest, 0)
     )
-    kept = shaping.expand_dims(greatest, axes)
-    scaled = elementwise.sub(a, convert(kept, own, False))
+    shift = shaping.expand_dims(greatest, axes)
+    scaled = elementwise.sub(a, convert(shift, own, False))
     total = fold_axes(SUM, power(scaled), axes, False, None, where)
     result = elementwise.add(logarithm(total), convert(greatest, own, False))
     if initial is not None:

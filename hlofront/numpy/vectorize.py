@@ -37,11 +37,11 @@ def _parsed(signature: str) -> tuple[Cores, Cores]:
         raise ValueError(
             f"not a valid gufunc signature: {signature!r}. Wanted one such as '(n,m),(m)->(n)'"
         )
-    given, wanted = (
+    argument_cores, result_cores = (
         [tuple(re.findall(_NAME, core)) for core in re.findall(_CORE, side)]
         for side in text.split("->")
     )
-    return given, wanted
+    return argument_cores, result_cores
 
 
 @like(np.vectorize)
@@ -90,9 +90,9 @@ def vectorize(
         keys = list(mapped)
 
         def call(*values):
-            found = dict(zip(keys, values, strict=True))
-            positional = [found.get(i, value) for i, value in enumerate(args)]
-            return pyfunc(*positional, **{k: found.get(k, v) for k, v in kwargs.items()})
+            mapped_values = dict(zip(keys, values, strict=True))
+            positional = [mapped_values.get(i, value) for i, value in enumerate(args)]
+            return pyfunc(*positional, **{k: mapped_values.get(k, v) for k, v in kwargs.items()})
 
         if signature is None:
             return _broadcast(call, list(mapped.values()), [()] * len(keys))

@@ -39,15 +39,15 @@ def _ones(count: int) -> Any:
     return creating.full((count,), 1, python_scalar_dtype(float))
 
 
-def _places(count: int) -> Any:
+def _points(count: int) -> Any:
     return creating.iota(python_scalar_dtype(float), count)
 
 
 def _cosines(count: int, *weights: float) -> Any:
     """Sum of the cosines that go through 0, 1, 2 ... whole turns, each with its weight."""
-    result, places = _scalar(weights[0]), _places(count)
+    result, points = _scalar(weights[0]), _points(count)
     for turns, weight in enumerate(weights[1:], 1):
-        angle = elementwise.mul(_scalar(2 * math.pi * turns), places)
+        angle = elementwise.mul(_scalar(2 * math.pi * turns), points)
         wave = elementwise.cos(elementwise.div(angle, _scalar(count - 1)))
         result = elementwise.add(result, elementwise.mul(_scalar(weight), wave))
     return result
@@ -63,7 +63,7 @@ def _bartlett(count):
     if count <= 1:
         return _ones(count)
     # How far each place is from the middle, in half steps so that it is exact.
-    twice = elementwise.mul(_scalar(2), _places(count))
+    twice = elementwise.mul(_scalar(2), _points(count))
     distance = elementwise.abs(elementwise.sub(twice, _scalar(count - 1)))
     return elementwise.sub(_scalar(1), elementwise.div(distance, _scalar(count - 1)))
 
@@ -74,8 +74,8 @@ def _kaiser(beta, *, count):
     if count <= 1:
         return _ones(count)
     half = _scalar((count - 1) / 2)
-    place = elementwise.div(elementwise.sub(_places(count), half), half)
-    height = elementwise.sqrt(elementwise.sub(_scalar(1), elementwise.square(place)))
+    position = elementwise.div(elementwise.sub(_points(count), half), half)
+    height = elementwise.sqrt(elementwise.sub(_scalar(1), elementwise.square(position)))
     return divide(i0(multiply(beta, height)), i0(beta))
 
 

@@ -41,8 +41,8 @@ class SlogdetResult(NamedTuple):
 def _parity(pivots: Any, dtype: Any) -> Any:
     """-1 where rows were exchanged an odd number of times, else 1."""
     aval = typeof(pivots)
-    places = creating.broadcasted_iota(_int32, aval.shape, aval.ndim - 1)
-    moved = convert(comparing.ne(pivots, places), _int32, False)
+    rows = creating.broadcasted_iota(_int32, aval.shape, aval.ndim - 1)
+    moved = convert(comparing.ne(pivots, rows), _int32, False)
     odd = elementwise.bitwise_and(reduce_sum(moved, (aval.ndim - 1,)), np.int32(1))
     sign = elementwise.sub(np.int32(1), elementwise.mul(np.int32(2), odd))
     return convert(sign, dtype, False)

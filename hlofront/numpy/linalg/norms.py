@@ -117,8 +117,8 @@ def norm(x, ord=None, axis=None, keepdims=False):
         if ord is None:
             return elementwise.sqrt(_sum(_squares(x), axes, keepdims))
     else:
-        given = axis if isinstance(axis, tuple) else (axis,)
-        axes = tuple([canonical_axis(i, ndim) for i in given])
+        requested = axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple([canonical_axis(i, ndim) for i in requested])
     if len(axes) == 1:
         return _vector_norm(x, axes, keepdims, ord)
     if len(axes) == 2:
@@ -147,8 +147,8 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     if axis is None:
         axes = tuple(range(ndim))
     else:
-        given = axis if isinstance(axis, tuple) else (axis,)
-        axes = tuple([canonical_axis(i, ndim) for i in given])
+        requested = axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple([canonical_axis(i, ndim) for i in requested])
     return _vector_norm(x, axes, keepdims, ord)
 
 
@@ -183,9 +183,9 @@ def cond(x, p=None):
         result = elementwise.mul(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
     # Singular matrices have no inverse: they are as ill-conditioned as can be.
     unknown = comparing.ne(result, result)
-    given = comparing.ne(x, x)
-    given = reducing.reduce_or(given, (last, last + 1))
-    overflown = elementwise.bitwise_and(unknown, elementwise.bitwise_not(given))
+    has_nan = comparing.ne(x, x)
+    has_nan = reducing.reduce_or(has_nan, (last, last + 1))
+    overflown = elementwise.bitwise_and(unknown, elementwise.bitwise_not(has_nan))
     return comparing.select_n(overflown, result, creating.full_like(result, np.inf))
 
 

@@ -176,7 +176,7 @@ def multi_dot(arrays, *, precision=None):
     # Places are numbers: the one between matrix i and the next is i.
     terms: list[Any] = []
     for i, (x, rank) in enumerate(zip(arrays, ranks, strict=True)):
-        places = [i, i + 1] if rank == 2 else ([i + 1] if i == 0 else [i])
-        terms += [x, places]
+        labels = [i, i + 1] if rank == 2 else ([i + 1] if i == 0 else [i])
+        terms += [x, labels]
     result = ([0] if ranks[0] == 2 else []) + ([count] if ranks[-1] == 2 else [])
     return einsum(*terms, result, optimize="optimal", precision=precision)
