@@ -19,7 +19,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 class ResizeMethod(enum.Enum):
-    """How the elements between others are found.
+    """The interpolation methods of `resize`.
 
     NEAREST takes the nearest one. LINEAR is straight between two. LANCZOS3 and LANCZOS5 are sines
     in windows of three and five elements to each side (Duchon, 1979). CUBIC and CUBIC_PYTORCH are
@@ -37,7 +37,7 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> "ResizeMethod":
-        """The method of this name.
+        """Return the method of this name.
 
         Raises:
           ValueError: if there is none.
@@ -80,7 +80,7 @@ def _cubic(parameter: float) -> Callable[[Any], Any]:
 
 def _lanczos(radius: float) -> Callable[[Any], Any]:
     def kernel(x):
-        # Not divided by zero where it is not chosen: the derivative there would be NaN.
+        # Elsewhere the divisor is replaced by 1: dividing by zero would make the derivative NaN.
         square = jnp.where(x != 0, math.pi**2 * x**2, 1)
         wave = radius * jnp.sin(math.pi * x) * jnp.sin(math.pi * x / radius)
         return jnp.where(x > radius, 0, jnp.where(x > 1e-3, wave / square, 1))
@@ -103,14 +103,14 @@ _KERNELS = {
 def _weights(
     old: int, new: int, scale: Any, translation: Any, method: ResizeMethod, antialias: bool
 ) -> Any:
-    """What each of `old` elements adds to each of `new` ones, as an array of shape (old, new)."""
+    """Compute the weight of each of `old` elements in each of `new` ones, of shape (old, new)."""
     inverse = 1.0 / scale
     dtype = np.dtype(np.float32) if isinstance(inverse, float) else typeof(inverse).dtype
-    # Where the middle of each new element lies, if the middle of the first old one is 0.
+    # The centers of the new elements, where the center of the first old one is 0.
     centers = (creating.iota(dtype, new) + 0.5) * inverse - translation * inverse - 0.5
     distances = centers[None, :] - creating.iota(dtype, old)[:, None]
     if method is ResizeMethod.AREA:
-        # How much of the old element the new one covers.
+        # The length of the old element that the new one covers.
         half = jnp.maximum(inverse, 0) * 0.5
         ends = jnp.minimum(distances + half, 0.5) - jnp.maximum(distances - half, -0.5)
         weights = jnp.maximum(ends, 0)
@@ -118,7 +118,7 @@ def _weights(
         distances = jnp.abs(distances)
         pytorch = method is ResizeMethod.CUBIC_PYTORCH
         if antialias:
-            # Smaller images are blurred as much as they lose.
+            # Smaller images are blurred in proportion, against aliasing.
             distances = distances / jnp.maximum(inverse, 1.0)
             method = ResizeMethod.CUBIC if pytorch else method
         weights = _KERNELS[method](distances)
@@ -132,13 +132,13 @@ def _weights(
 
 
 def _within(weights: Any, centers: Any, old: int) -> Any:
-    """Weights, but zero for new elements that lie outside of the old ones."""
+    """Set weights to zero for new elements that lie outside of the old ones."""
     inside = jnp.logical_and(centers >= -0.5, centers <= old - 0.5)
     return jnp.where(inside[None, :], weights, 0)
 
 
 def _with_borders(weights: Any, centers: Any, old: int) -> Any:
-    """Weights of the cubic kernel, the outermost elements repeated beyond the ends."""
+    """Compute weights of the cubic kernel, with the outermost elements repeated beyond the ends."""
     kernel = _KERNELS[ResizeMethod.CUBIC_PYTORCH]
     before = sum(kernel(jnp.abs(centers + i)) for i in (1, 2))
     after = sum(kernel(jnp.abs(centers - (old - 1 + i))) for i in (1, 2))
@@ -205,7 +205,7 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Any:
-    """An image of another shape, along some axes scaled and then moved.
+    """Resample an image to another shape, scaled and then moved along some axes.
 
     The middle of the first element lies at 0.5: place x of the old image comes to x * scale +
     translation. Derivatives are there with respect to the image, the scale and the translation.
@@ -273,7 +273,7 @@ def resize(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Any:
-    """An image in another size.
+    """Resize an image.
 
     Args:
       image: an array.

@@ -28,13 +28,13 @@ def _relu(x):
     return jnp.maximum(x, 0)
 
 
-# At 0 the derivative is 0, where that of a maximum would be 1/2.
+# At 0 the derivative is 0, whereas the derivative of a maximum would be 1/2.
 _relu.defjvps(lambda tangent, result, x: jnp.where(x > 0, tangent, 0))
 
 
 @operation
 def relu(x: Any) -> Any:
-    """The greater of x and 0. Its derivative at 0 is 0.
+    """Return the greater of x and 0. Its derivative at 0 is 0.
 
     Args:
       x: an array.
@@ -61,7 +61,7 @@ _relu6.defjvps(
 
 @operation
 def relu6(x: Any) -> Any:
-    """x between 0 and 6: min(max(x, 0), 6). Its derivatives at 0 and 6 are 0.
+    """Limit x to between 0 and 6: min(max(x, 0), 6). Its derivatives at 0 and 6 are 0.
 
     Args:
       x: an array.
@@ -78,7 +78,7 @@ def relu6(x: Any) -> Any:
 
 @operation
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
-    """x, and below 0 `negative_slope` times x.
+    """Return x, and below 0 `negative_slope` times x.
 
     Args:
       x: an array.
@@ -93,7 +93,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
 
 @operation
 def elu(x: Any, alpha: Any = 1.0) -> Any:
-    """x, and below 0 alpha * (exp(x) - 1): the exponential linear unit.
+    """Compute the exponential linear unit: x, and below 0 alpha * (exp(x) - 1).
 
     Args:
       x: an array.
@@ -104,14 +104,14 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     """
     check_arraylike("elu", x, alpha)
     positive = jnp.greater(x, 0)
-    # The exponential of what is not chosen must not overflow: its derivative would be NaN.
+    # The exponential must not overflow where it is not selected: its derivative would be NaN.
     curved = jnp.multiply(alpha, jnp.expm1(jnp.where(positive, 0.0, x)))
     return jnp.where(positive, x, curved)
 
 
 @operation
 def celu(x: Any, alpha: Any = 1.0) -> Any:
-    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1): the continuously differentiable elu.
+    """Compute the continuously differentiable elu: max(x, 0) + alpha * expm1(min(x, 0) / alpha).
 
     Args:
       x: an array.
@@ -125,14 +125,14 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     return jnp.maximum(x, 0.0) + jnp.multiply(alpha, jnp.expm1(below))
 
 
-# Of Klambauer et al., Self-Normalizing Neural Networks (2017), in double precision.
+# The constants of Klambauer et al., Self-Normalizing Neural Networks (2017), in double precision.
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
 @operation
 def selu(x: Any) -> Any:
-    """An elu, scaled so that means of 0 and variances of 1 stay that: Klambauer et al. (2017).
+    """Compute an elu scaled to preserve means of 0 and variances of 1: Klambauer et al. (2017).
 
     Args:
       x: an array.
@@ -149,7 +149,7 @@ def selu(x: Any) -> Any:
 
 @operation(static_argnames=("approximate",))
 def gelu(x: Any, approximate: bool = True) -> Any:
-    """x times the probability that a normal variable is below it: Hendrycks and Gimpel (2016).
+    """Multiply x by the probability that a normal variable is less: Hendrycks and Gimpel (2016).
 
     Args:
       x: an array.
@@ -168,7 +168,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
 @operation
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)), the logistic function.
+    """Compute the logistic function: 1 / (1 + exp(-x)).
 
     Args:
       x: an array of floats or complex numbers.
@@ -185,7 +185,7 @@ def sigmoid(x: Any) -> Any:
 
 @operation
 def silu(x: Any) -> Any:
-    """x times its sigmoid; also called swish.
+    """Return x times its sigmoid; it is also called swish.
 
     Args:
       x: an array of floats or complex numbers.
@@ -205,7 +205,7 @@ swish = silu
 
 @operation
 def softplus(x: Any) -> Any:
-    """log(1 + exp(x)), without overflow.
+    """Compute log(1 + exp(x)) without overflow.
 
     Args:
       x: an array.
@@ -216,14 +216,15 @@ def softplus(x: Any) -> Any:
     check_arraylike("softplus", x)
     aval = typeof(x)
     if aval.dtype.kind in "iu" and not aval.weak_type:
-        # Integers meet the weak zero as the floats that they become, which are not weak.
+        # Integers are converted to floats first, so that the weak zero does not make the result
+        # weak.
         (x,) = promote_args_inexact("softplus", x)
     return jnp.logaddexp(x, 0.0)
 
 
 @operation
 def log_sigmoid(x: Any) -> Any:
-    """The logarithm of the sigmoid: -log(1 + exp(-x)), without overflow.
+    """Compute the logarithm of the sigmoid, -log(1 + exp(-x)), without overflow.
 
     Args:
       x: an array.
@@ -237,7 +238,7 @@ def log_sigmoid(x: Any) -> Any:
 
 @operation
 def mish(x: Any) -> Any:
-    """x * tanh(softplus(x)): Misra (2019).
+    """Compute x * tanh(softplus(x)): Misra (2019).
 
     Args:
       x: an array.
@@ -251,7 +252,7 @@ def mish(x: Any) -> Any:
 
 @operation
 def soft_sign(x: Any) -> Any:
-    """x / (1 + abs(x)).
+    """Compute x / (1 + abs(x)).
 
     Args:
       x: an array.
@@ -265,7 +266,7 @@ def soft_sign(x: Any) -> Any:
 
 @operation
 def squareplus(x: Any, b: Any = 4) -> Any:
-    """(x + sqrt(x * x + b)) / 2, like softplus but algebraic: Barron (2021).
+    """Compute (x + sqrt(x * x + b)) / 2, which is like softplus but algebraic: Barron (2021).
 
     Args:
       x: an array.
@@ -280,19 +281,21 @@ def squareplus(x: Any, b: Any = 4) -> Any:
 
 @custom_jvp
 def _log1mexp(x):
-    # The bound that Maechler recommends: each form is exact on its side of log(2).
+    # Maechler recommends this bound: each form is accurate on its side of log(2).
     near = jnp.log(-jnp.expm1(-x))
     far = jnp.log1p(-jnp.exp(-x))
     return jnp.where(x < math.log(2), near, far)
 
 
-# Simpler than what follows from the two forms, and finite wherever it should be.
+# This is simpler than the derivative of the two forms, and finite wherever it should be.
 _log1mexp.defjvps(lambda tangent, result, x: jnp.divide(tangent, jnp.expm1(x)))
 
 
 @operation
 def log1mexp(x: Any) -> Any:
-    """log(1 - exp(-x)), exactly at both ends: Maechler, Accurately Computing log(1 - exp(-a)).
+    """Compute log(1 - exp(-x)), accurate at both ends.
+
+    See Maechler, Accurately Computing log(1 - exp(-a)).
 
     Args:
       x: an array of positive numbers.
@@ -312,7 +315,7 @@ def log1mexp(x: Any) -> Any:
 
 @operation
 def hard_tanh(x: Any) -> Any:
-    """x between -1 and 1.
+    """Limit x to between -1 and 1.
 
     Args:
       x: an array.
@@ -326,7 +329,7 @@ def hard_tanh(x: Any) -> Any:
 
 @operation
 def hard_sigmoid(x: Any) -> Any:
-    """relu6(x + 3) / 6.
+    """Compute relu6(x + 3) / 6.
 
     Args:
       x: an array.
@@ -340,7 +343,7 @@ def hard_sigmoid(x: Any) -> Any:
 
 @operation
 def hard_silu(x: Any) -> Any:
-    """x * hard_sigmoid(x); also called hard_swish.
+    """Compute x * hard_sigmoid(x); it is also called hard_swish.
 
     Args:
       x: an array.
@@ -357,7 +360,7 @@ hard_swish = hard_silu
 
 @operation
 def sparse_plus(x: Any) -> Any:
-    """0 up to -1, x from 1 on, and (x + 1)**2 / 4 between: as Martins and Astudillo (2016) have it.
+    """Return 0 up to -1, x from 1 on, and (x + 1)**2 / 4 between: Martins and Astudillo (2016).
 
     Args:
       x: an array.
@@ -367,13 +370,13 @@ def sparse_plus(x: Any) -> Any:
     """
     check_arraylike("sparse_plus", x)
     bend = jnp.add(x, 1.0) ** 2 / 4
-    # Compared with floats: among unsigned integers -1 would be the largest one.
+    # The bounds are floats: among unsigned integers -1 would be the largest one.
     return jnp.where(jnp.less_equal(x, -1.0), 0.0, jnp.where(jnp.greater_equal(x, 1.0), x, bend))
 
 
 @operation
 def sparse_sigmoid(x: Any) -> Any:
-    """The derivative of sparse_plus: 0 up to -1, 1 from 1 on, straight between.
+    """Return the derivative of sparse_plus: 0 up to -1, 1 from 1 on, and linear between.
 
     Args:
       x: an array.
@@ -393,7 +396,7 @@ def sparse_sigmoid(x: Any) -> Any:
 
 @operation
 def identity(x: Any) -> Any:
-    """x itself.
+    """Return x itself.
 
     Args:
       x: an array.
@@ -407,7 +410,7 @@ def identity(x: Any) -> Any:
 
 @operation(static_argnames=("axis",))
 def glu(x: Any, axis: int = -1) -> Any:
-    """The first half of x along an axis times the sigmoid of the second: Dauphin et al. (2017).
+    """Multiply the first half of x along an axis by the second's sigmoid: Dauphin et al. (2017).
 
     Args:
       x: an array of floats or complex numbers, of even size along the axis.
@@ -439,7 +442,9 @@ def _one_hot(x, num_classes, dtype, axis):
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Any:
-    """Each number as a vector that is 1 at its place and 0 elsewhere; 0 all over if it has none.
+    """Turn each number into a vector that is 1 at that index and 0 elsewhere.
+
+    Out of range it is all 0.
 
     Args:
       x: an array of class numbers, or a list of them.

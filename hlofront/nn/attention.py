@@ -21,7 +21,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 _bool = np.dtype(np.bool_)
 _float32 = np.dtype(np.float32)
-# What masked scores become, as a share of the least number: sums with it must stay finite.
+# Masked scores become this share of the dtype's least number: sums with it must stay finite.
 _SHARE = 0.7
 
 
@@ -39,7 +39,7 @@ def _check(name: str, x: Any, shape: Sequence[int], dtypes: tuple[Any, ...]) -> 
 
 
 def _with_axes(x: Any, ndim: int) -> Any:
-    """x with axes of size 1 in front until there are `ndim`."""
+    """Return x with axes of size 1 in front, up to `ndim` axes."""
     missing = ndim - typeof(x).ndim
     return jnp.expand_dims(x, tuple(range(missing))) if missing > 0 else x
 
@@ -59,7 +59,7 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:
-    """Scaled dot product attention: Vaswani et al., Attention Is All You Need (2017).
+    """Compute scaled dot product attention: Vaswani et al., Attention Is All You Need (2017).
 
     With B the batch, T queries, S keys, N heads of queries, K heads of keys and values, H the size
     of each; B may be missing everywhere. Where K is less than N, groups of N / K heads share keys
@@ -151,7 +151,7 @@ def _attention(query, key, value, bias, mask, queries, keys, *, scale, is_causal
     count, shared = typeof(key).shape[1:3]
     group = heads // shared
     dtype = typeof(query).dtype
-    # Axes from here on: batch, shared heads, heads in a group, queries, keys.
+    # From here on the axes are: batch, shared heads, heads in a group, queries, keys.
     query = reshape(query, (batch, length, shared, group, size))
     scores = _scores(query, key, dtype) * convert(jnp.asarray(scale), _wide(dtype), False)
     working = typeof(scores).dtype
@@ -165,7 +165,7 @@ def _attention(query, key, value, bias, mask, queries, keys, *, scale, is_causal
         scores = jnp.where(seen, scores, least[()])
     scores = convert(scores, _float32, False)
     weights = convert(softmax(scores), dtype, False)
-    # (batch, shared, group, queries, keys) with (batch, keys, shared, size).
+    # The weights (batch, shared, group, queries, keys) meet the values (batch, keys, shared, size).
     result = dot_general(
         weights, value, (((4,), (1,)), ((0, 1), (0, 2))), preferred_element_type=dtype
     )
@@ -181,13 +181,13 @@ def _attention(query, key, value, bias, mask, queries, keys, *, scale, is_causal
 
 
 def _wide(dtype: Any) -> Any:
-    """The dtype in which scores of a dtype are made."""
+    """Return the dtype in which scores of a dtype are computed."""
     wide = issubdtype(dtype, np.floating) and finfo(dtype).bits >= 32
     return dtype if wide else _float32
 
 
 def _scores(query: Any, key: Any, dtype: Any) -> Any:
-    """The products of each query with each key, the axes of the heads in front."""
+    """Compute the products of each query with each key, with the axes of the heads in front."""
     precision = "BF16_BF16_F32" if dtype == bfloat16 else None
     products = dot_general(
         query,
@@ -200,7 +200,7 @@ def _scores(query: Any, key: Any, dtype: Any) -> Any:
 
 
 def _in_groups(name: str, x: Any, whole: tuple[int, ...], shared: int) -> Any:
-    """x, which broadcasts to the scores, with its axis of heads in two."""
+    """Split the axis of heads of x, which broadcasts to the scores, into two."""
     shape = typeof(x).shape
     for own, size in zip(shape, whole, strict=True):
         if own not in (1, size):
@@ -213,7 +213,7 @@ def _in_groups(name: str, x: Any, whole: tuple[int, ...], shared: int) -> Any:
 
 
 def _before(lengths: Any, count: int) -> Any:
-    """For each length of a batch, which of `count` places are before it."""
+    """Return for each length of a batch a mask of the `count` positions that are before it."""
     return jnp.less(creating.broadcasted_iota(np.int32, (1, count), 1), lengths[:, None])
 
 
@@ -226,7 +226,7 @@ def _seen(
     is_causal: bool,
     window: tuple[int, int] | None,
 ) -> Any:
-    """Which scores count, in a shape that broadcasts to them; None for all."""
+    """Return a mask of the scores that count, which broadcasts to them, or None for all."""
     conditions = [] if mask is None else [_in_groups("mask", mask, whole, shared)]
     length, count = whole[2:]
     if is_causal or window is not None:

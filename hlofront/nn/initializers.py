@@ -15,11 +15,11 @@ from hlofront.primitives.shaping import refuse_sharding
 
 @runtime_checkable
 class Initializer(Protocol):
-    """A function that makes the first value of a weight."""
+    """A function that makes the initial value of a weight."""
 
     @staticmethod
     def __call__(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
-        """An array of this shape and dtype.
+        """Return an array of this shape and dtype.
 
         Args:
           key: a random key.
@@ -43,7 +43,7 @@ def _scaled(x: Any, factor: Any, dtype: Any) -> Any:
 
 
 def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
-    """An array of zeros; the key is not used.
+    """Make an array of zeros; the key is not used.
 
     Args:
       key: anything.
@@ -55,7 +55,7 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
 
 
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
-    """An array of ones; the key is not used.
+    """Make an array of ones; the key is not used.
 
     Args:
       key: anything.
@@ -73,7 +73,7 @@ def _full(name: str, value: Any, shape: Any, dtype: Any, out_sharding: Any) -> A
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An initializer whose arrays are full of a value.
+    """Make an initializer whose arrays are filled with a value.
 
     Args:
       value: a number, or an array that broadcasts to the shape.
@@ -91,7 +91,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of uniform numbers from 0 to `scale`.
+    """Make an initializer of uniform numbers from 0 to `scale`.
 
     Args:
       scale: the upper bound.
@@ -108,7 +108,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of normal numbers around 0.
+    """Make an initializer of normal numbers around 0.
 
     Args:
       stddev: their standard deviation.
@@ -127,7 +127,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 def truncated_normal(
     stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
 ) -> Initializer:
-    """An initializer of normal numbers around 0, none of them outside of bounds.
+    """Make an initializer of normal numbers around 0, truncated to bounds.
 
     Args:
       stddev: their standard deviation before those outside are left out.
@@ -151,8 +151,8 @@ def truncated_normal(
 
 _Axes = int | Sequence[int]
 
-# The standard deviations of a normal number, and of a complex one, within two of its own: those of
-# weights are divided by them, so that they come out as asked.
+# The standard deviations of a real and of a complex normal number truncated at two standard
+# deviations. Dividing by them gives weights the requested variance.
 _DEVIATION_WITHIN_2 = 0.87962566103423978
 _DEVIATION_WITHIN_2_COMPLEX = 0.95311164380491208
 
@@ -165,7 +165,7 @@ def _sizes(shape: tuple[int, ...], axes: _Axes) -> int:
 def _fans(
     shape: tuple[int, ...], in_axis: _Axes, out_axis: _Axes, batch_axis: _Axes
 ) -> tuple[float, float]:
-    """How many products are summed into each output, and how many each input goes into."""
+    """Return how many products are summed into each output, and how many use each input."""
     if len(shape) <= 1 and in_axis == -2:
         raise ValueError(
             f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor "
@@ -185,7 +185,7 @@ def variance_scaling(
     batch_axis: _Axes = (),
     dtype: Any = None,
 ) -> Initializer:
-    """An initializer whose variance is `scale` over the number of inputs, outputs, or both.
+    """Make an initializer whose variance is `scale` over the number of inputs, outputs, or both.
 
     Args:
       scale: a number.
@@ -255,7 +255,7 @@ def _of_truncated(key, shape, dtype, variance, out_sharding):
 
 
 def _of_disc(key, shape, dtype, variance, out_sharding):
-    """Complex numbers, uniform in a disc around 0."""
+    """Draw complex numbers uniformly from a disc around 0."""
     size, turn = random.split(key)
     real = np.zeros((), dtype).real.dtype
     radius = jnp.sqrt(2 * random.uniform(size, shape, real, out_sharding=out_sharding))
@@ -268,7 +268,7 @@ def _turned(key: Any, shape: Any, dtype: Any, real: Any) -> Any:
 
 
 def _of_truncated_complex(key, shape, dtype, variance, out_sharding):
-    """Complex normal numbers within two standard deviations, by the inverse of what they follow."""
+    """Draw complex normal numbers within two standard deviations, by inverting their law."""
     deviation = jnp.sqrt(variance) / jnp.asarray(_DEVIATION_WITHIN_2_COMPLEX, dtype)
     size, turn = random.split(key)
     real = np.zeros((), dtype).real.dtype
@@ -277,7 +277,7 @@ def _of_truncated_complex(key, shape, dtype, variance, out_sharding):
     return jnp.sqrt(-jnp.log(1 - share)) * _turned(turn, shape, dtype, real) * deviation
 
 
-# Name -> for real dtypes, for complex ones.
+# Name of a distribution -> its sampler for real dtypes, and for complex ones.
 _DISTRIBUTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "normal": (_of_normal, _of_normal),
     "uniform": (_of_uniform, _of_disc),
@@ -288,16 +288,20 @@ _DISTRIBUTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 def glorot_uniform(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Uniform with variance 2 / (inputs + outputs): Glorot and Bengio (2010). See
-    `variance_scaling` for the arguments."""
+    """Make a uniform initializer with variance 2 / (inputs + outputs).
+
+    See Glorot and Bengio (2010), and `variance_scaling` for the arguments.
+    """
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def glorot_normal(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Truncated normal with variance 2 / (inputs + outputs): Glorot and Bengio (2010). See
-    `variance_scaling` for the arguments."""
+    """Make a truncated normal initializer with variance 2 / (inputs + outputs).
+
+    See Glorot and Bengio (2010), and `variance_scaling` for the arguments.
+    """
     return variance_scaling(
         1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
     )
@@ -306,32 +310,40 @@ def glorot_normal(
 def lecun_uniform(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Uniform with variance 1 / inputs: LeCun et al., Efficient BackProp (1998). See
-    `variance_scaling` for the arguments."""
+    """Make a uniform initializer with variance 1 / inputs.
+
+    See LeCun et al., Efficient BackProp (1998), and `variance_scaling` for the arguments.
+    """
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_normal(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Truncated normal with variance 1 / inputs: LeCun et al., Efficient BackProp (1998). See
-    `variance_scaling` for the arguments."""
+    """Make a truncated normal initializer with variance 1 / inputs.
+
+    See LeCun et al., Efficient BackProp (1998), and `variance_scaling` for the arguments.
+    """
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_uniform(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Uniform with variance 2 / inputs, for rectifiers: He et al. (2015). See `variance_scaling`
-    for the arguments."""
+    """Make a uniform initializer with variance 2 / inputs, for rectifiers.
+
+    See He et al. (2015), and `variance_scaling` for the arguments.
+    """
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_normal(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Truncated normal with variance 2 / inputs, for rectifiers: He et al. (2015). See
-    `variance_scaling` for the arguments."""
+    """Make a truncated normal initializer with variance 2 / inputs, for rectifiers.
+
+    See He et al. (2015), and `variance_scaling` for the arguments.
+    """
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
@@ -345,7 +357,7 @@ kaiming_normal = he_normal
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer of matrices whose rows or columns are orthonormal: Saxe et al. (2013).
+    """Make an initializer of matrices whose rows or columns are orthonormal: Saxe et al. (2013).
 
     Args:
       scale: what they are multiplied by.
@@ -373,7 +385,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer of kernels of convolutions that keep norms: Xiao et al. (2018).
+    """Make an initializer of convolution kernels that preserve norms: Xiao et al. (2018).
 
     They are orthogonal in the middle and 0 elsewhere.
 

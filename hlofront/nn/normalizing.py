@@ -23,9 +23,9 @@ def _masked(x: Any, where: Any, value: float) -> Any:
 
 
 def _shifted(x: Any, axis: Any, where: Any) -> Any:
-    """x less its greatest element over axes, so that no exponential of it overflows."""
+    """Subtract the greatest element over axes from x, so that no exponential of it overflows."""
     x = _masked(x, where, -math.inf)
-    # The result does not depend on what is taken off, so that its derivative is left out.
+    # The result does not depend on the subtracted value, so its derivative is left out.
     least = -math.inf
     return x - jnp.max(stop_gradient(x), axis=axis, keepdims=True, initial=least)
 
@@ -53,7 +53,7 @@ def _softmax_by_rule(x: Any, axis: Any, where: Any) -> Any:
 
 @operation(static_argnames=("axis",))
 def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
-    """Exponentials divided by their sum over axes, so that they add up to 1.
+    """Divide exponentials by their sum over axes, so that they add up to 1.
 
     Args:
       x: an array.
@@ -70,7 +70,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     """
     check_arraylike("softmax", x)
     _check_where("softmax", where)
-    # The option makes the derivative a rule of its own, which keeps the result alone for it.
+    # The option jax_softmax_custom_jvp makes the derivative a rule that keeps only the result.
     if softmax_custom_jvp.value:
         return _softmax_by_rule(x, axis, where)
     return _softmax_program(x, axis, where)
@@ -78,7 +78,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 @operation(static_argnames=("axis",))
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
-    """The logarithm of `softmax`, with what it is of taken off before exponentials are made.
+    """Compute the logarithm of `softmax` without overflow.
 
     Args:
       x: an array.
@@ -114,7 +114,7 @@ def _check_where(name: str, where: Any) -> None:
 def _log_sum_exp(
     a: Any, axis: Any, b: Any, keepdims: bool, return_sign: bool, where: Any
 ) -> tuple[Any, Any]:
-    """The logarithm of the size of the sum and the sign; or of the sum and None."""
+    """Return the logarithm of the modulus of the sum, and its sign; or of the sum, and None."""
     _check_where("logsumexp", where)
     if b is None:
         (a,) = promote_args_inexact("logsumexp", a)
@@ -133,14 +133,14 @@ def _log_sum_exp(
     greatest = jnp.max(
         jnp.real(fixed) if complex_ else fixed, axis=axis, keepdims=True, initial=-math.inf
     )
-    # Infinity less infinity is no number; nothing is to be taken off there.
+    # Infinity less infinity is NaN, so nothing is subtracted there.
     greatest = jnp.where(jnp.isfinite(greatest), greatest, 0.0)
     exponentials = jnp.exp(a - _like(greatest, a))
     if b is not None:
         exponentials = _masked(exponentials * b, where, 0)
     total = jnp.sum(exponentials, axis=axis, keepdims=keepdims)
     if not keepdims:
-        # What was folded over all of it has the shape that the sum has.
+        # The maximum is reshaped to the shape of the sum.
         greatest = jnp.reshape(greatest, typeof(total).shape)
     if return_sign:
         size = total if b is None and not complex_ else jnp.abs(total)
@@ -149,7 +149,7 @@ def _log_sum_exp(
 
 
 def _like(x: Any, other: Any) -> Any:
-    """Real numbers in the dtype of another array, which is theirs or complex."""
+    """Convert real numbers to the dtype of another array, which may be complex."""
     aval = typeof(other)
     return convert(x, aval.dtype, False) if typeof(x).dtype != aval.dtype else x
 
@@ -163,7 +163,7 @@ def logsumexp(
     return_sign: bool = False,
     where: Any = None,
 ) -> Any:
-    """Logarithm of the sum of exponentials over axes, without overflow: log(sum(b * exp(a))).
+    """Compute the logarithm of a sum of exponentials without overflow: log(sum(b * exp(a))).
 
     Args:
       a: an array.
@@ -187,7 +187,7 @@ def logsumexp(
 
 @operation(static_argnames=("axis", "keepdims"))
 def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
-    """Logarithm of the mean of exponentials over axes, without overflow.
+    """Compute the logarithm of the mean of exponentials over axes, without overflow.
 
     Args:
       x: an array.
@@ -207,7 +207,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
     count = count_over(aval, reduced_axes(axis, aval.ndim), dtype, keepdims, where)
     if where is None:
         count = np.asarray(count, dtype)
-        # -inf for no elements is what is wanted, and no reason to warn.
+        # For no elements -inf is the right result, and no reason to warn.
         with np.errstate(divide="ignore"):
             return result - np.log(count)
     return result - jnp.log(count)
@@ -227,7 +227,7 @@ def standardize(
     *,
     algorithm: str = "fast",
 ) -> Any:
-    """x less its mean over axes, divided by its standard deviation.
+    """Subtract the mean of x over axes, and divide by its standard deviation.
 
     Args:
       x: an array.
@@ -252,14 +252,14 @@ def standardize(
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'.")
     if isinstance(axis, int) and not -typeof(x).ndim <= axis < typeof(x).ndim:
-        # The class of error that JAX raises; AxisError is one of these too.
+        # JAX raises a ValueError here; AxisError is a subclass.
         raise np.exceptions.AxisError(axis, typeof(x).ndim)
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     if variance is None:
         if algorithm == "fast":
             squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=where)
-            # What is rounded may come out below zero.
+            # Rounding may make it negative.
             variance = jnp.maximum(squares - jnp.square(mean), 0)
         else:
             distances = jnp.subtract(x, mean)

@@ -26,7 +26,7 @@ _scale_of_powers = np.dtype(ml_dtypes.float8_e8m0fnu)
 
 @dataclass
 class BlockScaleConfig:
-    """How an operand of `scaled_dot_general` is quantized.
+    """The settings by which an operand of `scaled_dot_general` is quantized.
 
     Attributes:
       mode: the name of the format, "nvfp4" or "mxfp8".
@@ -46,7 +46,7 @@ class BlockScaleConfig:
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
-    """The settings of a format, for `scaled_dot_general`.
+    """Return the settings of a format, for `scaled_dot_general`.
 
     Args:
       mode: "mxfp8", of the OCP Microscaling Formats specification (2023): float8_e4m3fn in blocks
@@ -85,7 +85,7 @@ def _scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type):
 
 
 def _widened(x: Any, scales: Any) -> Any:
-    """Elements times the factor of their block."""
+    """Multiply elements by the factor of their block."""
     batch, rows, count = typeof(x).shape
     blocks = typeof(scales).shape[2]
     factors = convert(scales, _float32, False)
@@ -100,7 +100,7 @@ def scaled_matmul(
     rhs_scales: Any,
     preferred_element_type: Any = np.float32,
 ) -> Any:
-    """Products of batches of matrices whose blocks of elements have factors.
+    """Multiply batches of matrices whose blocks of elements have factors.
 
     The elements are widened to float32 and multiplied there, on every platform.
 
@@ -140,7 +140,7 @@ def scaled_matmul(
 
 
 def _quantized(x: Any, config: BlockScaleConfig, global_scale: Any) -> tuple[Any, Any]:
-    """x of shape (batch, rows, size) in narrow elements, and the factors of its blocks."""
+    """Quantize x of shape (batch, rows, size) to narrow elements and the factors of its blocks."""
     batch, rows, size = typeof(x).shape
     blocks = reshape(x, (batch, rows, size // config.block_size, config.block_size))
     elements = np.dtype(config.data_type)
@@ -163,10 +163,10 @@ def _quantized(x: Any, config: BlockScaleConfig, global_scale: Any) -> tuple[Any
 
 
 def _powers_above(x: Any) -> tuple[Any, Any]:
-    """The least powers of two that are no less than x, as float8_e8m0fnu and as float32."""
+    """Return the least powers of two that are no less than x, as float8_e8m0fnu and as float32."""
     bits = bitcast_convert_type(x, _uint32)
     exponent, fraction = bits >> np.uint32(23), bits & np.uint32(0x7FFFFF)
-    # The least of them is 2 to the power of -127, a denormal number of float32.
+    # The least power is 2 ** -127, a subnormal number of float32.
     tiny = jnp.logical_and(exponent == 0, fraction <= np.uint32(0x400000))
     upward = jnp.logical_and(fraction > 0, exponent != np.uint32(254))
     upward = jnp.logical_and(upward, jnp.logical_not(tiny))
@@ -181,7 +181,7 @@ def _powers_above(x: Any) -> tuple[Any, Any]:
 
 
 def _as_matrices(x: Any, contracting: Sequence[int], batch: Sequence[int]) -> Any:
-    """x as (batch, rows, summed): each axis the product of those it stands for."""
+    """Reshape x to (batch, rows, summed), each the product of the axes it stands for."""
     shape = typeof(x).shape
     rows = [i for i in range(len(shape)) if i not in (*contracting, *batch)]
     sizes = [int(np.prod([shape[i] for i in axes])) for axes in (batch, rows, contracting)]
@@ -189,7 +189,7 @@ def _as_matrices(x: Any, contracting: Sequence[int], batch: Sequence[int]) -> An
 
 
 def _product(lhs: Any, rhs: Any, configs: Sequence[BlockScaleConfig], wanted: Any) -> Any:
-    """The quantized product of (B, M, K) and (B, N, K), factors for all elements put back."""
+    """Compute the quantized product of (B, M, K) and (B, N, K), and apply the global factors."""
     scales = [config.global_scale for config in configs]
     operands = [
         _quantized(_padded(x, config.block_size), config, scale)
@@ -204,7 +204,7 @@ def _product(lhs: Any, rhs: Any, configs: Sequence[BlockScaleConfig], wanted: An
 
 
 def _padded(x: Any, block: int) -> Any:
-    """x with zeros after its last axis, until its size is a multiple of the block's."""
+    """Append zeros to x along its last axis until the size is a multiple of the block's."""
     missing = -typeof(x).shape[2] % block
     return jnp.pad(x, ((0, 0), (0, 0), (0, missing))) if missing else x
 
@@ -238,7 +238,7 @@ _quantized_product.defvjp(_forward, _backward)
 
 
 class _Configs:
-    """Settings by identity: what custom_vjp is given as an argument without derivative."""
+    """Settings compared by identity, as an argument of custom_vjp without a derivative."""
 
     __slots__ = ("all",)
 
@@ -254,7 +254,7 @@ def scaled_dot_general(
     configs: Sequence[BlockScaleConfig] | None = None,
     implementation: str | None = None,
 ) -> Any:
-    """`lax.dot_general` of operands that are quantized in blocks first.
+    """Compute `lax.dot_general` of operands that are first quantized in blocks.
 
     The derivative quantizes the cotangent in the same way, by the third of the settings.
 

@@ -420,5 +420,5 @@ from hlofront.numpy.windows import hamming as hamming
 from hlofront.numpy.windows import hanning as hanning
 from hlofront.numpy.windows import kaiser as kaiser
 
-# Linear algebra and Fourier transforms are loaded when they are first asked for.
+# Linear algebra and Fourier transforms are loaded on first use.
 __getattr__, __dir__ = _lazy(__name__, ("fft", "linalg"))

@@ -42,7 +42,7 @@ invert = bitwise_not = bitwise_invert = unary_operation(
 @operation
 @like(np.bitwise_count)
 def bitwise_count(x, /):
-    """Elementwise number of bits that are set in the absolute value, as uint8."""
+    """Count the bits that are set in the absolute value of each element, as uint8."""
     (x,) = promote_args_numeric("bitwise_count", x)
     if not issubdtype(typeof(x).dtype, np.unsignedinteger):
         x = elementwise.abs(x)
@@ -52,7 +52,10 @@ def bitwise_count(x, /):
 @operation
 @like(np.left_shift)
 def left_shift(x, y, /):
-    """Elementwise `x << y`, which wraps; y is not negative and less than the number of bits."""
+    """Return `x << y` elementwise, which wraps.
+
+    Y must not be negative and be less than the number of bits.
+    """
     return elementwise.shift_left(*promote_args_numeric("left_shift", x, y))
 
 
@@ -60,7 +63,7 @@ bitwise_left_shift = left_shift
 
 
 def shift_right(x1, x2):
-    """`x1 >> x2` of promoted operands: signed integers keep their sign."""
+    """Return `x1 >> x2` of promoted operands; signed integers keep their sign."""
     if issubdtype(typeof(x1).dtype, np.unsignedinteger):
         return elementwise.shift_right_logical(x1, x2)
     return elementwise.shift_right_arithmetic(x1, x2)
@@ -69,7 +72,7 @@ def shift_right(x1, x2):
 @operation
 @like(np.right_shift)
 def right_shift(x1, x2, /):
-    """Elementwise `x1 >> x2`: signed integers keep their sign."""
+    """Return `x1 >> x2` elementwise; signed integers keep their sign."""
     return shift_right(*promote_args_numeric("right_shift", x1, x2))
 
 
@@ -77,7 +80,7 @@ bitwise_right_shift = right_shift
 
 
 def _axis_last(x: Any, axis: int | None) -> tuple[Any, tuple[int, ...]]:
-    """The array with `axis` moved to the end, and the permutation that moves it back."""
+    """Return the array with `axis` moved to the end, and the permutation that moves it back."""
     ndim = typeof(x).ndim
     if axis is None:
         return shaping.reshape(x, (typeof(x).size,)), (0,)
@@ -95,7 +98,7 @@ def _check_bit_order(name: str, bitorder: str) -> None:
 @operation(static_argnames=("axis", "bitorder"))
 @like(np.packbits)
 def packbits(a, axis=None, bitorder="big"):
-    """Eight elements along an axis, zero or not, as the bits of one byte.
+    """Pack eight elements along an axis, zero or not, as the bits of one byte.
 
     Raises:
       TypeError: if the elements are neither integers nor booleans.
@@ -123,7 +126,7 @@ def packbits(a, axis=None, bitorder="big"):
 @operation(static_argnames=("axis", "count", "bitorder"))
 @like(np.unpackbits)
 def unpackbits(a, axis=None, count=None, bitorder="big"):
-    """The bits of bytes along an axis, as bytes that are 0 or 1.
+    """Unpack the bits of bytes along an axis into bytes that are 0 or 1.
 
     Args:
       a: uint8.

@@ -32,7 +32,7 @@ def _astype(x, dtype):
 @boundary
 @like(np.astype)
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
-    """The elements converted to a dtype; None is the default float dtype.
+    """Convert the elements to a dtype; None is the default float dtype.
 
     Floats become integers by dropping the fraction, clamped to what the dtype holds, NaN as 0;
     complex numbers lose their imaginary part in others than booleans, with a warning.
@@ -54,7 +54,7 @@ _copied = copy
 
 @boundary
 def _method_astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
-    """The elements converted to a dtype."""
+    """Convert the elements to a dtype."""
     return astype(self, dtype, copy=copy, device=device)
 
 
@@ -105,7 +105,10 @@ def _grouped(x: Any, count: int, old: Any, new: Any) -> Any:
 
 @boundary
 def _method_view(self: Any, dtype: Any = None, type: None = None) -> Any:
-    """The same bits as another dtype; the last axis is longer or shorter where its size differs."""
+    """Reinterpret the bits as another dtype.
+
+    The size of the last axis changes with the item size.
+    """
     if type is not None:
         raise NotImplementedError(  # the class that JAX raises
             "`type` argument of array.view() is not supported: arrays have one type."
@@ -117,7 +120,7 @@ def _method_view(self: Any, dtype: Any = None, type: None = None) -> Any:
 
 @boundary
 def _method_copy(self: Any, order: str | None = None) -> Any:
-    """A copy of the array."""
+    """Return a copy of the array."""
     return _copied(self, order)
 
 

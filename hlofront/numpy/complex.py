@@ -16,7 +16,7 @@ from hlofront.runtime.dispatch.operation import operation
 @operation
 @like(np.real)
 def real(val, /):
-    """The real parts; of real numbers, they themselves."""
+    """Return the real parts; real numbers are returned unchanged."""
     val = any_operand("real", val)
     return elementwise.real(val) if is_complex(typeof(val)) else val
 
@@ -24,7 +24,7 @@ def real(val, /):
 @operation
 @like(np.imag)
 def imag(val, /):
-    """The imaginary parts; of real numbers, zeros."""
+    """Return the imaginary parts, which are zeros for real numbers."""
     val = any_operand("imag", val)
     return elementwise.imag(val) if is_complex(typeof(val)) else full_of(val, 0)
 
@@ -32,7 +32,7 @@ def imag(val, /):
 @operation
 @like(np.conjugate)
 def conjugate(x, /):
-    """Elementwise complex conjugate; of real numbers, they themselves."""
+    """Return the elementwise complex conjugate; real numbers are returned unchanged."""
     x = any_operand("conjugate", x)
     return elementwise.conj(x) if is_complex(typeof(x)) else x
 
@@ -43,13 +43,13 @@ conj = conjugate
 @operation(static_argnames=("deg",))
 @like(np.angle)
 def angle(z, deg=False):
-    """Elementwise angle of complex numbers, from -pi to pi; in degrees if `deg`."""
+    """Compute the angle of each complex number, from -pi to pi; in degrees if `deg`."""
     z = any_operand("angle", z)
     aval = typeof(z)
     if is_complex(aval):
         x, y = elementwise.real(z), elementwise.imag(z)
     else:
-        # Integers, and whatever has no axes, become the default floats.
+        # Integers and scalars become the default floats.
         default = is_integer(aval) or not aval.ndim
         dtype = python_scalar_dtype(float) if default else aval.dtype
         x = convert(z, dtype, False)

@@ -49,7 +49,7 @@ _PRECISION = ("precision", "preferred_element_type")
 
 
 def product_dtype(name: str, preferred: Any, *avals: ShapedArray) -> Any:
-    """The dtype in which products are summed: the one asked for, or the operands' common one."""
+    """Return the dtype in which products are summed: `preferred`, or the operands' common one."""
     if preferred is not None:
         return check_user_dtype_supported(preferred, name)
     first = avals[0].dtype
@@ -68,7 +68,7 @@ def _contract(
     preferred: Any,
     out_sharding: Any = None,
 ) -> Any:
-    """The sums of products over axes, none of them batch axes.
+    """Compute the sums of products over axes, none of which is a batch axis.
 
     Where both operands are weak, or one is and its kind wins, the result is weak too.
     """
@@ -96,13 +96,13 @@ def _flat(x: Any) -> Any:
 
 
 class BatchedDot(NamedTuple):
-    """How a product over one axis, whose batch axes broadcast, is one dot_general."""
+    """A plan for a product over one axis, whose batch axes broadcast, as one dot_general."""
 
-    # The batch axes of size 1, which are dropped.
+    # The batch axes of size 1 that are dropped.
     lhs_dropped: tuple[int, ...]
     rhs_dropped: tuple[int, ...]
     dimension_numbers: Any
-    # How the result's axes come into order, or None if they are; and which of size 1 are missing.
+    # How the result's axes are put in order, None if they are; then the axes of size 1 to insert.
     permutation: tuple[int, ...] | None
     missing: tuple[int, ...]
 
@@ -116,7 +116,9 @@ def batched_dot(
     lhs_axis: int,
     rhs_axis: int,
 ) -> BatchedDot | None:
-    """The plan for operands of these shapes, or None if their batch axes do not broadcast.
+    """Plan the product of operands of these shapes.
+
+    Return None if their batch axes do not broadcast.
 
     Args:
       lhs: the shape of one operand: batch axes, then at most two others.
@@ -127,7 +129,7 @@ def batched_dot(
       rhs_axis: which axis of the other is.
     """
     count = max(lhs_batch, rhs_batch)
-    # The batch axes are matched from the last one on: a missing one has a negative number.
+    # The batch axes are matched from the last one on: a missing axis has a negative number.
     lhs_dropped, rhs_dropped, missing, batch = [], [], [], []
     lhs_position: dict[int, int] = {}
     rhs_position: dict[int, int] = {}
@@ -160,7 +162,7 @@ def batched_dot(
             tuple([rhs_kept.index(j) for _, j, _ in batch]),
         ),
     )
-    # Axes that are neither batch axes nor summed over come last, those of lhs first.
+    # Axes that are neither batch axes nor summed over come last, the axes of lhs first.
     lhs_used = {lhs_axis, *(i for i, _, _ in batch)}
     rhs_used = {rhs_axis, *(j for _, j, _ in batch)}
     positions = [
@@ -190,7 +192,9 @@ def _batched(
     preferred: Any,
     out_sharding: Any = None,
 ) -> Any:
-    """The product over one axis of each; all but the last `others` axes are batch axes.
+    """Compute the product over one axis of each operand.
+
+    All but the last `others` axes are batch axes.
 
     Raises:
       ValueError: if batch axes do not broadcast.
@@ -240,7 +244,7 @@ def _check_ndim(name: str, position: int, aval: ShapedArray, least: int) -> None
 @operation(static_argnames=(*_PRECISION, "out_sharding"))
 @like(np.matmul)
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
-    """Product of matrices: of the last two axes, one for each index of the axes before.
+    """Multiply matrices, which are the last two axes; the leading axes broadcast.
 
     Args:
       a: of shape (..., m, n), or (n,) for a row.
@@ -267,7 +271,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
 @operation(static_argnames=(*_PRECISION, "out_sharding"))
 @like(np.dot)
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
-    """Sums of products over the last axis of `a` and the last but one of `b`, or its only one.
+    """Sum products over the last axis of `a` and the second to last axis of `b`, or its only axis.
 
     A scalar multiplies. The axes of the result are the others of `a`, then the others of `b`:
     where matrices are stacked, `matmul` is wanted.
@@ -293,7 +297,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
 @operation
 @like(getattr(np, "matvec", np.matmul))
 def matvec(x1, x2, /):
-    """Products of matrices and columns: (..., m, n) and (..., n) give (..., m).
+    """Multiply matrices by columns: shapes (..., m, n) and (..., n) give (..., m).
 
     Raises:
       ValueError: if x1 has fewer than two axes, the axes before do not broadcast, or the sizes of
@@ -312,7 +316,7 @@ def matvec(x1, x2, /):
 @operation
 @like(getattr(np, "vecmat", np.matmul))
 def vecmat(x1, x2, /):
-    """Products of conjugated rows and matrices: (..., n) and (..., n, m) give (..., m).
+    """Multiply conjugated rows by matrices: shapes (..., n) and (..., n, m) give (..., m).
 
     Raises:
       ValueError: if x2 has fewer than two axes, the axes before do not broadcast, or the sizes of
@@ -334,7 +338,7 @@ def vecmat(x1, x2, /):
 @operation(static_argnames=_PRECISION)
 @like(np.vdot)
 def vdot(a, b, *, precision=None, preferred_element_type=None):
-    """Sum of the products of all elements, those of `a` conjugated.
+    """Sum the products of all elements, with the elements of `a` conjugated.
 
     Raises:
       TypeError: if there are not as many elements in both.
@@ -347,7 +351,7 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
 @operation(static_argnames=("axis", *_PRECISION))
 @like(getattr(np, "vecdot", np.vdot))
 def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
-    """Sums of products along an axis, those of x1 conjugated; the other axes broadcast.
+    """Sum products along an axis, with the elements of x1 conjugated; the other axes broadcast.
 
     Raises:
       ValueError: if the other axes do not broadcast, or the sizes along the axis differ.
@@ -374,7 +378,7 @@ def _axis_last(x: Any, axis: int) -> Any:
 @operation(static_argnames=_PRECISION)
 @like(np.inner)
 def inner(a, b, *, precision=None, preferred_element_type=None):
-    """Sums of products over the last axes; a scalar multiplies.
+    """Sum products over the last axes of both arrays; a scalar multiplies.
 
     Raises:
       TypeError: if the sizes of the last axes differ.
@@ -387,7 +391,7 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
 @operation
 @like(np.outer)
 def outer(a, b, out=None):
-    """Products of each element of `a` with each of `b`: a matrix, whatever their shapes."""
+    """Return the matrix of the products of each element of `a` with each element of `b`."""
     refuse_out("outer", out)
     (a, b), _ = operands("outer", (a, b))
     a, b = promote_dtypes(a, b)
@@ -400,7 +404,7 @@ def outer(a, b, out=None):
 
 @like(np.tensordot)
 def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
-    """Sums of products over several axes: the last of `a` and the first of `b`, or those named.
+    """Sum products over several axes: the last of `a` and the first of `b`, or the axes named.
 
     Args:
       a: an array.
@@ -476,7 +480,7 @@ def _tensordot_axes(
 @operation
 @like(np.kron)
 def kron(a, b):
-    """Kronecker product: `b` once for each element of `a`, multiplied by it."""
+    """Compute the Kronecker product: a copy of `b`, multiplied, for each element of `a`."""
     a, b = promote_dtypes(*operands("kron", (a, b))[0])
     ndim = max(typeof(a).ndim, typeof(b).ndim)
     a, b = (expand_dims(x, ascending(ndim - typeof(x).ndim)) for x in (a, b))
@@ -489,7 +493,7 @@ def kron(a, b):
 @operation(static_argnames=("axisa", "axisb", "axisc", "axis"))
 @like(np.cross)
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """Vector product along an axis of size 2 or 3; the other axes broadcast.
+    """Compute the vector product along an axis of size 2 or 3; the other axes broadcast.
 
     Of two vectors of size 2 it is the third component, and the axis is gone.
 
@@ -533,7 +537,7 @@ def _product(a: Any, b: Any) -> Any:
 @operation(static_argnames=("axis1", "axis2", "dtype"))
 @like(np.trace)
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    """Sum of the elements on a diagonal of the matrices that two axes make.
+    """Sum the elements on a diagonal of the matrices that two axes make.
 
     Args:
       a: of at least two axes.
@@ -570,17 +574,17 @@ _at = operation(matmul.__wrapped__, defers=True)
 
 @operation(defers=True)
 def _reflected_at(x, y):
-    """The product of matrices y @ x."""
+    """Return the product of matrices y @ x."""
     return _matmul(y, x)
 
 
 def _tracer_at(self, other):
-    """The product of matrices self @ other."""
+    """Return the product of matrices self @ other."""
     return _matmul(self, other) if is_operand(other) else deferred("matmul", self, other)
 
 
 def _tracer_reflected_at(self, other):
-    """The product of matrices other @ self."""
+    """Return the product of matrices other @ self."""
     return _matmul(other, self) if is_operand(other) else deferred("matmul", other, self)
 
 

@@ -17,7 +17,7 @@ __all__ = ["convolve", "correlate"]
 
 
 def _padding(mode: str, size: int) -> tuple[int, int]:
-    """How far a window of this size may stick out before and after a sequence."""
+    """Return how many elements pad a sequence before and after it, for a window of this size."""
     if mode == "full":
         return size - 1, size - 1
     if mode == "same":
@@ -42,7 +42,10 @@ def _operands(name: str, a: Any, v: Any, preferred: Any) -> tuple[Any, Any]:
 def _slide(
     longer: Any, window: Any, mode: str, precision: Any, preferred: Any, backwards: bool
 ) -> Any:
-    """Sums of products of a window with each part of a sequence, perhaps in reverse order."""
+    """Sum the products of a window with each part of a sequence.
+
+    Reverse the result if `backwards`.
+    """
     padding = _padding(mode, typeof(window).shape[0])
     result = conv_general_dilated(
         expand_dims(longer, (0, 1)),
@@ -64,7 +67,9 @@ def _size(x: Any) -> int:
 @operation(static_argnames=("mode", "precision", "preferred_element_type"))
 @like(np.convolve)
 def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
-    """Discrete convolution of two sequences, integers as floats unless a dtype is preferred.
+    """Compute the discrete convolution of two sequences.
+
+    Integers become floats unless a dtype is preferred.
 
     Args:
       a: of shape (m,).
@@ -86,7 +91,7 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
 @operation(static_argnames=("mode", "precision", "preferred_element_type"))
 @like(np.correlate)
 def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
-    """Cross-correlation of two sequences, the second one conjugated.
+    """Compute the cross-correlation of two sequences, with the second one conjugated.
 
     The arguments are those of `convolve`.
 

@@ -45,7 +45,7 @@ def _open_grid(args):
 
 @like(np.ix_)
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """Arrays of one axis as an index: each along an axis of its own; masks as their indices.
+    """Turn arrays of one axis into an index with an axis for each; masks become their indices.
 
     Raises:
       ValueError: if an array does not have one axis.
@@ -66,7 +66,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
 @operation(static_argnames=("shape",))
 def _unravelled(indices, shape):
     total = math.prod(shape)
-    # Beyond the ends is what is nearest to them; negative ones count from the end.
+    # Indices out of bounds are clamped; negative ones count from the end.
     flat = euclidean_remainder(clamped(indices, -total, total - 1), total)
     coordinates: list[Any] = []
     for size in shape[:0:-1]:
@@ -78,13 +78,13 @@ def _unravelled(indices, shape):
 
 @operation
 def _unravelled_by_any(indices, sizes):
-    """The same for positions and sizes that may be traced, or no integers at all."""
+    """Unravel positions for sizes that may be traced, and for numbers that are not integers."""
     flat = any_operand("unravel_index", indices)
     coordinates: list[Any] = []
     for size in sizes[::-1]:
         flat, rest = divmod(flat, size)
         coordinates.append(rest)
-    # Unsigned positions are never before the first, and -1 would be their greatest one.
+    # Unsigned positions are never negative, and -1 would become their greatest number.
     unsigned = issubdtype(typeof(flat).dtype, np.unsignedinteger)
     beyond, before = greater(flat, 0), False if unsigned else less(flat, -1)
     for i, size in enumerate(sizes[::-1]):
@@ -95,7 +95,7 @@ def _unravelled_by_any(indices, sizes):
 
 @like(np.unravel_index)
 def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
-    """Positions in a flattened array as indices into an array of this shape, one for each axis.
+    """Convert positions in a flattened array to indices into an array of this shape, one per axis.
 
     Negative positions count from the end, and those out of bounds are moved to the nearest.
 
@@ -155,7 +155,7 @@ def ravel_multi_index(
     *,
     dtype: Any = None,
 ) -> Any:
-    """Indices, an array for each axis, as positions in the flattened array.
+    """Convert indices, one array per axis, to positions in the flattened array.
 
     Args:
       multi_index: integers for each axis, which broadcast together.
@@ -218,7 +218,7 @@ def ravel_multi_index(
 def mask_indices(
     n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None
 ) -> tuple[Any, Any]:
-    """The indices that a function of matrices, such as triu, keeps of a matrix of n rows.
+    """Return the indices at which a function of matrices, such as triu, leaves ones nonzero.
 
     Args:
       n: the number of rows and columns.

@@ -35,7 +35,7 @@ _flatten = registry.flatten
 _ndarray = np.ndarray
 _SCALARS = frozenset({bool, int, float, complex})
 
-# Up to this many elements are made on the host: sooner there than a program is compiled.
+# Up to this many elements are made on the host, which is faster than compiling a program.
 MOST_ON_HOST = 1 << 16
 
 
@@ -43,14 +43,16 @@ MOST_ON_HOST = 1 << 16
 
 
 def from_host(x: Any, copy: bool = False, dtype: Any = None) -> Any:
-    """A NumPy array or a scalar as an array; while a program is written down, a constant of it.
+    """Return a NumPy array or a scalar as an array.
+
+    While a function is traced, as a constant of its program.
 
     `dtype` is the one that was asked for, if any: of 64 bits, where the options allow those.
     """
     if type(x) is int:
         check_integer(x)
     if not is_eager():
-        # Interpreters that write programs make tracers of constants, so that they have methods.
+        # Interpreters that build programs turn constants into tracers, so that they have methods.
         lift = getattr(current_trace(), "lift", None)
         if lift is not None:
             made = lift(x.copy() if copy and type(x) is _ndarray else x)
@@ -62,7 +64,7 @@ def from_host(x: Any, copy: bool = False, dtype: Any = None) -> Any:
 
 
 def _host_array(name: str, object: Any, dtype: Any) -> np.ndarray:
-    """Lists and whatever else NumPy makes arrays of, in this dtype or the one they meet in."""
+    """Make a NumPy array of lists and other objects, in this dtype or their common dtype."""
     leaves, _ = _flatten(object) if isinstance(object, list | tuple) else ([object], None)
     kinds = set(map(type, leaves))
     if dtype is None:
@@ -124,7 +126,7 @@ def array(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """An array of what is given: a number, lists of numbers or of arrays, an array.
+    """Make an array of a number, of lists of numbers or arrays, or of an array.
 
     Args:
       object: what to make an array of. Python scalars become weakly typed without a dtype.
@@ -141,7 +143,7 @@ def array(
       OverflowError: if an integer does not fit the dtype.
     """
     if args:
-        # As NumPy's once could be given by their places.
+        # NumPy once accepted these options as positional arguments.
         if len(args) > 3:
             raise TypeError(
                 f"array() takes at most 5 positional arguments but {len(args) + 2} were given"
@@ -173,7 +175,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """As array, but an array that needs no change is returned, and memory may be shared."""
+    """Make an array as `array` does, but without a copy where none is needed."""
     if dtype is None and not copy and device is None and out_sharding is None and order is None:
         type_ = type(a)
         if type_ is ArrayImpl:
@@ -214,7 +216,7 @@ def _array(name, object, dtype, copy, order, ndmin, device, out_sharding):
 
 def _converted(name: str, object: Any, dtype: Any, copy: bool) -> Any:
     if copy and isinstance(object, _ndarray) and hasattr(object, "mask"):
-        # A copy of a masked array is one of its data, as NumPy's is.
+        # A copy of a masked array is a copy of its data, as in NumPy.
         object = np.array(object)
     if hasattr(object, "__jax_array__"):
         object = object.__jax_array__()
@@ -260,7 +262,7 @@ def _with_leading_axes(x, shape):
 
 # ---- lists of arrays ---------------------------------------------------------------------------
 
-# Lists of more arrays than this are put together on the host.
+# Lists of more arrays than this are joined on the host.
 _MOST_STACKED = 32
 
 
@@ -272,7 +274,7 @@ def _stacked(name: str, object: Any, dtype: Any, leaves: Sequence[Any]) -> Any:
     if len(leaves) > _MOST_STACKED or not all(map(is_value, leaves)):
         return from_host(_host_array(name, object, dtype), dtype=dtype)
     if any(type(leaf) is int for leaf in leaves):
-        # The dtype must hold an integer of the host, which need not fit the default one.
+        # The dtype must hold the host's integers, which need not fit the default integer dtype.
         object = tree_map(lambda x: kept(np.array(x, dtype)) if type(x) is int else x, object)
     return _stack_operation(name, object, dtype)
 
@@ -292,7 +294,10 @@ def _stack_operation(name, object, dtype):
 
 
 def check_placement(name: str, device: Any, out_sharding: Any = None) -> Any:
-    """The device or sharding, or None where it asks nothing; an error for what is none."""
+    """Return the device or sharding, or None where it requests nothing.
+
+    Raises ValueError for other values.
+    """
     if out_sharding is not None:
         shaping.refuse_sharding(f"jnp.{name}", "out_sharding", out_sharding)
     if device is not None and not isinstance(device, Device | Sharding):
@@ -305,7 +310,7 @@ def check_placement(name: str, device: Any, out_sharding: Any = None) -> Any:
 
 @like(np.copy)
 def copy(a: Any, order: str | None = None) -> Any:
-    """The same elements in memory of their own."""
+    """Copy an array into memory of its own."""
     check_arraylike("copy", a)
     return array(a, copy=True, order=order or "K")
 
@@ -336,7 +341,7 @@ def _filled(shape, value, dtype, weak):
 
 
 def _constant(name, shape, value, dtype, device, out_sharding):
-    """An array filled with a number of the host, of this canonical dtype."""
+    """Make an array filled with a number of the host, of this canonical dtype."""
     if device is not None or out_sharding is not None:
         device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
     if isinstance(dtype, ExtendedDType):
@@ -355,7 +360,7 @@ def _constant(name, shape, value, dtype, device, out_sharding):
     return result if isinstance(result, Tracer) else from_host(result)
 
 
-# What `dtype` was given as -> the dtype, but for those that warn or depend on x64.
+# Argument `dtype` -> the dtype, for arguments that neither warn nor depend on x64.
 _PLAIN = {
     dtype: np.dtype(dtype)
     for name in ("float32", "int32", "int8", "int16", "uint8", "uint16", "uint32", "bool")
@@ -374,7 +379,7 @@ def _dtype(name: str, dtype: Any) -> Any:
 
 @like(np.zeros)
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
-    """An array of zeros.
+    """Make an array of zeros.
 
     Args:
       shape: of the result; an integer for one axis.
@@ -391,13 +396,16 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
 @like(np.ones)
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
-    """An array of ones; arguments as those of zeros."""
+    """Make an array of ones; the arguments are those of `zeros`."""
     return _constant("ones", canonical_shape(shape), 1, _dtype("ones", dtype), device, out_sharding)
 
 
 @like(np.empty)
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
-    """An array of zeros, as there is no memory without contents; arguments as those of zeros."""
+    """Make an array of zeros, as there is no uninitialized memory.
+
+    The arguments are those of `zeros`.
+    """
     return _constant(
         "empty", canonical_shape(shape), 0, _dtype("empty", dtype), device, out_sharding
     )
@@ -412,7 +420,7 @@ def full(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """An array filled with a number, or with an array that broadcasts to its shape.
+    """Make an array filled with a number, or with an array that broadcasts to its shape.
 
     Args:
       shape: of the result; an integer for one axis.
@@ -472,7 +480,7 @@ def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
     if dtype is not None:
         own_dtype, weak = check_user_dtype_supported(dtype, name), False
     if device is None and type(a) is ArrayImpl and a.committed and is_eager():
-        # It lies where the array does; in another shape, where that can be split like it.
+        # The result lies where the array does; in another shape only if that is on a single device.
         if shape is None or len(a.devices()) == 1:
             device = a.sharding
     elif device is None and type(a) is ShapeDtypeStruct and shape is None:
@@ -488,7 +496,7 @@ def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
 def zeros_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
-    """Zeros in the shape and dtype of an array, of a scalar, or of what has a shape and dtype."""
+    """Make zeros in the shape and dtype of an array, a scalar, or an object that has both."""
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
@@ -496,13 +504,13 @@ def zeros_like(
 def ones_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Any:
-    """Ones in the shape and dtype of an array, of a scalar, or of what has a shape and dtype."""
+    """Make ones in the shape and dtype of an array, a scalar, or an object that has both."""
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 @like(np.empty_like)
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
-    """Zeros in the shape and dtype of an array: there is no memory without contents."""
+    """Make zeros in the shape and dtype of an array, as there is no uninitialized memory."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
@@ -516,14 +524,17 @@ def full_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """One value in the shape and dtype of an array; the value may be an array that broadcasts."""
+    """Make an array of one value in the shape and dtype of another.
+
+    The value may be an array that broadcasts.
+    """
     check_arraylike("full_like", 0 if hasattr(a, "dtype") else a, fill_value)
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 
 @like(np.from_dlpack)
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """An array of another library as an array of ours, sharing its memory where possible.
+    """Make an array of another library's array, sharing its memory where possible.
 
     See `hlofront.dlpack.from_dlpack`.
     """
@@ -535,13 +546,13 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 @like(np.frombuffer)
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
-    """An array of the numbers in a buffer; 64-bit ones are narrowed unless x64 is on."""
+    """Make an array of the numbers in a buffer; 64-bit numbers are narrowed unless x64 is on."""
     return asarray(np.frombuffer(buffer, dtype=_numpy_dtype(dtype), count=count, offset=offset))
 
 
 @like(np.fromstring)
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
-    """An array of the numbers in a text."""
+    """Make an array of the numbers in a text."""
     return asarray(np.fromstring(string, dtype=_numpy_dtype(dtype), count=count, sep=sep))
 
 
@@ -550,7 +561,7 @@ def _numpy_dtype(dtype: Any) -> np.dtype:
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Any:
-    """Not offered, as in JAX: what a file holds may change, and programs are kept.
+    """Raise NotImplementedError, as JAX does: the contents of a file may change after tracing.
 
     Raises NotImplementedError, which names what to write instead.
     """
@@ -561,7 +572,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
 
 
 def fromiter(*args: Any, **kwargs: Any) -> Any:
-    """Not offered, as in JAX: an iterator gives its values once, and programs are kept.
+    """Raise NotImplementedError, as JAX does: an iterator gives its values only once.
 
     Raises NotImplementedError, which names what to write instead.
     """

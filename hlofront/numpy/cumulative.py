@@ -29,7 +29,7 @@ _bool = np.dtype(np.bool_)
 
 
 def without_nan(x: Any, value: Any) -> Any:
-    """An array with `value` in the place of each NaN."""
+    """Replace each NaN of an array by `value`."""
     aval = typeof(x)
     if not is_inexact(aval.dtype):
         return x
@@ -52,7 +52,7 @@ def _scan(
     else:
         result = check_user_dtype_supported(dtype, name)
     if result == _bool:
-        # Counted first, and then asked whether there are any.
+        # The elements are counted first, and then compared with zero.
         return as_boolean(fold(as_numbers(as_boolean(a), python_scalar_dtype(int)), axis))
     return fold(as_numbers(a, result), axis)
 
@@ -60,7 +60,7 @@ def _scan(
 @operation(static_argnames=("axis", "dtype"))
 @like(np.cumsum)
 def cumsum(a, axis=None, dtype=None, out=None):
-    """Sum of the elements so far along an axis, or of the flattened array.
+    """Sum the elements so far along an axis, or in the flattened array.
 
     The dtype is that of the array: only booleans are counted with integers.
     """
@@ -71,7 +71,7 @@ def cumsum(a, axis=None, dtype=None, out=None):
 @operation(static_argnames=("axis", "dtype"))
 @like(np.cumprod)
 def cumprod(a, axis=None, dtype=None, out=None):
-    """Product of the elements so far along an axis, or of the flattened array."""
+    """Multiply the elements so far along an axis, or in the flattened array."""
     refuse_out("cumprod", out)
     return _scan("cumprod", cumulative.cumprod, a, axis, dtype)
 
@@ -79,7 +79,7 @@ def cumprod(a, axis=None, dtype=None, out=None):
 @operation(static_argnames=("axis", "dtype"))
 @like(np.nancumsum)
 def nancumsum(a, axis=None, dtype=None, out=None):
-    """Sum of the elements so far along an axis, each NaN counted as 0."""
+    """Sum the elements so far along an axis, with each NaN counted as 0."""
     refuse_out("nancumsum", out)
     return _scan("nancumsum", cumulative.cumsum, a, axis, dtype, 0)
 
@@ -87,7 +87,7 @@ def nancumsum(a, axis=None, dtype=None, out=None):
 @operation(static_argnames=("axis", "dtype"))
 @like(np.nancumprod)
 def nancumprod(a, axis=None, dtype=None, out=None):
-    """Product of the elements so far along an axis, each NaN counted as 1."""
+    """Multiply the elements so far along an axis, with each NaN counted as 1."""
     refuse_out("nancumprod", out)
     return _scan("nancumprod", cumulative.cumprod, a, axis, dtype, 1)
 
@@ -130,7 +130,7 @@ def _array_scan(
 @operation(static_argnames=("axis", "dtype", "include_initial"))
 @like(getattr(np, "cumulative_sum", np.cumsum))
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Sum of the elements so far along an axis, as the array API standard has it.
+    """Sum the elements so far along an axis, as the array API standard defines it.
 
     Args:
       x: an array of at least one axis.
@@ -147,7 +147,7 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
 @operation(static_argnames=("axis", "dtype", "include_initial"))
 @like(getattr(np, "cumulative_prod", np.cumprod))
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Product of the elements so far along an axis, as the array API standard has it.
+    """Multiply the elements so far along an axis, as the array API standard defines it.
 
     Args:
       x: an array of at least one axis.

@@ -54,7 +54,7 @@ __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 
 def _later_less_earlier(a: Any, axis: int) -> Any:
-    """Each element less the one before it; of booleans, whether they differ."""
+    """Subtract from each element the one before it; for booleans, return whether they differ."""
     aval = typeof(a)
     size = aval.shape[axis]
     later = slice_in_dim(a, min(1, size), size, axis=axis)
@@ -63,7 +63,10 @@ def _later_less_earlier(a: Any, axis: int) -> Any:
 
 
 def _as_slab(x: Any, shape: tuple[int, ...], axis: int) -> Any:
-    """What stands before or after an array: a scalar is one element everywhere along the axis."""
+    """Return an array that is put before or after another.
+
+    A scalar becomes one element along the axis.
+    """
     if typeof(x).shape:
         return x
     return with_shape(x, (), (*shape[:axis], 1, *shape[axis + 1 :]))
@@ -72,7 +75,7 @@ def _as_slab(x: Any, shape: tuple[int, ...], axis: int) -> Any:
 @operation(static_argnames=("n", "axis"))
 @like(np.diff)
 def diff(a, n=1, axis=-1, prepend=None, append=None):
-    """Each element less the one before it along an axis, `n` times over.
+    """Subtract from each element along an axis the one before it, `n` times over.
 
     Args:
       a: an array; of booleans, the result says whether neighbours differ.
@@ -107,7 +110,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 @operation
 @like(np.ediff1d)
 def ediff1d(ary, to_end=None, to_begin=None):
-    """Differences of neighbours in the flattened array.
+    """Compute the differences of neighbors in the flattened array.
 
     Args:
       ary: an array of numbers.
@@ -152,7 +155,7 @@ def _check_spacing(step: Any, size: int) -> None:
 
 
 def _slopes(f: Any, step: Any, axis: int) -> Any:
-    """Central differences inside, one-sided ones at both ends."""
+    """Compute central differences inside an axis, and one-sided ones at both ends."""
     size = typeof(f).shape[axis]
     if size < 2:
         raise ValueError(
@@ -174,12 +177,12 @@ def _slopes(f: Any, step: Any, axis: int) -> Any:
         return concatenate(slopes, axis)
 
     steps = elementwise.sub(slice_in_dim(step, 1, size), slice_in_dim(step, 0, size - 1))
-    # Along its own axis, so that it broadcasts with slices of f.
+    # The steps lie along their own axis, so that they broadcast with slices of f.
     others = tuple([i for i in range(ndim) if i != axis])
     before = slice_in_dim(steps, 0, size - 2)
     after = slice_in_dim(steps, 1, size - 1)
     both = elementwise.add(before, after)
-    # What a parabola through a point and its neighbours gives at the point.
+    # The weights of a point and its neighbors in the slope of the parabola through them.
     weights = (
         elementwise.div(elementwise.neg(after), elementwise.mul(before, both)),
         elementwise.div(elementwise.sub(after, before), elementwise.mul(before, after)),
@@ -227,7 +230,7 @@ def gradient(
     axis: int | Sequence[int] | None = None,
     edge_order: int | None = None,
 ) -> Any:
-    """Slopes along axes: central differences, and one-sided ones at both ends.
+    """Compute slopes along axes: central differences, and one-sided ones at both ends.
 
     Args:
       f: values, at least two along each axis asked for.
@@ -258,7 +261,7 @@ _ROWS = GatherDimensionNumbers((), (0,), (0,))
 
 
 def _at(values: Any, index: Any) -> Any:
-    """The elements of an array of one axis at indices that are in bounds."""
+    """Gather elements of an array of one axis at indices that are in bounds."""
     return gather(
         values,
         expand_dims(index, (typeof(index).ndim,)),
@@ -269,7 +272,7 @@ def _at(values: Any, index: Any) -> Any:
 
 
 def _wrapped_points(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
-    """Points within one period, and one more before and behind them."""
+    """Return the points within one period, with one more before and one more behind them."""
     (period,), (aval,) = operands("interp", (period,))
     if aval.ndim:
         raise ValueError(f"interp: period must be a scalar; got an array of shape {aval.shape}")
@@ -315,7 +318,7 @@ def _interp(x, xp, fp, left, right, period, *, extrapolated):
     rise = elementwise.sub(height, start)
     base = _at(xp, previous)
     run = elementwise.sub(_at(xp, above), base)
-    # Where two points are one, neither their slope nor its derivative may be NaN.
+    # Where two points coincide, neither their slope nor its derivative may be NaN.
     dtype = typeof(run).dtype
     least = host_scalar(float(finfo(dtype).eps) ** 2, dtype)
     steep = comparing.le(elementwise.abs(run), least)
@@ -341,7 +344,7 @@ def _interp(x, xp, fp, left, right, period, *, extrapolated):
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
-    """Values on the lines between points.
+    """Evaluate the lines that connect points.
 
     Args:
       x: where to take values: real numbers, of any shape.
@@ -385,14 +388,14 @@ def _halved(a: Any) -> Any:
 
 
 def _pairs(y: Any, axis: int) -> Any:
-    """The sums of neighbours along an axis."""
+    """Compute the sums of neighbors along an axis."""
     size = typeof(y).shape[axis]
     later = slice_in_dim(y, min(1, size), size, axis=axis)
     return elementwise.add(later, slice_in_dim(y, 0, max(size - 1, 0), axis=axis))
 
 
 def _even_trapezoids(y: Any) -> Any:
-    """The area over steps of 1: all values, but half of those at both ends."""
+    """Compute the area over steps of 1: the sum of all values less half of the first and last."""
     aval = typeof(y)
     size = aval.shape[-1]
     if not size:
@@ -407,7 +410,7 @@ def _even_trapezoids(y: Any) -> Any:
 @operation(static_argnames=("axis",))
 @like(np.trapezoid)
 def trapezoid(y, x=None, dx=1.0, axis=-1):
-    """The area under the lines between points, along an axis.
+    """Compute the area under the lines that connect points, along an axis.
 
     Args:
       y: the values.
@@ -429,7 +432,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
         (y,) = promote_dtypes_inexact(y)
         if not step.ndim:
             return multiply(dx, _even_trapezoids(_to_last(y, along)))
-        # They broadcast with y as it is, and may have more axes.
+        # The steps broadcast with y unchanged, and may have more axes.
         if step.ndim < aval.ndim:
             dx = with_rank(dx, step.shape, aval.ndim)
         areas = multiply(dx, _pairs(y, along))
@@ -450,7 +453,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 @operation(static_argnames=("axis",))
 @like(np.unwrap)
 def unwrap(p, discont=None, axis=-1, period=2 * math.pi):
-    """Numbers that are known up to a period, without jumps of more than half of it.
+    """Remove jumps of more than half a period from numbers that are known up to a period.
 
     Args:
       p: an array of real numbers.
@@ -473,14 +476,14 @@ def unwrap(p, discont=None, axis=-1, period=2 * math.pi):
     half = divide(period, 2)
     steps = _later_less_earlier(p, axis)
     if issubdtype(aval.dtype, np.integer):
-        # Half of an odd period is between two integers, so that no step is just half of it.
+        # Half of an odd period is between two integers, so no step is exactly half of it.
         whole = floor_divide(period, 2)
         ends_meet = comparing.eq(remainder(period, 2), host_scalar(0, typeof(period).dtype))
     else:
         whole, ends_meet = half, None
     lowest = elementwise.neg(whole)
     nearest = subtract(remainder(add(steps, whole), period), whole)
-    # A step of half a period goes the way it went.
+    # A step of exactly half a period keeps its direction.
     upwards = bitwise_and(equal(nearest, lowest), greater(steps, 0))
     if ends_meet is not None:
         upwards = bitwise_and(upwards, ends_meet)

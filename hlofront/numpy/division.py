@@ -23,7 +23,10 @@ from hlofront.runtime.dispatch.operation import operation
 
 @operation(nested=True)
 def _where(condition, x, y):
-    """Elementwise choice, one nested program: integers stand for `they are not zero`."""
+    """Choose elementwise, as one nested program.
+
+    An integer condition is true where it is not zero.
+    """
     aval = typeof(condition)
     if aval.dtype != np.bool_:
         condition = comparing.ne(condition, scalar_like(aval, 0))
@@ -31,7 +34,10 @@ def _where(condition, x, y):
 
 
 def _both(x: Any, y: Any) -> Any:
-    """Whether both are true; comparisons of weak numbers are weak booleans, and meet as strong."""
+    """Return whether both are true.
+
+    Weak booleans, from comparisons of weak numbers, meet as strong ones.
+    """
     return elementwise.bitwise_and(*promote_args("logical_and", x, y))
 
 
@@ -48,7 +54,7 @@ def _floor_divide(x1, x2):
     if not is_integer(aval):
         return _float_divmod(x, y)[0]
     quotient = elementwise.div(x, y)
-    # XLA rounds toward zero: below a negative quotient that is not exact lies the floor.
+    # XLA rounds toward zero: for a negative, inexact quotient the floor is one less.
     inexact = _both(
         comparing.ne(elementwise.sign(x), elementwise.sign(y)),
         comparing.ne(elementwise.rem(x, y), scalar_like(aval, 0)),
@@ -59,7 +65,7 @@ def _floor_divide(x1, x2):
 def _float_divmod(x, y):
     zero, one = scalar_like(typeof(x), 0), scalar_like(typeof(x), 1)
     remainder = elementwise.rem(x, y)
-    # A division by zero is to give an infinity or NaN.
+    # A division by zero must give an infinity or NaN.
     divisible = _where(comparing.eq(y, zero), x, elementwise.sub(x, remainder))
     quotient = elementwise.div(divisible, y)
     other_sign = elementwise.bitwise_and(
@@ -86,10 +92,10 @@ def _remainder(x1, x2):
 
 
 def _nonzero(y: Any) -> Any:
-    """Integers with ones in the place of zeros: a remainder by one is zero."""
+    """Replace zeros of integers by ones, as a remainder by one is zero."""
     aval = typeof(y)
     is_zero = comparing.eq(y, scalar_like(aval, 0))
-    # As weak as y, so that nothing is promoted.
+    # The ones are as weak as y, so that nothing is promoted.
     one = full_of(y, 1) if aval.shape else host_scalar(1, aval.dtype, aval.weak_type)
     return _where(is_zero, one, y)
 
@@ -97,7 +103,7 @@ def _nonzero(y: Any) -> Any:
 @operation(nested=True)
 @like(np.floor_divide)
 def floor_divide(x1, x2, /):
-    """Elementwise floor of the quotient, in the dtype of the operands.
+    """Compute the elementwise floor of the quotient, in the dtype of the operands.
 
     Division by zero gives -1 for integers, infinity or NaN for floats. Raises TypeError for complex
     numbers.
@@ -108,7 +114,9 @@ def floor_divide(x1, x2, /):
 @operation(nested=True)
 @like(np.remainder)
 def remainder(x1, x2, /):
-    """Elementwise remainder of the division that rounds down: it has the sign of x2, as `%`.
+    """Compute the elementwise remainder of the division that rounds down.
+
+    It has the sign of x2, as `%` has.
 
     By zero it is 0 for integers, NaN for floats. Raises TypeError for complex numbers.
     """
@@ -121,7 +129,7 @@ mod = remainder
 @operation(nested=True)
 @like(np.divmod)
 def divmod(x1, x2, /):
-    """Elementwise pair of floor_divide and remainder."""
+    """Return the pair of floor_divide and remainder, elementwise."""
     x, y = promote_args_numeric("divmod", x1, x2)
     if is_integer(typeof(x)):
         return floor_divide(x, y), remainder(x, y)
@@ -133,7 +141,10 @@ def divmod(x1, x2, /):
 @operation
 @like(np.fmod)
 def fmod(x1, x2, /):
-    """Elementwise remainder of the division that rounds toward zero: it has the sign of x1."""
+    """Compute the elementwise remainder of the division that rounds toward zero.
+
+    It has the sign of x1.
+    """
     x, y = promote_args_numeric("fmod", x1, x2)
     if is_integer(typeof(x)):
         y = _nonzero(y)
@@ -142,7 +153,8 @@ def fmod(x1, x2, /):
 
 def _two_integers(name: str, x1: Any, x2: Any) -> list[Any]:
     if name == "gcd":
-        # As broadcast_arrays does, whatever the option about ranks.
+        # The operands broadcast whatever the option about rank promotion says, as in
+        # broadcast_arrays.
         x, y = broadcast_together(name, *promote_dtypes(*operands(name, (x1, x2))[0]))
     else:
         x, y = promote_args(name, x1, x2)
@@ -160,7 +172,7 @@ def _magnitude(x: Any) -> Any:
 
 
 def _gcd(x, y):
-    """Euclid's algorithm, as many steps as the worst case (Fibonacci numbers) takes."""
+    """Run Euclid's algorithm for as many steps as the worst case, Fibonacci numbers, takes."""
     x, y = elementwise.max(x, y), elementwise.min(x, y)
     aval = typeof(x)
     zero = scalar_like(aval, 0)
@@ -176,14 +188,20 @@ def _gcd(x, y):
 @operation
 @like(np.gcd)
 def gcd(x1, x2):
-    """Elementwise greatest common divisor of integers; ValueError for others."""
+    """Compute the elementwise greatest common divisor of integers.
+
+    Raises ValueError for other dtypes.
+    """
     return _gcd(*_two_integers("gcd", x1, x2))
 
 
 @operation
 @like(np.lcm)
 def lcm(x1, x2):
-    """Elementwise least common multiple of integers; ValueError for others."""
+    """Compute the elementwise least common multiple of integers.
+
+    Raises ValueError for other dtypes.
+    """
     x, y = _two_integers("lcm", x1, x2)
     divisor = _gcd(x, y)
     zero, one = scalar_like(typeof(x), 0), scalar_like(typeof(x), 1)

@@ -28,19 +28,19 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class Notation(NamedTuple):
-    """What subscripts mean for operands of some shapes: one label per axis."""
+    """The meaning of subscripts for operands of some shapes: one label per axis."""
 
     terms: tuple[str, ...]
     result: str
 
 
 def _letter(index: int) -> str:
-    """The letter that stands for the label of this number; they are sorted as the numbers are."""
+    """Return the letter for a label's number; letters sort as the numbers do."""
     return _LETTERS[index] if index < len(_LETTERS) else chr(index + 192)
 
 
 def _interleaved(args: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
-    """The subscripts and operands of `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
+    """Return the subscripts and operands of a call `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
 
     Raises:
       TypeError: if what should be a list of labels is not.
@@ -68,7 +68,7 @@ def _interleaved(args: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
 
 @lru_cache(maxsize=1024)
 def parse(subscripts: str, ranks: tuple[int, ...]) -> Notation:
-    """The meaning of subscripts for operands with so many axes.
+    """Parse subscripts for operands with these numbers of axes.
 
     Each axis of an ellipsis gets a letter of its own. Without an arrow the result has the axes of
     the ellipsis and then, in order, the letters that are given once.
@@ -136,7 +136,7 @@ def _check_sizes(notation: Notation, shapes: Sequence[tuple[int, ...]]) -> None:
         own: dict[str, int] = {}
         for letter, size in zip(term, shape, strict=True):
             others = own.setdefault(letter, size), known.get(letter, size)
-            # Operands broadcast, but no axis of one with another axis of the same one.
+            # Operands broadcast with each other, but two axes of one operand do not.
             if others[0] != size or (others[1] != size and 1 not in (others[1], size)):
                 raise ValueError(
                     f"Size of label {letter!r} for operand {position} ({size}) does not match "
@@ -152,7 +152,10 @@ def _check_sizes(notation: Notation, shapes: Sequence[tuple[int, ...]]) -> None:
 def _plan(
     subscripts: str, shapes: tuple[tuple[int, ...], ...], optimize: Any
 ) -> tuple[Notation, tuple[tuple[int, ...], ...]]:
-    """The notation, and which operands are multiplied in each step; products are put last."""
+    """Return the notation, and which operands each step multiplies.
+
+    A product goes to the end of the list.
+    """
     notation = parse(subscripts, tuple(map(len, shapes)))
     _check_sizes(notation, shapes)
     count = len(shapes)
@@ -163,7 +166,7 @@ def _plan(
     elif optimize is False:
         path = ((0, 1),) * (count - 1)
     else:
-        # Choosing an order takes the optimizer, which few programs need.
+        # The optimizer is imported late, as few programs need it.
         import opt_einsum
 
         text = ",".join(notation.terms) + "->" + notation.result
@@ -190,7 +193,7 @@ def _sum(x: Any, axes: Sequence[int]) -> Any:
 
 
 def _without_repeated(x: Any, term: str, wanted: str) -> tuple[Any, str]:
-    """Diagonals along the axes that one letter names, or their sums if it is not kept."""
+    """Replace axes that share a letter by their diagonal, or by its sum if it is not wanted."""
     for letter in dict.fromkeys(term):
         axes = tuple([i for i, other in enumerate(term) if other == letter])
         if len(axes) == 1:
@@ -213,7 +216,7 @@ def _without_repeated(x: Any, term: str, wanted: str) -> tuple[Any, str]:
 
 
 def _without_unneeded(x: Any, term: str, wanted: str) -> tuple[Any, str]:
-    """The operand with one axis per letter, summed over those that are not kept."""
+    """Return the operand with one axis per letter, summed over letters that are not wanted."""
     axes = [i for i, letter in enumerate(term) if letter not in wanted and term.count(letter) == 1]
     x = _sum(x, axes)
     term = "".join(letter for i, letter in enumerate(term) if i not in axes)
@@ -221,7 +224,7 @@ def _without_unneeded(x: Any, term: str, wanted: str) -> tuple[Any, str]:
 
 
 def _without_ones(x: Any, term: str, other: str, sizes: tuple[int, ...]) -> tuple[Any, str]:
-    """The operand without the axes of size 1 that broadcast along those of the other one."""
+    """Return the operand without axes of size 1 that broadcast along axes of the other one."""
     size_of = dict(zip(other, sizes, strict=True))
     shape = typeof(x).shape
     axes = [i for i, letter in enumerate(term) if shape[i] == 1 != size_of.get(letter, 1)]
@@ -231,7 +234,7 @@ def _without_ones(x: Any, term: str, other: str, sizes: tuple[int, ...]) -> tupl
 
 
 class Options(NamedTuple):
-    """How products are made."""
+    """The settings with which all products of one einsum are computed."""
 
     precision: Any
     dtype: Any
@@ -242,7 +245,7 @@ class Options(NamedTuple):
 def _pair(
     lhs: tuple[Any, str], rhs: tuple[Any, str], kept: str, result: str | None, options: Options
 ) -> tuple[Any, str]:
-    """The product of two operands, summed over letters that are not kept: one dot_general.
+    """Multiply two operands and sum over letters that are not wanted, by one dot_general.
 
     Args:
       lhs: an operand, and its letters.
@@ -266,7 +269,7 @@ def _pair(
     left = [letter for letter in s if letter not in shared]
     right = [letter for letter in t if letter not in shared]
     names = "".join([*batch, *left, *right])
-    # The later operand is on the left, unless that takes a transpose which the other way spares.
+    # The later operand is on the left, unless the other order saves a transpose.
     if "".join([*batch, *right, *left]) == (names if result is None else result):
         a, s, left, b, t, right = b, t, right, a, s, left
     product = options.dot(
@@ -301,7 +304,7 @@ def _common_dtype(avals: Sequence[Any]) -> Any:
     )
 )
 def _einsum(*operands, subscripts, optimize, precision, preferred_element_type, dot, out_sharding):
-    """Sums of products, as the subscripts say."""
+    """Compute the sums of products that the subscripts describe."""
     values, avals = checked_operands("einsum", operands)
     notation, path = _plan(subscripts, tuple([aval.shape for aval in avals]), optimize)
     if preferred_element_type is None:
@@ -311,7 +314,7 @@ def _einsum(*operands, subscripts, optimize, precision, preferred_element_type, 
     options = Options(precision, dtype, dot, out_sharding)
     todo = list(zip(values, notation.terms, strict=True))
     for number, step in enumerate(path):
-        # From the last one on, as taking one out moves those behind it.
+        # The last operand is removed first, as a removal shifts the operands after it.
         taken = [todo.pop(i) for i in sorted(step, reverse=True)]
         last = number == len(path) - 1
         wanted = notation.result if last else notation.result + "".join(t for _, t in todo)
@@ -337,7 +340,7 @@ def einsum(
     _dot_general=dot_general,
     out_sharding=None,
 ):
-    """Sum of products of arrays, in Einstein's notation: `einsum("ij,jk->ik", x, y)`.
+    """Sum products of arrays, in Einstein's notation: `einsum("ij,jk->ik", x, y)`.
 
     A product of two arrays is one dot_general, after sums over letters that only one of them has.
     More arrays are multiplied two at a time, in the order that opt_einsum finds.
@@ -383,7 +386,7 @@ def _hashable(optimize: Any) -> Any:
 
 @like(np.einsum_path)
 def einsum_path(subscripts, /, *operands, optimize="auto"):
-    """The order in which `einsum` would multiply, and what it costs.
+    """Return the order in which `einsum` would multiply, and its cost.
 
     Args:
       subscripts: as for `einsum`.

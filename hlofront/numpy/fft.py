@@ -36,7 +36,7 @@ def _lengths(s: Any) -> tuple[int, ...]:
 
 
 def _resized(x: Any, axis: int, size: int) -> Any:
-    """x with its first elements along an axis, or with zeros after them."""
+    """Cut x off along an axis, or append zeros, until it has `size` elements."""
     aval = typeof(x)
     own = aval.shape[axis]
     if own > size:
@@ -49,7 +49,7 @@ def _resized(x: Any, axis: int, size: int) -> Any:
 
 
 def _scale(lengths: tuple[int, ...], norm: str | None, backward: bool) -> float:
-    """By what a transform is multiplied: backward ones are divided by the number of elements."""
+    """Return the factor of a transform; a backward one is divided by the number of elements."""
     if norm is None:
         norm = "backward"
     if norm not in _NORMS:
@@ -75,7 +75,7 @@ def _check_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
 
 
 def _transformed(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
-    """The transform along several axes, all by default."""
+    """Transform along several axes, by default along all."""
     (a,), (aval,) = operands(name, (a,))
     a = asarray(a)
     if axes is None:
@@ -115,7 +115,7 @@ def is_complex(x: Any) -> bool:
 
 
 def _in_steps(kind: FftType, a: Any, lengths: tuple[int, ...]) -> Any:
-    """The transform along the last axes: XLA does at most three of them at once."""
+    """Transform along the last axes in steps, as XLA transforms at most three axes at once."""
     if kind is FftType.RFFT and not issubdtype(typeof(a).dtype, np.floating):
         a = convert(a, np.dtype(np.float32), False)
     if len(lengths) <= 3:
@@ -129,7 +129,7 @@ def _in_steps(kind: FftType, a: Any, lengths: tuple[int, ...]) -> Any:
         a = _in_steps(whole, transpose(a, order), first)
         return transpose(a, tuple(np.argsort(order).tolist()))
 
-    # Numbers are real before the last axis is transformed forwards, or after it is backwards.
+    # Numbers are real before the last axis is transformed, or after it is transformed backward.
     if kind is FftType.IRFFT:
         return transform(outer(a), kind, last)
     return outer(transform(a, kind, last))
@@ -158,7 +158,7 @@ _SEVERAL = ("s", "axes", "norm")
 @operation(static_argnames=_ONE)
 @like(np.fft.fft)
 def fft(a, n=None, axis=-1, norm=None):
-    """The transform along an axis.
+    """Compute the Fourier transform along an axis.
 
     Args:
       a: an array; real numbers are made complex.
@@ -176,21 +176,24 @@ def fft(a, n=None, axis=-1, norm=None):
 @operation(static_argnames=_ONE)
 @like(np.fft.ifft)
 def ifft(a, n=None, axis=-1, norm=None):
-    """The inverse of `fft`."""
+    """Compute the inverse of `fft`."""
     return _one("jnp.fft.ifft", FftType.IFFT, a, n, axis, norm)
 
 
 @operation(static_argnames=_ONE)
 @like(np.fft.rfft)
 def rfft(a, n=None, axis=-1, norm=None):
-    """The first half of the transform of real numbers, which determines the other. See `fft`."""
+    """Compute the first half of the transform of real numbers, which determines the other half.
+
+    See `fft`.
+    """
     return _one("jnp.fft.rfft", FftType.RFFT, a, n, axis, norm)
 
 
 @operation(static_argnames=_ONE)
 @like(np.fft.irfft)
 def irfft(a, n=None, axis=-1, norm=None):
-    """The inverse of `rfft`: n real numbers, by default `2 (m - 1)` of m complex ones."""
+    """Compute the inverse of `rfft`; m complex numbers give by default `2 (m - 1)` real ones."""
     return _one("jnp.fft.irfft", FftType.IRFFT, a, n, axis, norm)
 
 
@@ -204,7 +207,7 @@ def _opposite(norm: Any) -> str:
 
 
 def _checked(a: Any, axis: Any, name: str) -> Any:
-    """The operand; IndexError if it has no such axis."""
+    """Return the operand as an array. Raises IndexError if it has no such axis."""
     (a,), (aval,) = operands(name, (a,))
     if not isinstance(axis, list | tuple) and not -aval.ndim <= axis < aval.ndim:
         raise IndexError(f"{name}: axis {axis} is out of bounds for array of shape {aval.shape}")
@@ -214,7 +217,7 @@ def _checked(a: Any, axis: Any, name: str) -> Any:
 @operation(static_argnames=_ONE)
 @like(np.fft.hfft)
 def hfft(a, n=None, axis=-1, norm=None):
-    """The transform, real numbers, of what is its own conjugate when reversed: its first half."""
+    """Compute the real transform of a sequence with Hermitian symmetry from its first half."""
     a = _checked(a, axis, "jnp.fft.hfft")
     a = elementwise.conj(a) if is_complex(a) else a
     return _one("jnp.fft.hfft", FftType.IRFFT, a, n, axis, _opposite(norm))
@@ -223,7 +226,7 @@ def hfft(a, n=None, axis=-1, norm=None):
 @operation(static_argnames=_ONE)
 @like(np.fft.ihfft)
 def ihfft(a, n=None, axis=-1, norm=None):
-    """The inverse of `hfft`."""
+    """Compute the inverse of `hfft`."""
     a = _checked(a, axis, "jnp.fft.ihfft")
     return elementwise.conj(_one("jnp.fft.ihfft", FftType.RFFT, a, n, axis, _opposite(norm)))
 
@@ -232,7 +235,7 @@ def ihfft(a, n=None, axis=-1, norm=None):
 
 
 def _static(sizes: Any) -> Any:
-    """A parameter as one that can be a key."""
+    """Return a list or NumPy array as a tuple, which is hashable; return other values unchanged."""
     return tuple(sizes) if isinstance(sizes, list | np.ndarray) else sizes
 
 
@@ -248,31 +251,31 @@ def _several(a: Any, kind: FftType, two: bool, s: Any, axes: Any, norm: Any) -> 
 
 @like(np.fft.fft2)
 def fft2(a, s=None, axes=(-2, -1), norm=None):
-    """The transform along two axes. See `fftn`."""
+    """Compute the transform along two axes. See `fftn`."""
     return _several(a, FftType.FFT, True, s, axes, norm)
 
 
 @like(np.fft.ifft2)
 def ifft2(a, s=None, axes=(-2, -1), norm=None):
-    """The inverse of `fft2`."""
+    """Compute the inverse of `fft2`."""
     return _several(a, FftType.IFFT, True, s, axes, norm)
 
 
 @like(np.fft.rfft2)
 def rfft2(a, s=None, axes=(-2, -1), norm=None):
-    """The transform of real numbers along two axes, half of it. See `rfftn`."""
+    """Compute half of the transform of real numbers along two axes. See `rfftn`."""
     return _several(a, FftType.RFFT, True, s, axes, norm)
 
 
 @like(np.fft.irfft2)
 def irfft2(a, s=None, axes=(-2, -1), norm=None):
-    """The inverse of `rfft2`."""
+    """Compute the inverse of `rfft2`."""
     return _several(a, FftType.IRFFT, True, s, axes, norm)
 
 
 @like(np.fft.fftn)
 def fftn(a, s=None, axes=None, norm=None):
-    """The transform along several axes.
+    """Compute the transform along several axes.
 
     Args:
       a: an array; real numbers are made complex.
@@ -289,19 +292,19 @@ def fftn(a, s=None, axes=None, norm=None):
 
 @like(np.fft.ifftn)
 def ifftn(a, s=None, axes=None, norm=None):
-    """The inverse of `fftn`."""
+    """Compute the inverse of `fftn`."""
     return _several(a, FftType.IFFT, False, s, axes, norm)
 
 
 @like(np.fft.rfftn)
 def rfftn(a, s=None, axes=None, norm=None):
-    """The transform of real numbers along several axes, half of it along the last one."""
+    """Compute the transform of real numbers along several axes, halved along the last one."""
     return _several(a, FftType.RFFT, False, s, axes, norm)
 
 
 @like(np.fft.irfftn)
 def irfftn(a, s=None, axes=None, norm=None):
-    """The inverse of `rfftn`."""
+    """Compute the inverse of `rfftn`."""
     return _several(a, FftType.IRFFT, False, s, axes, norm)
 
 
@@ -333,7 +336,7 @@ def _frequencies(name: str, indices: Any, n: Any, d: Any, dtype: Any, device: An
 
 @like(np.fft.fftfreq)
 def fftfreq(n, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the elements of a transform: cycles per unit of the spacing.
+    """Return the frequencies of the elements of a transform, in cycles per unit of the spacing.
 
     Args:
       n: how many elements are transformed.
@@ -354,7 +357,7 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
 
 @like(np.fft.rfftfreq)
 def rfftfreq(n, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the elements of `rfft`. See `fftfreq`."""
+    """Return the frequencies of the elements of `rfft`. See `fftfreq`."""
     return _frequencies("jnp.fft.rfftfreq", lambda n: np.arange(0, n // 2 + 1), n, d, dtype, device)
 
 
@@ -370,11 +373,11 @@ def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:
 
 @like(np.fft.fftshift)
 def fftshift(x, axes=None):
-    """x rolled so that the element of frequency zero comes to the middle, along axes."""
+    """Roll x along axes so that the element of frequency zero moves to the middle."""
     return _rolled("jnp.fft.fftshift", x, axes, 1)
 
 
 @like(np.fft.ifftshift)
 def ifftshift(x, axes=None):
-    """The inverse of `fftshift`."""
+    """Compute the inverse of `fftshift`."""
     return _rolled("jnp.fft.ifftshift", x, axes, -1)

@@ -41,7 +41,7 @@ def _no_complex(name: str, error: type[Exception], *avals: Any) -> None:
 
 
 def _bits(x: Any) -> Any:
-    """The bits of floats, as signed integers."""
+    """Return the bits of floats as signed integers."""
     return converting.bitcast_convert_type(x, f"int{bit_width(typeof(x).dtype)}")
 
 
@@ -56,7 +56,10 @@ def _sign_bit(x: Any) -> Any:
 @operation
 @like(np.signbit)
 def signbit(x, /):
-    """Elementwise: is the sign negative, also of -0.0 and NaN? ValueError for complex x."""
+    """Return elementwise whether the sign bit is set, also for -0.0 and NaN.
+
+    Raises ValueError for complex x.
+    """
     x = any_operand("signbit", x)
     aval = typeof(x)
     _no_complex("signbit", ValueError, aval)
@@ -75,14 +78,17 @@ def _with_sign(x1: Any, x2: Any) -> Any:
 @operation
 @like(np.copysign)
 def copysign(x1, x2, /):
-    """Elementwise x1 with the sign of x2, as floats. TypeError for complex numbers."""
+    """Return x1 with the sign of x2, elementwise, as floats.
+
+    Raises TypeError for complex numbers.
+    """
     x1, x2 = promote_args_inexact("copysign", x1, x2)
     _no_complex("copysign", TypeError, typeof(x1))
     return _with_sign(x1, x2)
 
 
 def _strong_arrays(x, y):
-    """Both as they are if they are scalars; as with jax, no result with axes is weak."""
+    """Return scalars unchanged and arrays strongly typed; in JAX no result with axes is weak."""
     if typeof(x).weak_type and typeof(y).weak_type and (typeof(x).ndim or typeof(y).ndim):
         return tuple(converting.convert(z, typeof(z).dtype, False) for z in (x, y))
     return x, y
@@ -91,7 +97,10 @@ def _strong_arrays(x, y):
 @operation
 @like(np.heaviside)
 def heaviside(x1, x2, /):
-    """Elementwise step: 0 for negative x1, x2 at zero, 1 for positive x1, as floats."""
+    """Compute the Heaviside step as floats.
+
+    It is 0 for negative x1, x2 at zero, 1 for positive x1.
+    """
     x, y = promote_dtypes_inexact(*operands("heaviside", (x1, x2))[0])
     x, y = _strong_arrays(x, y)
     aval = typeof(x)
@@ -107,14 +116,14 @@ def heaviside(x1, x2, /):
 @operation
 @like(np.nextafter)
 def nextafter(x, y, /):
-    """Elementwise next float after x in the direction of y."""
+    """Return the next float after x in the direction of y, elementwise."""
     return elementwise.nextafter(*promote_args_inexact("nextafter", x, y))
 
 
 @operation
 @like(np.spacing)
 def spacing(x, /):
-    """Elementwise distance to the next float away from zero, with the sign of x.
+    """Compute the distance to the next float away from zero, elementwise, with the sign of x.
 
     Of float16, as in NumPy, it is the distance to the next float above, and positive.
 
@@ -133,10 +142,10 @@ def spacing(x, /):
     x = converting.convert(x, aval.dtype, False)
     infinity = full_of(x, np.inf)
     if aval.dtype == _float16:
-        # NumPy's of this dtype is the distance to the next number above, which is positive.
+        # NumPy returns the distance to the next greater number, which is positive, for this dtype.
         return elementwise.sub(elementwise.nextafter(x, infinity), x)
     gap = elementwise.sub(elementwise.nextafter(x, _with_sign(infinity, x)), x)
-    # Where subnormal numbers count as zero, so would the distance.
+    # Where subnormal numbers count as zero, the distance would too.
     least = full_of(x, finfo(aval.dtype).smallest_subnormal)
     return choose("spacing", comparing.eq(gap, scalar_like(aval, 0)), _with_sign(least, x), gap)
 
@@ -152,12 +161,12 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     integer = np.dtype(f"int{bits}")
 
     def constant(value):
-        # As an integer of this width, negative where the highest bit is set.
+        # The mask of the sign bit as a signed integer of this width is negative.
         return kept(np.asarray(value & (1 << bits) - 1, f"uint{bits}").astype(integer)[()])
 
     exponent_mask = (1 << exponent_bits) - 1
     bias = exponent_mask >> 1
-    # Subnormal numbers have no exponent of their own: scaled up, they do.
+    # Subnormal numbers have no exponent of their own; scaled up they have one.
     small = comparing.lt(elementwise.abs(x), scalar_like(aval, float(info.smallest_normal)))
     scaled = choose("frexp", small, elementwise.mul(x, scalar_like(aval, 2.0**mantissa)), x)
     shift = choose("frexp", small, constant(-mantissa), constant(0))
@@ -166,7 +175,7 @@ def _frexp(x: Any) -> tuple[Any, Any]:
         elementwise.shift_right_logical(pattern, constant(mantissa)), constant(exponent_mask)
     )
     exponent = elementwise.add(shift, elementwise.sub(exponent, constant(bias - 1)))
-    # The exponent of numbers in [0.5, 1) in the place of their own.
+    # The exponent field is replaced by the one of numbers in [0.5, 1).
     pattern = elementwise.bitwise_and(pattern, constant(~(exponent_mask << mantissa)))
     pattern = elementwise.bitwise_or(pattern, constant((bias - 1) << mantissa))
     fraction = converting.bitcast_convert_type(pattern, aval.dtype)
@@ -181,7 +190,7 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
 @_frexp.defjvp
 def _(primals, tangents):
-    # The exponent is constant between the powers of two, and so is the fraction's share of x.
+    # The exponent is constant between powers of two, and so is the ratio of the fraction to x.
     fraction, exponent = _frexp(*primals)
     share = _scaled(full_of(fraction, 1), elementwise.neg(exponent))
     change = elementwise.mul(tangents[0], share)
@@ -191,7 +200,7 @@ def _(primals, tangents):
 @operation
 @like(np.frexp)
 def frexp(x, /):
-    """Elementwise pair of a fraction within [0.5, 1), with the sign of x, and an int32 exponent.
+    """Split each x into a fraction within [0.5, 1), with the sign of x, and an int32 exponent.
 
     `x = fraction * 2 ** exponent`; zeros, infinities and NaN are their own fractions. Raises
     TypeError for complex numbers.
@@ -203,11 +212,12 @@ def frexp(x, /):
 
 @custom_jvp
 def _scaled(x1: Any, x2: Any) -> Any:
-    """`x1 * 2 ** x2` for integers x2, exact also where the power alone leaves the range."""
+    """Compute `x1 * 2 ** x2` for integers x2, exactly even where the power is out of range."""
     aval = typeof(x1)
     fraction, own = _frexp(x1)
     exponent = elementwise.add(own, converting.convert(x2, np.dtype("int32"), False))
-    # In two steps, so that neither power leaves the range while their product is within it.
+    # The product is made in two steps, so that neither power overflows while their product is
+    # finite.
     positive = comparing.gt(exponent, np.int32(0))
     fraction = choose(
         "ldexp", positive, elementwise.mul(fraction, scalar_like(aval, 2.0)), fraction
@@ -231,7 +241,7 @@ def _(primals, tangents):
 @operation
 @like(np.ldexp)
 def ldexp(x1, x2, /):
-    """Elementwise `x1 * 2 ** x2`, for integers x2. Raises ValueError for other dtypes."""
+    """Compute `x1 * 2 ** x2` elementwise for integers x2. Raises ValueError for other dtypes."""
     (x1, x2), (base, power) = operands("ldexp", (x1, x2))
     if is_complex(base) or not is_integer(power):
         raise ValueError(
@@ -244,7 +254,7 @@ def ldexp(x1, x2, /):
 @operation
 @like(np.modf)
 def modf(x, /, out=None):
-    """Elementwise pair of the fraction and the whole part, as floats, both with the sign of x."""
+    """Split each x into its fraction and its whole part, as floats, both with the sign of x."""
     refuse_out("modf", out)
     x = inexact_operand("modf", x)
     whole = toward_zero(x)
@@ -257,7 +267,7 @@ def modf(x, /, out=None):
 @operation(static_argnames=("copy",))
 @like(np.nan_to_num)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
-    """Elementwise x with other numbers in the places of NaN and the infinities.
+    """Replace NaN and the infinities by other numbers, elementwise.
 
     Args:
       nan: for NaN.
@@ -297,7 +307,10 @@ def _numbers(x, nan, posinf, neginf):
 @operation
 @like(np.hypot)
 def hypot(x1, x2, /):
-    """Elementwise `sqrt(x1 ** 2 + x2 ** 2)` without overflow. ValueError for complex numbers."""
+    """Compute `sqrt(x1 ** 2 + x2 ** 2)` elementwise without overflow.
+
+    Raises ValueError for complex numbers.
+    """
     x, y = _strong_arrays(*promote_args_inexact("hypot", x1, x2))
     aval = typeof(x)
     _no_complex("hypot", ValueError, aval)

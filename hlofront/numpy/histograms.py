@@ -36,7 +36,7 @@ __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
 def _split(bins: Any) -> tuple[Any, int | None]:
-    """The limits that are given, or how many bins there are to be.
+    """Split `bins` into the limits of bins, if it has them, and the number of bins, if it is one.
 
     Raises:
       NotImplementedError: for the name of a rule that chooses them.
@@ -60,7 +60,7 @@ def _split(bins: Any) -> tuple[Any, int | None]:
 
 
 def _pair(range: Any, what: str = "range") -> tuple[Any, Any] | None:
-    """The least and the greatest limit."""
+    """Return the least and the greatest limit, or None."""
     if range is None:
         return None
     try:
@@ -71,7 +71,7 @@ def _pair(range: Any, what: str = "range") -> tuple[Any, Any] | None:
 
 
 def _limits(a: Any, limits: Any, count: int | None, range: Any, dtype: Any) -> Any:
-    """The limits of the bins, in a floating-point dtype."""
+    """Return the limits of the bins, in a floating-point dtype."""
     if count is None:
         return as_numbers(limits, dtype)
     if count < 1:
@@ -84,7 +84,7 @@ def _limits(a: Any, limits: Any, count: int | None, range: Any, dtype: Any) -> A
     else:
         low, high = range
     low, high = (as_numbers(x, dtype) for x in operands("histogram", (low, high))[0])
-    # Where all numbers are one, a bin is made around it.
+    # Where all numbers are equal, the bins are made around that number.
     half = host_scalar(0.5, dtype)
     narrow = comparing.eq(low, high)
     low = choose("histogram", narrow, elementwise.sub(low, half), low)
@@ -100,7 +100,7 @@ def _bin_edges(a, limits, range, *, count):
 
 @like(np.histogram_bin_edges)
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
-    """Limits of the bins of a histogram: one more than there are bins.
+    """Return the limits of the bins of a histogram, one more than there are bins.
 
     Args:
       a: the numbers that are counted.
@@ -120,13 +120,16 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
 
 
 def _bin_indices(edges: Any, x: Any) -> Any:
-    """For each number the bin it is in, from 1 on: 0 is before all bins, and after all is last."""
+    """Return the bin of each number, counted from 1.
+
+    0 is before, and the last index after all bins.
+    """
     last = typeof(edges).shape[0] - 1
     edges, x = promote_dtypes(edges, x)
     bins = searchsorted(edges, x, "right")
     dtype = typeof(bins).dtype
     end = index_in_dim(edges, last, 0, keepdims=False)
-    # The last bin has its upper limit too.
+    # The last bin includes its upper limit.
     at_end = comparing.eq(x, broadcast_in_dim(end, typeof(x).shape, ()))
     return choose("histogram", at_end, host_scalar(last, dtype), bins)
 
@@ -141,7 +144,7 @@ def _histogram(a, limits, range, weights, *, count, density):
     if weights is None:
         (a,) = promote_args_inexact("histogram", a)
         dtype = typeof(a).dtype
-        # Half precision does not count far.
+        # Half precision cannot represent large counts.
         weights = creating.full(typeof(a).shape, host_scalar(1, working_dtype(dtype)))
     else:
         (a, weights), (aval, own) = operands("histogram", (a, weights))
@@ -166,7 +169,7 @@ def _histogram(a, limits, range, weights, *, count, density):
 
 @like(np.histogram)
 def histogram(a, bins=10, range=None, weights=None, density=None):
-    """How many numbers fall into each bin, and the limits of the bins.
+    """Count the numbers that fall into each bin, and return the limits of the bins.
 
     Args:
       a: the numbers.
@@ -216,7 +219,7 @@ def _histogramdd(sample, all_limits, ranges, weights, *, counts, density):
         edges.append(limits)
         bin_index = convert(_bin_indices(limits, column), index, False)
         flat = elementwise.add(elementwise.mul(flat, host_scalar(shape[axis], index)), bin_index)
-    # What is before or after all bins has places of its own, which are cut off.
+    # Points before or after all bins are counted in bins of their own, which are cut off.
     result = reshape(add_at(math.prod(shape), flat, weights), shape)
     for axis, size in enumerate(shape):
         result = slice_in_dim(result, 1, size - 1, axis=axis)
@@ -239,7 +242,7 @@ def _density(counts: Any, edges: Sequence[Any]) -> Any:
 
 @like(np.histogramdd)
 def histogramdd(sample, bins=10, range=None, weights=None, density=None):
-    """How many points fall into each bin of a grid, and the limits of the bins.
+    """Count the points that fall into each bin of a grid, and return the limits of the bins.
 
     Args:
       sample: points, of shape (n, dimensions).
@@ -285,7 +288,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
 
 @operation
 def _points(x, y):
-    """Two sequences of coordinates as points, of shape (n, 2)."""
+    """Return two sequences of coordinates as points, of shape (n, 2)."""
     (x, y), (first, second) = operands("histogram2d", (x, y))
     if first.ndim != 1 or first.shape != second.shape:
         raise TypeError(
@@ -298,7 +301,7 @@ def _points(x, y):
 
 @like(np.histogram2d)
 def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
-    """How many points fall into each bin of a plane, and the limits of the bins.
+    """Count the points that fall into each bin of a plane, and return the limits of the bins.
 
     Args:
       x: of shape (n,): one coordinate of the points, the first axis of the result.
@@ -323,7 +326,7 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
             f"histogram2d wants a number of bins or limits for each of two axes: got {bins!r}"
         )
     if size is not None and size != 2:
-        # Limits for both; a pair is one number of bins, or limits, for each.
+        # An array is limits for both axes; a pair is one number of bins, or limits, for each.
         bins = [bins, bins]
     counts, (across, along) = histogramdd(_points(x, y), bins, range, weights, density)
     return counts, across, along

@@ -24,7 +24,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 class _All:
-    """The entry of an axis that is taken whole."""
+    """The type of `ALL`, the entry of an axis that is taken whole."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ ALL = _All()
 
 
 class Resolved(NamedTuple):
-    """An index, spelt out for one shape.
+    """An index written out for one shape: an entry for each axis.
 
     Attributes:
       entries: in order, per axis: an int, not yet counted from 0; an array of integers; ALL; or a
@@ -55,7 +55,7 @@ class Resolved(NamedTuple):
 
 
 def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
-    """Spell out an index: ellipsis and masks replaced, slices counted from 0, one entry per axis.
+    """Resolve an index into one entry per axis, with no ellipsis or mask and slices counted from 0.
 
     Raises:
       IndexError: if there are too many indices, a mask of another shape, an axis without elements
@@ -159,7 +159,7 @@ def _no_element(items: Any, shape: Any, sizes: Any, axis: int) -> IndexError:
 
 
 def _axes_taken(item: Any) -> int:
-    """How many axes of the array an item of an index stands for."""
+    """Return how many axes of the array an item of an index stands for."""
     if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
         return 0
     if getattr(item, "dtype", None) == _bool:
@@ -171,7 +171,10 @@ def _axes_taken(item: Any) -> int:
 
 
 def as_index(item: Any) -> Any:
-    """An int, a bool, or an array of integers or booleans; arrays of host values are NumPy's."""
+    """Return an item as an int, a bool, or an array of integers or booleans.
+
+    Host values become NumPy arrays.
+    """
     if isinstance(item, bool | np.bool_):
         return bool(item)
     if isinstance(item, np.integer):
@@ -216,7 +219,7 @@ def as_index(item: Any) -> Any:
 
 
 def _from_sequence(items: Any) -> Any:
-    """A list inside of an index as an array: of integers where it is empty."""
+    """Return a list inside an index as an array, which is of integers if the list is empty."""
     members = [_from_sequence(i) if isinstance(i, list | tuple) else i for i in items]
     if not any(hasattr(member, "aval") for member in members):
         array = np.asarray(members)
@@ -230,7 +233,10 @@ def _from_sequence(items: Any) -> Any:
 
 
 def concrete_mask(mask: Any) -> Any:
-    """A mask on a device as one of NumPy, or as a bool; traced masks raise an error."""
+    """Return a mask on a device as a NumPy array, or as a bool.
+
+    Raises an error for traced masks.
+    """
     if isinstance(mask, Tracer):
         value = mask.to_concrete_value()
         if value is None:
@@ -246,7 +252,7 @@ def _positions(
     masked_sizes = sizes[axis : axis + mask.ndim]
     if len(masked_sizes) < mask.ndim:
         raise _too_many(items, shape)
-    # A mask without elements may be short along any axis: it names nothing.
+    # A mask without elements may be short along any axis, as it selects nothing.
     if any(own not in (0, size) for own, size in zip(mask.shape, masked_sizes, strict=True)):
         raise IndexError(
             f"boolean index did not match shape of indexed array in index {position}: got "
@@ -277,7 +283,7 @@ def resolved_slice(item: slice, size: int, position: int) -> Any:
 
 
 def _resolved_window(item: Slice, size: int, axis: int) -> Any:
-    """The same of a Slice, which has all its elements within the axis, wherever it starts.
+    """Resolve a Slice (`ds(start, size)`), whose elements all lie within the axis.
 
     A start that is computed is as it was given.
     """
@@ -306,7 +312,7 @@ def _resolved_window(item: Slice, size: int, axis: int) -> Any:
 
 
 class GatherPlan(NamedTuple):
-    """How an index is spelt with gather and scatter.
+    """The operands and dimension numbers that express an index as a gather or a scatter.
 
     Attributes:
       indices: what gather takes: integers, the last axis one per entry of `index_axes`.
@@ -334,7 +340,7 @@ class GatherPlan(NamedTuple):
 
 
 def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
-    """Compute where the entries of an index land.
+    """Compute how a gather or scatter reads or writes the entries of an index.
 
     Arrays of one axis or more broadcast together, with ints and scalars. Their axes come where the
     first of these is, if no slice or new axis is between them; otherwise first. Negative indices
@@ -352,7 +358,7 @@ def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
         kind = type(entry)
         if kind is int:
             index = entry + sizes[axis] if entry < 0 and wrap else entry
-            # Far out of bounds is as far as int32 goes.
+            # An index far out of bounds is clamped to the range of int32.
             values[k] = min(max(index, _INT32.min), _INT32.max)
         elif kind is not tuple and entry is not ALL:
             values[k] = from_start(entry, sizes[axis]) if wrap else entry
@@ -433,7 +439,10 @@ def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
 
 
 def from_start(index: Any, size: int) -> Any:
-    """Indices along an axis, of which negative ones count from its end, counted from its start."""
+    """Return indices along an axis counted from its start.
+
+    Negative ones are counted from its end.
+    """
     dtype = typeof(index).dtype
     if not issubdtype(dtype, np.signedinteger):
         return index
@@ -450,7 +459,9 @@ def from_start(index: Any, size: int) -> Any:
 
 
 def _broadcast_together(values: dict[int, Any]) -> tuple[list[int], tuple[int, ...]]:
-    """Broadcast arrays, and what goes with them, in place; which they are, and their shape.
+    """Broadcast the arrays in `values`, and the scalars beside them, in place.
+
+    Return their keys and shape.
 
     Nothing is, where there are only ints and scalars.
     """
@@ -489,7 +500,7 @@ def _as_int32(value: Any) -> Any:
 
 
 def _every(start: Any, count: int, step: int) -> Any:
-    """The indices of a slice with a step, ascending."""
+    """Return the indices of a slice with a step, ascending."""
     if count <= 1 and not _INT32.min <= step <= _INT32.max:
         step = 1
     steps = mul(np.int32(step), iota(int32, count))

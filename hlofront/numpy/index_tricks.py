@@ -15,13 +15,13 @@ from hlofront.numpy.shape import transpose
 
 __all__ = ["c_", "index_exp", "r_", "s_"]
 
-# They give back what they are indexed by, and make no arrays.
+# These return the index itself, and make no arrays.
 s_ = np.s_
 index_exp = np.index_exp
 
 
 class _Joiner:
-    """What joins the entries of an index along an axis, as `numpy.r_` does."""
+    """The class of `numpy.r_` and `numpy.c_`, which join the entries of an index along an axis."""
 
     def __init__(self, name: str, axis: int, ndmin: int, trans1d: int, doc: str):
         self.name = name
@@ -54,7 +54,7 @@ class _Joiner:
         return joined
 
     def _numbers(self, directive: str) -> tuple[int, ...]:
-        """The axis, and perhaps the least number of axes and where one axis goes among them."""
+        """Parse a directive into the axis and, where present, `ndmin` and `trans1d`."""
         try:
             return tuple([int(number) for number in directive.split(",")])
         except ValueError:
@@ -71,7 +71,7 @@ class _Joiner:
             )
         if isinstance(entry, slice):
             entry = self._numbers_of(entry)
-        # Arrays cannot change, so that only the memory of others needs to be copied.
+        # Arrays are immutable, so only the memory of other objects needs to be copied.
         result = array(entry, copy=not isinstance(entry, Array))
         own = typeof(result).ndim
         if own >= ndmin:
@@ -79,7 +79,7 @@ class _Joiner:
         result = array(result, copy=False, ndmin=ndmin)
         if not own:
             return result
-        # New axes came in front; all of them are turned until the last one is at trans1d.
+        # New axes were inserted in front; all axes are rotated until the last one is at trans1d.
         return transpose(result, tuple(np.roll(range(ndmin), trans1d + 1).tolist()))
 
     def _numbers_of(self, entry: slice) -> Any:

@@ -30,7 +30,8 @@ _SCATTERS = {
     "min": scattering.scatter_min,
     "max": scattering.scatter_max,
 }
-# These have no scatter: ones are multiplied by the values, and then the whole array is.
+# These methods have no scatter: an array of ones is scaled by the values, and then the whole array
+# by it.
 BY_SCALE = {"divide": divide, "power": power}
 
 
@@ -44,7 +45,10 @@ def update(
     unique_indices: bool = False,
     wrap: bool = True,
 ) -> Any:
-    """The array, with `values` set, added, ... where an index says; `values` is func for apply."""
+    """Return the array with `values` set, added, ... where an index says.
+
+    For "apply", `values` is a function.
+    """
     options = (mode, indices_are_sorted, unique_indices, wrap)
     if method in BY_SCALE:
         scale = update(full_like(array, 1), resolved, "multiply", values, *options)
@@ -87,7 +91,7 @@ def _without_inserted(array: Any, resolved: Resolved) -> Any:
 
 
 def in_common_dtype(array: Any, values: Any) -> tuple[Any, Any]:
-    """Both in the array's dtype where that holds the values, otherwise in their common one."""
+    """Return both in the array's dtype if it holds the values, otherwise in their common dtype."""
     aval, other = typeof(array), typeof(values)
     dtype, weak = _common(aval, other)
     if dtype == aval.dtype:
@@ -102,7 +106,7 @@ def _common(aval: ShapedArray, other: ShapedArray) -> Any:
 
 
 def fit(values: Any, shape: tuple[int, ...], method: str) -> Any:
-    """Values broadcast to the shape of what an index names.
+    """Broadcast values to the shape of the part that an index names.
 
     Raises ValueError if they do not broadcast to it.
     """
@@ -153,7 +157,7 @@ def warn_if_lossy(aval: ShapedArray, values: Any) -> None:
 
 
 def as_values(values: Any) -> Any:
-    """What may be written into an array: itself if it is an array or scalar, or a list as one.
+    """Return values to write into an array: arrays and scalars unchanged, a list as an array.
 
     Raises:
       TypeError: for values of a dtype that no device has, such as strings.
@@ -172,7 +176,7 @@ def as_values(values: Any) -> Any:
 
 
 def wide_integer(value: int, dtype: Any) -> Any:
-    """A Python integer of more than 32 bits that is written into an array of this dtype.
+    """Return a Python integer of more than 32 bits as a value for an array of this dtype.
 
     It takes the dtype of the array where that is unsigned and holds it.
 

@@ -30,7 +30,7 @@ from hlofront.primitives.slicing import slice_in_dim, slice_p
 from hlofront.runtime.dispatch.operation import operation
 
 _MODE = GatherScatterMode
-# Where an index is out of bounds these read what is nearest, as dynamic_slice does.
+# In these modes an index out of bounds reads the nearest element, as dynamic_slice does.
 _NEAREST = (None, _MODE.CLIP, _MODE.PROMISE_IN_BOUNDS)
 
 
@@ -43,7 +43,7 @@ def read(
     unique_indices: bool = False,
     wrap: bool = True,
 ) -> Any:
-    """The part of an array that an index names, by the fewest and simplest operations.
+    """Read the part of an array that an index names, by the fewest and simplest operations.
 
     Ints and slices alone become a slice; where an int is computed or out of bounds, a
     dynamic_slice; everything else a gather.
@@ -56,7 +56,7 @@ def read(
                 continue
             kind = type(entry)
             if kind is int:
-                # Asked to clip, an int is moved into the bounds here, if there are any.
+                # In clip mode an integer is clamped here, if the axis has elements.
                 static = static and (
                     sizes[axis] > 0
                     if mode is _MODE.CLIP
@@ -76,7 +76,7 @@ def read(
         if dynamic:
             return _dynamically_sliced(array, entries, sizes, wrap)
     elif not inserted and all(entry is ALL or entry is None for entry in entries):
-        # All of it, whatever is done about places that are out of bounds.
+        # The whole axis is read in every mode.
         return _sliced(array, entries, sizes, wrap)
     return _gathered(array, resolved, mode, fill_value, indices_are_sorted, unique_indices, wrap)
 
@@ -128,7 +128,7 @@ def _sliced(array: Any, entries: list[Any], sizes: tuple[int, ...], wrap: bool) 
 
 
 def _finished(array: Any, dropped: Any, backwards: Any, new: Any, shape: Any) -> Any:
-    """Turn axes around, drop those of ints, and put in new ones."""
+    """Reverse axes, drop the axes of integers, and insert new axes."""
     if backwards:
         array = process(rev_p, (array,), {"dimensions": tuple(backwards)})
     if dropped:
@@ -228,7 +228,7 @@ def _gathered(
 
 
 def refuse_empty_axes(plan: GatherPlan, sizes: tuple[int, ...]) -> None:
-    """Raise the TypeError for what reads an element along an axis that has none."""
+    """Raise TypeError if an index reads an element along an axis that has none."""
     if 0 not in plan.shape:
         for axis in plan.collapsed:
             if not sizes[axis]:
@@ -239,14 +239,13 @@ def refuse_empty_axes(plan: GatherPlan, sizes: tuple[int, ...]) -> None:
 
 
 def with_inserted(array: Any, resolved: Resolved) -> Any:
-    """The array with an axis of size 1 for each scalar boolean of an index."""
+    """Return the array with an axis of size 1 for each scalar boolean of an index."""
     return _with_new_axes(array, resolved.inserted, resolved.sizes)
 
 
 # ---- eager -------------------------------------------------------------------------------------
-#
-# An index is split in two: what decides the shape is a static key; the rest, ints and where slices
-# start, are operands. So x[0] and x[1], and x[i:i+2] for all i, are one executable.
+# An index is split in two. The static key decides the shape; integers and the starts of slices are
+# operands. So x[0] and x[1], and x[i:i+2] for all i, share one executable.
 
 INDEX, ARRAY = "index", "array"
 _ONE = (INDEX,)
@@ -256,7 +255,10 @@ VECTOR = (ARRAY,)
 @operation(static_argnames=("key",))
 @named("getitem")
 def _basic(array, key, *operands):
-    """Read by ints and slices; `operands` are counted from 0, of slices the least index."""
+    """Read by integers and slices.
+
+    `operands` hold indices counted from 0, and the least index of each slice.
+    """
     sizes = typeof(array).shape
     operands = iter(operands)
     starts, spans, strides, dropped, backwards, new, shape = [], [], [], [], [], [], []
@@ -310,7 +312,10 @@ def _basic(array, key, *operands):
 @operation(static_argnames=("key", "options"))
 @named("getitem")
 def _advanced(array, key, options, *operands):
-    """Read by arrays as well; `operands` are as given, of slices the first index."""
+    """Read by arrays as well.
+
+    `operands` hold the indices unchanged, and the first index of each slice.
+    """
     return read(array, rebuilt(key, typeof(array).shape, operands), *options)
 
 
@@ -318,7 +323,7 @@ _DEFAULT = (None, None, False, False, True)
 
 
 def _read_eagerly(array: Any, shape: tuple[int, ...], index: Any) -> Any:
-    """Read by an index of ints, slices, new axes and one ellipsis at the end; others go on."""
+    """Read by integers, slices and new axes directly; resolve any other index first."""
     key: list[Any] = []
     operands: list[Any] = []
     axis = 0
@@ -387,7 +392,7 @@ def _read_resolved(array: Any, shape: tuple[int, ...], index: Any) -> Any:
 
 
 def _within(index: int, size: int) -> int:
-    """An index counted from 0, and the nearest that there is."""
+    """Clamp an index, counted from 0, to those of the axis."""
     if not -0x8000_0000 <= index <= 0x7FFF_FFFF:
         raise _too_large(index)
     if check_static_indices.value and not -size <= index < size:
@@ -399,7 +404,7 @@ def _within(index: int, size: int) -> int:
 
 
 def split(resolved: Resolved, options: Any) -> tuple[Any, ...]:
-    """An index as a static key, the options, and operands; `rebuilt` puts it together again."""
+    """Split an index into a static key, the options, and operands; `rebuilt` is the inverse."""
     key: list[Any] = []
     operands: list[Any] = []
     for entry in resolved.entries:
@@ -425,7 +430,7 @@ def split(resolved: Resolved, options: Any) -> tuple[Any, ...]:
 
 
 def rebuilt(key: tuple[Any, ...], shape: tuple[int, ...], operands: Any) -> Resolved:
-    """What `split` took apart, with traced operands."""
+    """Rebuild the index that `split` took apart, with traced operands."""
     operands = iter(operands)
     entries: list[Any] = []
     inserted: list[int] = []
@@ -447,13 +452,13 @@ def rebuilt(key: tuple[Any, ...], shape: tuple[int, ...], operands: Any) -> Reso
 
 @boundary
 def getitem(array: Any, index: Any) -> Any:
-    """`array[index]` where `array` may be traced."""
+    """Return `array[index]` where `array` may be traced."""
     return read(array, resolve(index, array.aval.shape))
 
 
 def getitem_of_array(array: Any, index: Any) -> Any:
-    """`array[index]` for an array on a device."""
-    # As `boundary` does, without the cost of a call.
+    """Return `array[index]` for an array on a device."""
+    # This filters the traceback as `boundary` does, without the cost of a call.
     try:
         shape = array.aval.shape
         if not is_eager():
@@ -475,7 +480,7 @@ def getitem_of_array(array: Any, index: Any) -> Any:
 
 
 def get(array: Any, index: Any, options: tuple[Any, ...]) -> Any:
-    """`array[index]` with the options of `.at[index].get`, as read() takes them."""
+    """Return `array[index]` with the options of `.at[index].get`, which are those of `read`."""
     resolved = resolve(index, array.aval.shape)
     if is_eager():
         if options[0] in (None, _MODE.PROMISE_IN_BOUNDS) and check_static_indices.value:
@@ -485,7 +490,7 @@ def get(array: Any, index: Any, options: tuple[Any, ...]) -> Any:
 
 
 def _refuse_outside(resolved: Resolved) -> None:
-    """Raise the IndexError for an int that is out of bounds, as jax_check_static_indices wants."""
+    """Raise IndexError for an integer out of bounds if jax_check_static_indices is set."""
     spans = [entry for entry in resolved.entries if entry is not None]
     for entry, size in zip(spans, resolved.sizes, strict=False):
         if type(entry) is int and not -size <= entry < size:
@@ -503,7 +508,7 @@ def _outside(index: int, size: int) -> IndexError:
 
 
 def iterate(array: Any) -> Iterator[Any]:
-    """The rows of a traced array, along its first axis.
+    """Iterate over the rows of a traced array, along its first axis.
 
     Raises TypeError for an array without axes.
     """

@@ -23,7 +23,7 @@ _bool = np.dtype(np.bool_)
 
 @operation(static_argnames=("axis",))
 def _insert(arr, indices, values, axis):
-    """Values before the elements that were at indices, which are of one axis or scalar."""
+    """Insert values before the elements at indices, which are a scalar or have one axis."""
     shape = typeof(arr).shape
     n = shape[axis]
     aval = typeof(arr)
@@ -41,14 +41,14 @@ def _insert(arr, indices, values, axis):
     indices = elementwise.clamp(
         np.int32(0), from_start(convert(indices, int32, False), n), np.int32(n)
     )
-    # A stable sort of where they belong: inserted ones, which are first here, come first.
+    # The sort is stable, so inserted values, which are first here, come before the elements.
     where = slicing.concatenate([indices, creating.iota(int32, n)], 0)
     order = sorting.sort_key_val(where, creating.iota(int32, count + n))[1]
     return take_rows(slicing.concatenate([values, arr], axis), order, axis)
 
 
 def _to_axis(values: Any, axis: int) -> Any:
-    """Move the first axis to where `axis` is."""
+    """Move the first axis to the position `axis`."""
     order = [*range(1, axis + 1), 0, *range(axis + 1, typeof(values).ndim)]
     return shaping.transpose(values, order) if axis else values
 
@@ -99,7 +99,7 @@ def _ravelled(arr):
 
 @operation(static_argnames=("axis",))
 def _deleted(arr, indices, axis):
-    """All but the slices at indices of one axis, none of which is given twice."""
+    """Delete the slices at indices of one axis, which must be unique."""
     n = typeof(arr).shape[axis]
     (count,) = typeof(indices).shape
     indices = from_start(convert(indices, int32, False), n)
@@ -120,7 +120,7 @@ _rows_at = operation(take_rows, static_argnames=("axis",))
 def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Any:
-    """All but the slices at indices along an axis, or elements of the flattened array.
+    """Delete the slices at indices along an axis, or elements of the flattened array.
 
     Args:
       arr: an array.
@@ -173,7 +173,7 @@ def delete(
 
 
 def canonical_axis_index(index: int, axis: int, size: int) -> int:
-    """One index along an axis, checked.
+    """Return one index along an axis, counted from 0. Raises IndexError if it is out of bounds.
 
     Raises the ValueError and IndexError that JAX raises if it is out of bounds.
     """

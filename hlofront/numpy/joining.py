@@ -31,7 +31,7 @@ def _in_one_dtype(name: str, arrays: list[Any], dtype: Any) -> list[Any]:
 
 
 def _members(name: str, arrays: Any) -> list[Any]:
-    """Arrays in a list, or the rows of an array."""
+    """Return the arrays of a list, or the rows of an array."""
     if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         if not arrays.ndim:
             raise TypeError(f"{name} wants a sequence of arrays, got an array without axes")
@@ -41,7 +41,7 @@ def _members(name: str, arrays: Any) -> list[Any]:
 
 
 def _sequence(name: str, arrays: Any) -> Any:
-    """What is handed to an operation: an array, or a list of arrays."""
+    """Return several arrays in the form that an operation takes: an array, or a list of arrays."""
     if type(arrays) in (list, tuple) or hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         return arrays
     try:
@@ -72,7 +72,7 @@ def _concatenate(arrays, axis=0, dtype=None):
 @boundary
 @like(np.concatenate)
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
-    """Join arrays along an axis that they have; None joins their elements in one axis."""
+    """Join arrays along an existing axis; None joins their flattened elements."""
     arrays = _sequence("concatenate", arrays)
     if axis == 0 and dtype is None:
         return _concatenate(arrays)
@@ -82,7 +82,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
 @boundary
 @like(np.concat)
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
-    """Join arrays along an axis that they have."""
+    """Join arrays along an existing axis."""
     return _concatenate(_sequence("concat", arrays), axis)
 
 
@@ -142,14 +142,14 @@ def _column_stack(tup):
 @boundary
 @like(np.vstack)
 def vstack(tup: Any, dtype: Any = None) -> Any:
-    """Join arrays row by row; those of one axis are rows."""
+    """Join arrays row by row; arrays of one axis are rows."""
     return _vstack(_sequence("vstack", tup), dtype)
 
 
 @boundary
 @like(np.hstack)
 def hstack(tup: Any, dtype: Any = None) -> Any:
-    """Join arrays along axis 1, or those of one axis along axis 0."""
+    """Join arrays along axis 1, or arrays of one axis along axis 0."""
     return _hstack(_sequence("hstack", tup), dtype)
 
 
@@ -163,7 +163,7 @@ def dstack(tup: Any, dtype: Any = None) -> Any:
 @boundary
 @like(np.column_stack)
 def column_stack(tup: Any) -> Any:
-    """Join arrays along axis 1; those of one axis are columns."""
+    """Join arrays along axis 1; arrays of one axis are columns."""
     return _column_stack(_sequence("column_stack", tup))
 
 
@@ -194,7 +194,7 @@ def _depth(arrays: Any) -> int:
 
 
 def _block_of(arrays: Any, depth: int) -> tuple[Any, int]:
-    """The innermost lists are joined along the last axis, those around along the one before."""
+    """Join the innermost lists along the last axis, and each outer list along the axis before."""
     if not isinstance(arrays, list):
         x = any_operand("block", arrays)
         return as_array(atleast_1d(x)), 1
@@ -208,7 +208,7 @@ def _block_of(arrays: Any, depth: int) -> tuple[Any, int]:
 @boundary
 @like(np.block)
 def block(arrays: Any) -> Any:
-    """Join nested lists of arrays: rows of blocks, as they are written."""
+    """Join nested lists of arrays as blocks: rows of blocks, as they are written."""
     return _block(arrays)
 
 
@@ -274,7 +274,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 @boundary
 @like(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """Split along an axis into parts as equal as can be, the first ones longer, or at indices."""
+    """Split along an axis at indices, or into nearly equal parts, the first of them longer."""
     sections = _sections("array_split", indices_or_sections)
     return _split(ary, "array_split", sections, operator.index(axis))
 
@@ -282,7 +282,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 @boundary
 @like(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Split along axis 1, or the only one."""
+    """Split along axis 1, or along the only axis."""
     return _split(ary, "hsplit", _sections("hsplit", indices_or_sections), 0)
 
 
@@ -310,13 +310,13 @@ def _unstack(x, axis=0):
 @boundary
 @like(np.unstack)
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """The parts of an array along an axis, without that axis."""
+    """Return the parts of an array along an axis, without that axis."""
     return _unstack(x, axis)
 
 
 @operation(static_argnames=("axis",))
 @like(np.append)
 def append(arr, values, axis=None):
-    """Join two arrays along an axis, or their elements in one."""
+    """Join two arrays along an axis, or their flattened elements."""
     check_arraylike("append", arr, values)
     return _concatenate.when_traced([arr, values], axis)

@@ -39,7 +39,10 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 def _comparison(reference: Any, doc: str, compare: Callable[[Any, Any], Any]) -> Any:
-    """A comparison of two arrays, promoted; its parameters have the names that JAX gives them."""
+    """Make a comparison of two promoted arrays.
+
+    Its parameters have the names that JAX gives them.
+    """
     name = reference.__name__
 
     def function(x, y, /):
@@ -63,7 +66,7 @@ greater_equal = _comparison(
 
 
 def truth(x: Any) -> Any:
-    """Elementwise `x != 0`; booleans as they are."""
+    """Return `x != 0` elementwise; booleans are returned unchanged."""
     aval = typeof(x)
     return x if aval.dtype == bool_ else comparing.ne(x, scalar_like(aval, 0))
 
@@ -72,8 +75,8 @@ def _logical(reference: Any, doc: str, apply: Callable[[Any, Any], Any]) -> Any:
     name = reference.__name__
 
     def function(x1, x2, /):
-        # They meet as numbers, as jax has it: weak numbers give weak answers, and the option
-        # jax_numpy_dtype_promotion='strict' is obeyed.
+        # The operands are promoted as numbers, as in JAX: weak numbers give weak answers, and the
+        # option jax_numpy_dtype_promotion='strict' is obeyed.
         return apply(*map(truth, promote_args(name, x1, x2)))
 
     return operation(like(reference)(rename(function, name, doc)))
@@ -89,7 +92,7 @@ logical_xor = _logical(
 @operation
 @like(np.logical_not)
 def logical_not(x, /):
-    """Elementwise: is it zero?"""
+    """Return elementwise whether x is zero."""
     return elementwise.bitwise_not(truth(any_operand("logical_not", x)))
 
 
@@ -101,14 +104,14 @@ def _answer(x: Any, value: bool) -> Any:
 
 
 def _weak_answer(x: Any, value: bool) -> Any:
-    """The same, weak where x is."""
+    """Return a mask of the shape of x that is `value` everywhere, and weak where x is."""
     return convert(_answer(x, value), bool_, typeof(x).weak_type)
 
 
 @operation
 @like(np.isnan)
 def isnan(x, /):
-    """Elementwise: is it NaN?"""
+    """Return elementwise whether x is NaN."""
     x = any_operand("isnan", x)
     return comparing.ne(x, x)
 
@@ -116,7 +119,7 @@ def isnan(x, /):
 @operation
 @like(np.isfinite)
 def isfinite(x, /):
-    """Elementwise: is it neither infinite nor NaN?"""
+    """Return elementwise whether x is neither infinite nor NaN."""
     x = any_operand("isfinite", x)
     aval = typeof(x)
     if is_integer(aval):
@@ -129,7 +132,7 @@ def isfinite(x, /):
 
 
 def infinite(x: Any) -> Any:
-    """Elementwise: is it infinite, or either of its parts?"""
+    """Return elementwise whether x, or either of its parts, is infinite."""
     aval = typeof(x)
     if is_integer(aval):
         return _answer(x, False)
@@ -141,7 +144,7 @@ def infinite(x: Any) -> Any:
 @operation
 @like(np.isinf)
 def isinf(x, /):
-    """Elementwise: is it infinite?"""
+    """Return elementwise whether x is infinite."""
     return infinite(any_operand("isinf", x))
 
 
@@ -162,21 +165,21 @@ def _is_infinity(name: str, x: Any, infinity: float, out: Any) -> Any:
 @operation
 @like(np.isposinf)
 def isposinf(x, /, out=None):
-    """Elementwise: is it positive infinity? Raises ValueError for complex numbers."""
+    """Return elementwise whether x is positive infinity. Raises ValueError for complex numbers."""
     return _is_infinity("isposinf", x, np.inf, out)
 
 
 @operation
 @like(np.isneginf)
 def isneginf(x, /, out=None):
-    """Elementwise: is it negative infinity? Raises ValueError for complex numbers."""
+    """Return elementwise whether x is negative infinity. Raises ValueError for complex numbers."""
     return _is_infinity("isneginf", x, -np.inf, out)
 
 
 @operation
 @like(np.iscomplex)
 def iscomplex(x):
-    """Elementwise: does it have an imaginary part that is not zero?"""
+    """Return elementwise whether x has an imaginary part that is not zero."""
     x = any_operand("iscomplex", x)
     if not is_complex(typeof(x)):
         return _weak_answer(x, False)
@@ -187,7 +190,7 @@ def iscomplex(x):
 @operation
 @like(np.isreal)
 def isreal(x):
-    """Elementwise: is its imaginary part zero?"""
+    """Return elementwise whether the imaginary part of x is zero."""
     x = any_operand("isreal", x)
     if not is_complex(typeof(x)):
         return _weak_answer(x, True)
@@ -197,7 +200,7 @@ def isreal(x):
 
 @like(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype of x is complex; of anything that NumPy could make an array of."""
+    """Return whether the dtype of x, or of the NumPy array made of x, is complex."""
     dtype = getattr(x, "dtype", None)
     if dtype is None:
         dtype = np.asarray(as_operand(x)).dtype
@@ -208,13 +211,13 @@ def iscomplexobj(x: Any) -> bool:
 
 @like(np.isrealobj)
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype of x is not complex."""
+    """Return whether the dtype of x is not complex."""
     return not iscomplexobj(x)
 
 
 @like(np.isscalar)
 def isscalar(element: Any) -> bool:
-    """Whether it is a scalar of Python or NumPy, or an array without axes."""
+    """Return whether the argument is a Python or NumPy scalar, or an array without axes."""
     if np.isscalar(element):
         return True
     return getattr(as_operand(element), "ndim", None) == 0
@@ -222,7 +225,7 @@ def isscalar(element: Any) -> bool:
 
 @like(np.iterable)
 def iterable(y: Any) -> bool:
-    """Whether y can be iterated over: arrays without axes cannot."""
+    """Return whether y can be iterated over; arrays without axes cannot."""
     if getattr(y, "ndim", None) == 0:
         return False
     return isinstance(y, Iterable) or hasattr(y, "__getitem__")
@@ -233,7 +236,7 @@ def iterable(y: Any) -> bool:
 
 def _close(name, a, b, rtol, atol, equal_nan):
     if isinstance(typeof(a).dtype, ExtendedDType):
-        # Keys have no distance: those that are equal are close.
+        # Keys have no distance: only equal keys are close.
         return comparing.eq(*promote_args(name, a, b))
     a, b = promote_args_inexact(name, a, b)
     gap = elementwise.abs(elementwise.sub(a, b))
@@ -243,7 +246,7 @@ def _close(name, a, b, rtol, atol, equal_nan):
         converted(atol, typeof(atol), real, False),
         elementwise.mul(converted(rtol, typeof(rtol), real, False), size),
     )
-    # NaN is close to nothing, and infinities only to themselves.
+    # NaN is close to nothing, and an infinity only to itself.
     either = elementwise.bitwise_or(infinite(a), infinite(b))
     close = comparing.select(either, comparing.eq(a, b), comparing.le(gap, allowed))
     if equal_nan:
@@ -262,14 +265,17 @@ def _all(x: Any) -> Any:
 @operation(static_argnames=("equal_nan",))
 @like(np.isclose)
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Elementwise: is |a - b| <= atol + rtol * |b|? NaN is close to NaN if `equal_nan`."""
+    """Return elementwise whether |a - b| <= atol + rtol * |b|.
+
+    NaN is close to NaN if `equal_nan`.
+    """
     return _close("isclose", a, b, rtol, atol, equal_nan)
 
 
 @operation(static_argnames=("equal_nan",))
 @like(np.allclose)
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether all elements are close, as one boolean."""
+    """Return one boolean: whether all elements are close, as `isclose` defines it."""
     return _all(_close("allclose", a, b, rtol, atol, equal_nan))
 
 
@@ -289,7 +295,7 @@ def _array_equiv(a, b):
 
 @like(np.array_equal)
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    """Whether two arrays, or lists of numbers, have one shape and equal elements, as a boolean."""
+    """Return whether two arrays, or lists of numbers, have one shape and equal elements."""
     a1, a2 = asarray(a1), asarray(a2)
     if a1.shape != a2.shape:
         return asarray(False)
@@ -298,12 +304,12 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 @like(np.array_equiv)
 def array_equiv(a1: Any, a2: Any) -> Any:
-    """Whether two arrays, or lists of numbers, broadcast and are equal then, as a boolean."""
+    """Return whether two arrays, or lists of numbers, broadcast together and are equal then."""
     a1, a2 = asarray(a1), asarray(a2)
     try:
         np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return asarray(False)
-    # A question about any two arrays: dtypes that differ are no mistake in it.
+    # Any two arrays may be compared: different dtypes are no error here.
     with numpy_dtype_promotion("standard"):
         return _array_equiv(a1, a2)

@@ -28,7 +28,7 @@ _COMBINE = {
 
 
 def find_mask(index: Any, values: Any) -> int | None:
-    """At which place of an index there is a mask to select by, or None if it is not one for that.
+    """Return the position in an index of a mask that an update can select by, or None.
 
     It is traced; or it is on a device, and the values do not depend on how often it is true.
     """
@@ -41,7 +41,7 @@ def find_mask(index: Any, values: Any) -> int | None:
                 return None
             mask_position = position
     if mask_position is not None and not isinstance(index[mask_position], Tracer):
-        # Where it is known, what else may stand beside it is left to indexing in general.
+        # Where the mask is known, general indexing handles all other entries.
         others = (*index[:mask_position], *index[mask_position + 1 :])
         return mask_position if all(map(_is_basic, others)) else None
     return mask_position
@@ -63,7 +63,7 @@ def _selects(item: Any, values: Any) -> bool:
 
 
 def masked_update(array: Any, index: Any, position: int, method: str, values: Any) -> Any:
-    """`array.at[index].method(values)`, where at a place of the index there is a mask.
+    """Compute `array.at[index].method(values)`, where `index` has a mask at `position`.
 
     Beside it may be ints and slices. Where there are others than `:`, or values that differ along
     the axes of the mask, it takes scalar values.
@@ -77,7 +77,8 @@ def masked_update(array: Any, index: Any, position: int, method: str, values: An
     shape = array.aval.shape
     rest = (*items[:position], *(slice(None),) * mask.aval.ndim, *items[position + 1 :])
     resolved = resolve(rest, shape)
-    # What is before the mask ends `place` entries in, where an ellipsis counts for those it became.
+    # The entries before the mask are the first `position`; an ellipsis counts as all axes it stands
+    # for.
     first = position
     if any(item is Ellipsis for item in items[:position]):
         first += len(resolved.entries) - len(rest)
@@ -118,7 +119,7 @@ def _masked(
 
 
 def _broadcast_along_mask(array: Any, mask: Any, values: Any, axis: int, method: str) -> Any:
-    """Values for `x[mask]`, all the same along the axes of the mask, as values for x."""
+    """Reshape values for `x[mask]` that are equal along the axes of the mask into values for x."""
     values_shape = typeof(values).shape
     after = array.aval.ndim - axis - mask.aval.ndim
     if len(values_shape) <= after:

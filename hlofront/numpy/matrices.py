@@ -39,7 +39,10 @@ def _size(name: str, what: str, size: Any, error: type[Exception] = ValueError) 
 
 
 def _checked_offset(name: str, k: Any) -> Any:
-    """The same, of a triangle; OverflowError for one beyond the default integer dtype."""
+    """Return the offset of a triangle's diagonal.
+
+    Raises OverflowError beyond the default integer dtype.
+    """
     k = _offset(name, k)
     if isinstance(k, int):
         check_integer(k)
@@ -47,7 +50,7 @@ def _checked_offset(name: str, k: Any) -> Any:
 
 
 def _offset(name: str, k: Any) -> Any:
-    """The offset of a diagonal: an integer of the host, or a traced one."""
+    """Return the offset of a diagonal: an integer of the host, or a traced one."""
     if isinstance(k, Tracer):
         aval = typeof(k)
         if not aval.shape and np.issubdtype(aval.dtype, np.integer):
@@ -66,13 +69,16 @@ def _rows_and_columns(shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def _below(shape: tuple[int, ...], k: Any) -> Any:
-    """Where an element of the last two axes lies on the k-th diagonal or below it."""
+    """Return a mask over the last two axes that is true on and below the k-th diagonal."""
     rows, columns = _rows_and_columns(shape)
     return comparing.ge(elementwise.add(rows, _as_offset(k, shape)), columns)
 
 
 def _as_offset(k: Any, shape: tuple[int, ...]) -> Any:
-    """The offset of a diagonal of matrices of this shape; far outside it is just outside."""
+    """Return the offset of a diagonal of matrices of this shape.
+
+    Far outside is clamped to just outside.
+    """
     if not isinstance(k, int):
         return k
     rows, columns = shape[-2:]
@@ -82,7 +88,7 @@ def _as_offset(k: Any, shape: tuple[int, ...]) -> Any:
 @like(np.eye)
 @boundary
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
-    """A matrix with ones on a diagonal, and zeros elsewhere.
+    """Make a matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
       N, M: the numbers of rows and columns; as many columns as rows by default.
@@ -110,15 +116,16 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
 
 @like(np.identity)
 def identity(n: Any, dtype: Any = None) -> Any:
-    """A square matrix with ones on its diagonal, and zeros elsewhere."""
+    """Make a square matrix with ones on its diagonal and zeros elsewhere."""
     return eye(n, dtype=dtype)
 
 
 @like(np.tri)
 @boundary
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
-    """A matrix with ones on and below the k-th diagonal, and zeros above it: of float32, unless a
-    dtype is given.
+    """Make a matrix of ones on and below the k-th diagonal, zeros above it.
+
+    By default of float32.
     """
     rows = _size("tri", "N", N, TypeError)
     columns = rows if M is None else _size("tri", "M", M, TypeError)
@@ -146,14 +153,20 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
 @operation(static_argnames=("k",))
 @like(np.tril)
 def tril(m, k=0):
-    """The last two axes with zeros above the k-th diagonal. ValueError if there are not two."""
+    """Set the elements above the k-th diagonal of the last two axes to zero.
+
+    Raises ValueError for fewer than two axes.
+    """
     return _triangle("tril", m, operator.index(k), True)
 
 
 @operation(static_argnames=("k",))
 @like(np.triu)
 def triu(m, k=0):
-    """The last two axes with zeros below the k-th diagonal. ValueError if there are not two."""
+    """Set the elements below the k-th diagonal of the last two axes to zero.
+
+    Raises ValueError for fewer than two axes.
+    """
     return _triangle("triu", m, operator.index(k) - 1, False)
 
 
@@ -161,7 +174,7 @@ def triu(m, k=0):
 
 
 def take_diagonal(name: str, a: Any, offset: Any, axis1: int, axis2: int) -> Any:
-    """The elements whose indices along two axes differ by `offset`, along a new last axis."""
+    """Return the elements whose indices along two axes differ by `offset`, as a new last axis."""
     aval = typeof(a)
     if aval.ndim < 2:
         raise ValueError(f"{name} wants at least two axes, got shape {aval.shape}")
@@ -174,7 +187,7 @@ def take_diagonal(name: str, a: Any, offset: Any, axis1: int, axis2: int) -> Any
     *outer, rows, columns = typeof(a).shape
     first = offset if offset >= 0 else -offset * columns
     count = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
-    # Along a row, and one down: in the matrix as one list, they are this far apart.
+    # In the flattened matrix the elements of a diagonal are one row and one column apart.
     stride = columns + 1
     flat = shaping.reshape(a, (*outer, rows * columns))
     if not count:
@@ -187,7 +200,7 @@ def take_diagonal(name: str, a: Any, offset: Any, axis1: int, axis2: int) -> Any
 @operation(static_argnames=("offset", "axis1", "axis2"))
 @like(np.diagonal)
 def diagonal(a, offset=0, axis1=0, axis2=1):
-    """The elements whose indices along two axes differ by `offset`, along a new last axis.
+    """Return the elements whose indices along two axes differ by `offset`, along a new last axis.
 
     Raises ValueError if there are not two axes, or no such ones.
     """
@@ -195,11 +208,11 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
 
 
 def _on_diagonal(v: Any, k: int) -> Any:
-    """A matrix of zeros with the elements of `v` on its k-th diagonal."""
+    """Make a matrix of zeros with the elements of `v` on its k-th diagonal."""
     aval = typeof(v)
     size = aval.shape[0] + abs(k)
     zero = host_scalar(0, aval.dtype, aval.weak_type)
-    # Each column holds at most one of them.
+    # Each column holds at most one element of the diagonal.
     columns = slicing.pad(v, zero, [(max(k, 0), max(-k, 0), 0)])
     rows, along = _rows_and_columns((size, size))
     on = comparing.eq(elementwise.add(rows, np.int32(k)), along)
@@ -210,7 +223,10 @@ def _on_diagonal(v: Any, k: int) -> Any:
 @operation(static_argnames=("k",))
 @like(np.diag)
 def diag(v, k=0):
-    """The k-th diagonal of a matrix; of a list, a matrix with it there. ValueError for others."""
+    """Return the k-th diagonal of a matrix, or a matrix with a vector on that diagonal.
+
+    Raises ValueError for other ranks.
+    """
     v = any_operand("diag", v)
     k = operator.index(k)
     ndim = typeof(v).ndim
@@ -224,7 +240,7 @@ def diag(v, k=0):
 @operation(static_argnames=("k",))
 @like(np.diagflat)
 def diagflat(v, k=0):
-    """A matrix with the elements of an array, in their order, on its k-th diagonal."""
+    """Make a matrix with the elements of an array, flattened, on its k-th diagonal."""
     v = any_operand("diagflat", v)
     v = converting.convert(v, typeof(v).dtype, False)
     return _on_diagonal(shaping.reshape(v, (typeof(v).size,)), operator.index(k))
@@ -236,7 +252,7 @@ def diagflat(v, k=0):
 @operation(static_argnames=("N", "increasing"))
 @like(np.vander)
 def vander(x, N=None, increasing=False):
-    """The powers of each element along a row: from the highest down, or up if `increasing`.
+    """Make a matrix whose rows are the powers of each element, ascending if `increasing`.
 
     Raises:
       ValueError: if x has not one axis, or N is negative.
@@ -269,7 +285,7 @@ def _indices(index_arrays: tuple[np.ndarray, ...]) -> tuple[Any, ...]:
 
 @like(np.tril_indices)
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
-    """The rows and columns of the elements on and below the k-th diagonal of a matrix."""
+    """Return the rows and columns of the elements on and below the k-th diagonal of a matrix."""
     rows = _size("tril_indices", "n", n)
     columns = rows if m is None else _size("tril_indices", "m", m)
     k = _checked_offset("tril_indices", operator.index(k))
@@ -278,7 +294,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
 
 @like(np.triu_indices)
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
-    """The rows and columns of the elements on and above the k-th diagonal of a matrix."""
+    """Return the rows and columns of the elements on and above the k-th diagonal of a matrix."""
     rows = _size("triu_indices", "n", n)
     columns = rows if m is None else _size("triu_indices", "m", m)
     k = _checked_offset("triu_indices", operator.index(k))
@@ -286,7 +302,7 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
 
 
 def _shape_of(name: str, arr: Any) -> tuple[int, ...]:
-    """The shape of an array, or of anything that has one."""
+    """Return the shape of an array, or of any object that has one."""
     return tuple(arr.shape) if hasattr(arr, "shape") else typeof(any_operand(name, arr)).shape
 
 
@@ -299,21 +315,27 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
 
 @like(np.tril_indices_from)
 def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
-    """The same for the shape of a matrix. ValueError for arrays of other ranks."""
+    """Return `tril_indices` for the shape of a matrix.
+
+    Raises ValueError for arrays of other ranks.
+    """
     rows, columns = _matrix_shape("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 @like(np.triu_indices_from)
 def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
-    """The same for the shape of a matrix. ValueError for arrays of other ranks."""
+    """Return `triu_indices` for the shape of a matrix.
+
+    Raises ValueError for arrays of other ranks.
+    """
     rows, columns = _matrix_shape("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
 
 @like(np.diag_indices)
 def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
-    """The indices of the main diagonal of an array of `ndim` axes of size n.
+    """Return the indices of the main diagonal of an array of `ndim` axes of size n.
 
     Raises ValueError if either is negative.
     """
@@ -323,7 +345,10 @@ def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
 
 @like(np.diag_indices_from)
 def diag_indices_from(arr: Any) -> tuple[Any, ...]:
-    """The same for an array with at least two axes, all of one size. ValueError for others."""
+    """Return `diag_indices` for the shape of an array.
+
+    Raises ValueError unless it has two or more axes of one size.
+    """
     shape = _shape_of("diag_indices_from", arr)
     if len(shape) < 2 or len(set(shape)) != 1:
         raise ValueError(

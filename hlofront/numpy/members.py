@@ -16,25 +16,25 @@ from hlofront.runtime.dispatch.operation import is_operand
 
 
 def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
-    """The elements limited to [min, max]; either may be None."""
+    """Limit the elements to [min, max]; either may be None."""
     return rounding.clip(self, min, max)
 
 
 def _round(self: Any, decimals: int = 0, out: None = None) -> Any:
-    """The elements rounded to a number of decimals, half to even."""
+    """Round the elements to a number of decimals, half to even."""
     return rounding.round(self, decimals, out)
 
 
 @boundary
 def _python_round(self: Any, ndigits: int | None = None) -> Any:
-    """Python's round(): to integers where no number of digits is given."""
+    """Round as Python's round() does: to integers where no number of digits is passed."""
     rounded = rounding.round(self, ndigits or 0)
     return converting.convert_element_type(rounded, int) if ndigits is None else rounded
 
 
 @boundary
 def _contains(self: Any, element: Any) -> bool:
-    """Whether an element of a one-dimensional array equals the value."""
+    """Return whether an element of a one-dimensional array equals the value."""
     aval = typeof(self)
     if aval.ndim != 1:
         raise ValueError(
@@ -49,13 +49,13 @@ def _contains(self: Any, element: Any) -> bool:
 
 
 def _reversed(self: Any) -> Any:
-    """The rows from the last to the first."""
+    """Iterate over the rows from the last to the first."""
     return reversed(list(self))
 
 
 @boundary
 def _byteswap(self: Any) -> Any:
-    """Each element with its bytes in the opposite order."""
+    """Reverse the bytes of each element."""
     itemsize = typeof(self).dtype.itemsize
     if itemsize == 1:
         return self
@@ -65,7 +65,7 @@ def _byteswap(self: Any) -> Any:
 
 
 def _namespace(self: Any, *, api_version: str | None = None) -> Any:
-    """The module of functions for arrays like this one, by the Array API standard.
+    """Return the module of functions for arrays like this one, by the array API standard.
 
     Raises:
       ValueError: for a version of the standard that it does not offer.
@@ -78,7 +78,7 @@ def _namespace(self: Any, *, api_version: str | None = None) -> Any:
 
 
 def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
-    """The array on another device, or with another sharding.
+    """Copy the array to another device, or to another sharding.
 
     Raises ValueError if a stream is given, or `device` is no device or sharding.
     """

@@ -48,7 +48,7 @@ __all__ = ["average", "mean", "std", "var"]
 
 
 def moment_dtypes(name: str, own: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtypes of a mean: the one it is made in, and the one of the result."""
+    """Return the dtype in which a mean is computed, and the dtype of the result."""
     if dtype is not None:
         requested = check_user_dtype_supported(dtype, name)
         return requested, requested
@@ -64,7 +64,7 @@ def count_over(
     where: Any,
     names: tuple[str, ...] = (),
 ) -> Any:
-    """How many elements there are over axes: a number, or an array where there is a mask."""
+    """Return the number of elements over axes; it is an array where there is a mask."""
     if where is None:
         count = 1
         for i in axes:
@@ -90,7 +90,7 @@ def mean_over(
     where: Any,
     names: tuple[str, ...] = (),
 ) -> Any:
-    """The mean over axes, by number and by name, made in one dtype and given in another."""
+    """Compute the mean over axes, by number and by name, in one dtype; convert it to another."""
     if where is not None:
         check_mask("mean", where)
     count = count_over(typeof(a), axes, working, keepdims, where, names)
@@ -103,7 +103,7 @@ def mean_over(
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.mean)
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
-    """Mean over axes, NaN over no elements; of integers, a float.
+    """Compute the mean over axes, which is NaN over no elements; the mean of integers is a float.
 
     float16 and bfloat16 are averaged in float32 and rounded once, unless a `dtype` is given.
     """
@@ -117,7 +117,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
 @operation(static_argnames=("axis", "returned", "keepdims"))
 @like(np.average)
 def average(a, axis=None, weights=None, returned=False, keepdims=False):
-    """Mean over axes, each element counted as often as its weight says.
+    """Compute the mean over axes, each element counted as often as its weight says.
 
     Args:
       a: an array.
@@ -148,14 +148,14 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
 
 
 def mean_sum(a: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    """The sum over axes, in the array's dtype."""
+    """Compute the sum over axes, in the array's dtype."""
     dtype = typeof(a).dtype
     total = fold_axes(SUM, convert(a, working_dtype(dtype), False), axes, keepdims, None, None)
     return convert(total, dtype, False)
 
 
 def _with_weights(a: Any, axis: Any, weights: Any) -> tuple[Any, Any]:
-    """The array and its weights in one dtype, the weights with as many axes as the array."""
+    """Return the array and its weights in one dtype, the weights with as many axes as the array."""
     (a, weights), (aval, weight) = operands("average", (a, weights))
     if aval.shape != weight.shape:
         if axis is None:
@@ -181,7 +181,7 @@ def _with_weights(a: Any, axis: Any, weights: Any) -> tuple[Any, Any]:
 
 
 def centred_squares(a: Any, mean: Any) -> Any:
-    """The squared distances of elements from a mean: real numbers."""
+    """Compute the squared distances, which are real, of elements from a mean."""
     difference = elementwise.sub(*promote_args("var", a, mean))
     if is_complex(typeof(difference).dtype):
         return elementwise.real(elementwise.mul(difference, elementwise.conj(difference)))
@@ -189,7 +189,7 @@ def centred_squares(a: Any, mean: Any) -> Any:
 
 
 def variance_dtypes(own: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtypes of a variance: the one it is made in, and the one of the result.
+    """Return the dtype in which a variance is computed, and the dtype of the result.
 
     Raises:
       ValueError: if a real one is asked for that of complex numbers.
@@ -216,7 +216,7 @@ def variance(
     mean: Any,
     correction: Any,
 ) -> Any:
-    """The variance over axes: see `var`."""
+    """Compute the variance over axes; see `var`."""
     (a,), (aval,) = operands("var", (a,))
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
@@ -236,7 +236,7 @@ def variance(
 
 
 def _divided(total: Any, count: Any, correction: Any, dtype: Any) -> Any:
-    """Sums of squares by degrees of freedom, NaN where there are none."""
+    """Divide sums of squares by degrees of freedom, NaN where there are none."""
     if isinstance(count, int) and isinstance(correction, int | float | np.number):
         freedom = count - correction
         if freedom <= 0:
@@ -253,7 +253,7 @@ def _divided(total: Any, count: Any, correction: Any, dtype: Any) -> Any:
 
 
 def _correction(ddof: Any, correction: Any) -> Any:
-    """What is taken off the number of elements: one argument by two names."""
+    """Return the number subtracted from the count of elements, which two arguments may name."""
     if correction is None:
         return ddof
     if not isinstance(ddof, int) or ddof != 0:
@@ -282,7 +282,9 @@ def var(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
-    """Variance over axes, in two passes; NaN where `ddof` leaves no degrees of freedom.
+    """Compute the variance over axes, in two passes.
+
+    It is NaN where `ddof` leaves no degrees of freedom.
 
     float16 and bfloat16 are computed in float32 and rounded once. That of complex numbers is
     real. `correction` is another name of `ddof`; `mean` is the mean, if it is known, with the
@@ -313,7 +315,7 @@ def std(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
-    """Standard deviation over axes: the square root of `var`, with the same arguments.
+    """Compute the standard deviation over axes: the square root of `var`, with its arguments.
 
     Raises:
       ValueError: as `var` does, and for a `dtype` of integers.

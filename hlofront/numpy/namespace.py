@@ -8,7 +8,7 @@ from hlofront.base.dtypes import default_dtype, python_scalar_dtype
 from hlofront.bridge import state
 from hlofront.pjrt.devices import devices
 
-# Versions of the standard, of which this is the only one that is offered.
+# The only version of the standard that is offered.
 ARRAY_API_VERSION = "2024.12"
 
 _KINDS: dict[str, tuple[str, ...]] = {
@@ -24,21 +24,21 @@ _WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
 
 
 class ArrayNamespaceInfo:
-    """What `jnp.__array_namespace_info__()` returns: the Array API's questions, answered."""
+    """The array API's view of a namespace: its capabilities, dtypes and devices."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What functions can do.
+        """Return which optional behaviors the namespace has.
 
         Boolean masks and results whose shape depends on values are not to be had under `jit`.
         """
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> None:
-        """None: arrays are where the options and their operands say."""
+        """Return None: arrays are where the options and their operands say."""
         return None
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
-        """The dtypes of Python's numbers, of which x64 decides how wide they are.
+        """Return the dtypes of Python's numbers; x64 decides their width.
 
         Args:
           device: it makes no difference.
@@ -51,13 +51,13 @@ class ArrayNamespaceInfo:
         }
 
     def devices(self) -> list[Any]:
-        """The devices of the default platform, after None, which stands for no choice."""
+        """Return the devices of the default platform, after None, which stands for no choice."""
         return [None, *devices()]
 
     def dtypes(
         self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
-        """The standard's dtypes by their names; those of 64 bits only where x64 is on.
+        """Return the standard's dtypes by their names; 64-bit ones only where x64 is on.
 
         Args:
           device: it makes no difference.
@@ -76,5 +76,5 @@ class ArrayNamespaceInfo:
 
 
 def array_namespace_info() -> ArrayNamespaceInfo:
-    """What the Array API standard asks of this namespace."""
+    """Return the object through which the array API standard inspects this namespace."""
     return ArrayNamespaceInfo()

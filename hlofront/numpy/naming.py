@@ -5,7 +5,7 @@ from typing import Any
 
 
 def named(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a function a name: that of the public function whose work it does."""
+    """Give a function the name of the public function that it implements."""
 
     def rename(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__name__ = function.__qualname__ = name

@@ -46,7 +46,10 @@ __all__ = [
 
 
 def _numbers(name: str, a: Any, where: Any) -> Any:
-    """Which elements are not NaN and in the mask; the mask itself where none can be NaN."""
+    """Return a mask of elements that are in the mask and not NaN.
+
+    Skip the test for dtypes without NaN.
+    """
     if where is not None:
         check_mask(name, where)
     if not is_inexact(typeof(a).dtype):
@@ -61,7 +64,7 @@ def _numbers(name: str, a: Any, where: Any) -> Any:
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.nansum)
 def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-    """Sum over axes, each NaN counted as 0. Dtypes are as those of `sum`."""
+    """Sum over axes, with each NaN counted as 0. The dtypes are those of `sum`."""
     refuse_out("nansum", out)
     a = without_nan(any_operand("nansum", a), 0)
     return accumulated(SUM, a, axis, dtype, keepdims, initial, where)
@@ -70,7 +73,7 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, whe
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.nanprod)
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-    """Product over axes, each NaN counted as 1. Dtypes are as those of `sum`."""
+    """Multiply over axes, with each NaN counted as 1. The dtypes are those of `prod`."""
     refuse_out("nanprod", out)
     a = without_nan(any_operand("nanprod", a), 1)
     return accumulated(PROD, a, axis, dtype, keepdims, initial, where)
@@ -100,7 +103,7 @@ def _extreme(
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.nanmax)
 def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Greatest element over axes that is not NaN; NaN if there are only NaNs.
+    """Return the greatest element over axes that is not NaN, or NaN if all are.
 
     Raises:
       ValueError: if there are no elements and no `initial`.
@@ -112,7 +115,7 @@ def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.nanmin)
 def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Least element over axes that is not NaN; NaN if there are only NaNs.
+    """Return the least element over axes that is not NaN, or NaN if all are.
 
     Raises:
       ValueError: if there are no elements and no `initial`.
@@ -138,7 +141,7 @@ def _index(
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.nanargmax)
 def nanargmax(a, axis=None, out=None, keepdims=None):
-    """Index of the greatest element that is not NaN; -1 where there are only NaNs.
+    """Return the index of the greatest element that is not NaN, or -1 if all are NaN.
 
     Raises:
       ValueError: if there are no elements.
@@ -150,7 +153,7 @@ def nanargmax(a, axis=None, out=None, keepdims=None):
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.nanargmin)
 def nanargmin(a, axis=None, out=None, keepdims=None):
-    """Index of the least element that is not NaN; -1 where there are only NaNs.
+    """Return the index of the least element that is not NaN, or -1 if all are NaN.
 
     Raises:
       ValueError: if there are no elements.
@@ -165,7 +168,7 @@ def nanargmin(a, axis=None, out=None, keepdims=None):
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.nanmean)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
-    """Mean over axes of the elements that are not NaN; NaN where there are none."""
+    """Compute the mean over axes of the elements that are not NaN, or NaN where there are none."""
     refuse_out("nanmean", out)
     (a,), (aval,) = operands("nanmean", (a,))
     where = _numbers("nanmean", a, where)
@@ -180,14 +183,14 @@ def _variance(
 ) -> Any:
     a = any_operand(name, a)
     where = _numbers(name, a, where)
-    # Squares of NaNs, though left out, would make derivatives NaN.
+    # Squares of NaNs would make derivatives NaN even where they are left out.
     return variance(without_nan(a, 0), axis, dtype, keepdims, where, mean, ddof)
 
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.nanvar)
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
-    """Variance over axes of the elements that are not NaN; NaN without degrees of freedom."""
+    """Compute the variance over axes of the elements that are not NaN."""
     refuse_out("nanvar", out)
     return _variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
 
@@ -195,6 +198,6 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.nanstd)
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
-    """Standard deviation over axes of the elements that are not NaN."""
+    """Compute the standard deviation over axes of the elements that are not NaN."""
     refuse_out("nanstd", out)
     return elementwise.sqrt(_variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean))

@@ -17,14 +17,14 @@ from hlofront.numpy.ufuncs import inexact_operand, is_complex, scalar_like
 from hlofront.primitives import comparing, elementwise, special
 from hlofront.runtime.dispatch.operation import operation
 
-# Beyond double precision at the edge of where they are summed, also for the first derivatives.
+# These coefficients exceed double precision on the whole interval, also for the first derivatives.
 _SINE_OVER = tuple([(-1) ** k / math.factorial(2 * k + 1) for k in range(16)])
 _I0 = tuple([1 / (4**k * math.factorial(k) ** 2) for k in range(18)])
 _I1_OVER = tuple([0.5 / (4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(18)])
 
 
 def _even_series(coefficients: Sequence[float], x: Any) -> Any:
-    """The sum of coefficients[k] x**(2 k), by Horner's scheme."""
+    """Sum coefficients[k] x**(2 k) by Horner's scheme."""
     aval = typeof(x)
     square = elementwise.square(x)
     total = scalar_like(aval, coefficients[-1])
@@ -36,7 +36,7 @@ def _even_series(coefficients: Sequence[float], x: Any) -> Any:
 def _by_series(
     name: str, x: Any, series: Callable[[Any], Any], formula: Callable[[Any], Any]
 ) -> Any:
-    """`series(x)` where abs(x) is below 1, and `formula(x)` elsewhere.
+    """Return `series(x)` where abs(x) is below 1, and `formula(x)` elsewhere.
 
     Each is given a harmless number where the other one is chosen, so that neither puts NaN into
     the derivative of the other.
@@ -59,13 +59,13 @@ def _inside_unit_circle(x: Any) -> Any:
 @operation
 @like(np.sinc)
 def sinc(x, /):
-    """Elementwise `sin(pi x) / (pi x)`, 1 at zero."""
+    """Compute `sin(pi x) / (pi x)` elementwise, which is 1 at zero."""
     x = inexact_operand("sinc", x)
     return sine_over(elementwise.mul(scalar_like(typeof(x), math.pi), x))
 
 
 def sine_over(x: Any) -> Any:
-    """Elementwise sin(x) / x of an array of floats or complex numbers, 1 at zero."""
+    """Compute sin(x) / x elementwise for floats or complex numbers; it is 1 at zero."""
     return _by_series(
         "sinc",
         x,
@@ -77,7 +77,10 @@ def sine_over(x: Any) -> Any:
 @operation
 @like(np.i0)
 def i0(x):
-    """Elementwise modified Bessel function of the first kind and order 0. ValueError if complex."""
+    """Compute the modified Bessel function of the first kind and order 0, elementwise.
+
+    Raises ValueError for complex x.
+    """
     x = inexact_operand("i0", x)
     if is_complex(typeof(x)):
         raise ValueError(f"i0 does not support complex numbers, got dtype {typeof(x).dtype}")
@@ -85,7 +88,7 @@ def i0(x):
 
 
 def bessel_i0(x: Any) -> Any:
-    """The same of an array of floats."""
+    """Compute the modified Bessel function of the first kind and order 0 of an array of floats."""
     return _by_series(
         "i0",
         x,
@@ -95,7 +98,7 @@ def bessel_i0(x: Any) -> Any:
 
 
 def bessel_i1(x: Any) -> Any:
-    """Elementwise modified Bessel function of the first kind and order 1, of an array of floats."""
+    """Compute the modified Bessel function of the first kind and order 1 of an array of floats."""
     return _by_series(
         "i1",
         x,

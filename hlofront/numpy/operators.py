@@ -32,7 +32,7 @@ from hlofront.numpy import (
     updating,
 )
 
-# By its parts: `hlofront.numpy.shape` is also the name of a function.
+# The module is imported by name: `hlofront.numpy.shape` is also the name of a function.
 from hlofront.numpy.shape import ARRAY_METHODS as _SHAPE_METHODS
 from hlofront.primitives import comparing, elementwise
 from hlofront.primitives.families import (
@@ -51,8 +51,8 @@ _float32, _float64 = np.dtype("float32"), np.dtype("float64")
 _int32, _int64 = np.dtype("int32"), np.dtype("int64")
 
 # ---- binary operators --------------------------------------------------------------------------
-# Of arrays they are C++ functions, which Python binds as methods. Of tracers they are Python ones
-# that write the equation at once where nothing has to be promoted: programs are long.
+# For arrays these are C++ functions, which Python binds as methods. For tracers they are Python
+# functions that bind the primitive at once where nothing is promoted, as programs are long.
 
 
 def _array_operator(function: Any, swapped: bool) -> Any:
@@ -71,7 +71,7 @@ def _array_operator(function: Any, swapped: bool) -> Any:
 def _tracer_operator(
     function: Any, primitive: Any, kinds: Kinds, swapped: bool
 ) -> Callable[[Any, Any], Any]:
-    """The method of tracers.
+    """Make the method that tracers have for an operator.
 
     Args:
       function: what it means in general.
@@ -121,7 +121,7 @@ def _tracer_operator(
 
 _INEXACT = FLOAT + COMPLEX
 
-# name -> the function, its primitive, the dtypes that need no promotion, whether 2 @ x is asked.
+# name -> the function, its primitive, the dtypes that need no promotion, whether it is reflected.
 _BINARY: dict[str, tuple[Any, Any, Kinds, bool]] = {
     "add": (ufuncs.add, elementwise.add_p, NUMBER, True),
     "sub": (ufuncs.subtract, elementwise.sub_p, NUMBER, True),
@@ -160,20 +160,20 @@ _power = _array_operator(powers.any_power, False)
 
 
 def _array_power(self, other):
-    """Elementwise power; an exponent that is an integer of the host is part of the program."""
+    """Compute the elementwise power; an integer exponent of the host is part of the program."""
     exponent = powers.static_exponent(other)
     return _power(self, other) if exponent is None else powers.integer_power(self, exponent)
 
 
 def _tracer_power(self, other):
-    """Elementwise power."""
+    """Compute the elementwise power."""
     if not is_operand(other):
         return deferred("power", self, other)
     return powers.any_power.when_traced(self, other)
 
 
 def _tracer_reflected_power(self, other):
-    """Elementwise power of what is on the left."""
+    """Compute the elementwise power of the operand on the left."""
     if not is_operand(other):
         return deferred("power", other, self)
     return powers.any_power.when_traced(other, self)
@@ -191,7 +191,7 @@ _UNARY = {
 
 # ---- all together ------------------------------------------------------------------------------
 
-# Of each chapter: name -> an operation, a function, or a property.
+# For each module of methods: name -> an operation, a function, or a property.
 _METHODS: tuple[dict[str, Any], ...] = (
     _UNARY,
     indexing.ARRAY_METHODS,

@@ -52,7 +52,7 @@ def _part(a: Any, axis: int, start: int, stop: int) -> Any:
 
 
 def _repeated_along(a: Any, axis: int, width: int) -> Any:
-    """Repeat what has size 1 along an axis."""
+    """Repeat an array of size 1 along an axis `width` times."""
     shape = typeof(a).shape
     wanted = (*shape[:axis], width, *shape[axis + 1 :])
     return shaping.broadcast_in_dim(a, wanted, shaping.ascending(len(shape)))
@@ -82,7 +82,7 @@ def _edge(a: Any, axis: int, widths: tuple[int, int]) -> Any:
 
 
 def _ramp(a: Any, axis: int, width: int, end: Any, edge: Any, backwards: bool) -> Any:
-    """From the end value to the edge, which is not included."""
+    """Return a linear ramp from the end value to the edge, without the edge."""
     aval = typeof(a)
     dtype = to_inexact_dtype(aval.dtype)
     shape = (*aval.shape[:axis], width, *aval.shape[axis + 1 :])
@@ -93,7 +93,7 @@ def _ramp(a: Any, axis: int, width: int, end: Any, edge: Any, backwards: bool) -
     step = elementwise.div(elementwise.sub(edge, end), host_number(width, dtype))
     ramp = elementwise.add(end, elementwise.mul(convert(steps, dtype, False), step))
     if issubdtype(aval.dtype, np.integer):
-        # What NumPy's linspace rounds integers by.
+        # NumPy's linspace rounds integers down.
         ramp = elementwise.floor(ramp)
     return convert(ramp, aval.dtype, aval.weak_type)
 
@@ -109,7 +109,7 @@ def _ramps(a: Any, axis: int, widths: tuple[int, int], before: Any, after: Any) 
 
 
 def _rounded(x: Any, dtype: Any) -> Any:
-    """A statistic in the dtype of the array: to even where that one holds integers."""
+    """Return a statistic in the dtype of the array, rounded half to even for integers."""
     if issubdtype(dtype, np.integer):
         x = elementwise.round(x, elementwise.RoundingMethod.TO_NEAREST_EVEN)
     return x
@@ -133,7 +133,7 @@ def _median(a: Any, axis: int) -> Any:
     low = _part(ordered, axis, (size - 1) // 2, (size - 1) // 2 + 1)
     high = _part(ordered, axis, size // 2, size // 2 + 1)
     middle = elementwise.mul(elementwise.add(low, high), host_number(0.5, dtype))
-    # NaN is sorted to the end, and makes the median NaN.
+    # NaN sorts last, and makes the median NaN.
     last = _part(ordered, axis, size - 1, size)
     middle = choose("pad", comparing.ne(last, last), last, middle)
     return _rounded(middle, aval.dtype)
@@ -172,7 +172,7 @@ def _statistics(
 
 
 def _mirrored(a: Any, axis: int, widths: tuple[int, int], offset: int, reflect_type: str) -> Any:
-    """Reflect at the ends again and again; `offset` is 1 where the end itself is not repeated."""
+    """Reflect at the ends repeatedly; `offset` is 1 where the edge itself is not repeated."""
     if typeof(a).shape[axis] == 1 and offset:
         return _edge(a, axis, widths)
     before, after = widths
@@ -190,7 +190,7 @@ def _mirrored(a: Any, axis: int, widths: tuple[int, int], offset: int, reflect_t
 
 
 def _opposite(part: Any, edge: Any, axis: int) -> Any:
-    """As far from the edge as the part is, on the other side."""
+    """Reflect values about the edge: each becomes twice the edge less the value."""
     edge = _repeated_along(edge, axis, typeof(part).shape[axis])
     return elementwise.sub(elementwise.add(edge, edge), part)
 
@@ -247,7 +247,7 @@ def _pad(array, values, widths, mode, lengths, reflect_type):
 
 
 def _value_pairs(values: Any, ndim: int) -> list[tuple[Any, Any]]:
-    """The value before and the one after each axis."""
+    """Return the values before and after each axis."""
     shape = typeof(values).shape
     _check_pairs("values", shape, ndim)
     table = shaping.broadcast_in_dim(values, (ndim, 2), tuple(range(2 - len(shape), 2)))
@@ -273,7 +273,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _static_pairs(name: str, value: Any, ndim: int) -> Pairs:
-    """Integers for each end of each axis, of what NumPy allows to stand for them."""
+    """Return integers for each end of each axis, from the shorter forms that NumPy allows."""
     if type(value) is int:
         return ((value, value),) * ndim
     if type(value) is tuple and len(value) == ndim and all(map(_is_pair, value)):
@@ -294,7 +294,7 @@ def _static_pairs(name: str, value: Any, ndim: int) -> Pairs:
 def pad(
     array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
 ) -> Any:
-    """Make an array larger at the ends of its axes, one axis after the other.
+    """Enlarge an array at the ends of its axes, one axis after the other.
 
     Args:
       array: an array.
@@ -352,7 +352,7 @@ def pad(
 
 
 def _table(values: Any) -> Any:
-    """Nested lists of scalars as an array."""
+    """Return nested lists of scalars as an array."""
     leaves = [leaf for row in values for leaf in (row if isinstance(row, list | tuple) else (row,))]
     if not any(hasattr(leaf, "aval") for leaf in leaves):
         return np.asarray(values)
@@ -368,7 +368,7 @@ def _stacked_table(values):
 def _padded_by(
     array: Any, widths: Pairs, function: Callable[..., Any], options: dict[str, Any]
 ) -> Any:
-    """Padded with zeros, then each line along each axis as the function returns it."""
+    """Pad with zeros, then let the function fill each line along each axis."""
     padded = _pad(array, 0, widths, "constant", None, "even")
     shape = padded.shape
     for axis, pair in enumerate(widths):

@@ -42,7 +42,7 @@ __all__ = [
     "polyval",
 ]
 
-# How many steps of a loop over coefficients are compiled in a row.
+# The number of steps that a loop over coefficients unrolls.
 UNROLL = 16
 
 
@@ -51,7 +51,7 @@ def _zero(dtype: Any) -> Any:
 
 
 def _check_vector(name: str, *polynomials: Any, kind: type[Exception] = ValueError) -> None:
-    """Raise for coefficients that are not along one axis: TypeError if they have none."""
+    """Raise TypeError for coefficients without an axis, and ValueError for several axes."""
     for p in polynomials:
         aval = typeof(p)
         if aval.ndim != 1:
@@ -74,7 +74,7 @@ def _sum(name: str, a1: Any, a2: Any) -> Any:
         a1, a2 = a2, a1
     longer, shorter = typeof(a1).shape, typeof(a2).shape
     if longer[0] != shorter[0]:
-        # Lower powers are at the end; the other axes of the shorter one may broadcast.
+        # Lower powers are at the end; the other axes of the shorter polynomial may broadcast.
         if len(shorter) != len(longer):
             raise ValueError(f"{name}: got {len(longer)} and {len(shorter)} axes, wanted as many")
         a2 = with_shape(a2, shorter, check_broadcast(name, [shorter, (1, *longer[1:])]))
@@ -88,7 +88,7 @@ def _sum(name: str, a1: Any, a2: Any) -> Any:
 @operation
 @like(np.polyadd)
 def polyadd(a1, a2):
-    """The sum of two polynomials.
+    """Add two polynomials.
 
     Args:
       a1: coefficients, along the first axis.
@@ -106,7 +106,7 @@ def polyadd(a1, a2):
 @operation
 @like(np.polysub)
 def polysub(a1, a2):
-    """The difference of two polynomials; arguments as those of `polyadd`."""
+    """Subtract two polynomials; the arguments are those of `polyadd`."""
     check_arraylike("polysub", a1, a2)
     a1, a2 = promote_dtypes(*operands("polysub", (a1, a2))[0])
     return _sum("polysub", a1, elementwise.neg(a2))
@@ -116,7 +116,7 @@ def polysub(a1, a2):
 
 
 def _or_zero(p: Any) -> Any:
-    """Coefficients, and 0 where there are none."""
+    """Return the coefficients, or a single 0 where there are none."""
     aval = typeof(p)
     return p if aval.size or aval.ndim != 1 else creating.full((1,), _zero(aval.dtype))
 
@@ -130,7 +130,7 @@ def _polymul(a1, a2):
 
 @like(np.polymul)
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
-    """The product of two polynomials, integers as floats.
+    """Multiply two polynomials; integers become floats.
 
     Args:
       a1: coefficients, along one axis.
@@ -166,13 +166,13 @@ def _polydiv(u, v):
     lower = slice_in_dim(v, 1, count)
 
     def step(window: Any, entering: Any) -> tuple[Any, Any]:
-        """What is left of the next `count` coefficients once a multiple of v is taken off."""
+        """Subtract a multiple of v from the next `count` coefficients, and return the rest."""
         window = concatenate([window, expand_dims(entering, (0,))], 0)
         first = index_in_dim(window, 0, 0, keepdims=False)
         factor = elementwise.mul(scale, first)
         rest = slice_in_dim(window, 1, count)
         rest = elementwise.sub(rest, elementwise.mul(with_shape(factor, (), (count - 1,)), lower))
-        # It is zero, but for rounding, and for divisors that begin with zero.
+        # The first coefficient is zero up to rounding, unless the divisor begins with zero.
         gone = elementwise.sub(first, elementwise.mul(factor, leading))
         return rest, (factor, gone)
 
@@ -184,7 +184,7 @@ def _polydiv(u, v):
 
 @like(np.polydiv)
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
-    """The quotient and the remainder of two polynomials, integers as floats.
+    """Divide two polynomials into quotient and remainder; integers become floats.
 
     Args:
       u: coefficients, along one axis.
@@ -212,7 +212,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
         )
         allowed = np.sqrt(np.float64(finfo(values.dtype).eps))
         size_of = np.abs(values if values.dtype.kind in "fc" else values.astype(np.float32))
-        # NaN is not left out.
+        # NaN is kept.
         (nonzero,) = np.nonzero(~(size_of <= allowed))
         first = int(nonzero[0]) if nonzero.size else values.size
         remainder = slice_in_dim(remainder, first, values.size)
@@ -230,7 +230,7 @@ def _order(name: str, m: Any) -> int:
 
 
 def _falling(powers: np.ndarray, m: int) -> np.ndarray:
-    """For each power n the product n (n - 1) ... of `m` factors, those below 1 left out."""
+    """Compute for each power n the product n (n - 1) ... of `m` factors, without those below 1."""
     factors = powers[None, :] - np.arange(m)[:, None]
     return np.maximum(factors, 1).astype(np.float64).prod(0)
 
@@ -238,7 +238,7 @@ def _falling(powers: np.ndarray, m: int) -> np.ndarray:
 @operation(static_argnames=("m",))
 @like(np.polyder)
 def polyder(p, m=1):
-    """The derivative of a polynomial, integers as floats.
+    """Differentiate a polynomial; integers become floats.
 
     Args:
       p: coefficients, along one axis.
@@ -263,7 +263,7 @@ def polyder(p, m=1):
 @operation(static_argnames=("m",))
 @like(np.polyint)
 def polyint(p, m=1, k=None):
-    """The integral of a polynomial, integers as floats.
+    """Integrate a polynomial; integers become floats.
 
     Args:
       p: coefficients, along one axis.
@@ -298,7 +298,7 @@ def polyint(p, m=1, k=None):
 @operation(static_argnames=("unroll",))
 @like(np.polyval)
 def polyval(p, x, *, unroll=16):
-    """The values of a polynomial, by Horner's rule.
+    """Evaluate a polynomial by Horner's rule.
 
     Args:
       p: coefficients, along the first axis; other axes broadcast with `x`.

@@ -46,12 +46,12 @@ def _zero(dtype: Any) -> Any:
 
 
 def _rows(x: Any) -> Any:
-    """A vector as a matrix of one row: it meets each row."""
+    """Return a vector as a matrix of one row, which broadcasts against each row."""
     return expand_dims(x, (typeof(x).ndim - 1,))
 
 
 def _columns(x: Any) -> Any:
-    """A vector as a matrix of one column: it meets each column."""
+    """Return a vector as a matrix of one column, which broadcasts against each column."""
     return expand_dims(x, (typeof(x).ndim,))
 
 
@@ -64,7 +64,7 @@ def _adjoint(x: Any) -> Any:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """The product of two matrices, with all digits of the dtype."""
+    """Multiply two matrices with all digits of the dtype."""
     return dot_general(x, y, (((1,), (0,)), ((), ())), precision=Precision.HIGHEST)
 
 
@@ -72,7 +72,10 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def _wide(x: Any) -> Any:
-    """Numbers in a dtype that LAPACK knows: halves as float32. It is not weak."""
+    """Return numbers in a dtype that LAPACK supports, never weak.
+
+    Half precision becomes float32.
+    """
     dtype = typeof(x).dtype
     return convert(x, np.dtype(np.float32) if dtype.itemsize < 4 else dtype, False)
 
@@ -80,7 +83,7 @@ def _wide(x: Any) -> Any:
 @operation
 @like(np.poly)
 def poly(seq_of_zeros):
-    """The polynomial with these zeros, whose first coefficient is 1.
+    """Return the polynomial with these zeros, whose first coefficient is 1.
 
     Args:
       seq_of_zeros: zeros, along one axis; or a square matrix, which stands for its eigenvalues.
@@ -111,7 +114,7 @@ def poly(seq_of_zeros):
         zeros = expand_dims(zeros, (0,))
 
     def step(coefficients: Any, zero: Any) -> tuple[Any, None]:
-        """The product with `x - zero`: what is shifted away at the end is zero still."""
+        """Multiply by `x - zero`; the coefficient that is dropped at the end is still zero."""
         shifted = concatenate(
             [creating.full((1,), _zero(aval.dtype)), slice_in_dim(coefficients, 0, aval.size)], 0
         )
@@ -124,7 +127,7 @@ def poly(seq_of_zeros):
 
 
 def _zeros_of(p: Any) -> Any:
-    """Zeros of a polynomial whose first coefficient is not 0, as eigenvalues of its companion."""
+    """Return the zeros of a polynomial, as its companion's eigenvalues; p[0] must not be 0."""
     size = typeof(p).shape[0]
     lower = elementwise.neg(slice_in_dim(p, 1, size))
     leading = with_shape(index_in_dim(p, 0, 0, keepdims=False), (), (size - 1,))
@@ -137,7 +140,10 @@ def _zeros_of(p: Any) -> Any:
 
 @operation(static_argnames=("leading",))
 def _roots(p, *, leading):
-    """Zeros, where the first `leading` coefficients are 0; None if that is not known."""
+    """Return a polynomial's zeros.
+
+    `leading` counts its leading zero coefficients, None if unknown.
+    """
     p = _wide(promote_dtypes_inexact(p)[0])
     size = typeof(p).shape[0]
     degree = size - 1 - (leading or 0)
@@ -151,7 +157,7 @@ def _roots(p, *, leading):
     any_nonzero = reducing.reduce_or(nonzero, (0,))
     last = host_scalar(size, index)
     before = choose("roots", any_nonzero, reducing.argmax(nonzero, 0, index), last)
-    # The leading zeros go to the end, where each gives a zero of the polynomial that is no other's.
+    # The leading zeros move to the end, where each adds a zero to the polynomial.
     moved = dynamic_slice(pad(p, zero, [(0, size, 0)]), (before,), (size,))
     moved = choose("roots", any_nonzero, moved, host_scalar(1, typeof(p).dtype))
     zeros = _zeros_of(moved)
@@ -167,7 +173,7 @@ def _roots(p, *, leading):
 
 @like(np.roots)
 def roots(p: Any, *, strip_zeros: bool = True) -> Any:
-    """The zeros of a polynomial, complex.
+    """Return the zeros of a polynomial as complex numbers.
 
     Args:
       p: coefficients, along one axis.
@@ -201,7 +207,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
 
 
 def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """The columns x with the least |a x - b|, of those the shortest ones.
+    """Return the shortest columns x of those that minimize |a x - b|.
 
     Returns:
       x, the squares of what is left over, the rank, the singular values, and the rows of vh.
@@ -224,7 +230,7 @@ def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any, Any]
 
 
 def _inverse_of_gram(a: Any, s: Any, vh: Any) -> Any:
-    """The inverse of `a^T a`, where `a` has these singular values and rows of vh."""
+    """Return the inverse of `a^T a`, from the singular values of `a` and the rows vh."""
     if is_complex(typeof(a).dtype):
         u, s, vh = svd(_product(_swap(a), a), full_matrices=False)
         return _product(divide(_adjoint(vh), _rows(s)), _adjoint(u))
@@ -235,7 +241,7 @@ def _inverse_of_gram(a: Any, s: Any, vh: Any) -> Any:
 @operation(static_argnames=("deg", "rcond", "full", "cov"))
 @like(np.polyfit)
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
-    """The polynomial nearest to points, by least squares.
+    """Fit a polynomial to points by least squares.
 
     Args:
       x: where the points are: of shape (n,).
@@ -295,7 +301,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     b = y if avals[1].ndim == 2 else _columns(y)
     for weight in weights:
         a, b = (multiply(_columns(weight), matrix) for matrix in (a, b))
-    # Columns of one length, which are less different in size.
+    # The columns are scaled to unit length, which improves the condition number.
     scale = elementwise.sqrt(reducing.reduce_sum(elementwise.mul(a, a), (0,)))
     a = divide(a, _rows(scale))
     limit = rcond if rcond >= 0 else float(finfo(typeof(a).dtype).eps)

@@ -23,12 +23,12 @@ from hlofront.primitives import comparing, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
-# Bits of exponents that count: beyond them, only powers of 0, 1 and -1 fit any integer dtype.
+# The bits of exponents that matter: beyond them only powers of 0, 1 and -1 fit any integer dtype.
 _BITS = 6
 
 
 def static_exponent(x: Any) -> int | None:
-    """A scalar that is an integer known now, as one; None for anything else."""
+    """Return a scalar with an integer value known now as an int, and None for other exponents."""
     type_ = type(x)
     if type_ is int or type_ is bool:
         return int(x)
@@ -38,7 +38,7 @@ def static_exponent(x: Any) -> int | None:
 
 
 def fixed_power(x: Any, exponent: int) -> Any:
-    """Elementwise power with an exponent that is known now, by repeated multiplication."""
+    """Compute the power with an exponent that is known now, by repeated multiplication."""
     return elementwise.integer_pow(numeric_operand("power", x), exponent)
 
 
@@ -51,19 +51,19 @@ def _power(x1, x2):
     x, y = promote_dtypes_numeric(x1, x2)
     if is_integer(typeof(x)):
         if np.bool_ in (typeof(x1).dtype, typeof(x2).dtype):
-            # Booleans count as integers that are not weak.
+            # Booleans become integers that are not weak.
             x, y = convert(x, typeof(x).dtype, False), convert(y, typeof(y).dtype, False)
         return _integer_power(x, y)
-    # Exponents of integer dtype need no conversion, and without one are exact.
+    # Exponents of an integer dtype are not converted, and so stay exact.
     return elementwise.pow(x, x2 if issubdtype(typeof(x2).dtype, np.integer) else y)
 
 
 def _integer_power(x, y):
-    """Squaring: the product of x ** (2 ** k) over the bits k that are set in y."""
+    """Multiply the x ** (2 ** k) for the bits k that are set in y, by repeated squaring."""
     aval = typeof(x)
     zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
     vanishes = elementwise.bitwise_and(comparing.eq(x, zero), comparing.ne(y, zero))
-    # As weak as x: the promotion below is to find nothing to do.
+    # The exponent is as weak as x, so that the promotion below changes nothing.
     start = [host_scalar(number, aval.dtype, aval.weak_type) for number in (0, 1)]
     result = _where(vanishes, *start)
     for _ in range(_BITS):
@@ -76,20 +76,20 @@ def _integer_power(x, y):
 
 @operation(static_argnames=("exponent",))
 def integer_power(x, exponent):
-    """`x ** 2` and its like, outside of jit: each exponent is a program of its own."""
+    """Compute powers such as `x ** 2` outside of jit; each exponent has a program of its own."""
     return fixed_power(x, exponent)
 
 
 @operation
 def any_power(x1, x2):
-    """Elementwise power with an exponent of which nothing is known outside of jit."""
+    """Compute the power with an exponent that is not known outside of jit."""
     return _power(x1, x2)
 
 
 @boundary
 @like(np.power)
 def power(x1, x2, /):
-    """Elementwise x1 to the power x2.
+    """Compute x1 to the power x2, elementwise.
 
     Integers stay integers, and wrap. An exponent that is one integer, known while tracing, is
     expanded into multiplications, and its dtype does not count: raised to a negative one, integers
@@ -105,5 +105,5 @@ pow = power
 @operation
 @like(np.float_power)
 def float_power(x, y, /):
-    """Elementwise x to the power y, always as a float or a complex number."""
+    """Compute x to the power y, elementwise, always as a float or a complex number."""
     return elementwise.pow(*promote_args_inexact("float_power", x, y))

@@ -14,7 +14,7 @@ def array_repr(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """The text of an array with its class and dtype, as NumPy writes it.
+    """Return the text of an array with its class and dtype, as NumPy formats it.
 
     `repr(arr)` is another text: it begins with `Array(`, and says whether the dtype is weak.
 
@@ -34,19 +34,22 @@ def array_str(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """The text of the elements of an array, as NumPy writes it; the arguments are array_repr's."""
+    """Return the text of the elements of an array, as NumPy formats it.
+
+    The arguments are array_repr's.
+    """
     return np.array_str(a, max_line_width, precision, suppress_small)
 
 
 @like(np.get_printoptions)
 def get_printoptions() -> dict[str, Any]:
-    """The options by which arrays are printed: NumPy's, which are ours as well."""
+    """Return the options for printing arrays, which are NumPy's."""
     return dict(np.get_printoptions())
 
 
 @like(np.set_printoptions)
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Set options by which arrays are printed: NumPy's own, for its arrays and for ours.
+    """Set the options for printing arrays, both NumPy's and these.
 
     Raises:
       TypeError: for an option that NumPy does not have.
@@ -56,7 +59,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
 
 @like(np.printoptions)
 def printoptions(*args: Any, **kwargs: Any) -> Any:
-    """A context manager in which arrays are printed by these options.
+    """Return a context manager in which arrays are printed with these options.
 
     Raises:
       TypeError: as it is entered, for an option that NumPy does not have.

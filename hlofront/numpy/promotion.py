@@ -30,7 +30,7 @@ _PYTHON_TYPE: dict[str, Callable[[Any], Any]] = {"b": bool, "i": int, "f": float
 
 
 def check_arraylike(name: str, *args: Any, empty_is_none: bool = False) -> None:
-    """Raise the TypeError that names the first operand which is neither array nor scalar."""
+    """Raise TypeError, naming the first operand that is neither an array nor a scalar."""
     for position, x in enumerate(args):
         if not is_value(x) and not hasattr(x, "__jax_array__"):
             if x is None and empty_is_none:
@@ -51,7 +51,7 @@ def _not_arraylike(name: str, x: Any, position: int) -> TypeError:
 
 
 def operands(name: str, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-    """The operands of the function called `name`, and their avals.
+    """Return the operands of the function called `name`, and their avals.
 
     What stands for an array by its method `__jax_array__` is replaced by that array.
 
@@ -67,7 +67,10 @@ def operands(name: str, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
 
 
 def as_operand(x: Any) -> Any:
-    """The array that an object stands for by its method `__jax_array__`; others as they are."""
+    """Return the array behind an object with a method `__jax_array__`.
+
+    Return other values unchanged.
+    """
     if not is_value(x) and hasattr(x, "__jax_array__"):
         return x.__jax_array__()
     return x
@@ -77,22 +80,22 @@ def as_operand(x: Any) -> Any:
 
 
 def promote_dtypes(*args: Any) -> list[Any]:
-    """The operands in their common dtype."""
+    """Return the operands in their common dtype."""
     return _in_common_dtype(list(args), [typeof(x) for x in args], None)
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Any]:
-    """The operands in their common dtype, and integers and booleans as floats."""
+    """Return the operands in their common dtype; integers and booleans become floats."""
     return _in_common_dtype(list(args), [typeof(x) for x in args], to_inexact_dtype)
 
 
 def promote_dtypes_numeric(*args: Any) -> list[Any]:
-    """The operands in their common dtype, and booleans as integers."""
+    """Return the operands in their common dtype; booleans become integers."""
     return _in_common_dtype(list(args), [typeof(x) for x in args], to_numeric_dtype)
 
 
 def promote_dtypes_complex(*args: Any) -> list[Any]:
-    """The operands in the complex dtype that holds them."""
+    """Return the operands in the complex dtype that holds them."""
     avals = [typeof(x) for x in args]
     dtype, weak = _common(avals)
     dtype = to_complex_dtype(dtype)
@@ -100,7 +103,7 @@ def promote_dtypes_complex(*args: Any) -> list[Any]:
 
 
 def promote_own_dtypes(*args: Any) -> list[Any]:
-    """The operands in their common dtype by the standard rules, whatever the option says.
+    """Return the operands in their common dtype by the standard rules, whatever the option says.
 
     It is for values that the library made, which a user who promotes nothing need not convert.
     """
@@ -109,7 +112,7 @@ def promote_own_dtypes(*args: Any) -> list[Any]:
 
 
 def joint_dtype(*types: tuple[Any, bool]) -> Any:
-    """The dtype in which operands of these (dtype, weak) meet, likewise by the standard rules."""
+    """Return the common dtype of (dtype, weak) pairs, by the standard rules of promotion."""
     with numpy_dtype_promotion("standard"):
         return lattice_result(types)[0]
 
@@ -133,7 +136,7 @@ def _in_common_dtype(
             return values
     if widen is not None:
         widened = widen(dtype)
-        # What a weak dtype widens to is the default one of its kind.
+        # A weak dtype widens to the default dtype of its kind.
         dtype = default_dtype(widened.kind) if weak and widened != dtype else widened
     for i, aval in enumerate(avals):
         if aval.dtype is not dtype or aval.weak_type != weak:
@@ -142,7 +145,10 @@ def _in_common_dtype(
 
 
 def converted(x: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
-    """The operand `x`, of this aval, in another dtype; scalars of the host are converted here."""
+    """Return the operand `x`, of this aval, in another dtype.
+
+    Scalars of the host are converted on the host.
+    """
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
     if not aval.shape and isinstance(x, _HOST):
@@ -156,7 +162,7 @@ _HOST = (bool, int, float, complex, np.generic, np.ndarray)
 
 
 def host_scalar(x: Any, dtype: Any, weak: bool = False) -> Any:
-    """A scalar of Python or NumPy in this dtype: one of Python if it is to be weak.
+    """Return a Python or NumPy scalar in this dtype; a weak one is a Python scalar.
 
     Raises:
       OverflowError: if it is a Python integer that the default integer dtype cannot hold.
@@ -169,7 +175,7 @@ def host_scalar(x: Any, dtype: Any, weak: bool = False) -> Any:
             return value
         params = {"new_dtype": dtype, "weak_type": True, "sharding": None}
         return process(convert_element_type_p, (value,), params)
-    # What does not fit becomes infinite or wraps, as on a device.
+    # Values that do not fit become infinite or wrap, as on a device.
     with np.errstate(all="ignore"):
         return kept(np.asarray(x).astype(dtype)[()])
 
@@ -189,7 +195,7 @@ def check_integer(x: int) -> None:
 
 
 def promote_shapes(name: str, *args: Any) -> list[Any]:
-    """The operands in their common rank; sizes of one are left to lax, and scalars as well."""
+    """Return the operands in their common rank; scalars and sizes of one are left to lax."""
     return _in_common_rank(name, list(args), [typeof(x).shape for x in args])
 
 
@@ -210,7 +216,7 @@ def _in_common_rank(name: str, values: list[Any], shapes: list[tuple[int, ...]])
 
 
 def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """The common shape; ValueError, which names the function, if there is none."""
+    """Return the common shape. Raises ValueError, which names the function, if there is none."""
     try:
         return broadcast_shapes(*shapes)
     except ValueError:
@@ -221,13 +227,13 @@ def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]
 
 
 def with_rank(x: Any, shape: tuple[int, ...], rank: int) -> Any:
-    """An operand of this shape, with axes of size 1 put in front until it has `rank` axes."""
+    """Return an operand of this shape with axes of size 1 in front, so that it has `rank` axes."""
     new = rank - len(shape)
     return broadcast_in_dim(x, (1,) * new + shape, ascending(rank)[new:])
 
 
 def check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
-    """Raise or warn, as the option wants it, where arrays of these shapes differ in rank."""
+    """Raise or warn, as the option says, where arrays of these shapes differ in rank."""
     mode = numpy_rank_promotion.value
     if mode == "allow" or len({len(shape) for shape in shapes if shape}) <= 1:
         return
@@ -242,7 +248,7 @@ def check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
 
 
 def broadcast_together(name: str, *args: Any) -> list[Any]:
-    """The operands in their common shape; the option about ranks has no say in it.
+    """Return the operands in their common shape, whatever the option about rank promotion is.
 
     Raises:
       ValueError: if their shapes do not broadcast.
@@ -256,7 +262,7 @@ def broadcast_together(name: str, *args: Any) -> list[Any]:
 
 
 def with_shape(x: Any, own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """An operand of shape `own` broadcast to a shape that it fits by NumPy's rule."""
+    """Broadcast an operand of shape `own` to a shape that it fits by NumPy's rule."""
     if own == shape:
         return x
     return broadcast_in_dim(x, shape, ascending(len(shape))[len(shape) - len(own) :])
@@ -268,7 +274,7 @@ def with_shape(x: Any, own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
 def _meeting(
     name: str, values: list[Any], avals: list[Any], widen: Callable[[Any], Any] | None
 ) -> list[Any]:
-    """The operands of the function `name` in their common dtype."""
+    """Return the operands of the function `name` in their common dtype."""
     try:
         return _in_common_dtype(values, avals, widen)
     except ValueError:
@@ -285,7 +291,7 @@ def _meeting(
 
 
 def promote_args(name: str, *args: Any) -> list[Any]:
-    """The operands of the function `name`, checked, in their common dtype and rank."""
+    """Return the operands of the function `name`, checked, in their common dtype and rank."""
     values, avals = operands(name, args)
     first = avals[0]
     for aval in avals:
@@ -299,21 +305,23 @@ def promote_args(name: str, *args: Any) -> list[Any]:
 
 
 def promote_args_inexact(name: str, *args: Any) -> list[Any]:
-    """The same, and integers and booleans as floats."""
+    """Return the operands as `promote_args` does; integers and booleans become floats."""
     values, avals = operands(name, args)
     values = _meeting(name, values, avals, to_inexact_dtype)
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 
 
 def promote_args_numeric(name: str, *args: Any) -> list[Any]:
-    """The same, and booleans as integers."""
+    """Return the operands as `promote_args` does; booleans become integers."""
     values, avals = operands(name, args)
     values = _meeting(name, values, avals, to_numeric_dtype)
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 
 
 def choose(name: str, which: Any, on_true: Any, on_false: Any) -> Any:
-    """Elementwise `on_true` where `which`, else `on_false`: promoted and broadcast.
+    """Select `on_true` where `which` is true, else `on_false`, elementwise.
+
+    Promote and broadcast them.
 
     A scalar `which` stays one. Booleans are expected; the cases are arrays or scalars.
     """

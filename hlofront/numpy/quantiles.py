@@ -64,7 +64,7 @@ def _check(name: str, out: Any, overwrite_input: bool, method: str, weights: Any
 
 
 def _rows(x: Any, axes: tuple[int, ...]) -> Any:
-    """The array as rows: what is folded goes last, as one axis, and all the rest is the first."""
+    """Reshape the array to rows: the folded axes become the last axis, all others the first."""
     shape = typeof(x).shape
     others = [i for i in range(len(shape)) if i not in axes]
     x = transpose(x, (*others, *axes))
@@ -73,7 +73,10 @@ def _rows(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _take(rows: Any, indices: Any) -> Any:
-    """From each of n rows the elements at its k indices: indices of shape (k, n), as the result."""
+    """Take from each of n rows the elements at its k indices.
+
+    Indices and result have shape (k, n).
+    """
     return gather(
         rows,
         expand_dims(indices, (2,)),
@@ -111,8 +114,8 @@ def _quantile(
     if which.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {which.shape}")
     dtype = to_inexact_dtype(aval.dtype)
-    # Places in a row are not whole numbers, so they need more bits than half precision has.
-    # The places are no operands that meet the numbers: they may be of another dtype.
+    # Positions in a row are fractional, so they need more bits than half precision has. They are
+    # not promoted with the elements, so their dtype may differ.
     working = to_inexact_dtype(joint_dtype((dtype, False), (which.dtype, which.weak_type)))
     working = working_dtype(working)
     q = as_numbers(q, working)
@@ -134,14 +137,14 @@ def _quantile(
 
 
 def _ranked(rows: Any, q: Any, method: str, skip_nan: bool, working: Any) -> Any:
-    """Quantiles of rows of one weight: an array of as many rows as q has elements."""
+    """Compute quantiles of unweighted rows: an array of as many rows as q has elements."""
     count, size = typeof(rows).shape
     nan = host_scalar(np.nan, typeof(rows).dtype)
     rows = sorting.sort(rows, 1)
     shape = (typeof(q).size, count)
     q = broadcast_in_dim(q, shape, (0,))
     if skip_nan:
-        # NaNs are sorted to the end.
+        # NaNs sort last.
         numbers = fold_axes(
             SUM, as_numbers(comparing.eq(rows, rows), working), (1,), False, None, None
         )
@@ -154,13 +157,13 @@ def _ranked(rows: Any, q: Any, method: str, skip_nan: bool, working: Any) -> Any
         position = elementwise.sub(elementwise.ceil(elementwise.mul(q, numbers)), one)
     else:
         position = elementwise.mul(q, last)
-    # A row of NaNs alone has no last number: then the first NaN is taken.
+    # A row of NaNs alone has no last number; its first NaN is taken.
     last = elementwise.max(last, zero)
     position = elementwise.clamp(zero, position, last)
     low, high = elementwise.floor(position), elementwise.ceil(position)
     share = elementwise.sub(position, low)
     if method == "nearest":
-        # Halfway between two, the lower one is meant.
+        # Halfway between two elements the lower one is chosen.
         position = elementwise.ceil(elementwise.sub(position, host_scalar(0.5, working)))
     elif method in ("lower", "higher"):
         position = low if method == "lower" else high
@@ -173,7 +176,7 @@ def _ranked(rows: Any, q: Any, method: str, skip_nan: bool, working: Any) -> Any
         )
     if skip_nan:
         return result
-    # With NaNs in a row the last element is one, and then so is the result.
+    # If a row has NaNs, its last element is NaN, and so is the result.
     greatest = broadcast_in_dim(index_in_dim(rows, size - 1, 1, keepdims=False), shape, (1,))
     nan = host_scalar(np.nan, typeof(result).dtype)
     return choose("quantile", comparing.eq(greatest, greatest), result, nan)
@@ -184,13 +187,13 @@ def _index(position: Any) -> Any:
 
 
 def _between(below: Any, above: Any, share: Any) -> Any:
-    """Interpolation that stays at infinity where both sides are the same infinity."""
+    """Interpolate, and stay at infinity where both sides are the same infinity."""
     step = elementwise.mul(*broadcast_together("quantile", elementwise.sub(above, below), share))
     return comparing.select_n(comparing.eq(below, above), elementwise.add(below, step), below)
 
 
 def _weight_rows(weights: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    """Weights in the form that `_rows` gives the array."""
+    """Return weights in the form that `_rows` gives the array."""
     own = typeof(weights).shape
     if own != shape:
         if own != tuple([shape[i] for i in axes]):
@@ -205,7 +208,7 @@ def _weight_rows(weights: Any, shape: tuple[int, ...], axes: tuple[int, ...]) ->
 
 
 def _weighted(rows: Any, q: Any, weights: Any, skip_nan: bool, working: Any) -> Any:
-    """The first element of each row up to which the weights make the share q of their sum."""
+    """Return the first element of each row up to which weights reach the share q of their sum."""
     count, size = typeof(rows).shape
     zero = host_scalar(0, working)
     weights = as_numbers(weights, working)
@@ -219,12 +222,12 @@ def _weighted(rows: Any, q: Any, weights: Any, skip_nan: bool, working: Any) -> 
     share = broadcast_in_dim(
         elementwise.div(running, broadcast_in_dim(total, (count, size), (0, 1))), shape, (1, 2)
     )
-    # An element of no weight at the beginning is never meant.
+    # Leading elements without weight are never chosen.
     reached = elementwise.bitwise_and(
         comparing.ge(share, broadcast_in_dim(q, shape, (0,))),
         comparing.gt(share, creating.full(shape, zero)),
     )
-    # The last element of some weight makes all of the sum, also where rounding says a bit less.
+    # The last element with weight completes the sum, even if rounding makes it slightly less.
     some = comparing.gt(weights, creating.full((count, size), zero))
     index = python_scalar_dtype(int)
     from_end = argmax(rev(some, (1,)), 1, index)
@@ -255,7 +258,9 @@ def quantile(
     *,
     weights=None,
 ):
-    """Elements that a share q of the others do not exceed, over axes; NaN if there is one.
+    """Compute the elements that a share q of the others do not exceed, over axes.
+
+    NaN if there is one.
 
     Args:
       a: an array of real numbers.
@@ -288,7 +293,7 @@ def nanquantile(
     *,
     weights=None,
 ):
-    """Quantiles of the elements that are not NaN; the arguments are those of `quantile`."""
+    """Compute quantiles of the elements that are not NaN; the arguments are those of `quantile`."""
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
 
@@ -307,7 +312,10 @@ def percentile(
     weights=None,
     out_sharding=None,
 ):
-    """Quantiles at q percent, from 0 to 100; the other arguments are those of `quantile`."""
+    """Compute quantiles at q percent, from 0 to 100.
+
+    The other arguments are those of `quantile`.
+    """
     _check("quantile", out, overwrite_input, method, weights)
     if out_sharding is not None:
         refuse_sharding("percentile", "out_sharding", out_sharding)
@@ -327,7 +335,7 @@ def nanpercentile(
     *,
     weights=None,
 ):
-    """Quantiles at q percent of the elements that are not NaN."""
+    """Compute quantiles at q percent of the elements that are not NaN."""
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True, True)
 
@@ -335,7 +343,7 @@ def nanpercentile(
 @operation(static_argnames=("axis", "overwrite_input", "keepdims"))
 @like(np.median)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    """Middle element over axes, or the mean of the two in the middle; NaN if there is one."""
+    """Return the middle element over axes, or the mean of the middle two; NaN if there is one."""
     _check("quantile", out, overwrite_input, "midpoint", None)
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
@@ -343,6 +351,6 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 @operation(static_argnames=("axis", "overwrite_input", "keepdims"))
 @like(np.nanmedian)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    """Middle element over axes of those that are not NaN; NaN where there are none."""
+    """Return the middle element over axes of those that are not NaN, or NaN if there are none."""
     _check("quantile", out, overwrite_input, "midpoint", None)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)

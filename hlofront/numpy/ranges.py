@@ -52,7 +52,7 @@ def arange(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """The numbers start, start + step, ..., as long as they are before stop.
+    """Return the numbers start, start + step, ..., as long as they are before stop.
 
     Args:
       start: the first number; with no stop, where to stop before, from 0.
@@ -112,11 +112,11 @@ def _number(name: str, x: Any) -> Any:
 def _steps(size: int, first: Any, gap: Any, dtype: Any, from_zero: bool, by_one: bool) -> Any:
     if is_eager() and size <= MOST_ON_HOST:
         if from_zero and by_one:
-            # These depend on nothing that the user has: no guard refuses that they are put there.
+            # These values do not come from the user, so no transfer guard may refuse the copy.
             with Explicit("put"):
                 return from_host(kept(np.arange(size).astype(dtype)))
         if issubdtype(dtype, np.integer):
-            # In Python's integers: those of the dtype wrap.
+            # The numbers are computed as 64-bit integers, as those of the dtype may wrap.
             exact = int(first) if first == int(first) else first
             numbers = np.arange(size, dtype=np.int64) * _wrapped(gap) + _wrapped(exact)
             return from_host(kept(numbers.astype(dtype)))
@@ -135,7 +135,7 @@ def _steps(size: int, first: Any, gap: Any, dtype: Any, from_zero: bool, by_one:
 
 
 def _wrapped(number: Any) -> int:
-    """A number as an integer of 64 bits, cut off as integers are."""
+    """Return a number as an integer wrapped to 64 bits, as integer dtypes wrap."""
     return (int(number) + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -160,7 +160,7 @@ def _count(name: str, num: Any) -> int:
 
 
 def _dtypes(name: str, start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtype to compute in, and that of the result."""
+    """Return the dtype to compute in, and the dtype of the result."""
     avals = operands(name, (start, stop))[1]
     common = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[0]
     if dtype is not None:
@@ -179,7 +179,7 @@ def _ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool) -> tuple[Any, Any]:
-    """`num` rows from start to stop, and the distance between them."""
+    """Return `num` rows from start to stop, and the distance between them."""
     aval = typeof(start)
     dtype, shape = aval.dtype, aval.shape
     if num <= 1:
@@ -197,7 +197,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool) -> tuple[Any, Any
     fraction = shaping.broadcast_in_dim(fraction, rows_shape, (0,))
     start, row = (with_shape(x, shape, rows_shape) for x in (start, stop))
     rest = elementwise.sub(scalar_like(aval, 1), fraction)
-    # Each end weighted by its nearness, which gives the ends exactly.
+    # Weighting both ends by nearness gives the ends exactly.
     rows = elementwise.add(elementwise.mul(start, rest), elementwise.mul(row, fraction))
     if endpoint:
         rows = slicing.concatenate([rows, with_shape(stop, shape, (1, *shape))], 0)
@@ -205,7 +205,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool) -> tuple[Any, Any
 
 
 def _to_axis(x: Any, axis: int) -> Any:
-    """An array with its first axis moved to `axis`."""
+    """Return an array with its first axis moved to `axis`."""
     ndim = typeof(x).ndim
     axis = canonical_axis(axis, ndim)
     return shaping.transpose(x, (*range(1, axis + 1), 0, *range(axis + 1, ndim)))
@@ -237,7 +237,7 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """`num` evenly spaced numbers from start to stop.
+    """Return `num` evenly spaced numbers from start to stop.
 
     Args:
       start, stop: scalars or arrays, whose shapes broadcast.
@@ -278,7 +278,7 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """Powers of `base` whose exponents are evenly spaced from start to stop."""
+    """Return powers of `base` whose exponents are evenly spaced from start to stop."""
     return _logspace(start, stop, _count("logspace", num), bool(endpoint), base, dtype, axis)
 
 
@@ -292,7 +292,7 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
     rows, _ = _linspace(*exponents, num, endpoint)
     shape = typeof(start).shape
     rows = elementwise.mul(elementwise.exp(rows), with_shape(direction, shape, typeof(rows).shape))
-    # The ends are known: what went through logarithms is only near them.
+    # The ends are set exactly: computed through logarithms they are only close.
     if num > 0:
         start, stop = (with_shape(x, shape, (1, *shape)) for x in (start, stop))
         last = [stop] if endpoint and num > 1 else []
@@ -305,7 +305,7 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """`num` numbers from start to stop, each the same multiple of the one before."""
+    """Return `num` numbers from start to stop, each the same multiple of the one before."""
     return _geomspace(start, stop, _count("geomspace", num), bool(endpoint), dtype, axis)
 
 
@@ -335,7 +335,7 @@ def _meshgrid(arrays, sparse, swap):
 
 @like(np.meshgrid)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
-    """Arrays of coordinates, one for each array of one axis that is given.
+    """Return arrays of coordinates, one for each of the one-dimensional arrays `xi`.
 
     Args:
       xi: the coordinates along each axis.
@@ -365,7 +365,7 @@ def _grid_axis(key: slice) -> Any:
 
 
 class _Grid:
-    """What np.mgrid and np.ogrid are: grids by slices, `[0:3, 0:1:5j]`."""
+    """The class of np.mgrid and np.ogrid, which make grids from slices: `[0:3, 0:1:5j]`."""
 
     def __init__(self, sparse: bool, doc: str):
         self.sparse = sparse
@@ -394,7 +394,7 @@ ogrid = _Grid(True, "The same with sizes of 1 where a coordinate does not change
 
 @like(np.indices)
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
-    """The index along each axis, at every place of an array of this shape.
+    """Return the index along each axis for every element of an array of this shape.
 
     Returns:
       An array with one row per axis, or a tuple of arrays that broadcast if `sparse`.
@@ -413,7 +413,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 
 @like(np.fromfunction)
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
-    """What a function gives at each index of an array of this shape.
+    """Make an array of this shape by calling a function with the indices of its elements.
 
     The function is mapped by vmap: it is called once, and sees the indices as scalars. Keyword
     arguments are mapped too, along their first axes.

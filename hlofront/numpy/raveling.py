@@ -19,7 +19,7 @@ from hlofront.primitives.slicing import concatenate, split
 
 @boundary
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """All elements of a pytree of arrays as one vector.
+    """Concatenate the elements of a pytree of arrays into a vector; return it with the inverse.
 
     Args:
       pytree: a pytree of arrays and scalars.
@@ -48,7 +48,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 class _Unravel:
-    """The function that makes the tree of a vector; equal ones make equal trees.
+    """The function that makes the tree of a vector; equal instances make equal trees.
 
     It is hashable, so that a jitted function that has it as a static argument is traced once for
     all trees of one structure.
@@ -67,7 +67,10 @@ class _Unravel:
         return hash(self._key)
 
     def __call__(self, flat: Any) -> Any:
-        """The tree of the elements of a vector; ValueError if it has not as many."""
+        """Return the tree of the elements of a vector.
+
+        Raises ValueError if the vector has another size.
+        """
         structure, avals, dtype, same = self._key
         if not avals:
             return tree.tree_unflatten(structure, [])

@@ -42,21 +42,21 @@ def _flip(m, axis=None):
 @boundary
 @like(np.flip)
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
-    """Reverse the order of elements along all axes, or those given."""
+    """Reverse the order of elements along all axes, or along the axes named."""
     return _flip(m) if axis is None else _flip(m, static_axes(axis))
 
 
 @boundary
 @like(np.fliplr)
 def fliplr(m: Any) -> Any:
-    """Reverse the order along axis 1."""
+    """Reverse the order of elements along axis 1."""
     return _flip(m, 1)
 
 
 @boundary
 @like(np.flipud)
 def flipud(m: Any) -> Any:
-    """Reverse the order along axis 0."""
+    """Reverse the order of elements along axis 0."""
     return _flip(m, 0)
 
 
@@ -140,9 +140,10 @@ def _roll(a, shift, axis=None):
         if not size:
             continue
         by = slicing.index_in_dim(shifts, i, keepdims=False)
-        # The remainder comes first: what is narrowed must fit.
+        # The remainder is taken first, so that the narrowed number fits.
         by = convert(elementwise.rem(by, host_number(size, dtype)), int32, False)
-        # From twice the array, the part that begins where its first element is to come from.
+        # The result is a slice of the array joined to itself, which starts at the new first
+        # element.
         doubled = slicing.concatenate([a, a], along)
         start = elementwise.rem(elementwise.sub(np.int32(2 * size), by), np.int32(size))
         starts = [np.int32(0)] * len(shape)
@@ -154,7 +155,7 @@ def _roll(a, shift, axis=None):
 @boundary
 @like(np.roll)
 def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
-    """Move elements by `shift` places along axes; those beyond the end come in at the start.
+    """Move elements by `shift` positions along axes; elements beyond the end come in at the start.
 
     Without an axis the array is rolled as if it had only one.
     """
@@ -188,7 +189,7 @@ def _tile(A, reps):
     A = shaping.reshape(A, shape)
     if all(count == 1 for count in reps):
         return as_array(A)
-    # Each axis becomes two: which copy, and which element of it.
+    # Each axis becomes two: the number of the copy, and the element in it.
     pairs = [size for pair in zip(reps, shape, strict=True) for size in pair]
     copies = shaping.broadcast_in_dim(A, pairs, range(1, 2 * rank, 2))
     return shaping.reshape(copies, [n * size for n, size in zip(reps, shape, strict=True)])
@@ -219,7 +220,7 @@ def _repeat_evenly(a, repeats, axis):
 
 @operation(static_argnames=("axis", "length"))
 def _repeat(a, repeats, axis, length):
-    """Each element as often as `repeats` says; of `length` in all, the last one as often again."""
+    """Repeat each element as often as `repeats` says; cut off or repeat the last up to `length`."""
     a = any_operand("repeat", a)
     if axis is None:
         a, axis = shaping.reshape(a, (typeof(a).size,)), 0
@@ -230,8 +231,8 @@ def _repeat(a, repeats, axis, length):
     if not size or not length:
         return full(wanted, 0, typeof(a).dtype)
     repeats = shaping.broadcast_in_dim(repeats, (size,), (0,) * typeof(repeats).ndim)
-    # Element i of the result is of element j where i lies between the sums of repeats around j:
-    # one is counted at each of these sums, and then summed up.
+    # Element i of the result is element j if i lies between the running sums of repeats before and
+    # after j. So a 1 is scattered to each running sum, and the ones are summed up.
     ends = cumulative.cumsum(convert(repeats, int32, False), 0)
     starts = scatter_add(
         full((length,), 0, int32),
@@ -263,7 +264,7 @@ def repeat(
     total_repeat_length: int | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Repeat each element along an axis, as often as `repeats` says, a number or one for each.
+    """Repeat each element along an axis; `repeats` is one number, or one for each element.
 
     Args:
       total_repeat_length: the size of the result along the axis, which must be given where
@@ -345,7 +346,7 @@ def _resize(a, new_shape):
 @boundary
 @like(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
-    """An array of another shape and size: elements are repeated, row by row, or cut off."""
+    """Return an array of another shape, whose elements are repeated, row by row, or cut off."""
     new_shape = canonical_shape(new_shape)
     if min(new_shape, default=0) < 0:
         raise ValueError(f"all elements of `new_shape` must be non-negative, got {new_shape}")

@@ -59,20 +59,20 @@ _halves = frozenset({np.dtype(np.float16), np.dtype(bfloat16)})
 
 
 class Fold(NamedTuple):
-    """An operation that axes are folded with."""
+    """A binary operation that axes are reduced with, and its reduction."""
 
     name: str
     reduce: Callable[..., Any]
-    # Of the value to start from, and what was folded.
+    # This combines the initial value and the reduced one.
     combine: Callable[..., Any]
-    # The value that changes nothing, for a dtype.
+    # This returns the identity element for a dtype.
     identity: Callable[[Any], Any]
-    # The same over named axes, as vmap gives them names, if there is such a collective.
+    # The collective that reduces over named axes, if there is one.
     across: Callable[..., Any] | None = None
 
 
 def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes that `axis` means: all of them for None, else each counted from 0.
+    """Return the axes that `axis` means, counted from 0: all of them for None.
 
     Raises:
       numpy.exceptions.AxisError: if there is no such axis.
@@ -88,7 +88,7 @@ def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def split_names(axis: Any) -> tuple[Any, tuple[str, ...]]:
-    """Axes by number, and those by name: the axes that vmap and shard_map have given names."""
+    """Split axes into those by number and those by name, which vmap and shard_map have named."""
     if isinstance(axis, str):
         return (), (axis,)
     if isinstance(axis, tuple) and builtins.any(isinstance(one, str) for one in axis):
@@ -98,7 +98,7 @@ def split_names(axis: Any) -> tuple[Any, tuple[str, ...]]:
 
 
 def across_names(fold: Fold, result: Any, names: tuple[str, ...]) -> Any:
-    """What was folded over axes by number, folded over named ones too.
+    """Reduce over named axes a result that is already reduced over axes by number.
 
     Raises:
       NotImplementedError: if there is no such collective.
@@ -122,7 +122,7 @@ def is_inexact(dtype: Any) -> bool:
 
 
 def sum_dtype(dtype: Any) -> Any:
-    """The dtype that sums and products of a dtype have: integers are at least the default ones."""
+    """Return the dtype of sums and products of a dtype: at least the default dtype for integers."""
     if dtype == _bool:
         return python_scalar_dtype(int)
     if not issubdtype(dtype, np.integer):
@@ -132,12 +132,12 @@ def sum_dtype(dtype: Any) -> Any:
 
 
 def working_dtype(dtype: Any) -> Any:
-    """The dtype in which sums of a dtype are made when none is asked for."""
+    """Return the dtype in which elements of a dtype are summed when no dtype is requested."""
     return _float32 if dtype in _halves else dtype
 
 
 def as_boolean(x: Any) -> Any:
-    """Elementwise, whether an array is not zero."""
+    """Return elementwise whether an array is not zero."""
     dtype = typeof(x).dtype
     if is_complex(dtype):
         return comparing.ne(x, host_scalar(0, dtype))
@@ -145,7 +145,7 @@ def as_boolean(x: Any) -> Any:
 
 
 def as_numbers(x: Any, dtype: Any) -> Any:
-    """An array in another dtype, booleans by way of integers, and not weak."""
+    """Convert an array to another dtype, booleans by way of integers; the result is not weak."""
     own = typeof(x).dtype
     if own == _bool and dtype != _bool:
         x = convert(x, to_numeric_dtype(own), False)
@@ -155,7 +155,7 @@ def as_numbers(x: Any, dtype: Any) -> Any:
 def fold_axes(
     fold: Fold, a: Any, axes: tuple[int, ...], keepdims: bool, initial: Any, where: Any
 ) -> Any:
-    """Fold axes of an array in its dtype, from `initial`, elements not in `where` left out."""
+    """Reduce axes of an array in its dtype, from `initial`, without the elements not in `where`."""
     if where is not None:
         a = _masked(fold, a, where)
     result = fold.reduce(a, axes)
@@ -207,7 +207,7 @@ def accumulated(
     where: Any = None,
     promote_integers: bool = True,
 ) -> Any:
-    """The sum or product over axes, in the dtype asked for."""
+    """Compute the sum or product over axes, in the requested dtype."""
     name = fold.name
     (a,), (aval,) = operands(name, (a,))
     axis, names = split_names(axis)
@@ -262,7 +262,7 @@ def prod(
     where=None,
     promote_integers=True,
 ):
-    """Product over axes: all of them, one, or several. Dtypes are as those of `sum`."""
+    """Multiply over axes: all of them, one, or several. The dtypes are those of `sum`."""
     refuse_out("prod", out)
     return accumulated(PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
 
@@ -271,7 +271,7 @@ def prod(
 
 
 def extreme(fold: Fold, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    """The greatest or least element over axes."""
+    """Return the greatest or least element over axes."""
     (a,), (aval,) = operands(fold.name, (a,))
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
@@ -296,7 +296,7 @@ def extreme(fold: Fold, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.max)
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Greatest element over axes; NaN if there is one.
+    """Return the greatest element over axes, or NaN if there is one.
 
     Raises:
       ValueError: if there are no elements and no `initial`.
@@ -308,7 +308,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.min)
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Least element over axes; NaN if there is one.
+    """Return the least element over axes, or NaN if there is one.
 
     Raises:
       ValueError: if there are no elements and no `initial`.
@@ -324,7 +324,7 @@ amin = min
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.ptp)
 def ptp(a, axis=None, out=None, keepdims=False):
-    """Greatest element less the least one, over axes. Raises TypeError for booleans."""
+    """Return the greatest element less the least one, over axes. Raises TypeError for booleans."""
     refuse_out("ptp", out)
     a = any_operand("ptp", a)
     greatest = extreme(MAX, a, axis, keepdims, None, None)
@@ -344,7 +344,7 @@ def _logical(fold: Fold, a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.any)
 def any(a, axis=None, out=None, keepdims=False, *, where=None):
-    """Whether any element is not zero, over axes."""
+    """Return whether any element is not zero, over axes."""
     refuse_out("any", out)
     return _logical(ANY, a, axis, keepdims, where)
 
@@ -352,7 +352,7 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.all)
 def all(a, axis=None, out=None, keepdims=False, *, where=None):
-    """Whether all elements are not zero, over axes."""
+    """Return whether all elements are not zero, over axes."""
     refuse_out("all", out)
     return _logical(ALL, a, axis, keepdims, where)
 
@@ -360,7 +360,7 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.count_nonzero)
 def count_nonzero(a, axis=None, keepdims=False):
-    """How many elements are not zero, over axes."""
+    """Count the elements that are not zero, over axes."""
     (a,), (aval,) = operands("count_nonzero", (a,))
     nonzero = comparing.ne(a, host_scalar(0, aval.dtype))
     return accumulated(SUM, nonzero, axis, None, keepdims)
@@ -372,7 +372,7 @@ def count_nonzero(a, axis=None, keepdims=False):
 def index_of_extreme(
     name: str, fold: Callable[..., Any], a: Any, axis: Any, keepdims: bool | None
 ) -> Any:
-    """The index of the extreme along an axis, or in the flattened array."""
+    """Return the index of the extreme along an axis, or in the flattened array."""
     (a,), (aval,) = operands(name, (a,))
     if axis is None:
         folded = ascending(aval.ndim)
@@ -393,7 +393,7 @@ def index_of_extreme(
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.argmax)
 def argmax(a, axis=None, out=None, keepdims=None):
-    """Index of the greatest element, along an axis or in the flattened array; of the first NaN.
+    """Return the index of the greatest element, or of the first NaN; None flattens the array.
 
     Raises:
       ValueError: if there are no elements.
@@ -405,7 +405,7 @@ def argmax(a, axis=None, out=None, keepdims=None):
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.argmin)
 def argmin(a, axis=None, out=None, keepdims=None):
-    """Index of the least element, along an axis or in the flattened array; of the first NaN.
+    """Return the index of the least element, or of the first NaN; None flattens the array.
 
     Raises:
       ValueError: if there are no elements.

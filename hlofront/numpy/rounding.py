@@ -42,7 +42,7 @@ ceil = unary_operation(
 
 
 def toward_zero(x: Any) -> Any:
-    """Floats without their fractions."""
+    """Drop the fractions of floats."""
     negative = comparing.lt(x, scalar_like(typeof(x), 0))
     return comparing.select(negative, elementwise.ceil(x), elementwise.floor(x))
 
@@ -50,7 +50,7 @@ def toward_zero(x: Any) -> Any:
 @operation
 @like(np.trunc)
 def trunc(x):
-    """Elementwise x without its fraction, in its dtype."""
+    """Drop the fraction of each element, in its dtype."""
     return _unless_integer(toward_zero)(any_operand("trunc", x))
 
 
@@ -67,7 +67,7 @@ def _parts(x, apply):
 @operation
 @like(np.rint)
 def rint(x, /):
-    """Elementwise nearest whole number, halves to even, as a float."""
+    """Round each element to the nearest whole number, halves to even, as a float."""
     x = any_operand("rint", x)
     aval = typeof(x)
     if is_integer(aval):
@@ -78,7 +78,7 @@ def rint(x, /):
 @operation(static_argnames=("decimals",), nested=True)
 @like(np.round)
 def round(a, decimals=0, out=None):
-    """Elementwise rounding to a number of decimal places, halves to even, in the dtype of `a`.
+    """Round each element to a number of decimal places, halves to even, in the dtype of `a`.
 
     Raises ValueError for booleans.
     """
@@ -99,7 +99,7 @@ def _round_float(x, decimals):
     if decimals == 0:
         return _to_even(x)
     aval = typeof(x)
-    # Numbers of 16 bits times 10 ** decimals would soon be infinite.
+    # In 16 bits, numbers times 10 ** decimals would soon overflow.
     if aval.dtype == np.float16:
         rounded = _round_float(converting.convert(x, np.dtype("float32"), False), decimals)
         return converting.convert(rounded, aval.dtype, False)
@@ -112,7 +112,7 @@ def _round_integer(x, unit):
     if unit > np.iinfo(aval.dtype).max:
         return elementwise.mul(x, scalar_like(aval, 0))
     unit, zero, two = (scalar_like(aval, number) for number in (unit, 0, 2))
-    # What is left above the multiple of `unit` that is not above x.
+    # The remainder of x above the greatest multiple of `unit` that is at most x.
     left = elementwise.rem(x, unit)
     if issubdtype(aval.dtype, np.signedinteger):
         left = choose("round", comparing.lt(left, zero), elementwise.add(left, unit), left)
@@ -127,7 +127,7 @@ def _round_integer(x, unit):
 @operation
 @like(np.clip)
 def clip(arr=None, /, min=None, max=None):
-    """Elementwise arr, but no less than `min` and no more than `max`, which wins.
+    """Limit each element to no less than `min` and no more than `max`, which wins.
 
     Raises ValueError for complex numbers.
     """

@@ -10,7 +10,7 @@ from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like
 
 _BFLOAT16 = np.dtype(bfloat16)
-# NumPy's files have no name for bfloat16, and say that its elements are two bytes of no meaning.
+# NumPy's file format has no name for bfloat16, and stores it as elements of two opaque bytes.
 _TWO_BYTES = np.dtype("V2")
 
 

@@ -18,7 +18,7 @@ class ScalarType(type):
     dtype: np.dtype
 
     def __call__(cls, x: Any) -> Any:
-        """An array of this dtype: of a scalar, one without axes."""
+        """Return an array of this dtype; a scalar gives an array without axes."""
         return asarray(x, dtype=cls.dtype)
 
     def __eq__(cls, other: Any) -> bool:
@@ -43,7 +43,7 @@ def _scalar_type(dtype: np.dtype) -> ScalarType:
     return ScalarType("bool" if dtype.name == "bool" else dtype.name, (), namespace)
 
 
-# name -> scalar type: int1 ... complex128, as many as NumPy and ml_dtypes have.
+# name -> scalar type: int1 ... complex128, for all dtypes of NumPy and ml_dtypes.
 SCALAR_TYPES = {dtype.name: _scalar_type(dtype) for dtype in all_dtypes}
 
 bool_ = SCALAR_TYPES["bool"]
@@ -66,7 +66,7 @@ uint1, uint2, uint4 = map(SCALAR_TYPES.get, ("uint1", "uint2", "uint4"))
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 
-# Kinds of dtypes, for issubdtype.
+# Categories of dtypes, for issubdtype.
 generic, number = np.generic, np.number
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
 inexact, floating, complexfloating = np.inexact, np.floating, np.complexfloating
@@ -82,7 +82,7 @@ promote_types = dtypes.promote_types
 
 @like(np.issubdtype)
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is of a kind: np.floating, np.integer, prng_key, or one dtype.
+    """Return whether a dtype is a subtype of a category, such as np.floating, or of a dtype.
 
     Raises:
       TypeError: for what is no dtype.
@@ -92,7 +92,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
 @like(np.result_type)
 def result_type(*args: Any) -> Any:
-    """The dtype in which values and dtypes meet, by JAX's rules of promotion."""
+    """Return the common dtype of values and dtypes, by JAX's rules of promotion."""
     return dtypes.result_type(*args)
 
 
@@ -109,7 +109,7 @@ _KINDS = {
 
 @like(np.isdtype)
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind, is a dtype, or is any of a tuple of those.
+    """Return whether a dtype equals a dtype or belongs to a category, or any of a tuple of them.
 
     Raises:
       ValueError: for a string that names neither a kind nor a dtype.

@@ -41,7 +41,7 @@ _bool = np.dtype(np.bool_)
 
 
 def host_value(x: Any, context: str) -> np.ndarray:
-    """The value of an array as one of NumPy.
+    """Return the value of an array as a NumPy array.
 
     Raises ConcretizationTypeError, with the context, if it is traced.
     """
@@ -51,7 +51,7 @@ def host_value(x: Any, context: str) -> np.ndarray:
 
 
 def put_beside(values: np.ndarray, array: Any, weak: bool = False) -> Any:
-    """Values of the host as an array, on the device of another one that is bound to it."""
+    """Return values of the host as an array, on the device of another array if it is committed."""
     if weak:
         return convert(put_beside(values, array), values.dtype, True)
     if type(array) is ArrayImpl and is_eager() and array.committed and len(array.devices()) == 1:
@@ -60,13 +60,13 @@ def put_beside(values: np.ndarray, array: Any, weak: bool = False) -> Any:
 
 
 def truth(x: Any) -> Any:
-    """Whether elements are not zero."""
+    """Return whether elements are not zero."""
     dtype = typeof(x).dtype
     return x if dtype == _bool else comparing.ne(x, host_scalar(0, dtype))
 
 
 def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
-    """An operand in a dtype; scalars of the host are converted there."""
+    """Return an operand in a dtype; scalars of the host are converted on the host."""
     return converted(x, typeof(x), dtype, weak)
 
 
@@ -89,7 +89,7 @@ def where(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """Elements of `x` where the condition is true, and of `y` elsewhere.
+    """Select elements of `x` where the condition is true, and of `y` elsewhere.
 
     With the condition alone, the indices of its true elements; see nonzero for `size` and
     `fill_value`.
@@ -119,7 +119,7 @@ def _select(conditions, choices, default):
     count = len(choices)
     arrays = broadcast_together("select", *map(truth, conditions), *choices, result)
     result = arrays[-1]
-    # The first condition that holds decides: it is asked last.
+    # The first true condition wins, so it is applied last.
     for i in reversed(range(count)):
         result = process(select_n_p, (arrays[i], result, arrays[count + i]), {})
     return result
@@ -127,7 +127,7 @@ def _select(conditions, choices, default):
 
 @like(np.select)
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    """Elements of the choice whose condition is the first to be true, or of the default.
+    """Select from the choice whose condition is the first to be true, or the default.
 
     Raises:
       ValueError: if there are not as many choices as conditions, or none.
@@ -149,7 +149,7 @@ def piecewise(
     *args: Any,
     **kw: Any,
 ) -> Any:
-    """Of each element, what the function says whose condition is the last to be true for it.
+    """Apply to each element the function whose condition is the last to be true for it.
 
     Args:
       x: an array.
@@ -180,7 +180,7 @@ def piecewise(
 
 @operation(static_argnames=("functions",))
 def _piecewise(x, conditions, constants, args, keywords, functions):
-    """The last of functions and constants is for where no condition is true."""
+    """Apply functions or constants by condition; the last applies where no condition is true."""
     x = as_operand(x)
     aval = typeof(x)
     values = [
@@ -205,7 +205,7 @@ _WITHOUT_SIZE = (
 
 
 def true_positions(mask: Any, size: int, fill: Any) -> Any:
-    """The first `size` positions of true elements in a mask of one axis, and then `fill`.
+    """Return the first `size` positions of true elements in a mask of one axis, then `fill`.
 
     They are scattered: each to the place that is the number of true elements before it.
     """
@@ -215,7 +215,7 @@ def true_positions(mask: Any, size: int, fill: Any) -> Any:
     if not n or not size:
         return positions
     counts = cumulative.cumsum(convert(mask, dtype, False), 0)
-    # Where there is none, out of bounds, which is left out.
+    # False elements get an index out of bounds, which the scatter drops.
     target = promotion.choose(
         "nonzero", mask, elementwise.sub(counts, host_number(1, dtype)), host_number(size, dtype)
     )
@@ -229,7 +229,7 @@ def true_positions(mask: Any, size: int, fill: Any) -> Any:
 
 
 def _unravelled(flat: Any, shape: tuple[int, ...]) -> list[Any]:
-    """Positions, not negative, as indices along each axis."""
+    """Convert positions, not negative, to indices along each axis."""
     dtype = typeof(flat).dtype
     indices: list[Any] = []
     for size in shape[:0:-1]:
@@ -256,7 +256,7 @@ def _nonzero(a, size, fill_values):
 
 @like(np.nonzero)
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
-    """The indices of elements that are not zero: for each axis an array.
+    """Return the indices of elements that are not zero: an array for each axis.
 
     Args:
       a: an array of one axis or more.
@@ -296,7 +296,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
 @like(np.flatnonzero)
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The positions of elements that are not zero, in the flattened array. See nonzero."""
+    """Return the positions in the flattened array of elements that are not zero. See nonzero."""
     check_arraylike("flatnonzero", a)
     return nonzero(_flat(a), size=size, fill_value=fill_value)[0]
 
@@ -314,7 +314,7 @@ def _columns(indices):
 
 @like(np.argwhere)
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The indices of elements that are not zero, a row for each. See nonzero.
+    """Return the indices of elements that are not zero, a row for each. See nonzero.
 
     Of an array without axes that has no columns, and a row if it is not zero.
     """
@@ -330,7 +330,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
 
 @operation(static_argnames=("axis", "size"))
 def _compressed(condition, a, fill_value, axis, size):
-    """The first `size` slices along an axis where a condition is true, then the fill value."""
+    """Return the first `size` slices along an axis where a condition is true, and fill values."""
     n = typeof(a).shape[axis]
     positions = true_positions(condition, size, n)
     rows = take_rows(a, positions, axis)
@@ -341,7 +341,7 @@ def _compressed(condition, a, fill_value, axis, size):
 
 
 def take_rows(a: Any, positions: Any, axis: int) -> Any:
-    """Slices along an axis at positions from 0; where there are none, the nearest ones."""
+    """Take slices along an axis at positions from 0, clamped to the axis."""
     shape = typeof(a).shape
     (count,) = typeof(positions).shape
     if not shape[axis]:
@@ -371,7 +371,7 @@ def compress(
     fill_value: Any = 0,
     out: None = None,
 ) -> Any:
-    """The slices along an axis where a condition is true; without an axis, of the flattened array.
+    """Return slices along an axis, or elements of the flattened array, where a condition is true.
 
     Args:
       condition: of one axis. Beyond its end nothing is chosen.
@@ -415,14 +415,14 @@ def compress(
 
 @operation(static_argnames=("n",))
 def _fitted(condition, n):
-    """A condition as a mask of `n` elements, false beyond its end."""
+    """Return a condition as a mask of `n` elements, false beyond its end."""
     mask = truth(condition)
     return slicing.pad(mask, np.False_, ((0, n - typeof(mask).shape[0], 0),))
 
 
 @like(np.extract)
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
-    """The elements where a condition is true, along one axis. See compress."""
+    """Return the elements where a condition is true, along one axis. See compress."""
     check_arraylike("extract", condition, arr, fill_value)
     return compress(_flat(condition), _flat(arr), size=size, fill_value=fill_value)
 
@@ -448,7 +448,7 @@ def _choose(a, choices, mode):
 
 
 def clamped(x: Any, low: int, high: int) -> Any:
-    """Integers, none below or above what their dtype can tell from these bounds."""
+    """Clamp integers to bounds, as far as their dtype can represent the bounds."""
     dtype = typeof(x).dtype
     info = np.iinfo(dtype)
     if low > info.min:
@@ -459,7 +459,7 @@ def clamped(x: Any, low: int, high: int) -> Any:
 
 
 def euclidean_remainder(x: Any, size: int) -> Any:
-    """Integers modulo a positive size: not negative."""
+    """Return integers modulo a positive size; the result is never negative."""
     dtype = typeof(x).dtype
     if dtype.kind == "u" and size > np.iinfo(dtype).max:
         return x
@@ -476,7 +476,7 @@ def euclidean_remainder(x: Any, size: int) -> Any:
 
 @like(np.choose)
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
-    """Elements of the choices: of which one, an array of integers says.
+    """Select elements from several choices; `a` holds the number of the choice for each element.
 
     Args:
       a: integers from 0 to the number of choices.
@@ -517,12 +517,12 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
 
 
 def _method_nonzero(self: Any, *, fill_value: Any = None, size: int | None = None) -> Any:
-    """The indices of elements that are not zero: for each axis an array."""
+    """Return the indices of elements that are not zero: an array for each axis."""
     return nonzero(self, size=size, fill_value=fill_value)
 
 
 def _method_choose(self: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
-    """Elements of the choices: of which one, this array says."""
+    """Select elements from several choices; this array holds the number of the choice."""
     return choose(self, choices, out, mode)
 
 
@@ -535,7 +535,7 @@ def _method_compress(
     size: int | None = None,
     fill_value: Any = 0,
 ) -> Any:
-    """The slices along an axis where a condition is true."""
+    """Return the slices along an axis where a condition is true."""
     return compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 

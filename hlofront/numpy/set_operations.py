@@ -31,8 +31,10 @@ _bool = np.dtype(np.bool_)
 
 @operation(static_argnames=("unique", "equal_nan"))
 def _with_membership(ar1, ar2, unique, equal_nan):
-    """The elements of the first array, in order unless they are unique; the indices they had;
-    whether each is the first of its equals; whether it is in the second array; and where there.
+    """Sort the first array, unless it is unique, and look its elements up in the second.
+
+    Return the elements, the indices they had, whether each is the first of its equals, whether it
+    is in the second array, and its index there.
     """
     ar1, ar2 = promote_dtypes(flattened(ar1), flattened(ar2))
     dtype = python_scalar_dtype(int)
@@ -53,7 +55,10 @@ def _with_membership(ar1, ar2, unique, equal_nan):
 
 @operation(static_argnames=("size",))
 def _selected_of_size(keep, fills, arrays, size):
-    """Elements of arrays of one axis where a mask is true, `size` of them, filled up."""
+    """Return `size` elements, where a mask is true, of arrays of one axis.
+
+    Fill values stand for missing ones.
+    """
     n = typeof(keep).size
     positions = true_positions(keep, size, n)
     missing = comparing.eq(positions, host_number(n, typeof(positions).dtype))
@@ -64,7 +69,7 @@ def _selected_of_size(keep, fills, arrays, size):
 
 
 def _selected(source: Any, keep: Any, fills: Any, arrays: Any, size: int | None) -> list[Any]:
-    """Elements where a mask is true, of arrays made from `given`; `size` of them, filled up."""
+    """Return elements where the mask `keep` is true: all, or `size` of them, filled up."""
     if size is not None:
         return _selected_of_size(keep, fills, arrays, operator.index(size))
     mask = np.asarray(keep)
@@ -83,7 +88,7 @@ def _both(name: str, ar1: Any, ar2: Any, size: int | None) -> tuple[Any, Any]:
 
 @operation
 def _first_selected(keep, ordered):
-    """The first element that is kept, or 0: what stands for those missing."""
+    """Return the first element where the mask `keep` is true, or 0, to stand for missing ones."""
     dtype = typeof(ordered).dtype
     if not typeof(keep).size:
         return creating.full((), 0, dtype)
@@ -113,7 +118,7 @@ def intersect1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The elements that are in both arrays, without repetition, in ascending order.
+    """Return the elements that are in both arrays, without repetition, in ascending order.
 
     Args:
       ar1: an array, of any shape.
@@ -152,7 +157,7 @@ def setdiff1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The elements of the first array that are not in the second, without repetition, in order.
+    """Return the unique elements of the first array that are not in the second, in order.
 
     Args:
       ar1: an array, of any shape.
@@ -191,7 +196,7 @@ def _joined(ar1, ar2):
 
 @like(np.union1d)
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The elements that are in either array, without repetition, in ascending order.
+    """Return the elements that are in either array, without repetition, in ascending order.
 
     Args:
       ar1: an array, of any shape.
@@ -207,7 +212,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
 
 
 def _boundaries(ordered: Any) -> tuple[Any, Any]:
-    """Of elements in order, whether each differs from the one before, and from the one after."""
+    """Return whether each sorted element differs from the one before, and from the one after."""
     starts = first_of_equals(ordered, False)
     n = typeof(starts).size
     after = slicing.slice_in_dim(starts, min(n, 1), n)
@@ -216,21 +221,22 @@ def _boundaries(ordered: Any) -> tuple[Any, Any]:
 
 @operation
 def _once(ar1, ar2):
-    """All elements of two arrays in order, and which of them stand there a single time."""
+    """Return all elements of two arrays, sorted, and a mask of those that occur once."""
     ordered = sorting.sort(_joined.when_traced(ar1, ar2), 0)
     return ordered, elementwise.bitwise_and(*_boundaries(ordered))
 
 
 @operation
 def _twice(ar1, ar2):
-    """All elements of two arrays in order, which of them are equal to the next one, their indices
-    in the first array, and those of the next one in the second.
+    """Return all elements of two arrays, sorted; which equal the next one.
+
+    Their indices in the first array, and the indices of the next ones in the second.
     """
     dtype = python_scalar_dtype(int)
     ordered, indices = order_along(_joined.when_traced(ar1, ar2), 0, dtype)
     n = typeof(indices).size
     keep = elementwise.bitwise_not(_boundaries(ordered)[1])
-    # The last one has no next one, and is never kept.
+    # The last element has no next one, and is never selected.
     following = slicing.concatenate(
         [slicing.slice_in_dim(indices, min(n, 1), n), slicing.slice_in_dim(indices, 0, min(n, 1))],
         0,
@@ -241,7 +247,7 @@ def _twice(ar1, ar2):
 
 @operation
 def _exclusive(ar1, ar2):
-    """All elements in order, and which are the first of their equals, and of one array alone.
+    """Return all elements sorted, and a mask of the first of each value that is in one array alone.
 
     In each array NaN is one element, and differs from that of the other.
     """
@@ -264,7 +270,7 @@ def setxor1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The elements that are in one of two arrays, and not in both, in ascending order.
+    """Return the elements that are in one of two arrays but not in both, in ascending order.
 
     Args:
       ar1: an array, of any shape.

@@ -55,14 +55,17 @@ def _differs(x: Any, y: Any, equal_nan: bool) -> Any:
 
 
 def one_nan(x: Any) -> Any:
-    """The same numbers, and of complex ones those with a NaN part as one, which is sorted last."""
+    """Replace complex numbers with a NaN part by a single NaN, which sorts last.
+
+    Return others unchanged.
+    """
     if not issubdtype(typeof(x).dtype, np.complexfloating):
         return x
     return choose("unique", comparing.ne(x, x), creating.scalar_like(x, complex(np.nan, 0)), x)
 
 
 def first_of_equals(ordered: Any, equal_nan: bool) -> Any:
-    """Of rows in order, whether each is the first of those that are equal."""
+    """Return a mask of sorted rows that is true for the first of equal rows."""
     n, *rest = typeof(ordered).shape
     if not n:
         return creating.full((0,), False, _bool)
@@ -75,7 +78,7 @@ def first_of_equals(ordered: Any, equal_nan: bool) -> Any:
 
 
 def _rows_in_order(rows: Any) -> tuple[Any, Any]:
-    """Rows in lexicographic order, and the indices that they had."""
+    """Return rows in lexicographic order, and the indices that they had."""
     shape = typeof(rows).shape
     dtype = python_scalar_dtype(int)
     indices = creating.iota(dtype, shape[0])
@@ -95,7 +98,7 @@ def _rows_in_order(rows: Any) -> tuple[Any, Any]:
 
 @operation(static_argnames=("axis", "equal_nan"))
 def _ordered(ar, axis, equal_nan):
-    """The slices along an axis in order, their indices, which are first ones, and their numbers."""
+    """Return sorted slices along an axis, their indices, a mask of first ones, and the inverse."""
     ar = one_nan(ar)
     if axis is None:
         rows = flattened(ar)
@@ -126,7 +129,7 @@ def _ordered(ar, axis, equal_nan):
 
 @operation(static_argnames=("axis", "size"))
 def _unique_of_size(ordered, indices, starts, fill_value, axis, size):
-    """The values, indices and counts, `size` of them."""
+    """Return `size` unique values, their first indices and their counts."""
     n = typeof(indices).size
     dtype = typeof(indices).dtype
     positions = true_positions(starts, size, n)
@@ -134,7 +137,7 @@ def _unique_of_size(ordered, indices, starts, fill_value, axis, size):
     values = take_rows(ordered, positions, 0)
     shape = typeof(values).shape
     if fill_value is None:
-        # The first of them stands for those missing.
+        # The first value stands for missing ones.
         fill = shaping.broadcast_in_dim(
             slicing.slice_in_dim(ordered, 0, min(n, 1)), shape, tuple(range(len(shape)))
         )
@@ -147,7 +150,7 @@ def _unique_of_size(ordered, indices, starts, fill_value, axis, size):
     wide = shaping.broadcast_in_dim(missing, shape, (0,))
     values = choose("unique", wide, fill, values)
     first_indices = choose("unique", missing, first, take_rows(indices, positions, 0))
-    # Those that are equal end where the next one starts, which may have been cut off.
+    # A run of equal elements ends where the next one starts, which may have been cut off.
     ends = slicing.slice_in_dim(true_positions(starts, size + 1, n), 1, size + 1)
     counts = elementwise.sub(ends, positions)
     if axis is not None:
@@ -213,7 +216,7 @@ def unique(
     fill_value: Any = None,
     sorted: bool = True,
 ) -> Any:
-    """The elements without repetition, in ascending order; or the slices along an axis.
+    """Return the unique elements in ascending order, or the unique slices along an axis.
 
     Args:
       ar: an array.
@@ -238,7 +241,7 @@ def unique(
 
 
 class _UniqueAllResult(NamedTuple):
-    """What unique_all returns."""
+    """The result of unique_all."""
 
     values: Any
     indices: Any
@@ -247,14 +250,14 @@ class _UniqueAllResult(NamedTuple):
 
 
 class _UniqueCountsResult(NamedTuple):
-    """What unique_counts returns."""
+    """The result of unique_counts."""
 
     values: Any
     counts: Any
 
 
 class _UniqueInverseResult(NamedTuple):
-    """What unique_inverse returns."""
+    """The result of unique_inverse."""
 
     values: Any
     inverse_indices: Any
@@ -262,8 +265,9 @@ class _UniqueInverseResult(NamedTuple):
 
 @like(np.unique_all)
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueAllResult:
-    """The elements without repetition, the index of the first of each, which each one is, and how
-    many there are. NaN differs from NaN. See unique.
+    """Return the unique elements, the index of the first of each, the inverse, and the counts.
+
+    NaN differs from NaN. See unique.
     """
     return _UniqueAllResult(*_unique("unique_all", x, None, False, size, fill_value))
 
@@ -272,7 +276,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 def unique_counts(
     x: Any, /, *, size: int | None = None, fill_value: Any = None
 ) -> _UniqueCountsResult:
-    """The elements without repetition, and how many there are of each. See unique_all."""
+    """Return the unique elements and how often each occurs. See unique_all."""
     values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
     return _UniqueCountsResult(values, counts)
 
@@ -281,26 +285,26 @@ def unique_counts(
 def unique_inverse(
     x: Any, /, *, size: int | None = None, fill_value: Any = None
 ) -> _UniqueInverseResult:
-    """The elements without repetition, and which of them each element is. See unique_all."""
+    """Return the unique elements, and the index among them of each element. See unique_all."""
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
     return _UniqueInverseResult(values, inverse)
 
 
 @like(np.unique_values)
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The elements without repetition. See unique_all."""
+    """Return the unique elements. See unique_all."""
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
 
 # ---- membership --------------------------------------------------------------------------------
 
 _METHODS = ("compare_all", "binary_search", "sort", "auto")
-# With so many elements or fewer each one is compared.
+# Up to this many elements are all compared directly.
 _FEW = 16
 
 
 def _member(element: Any, ordered: Any) -> Any:
-    """Whether elements are in an array of one axis, which is sorted."""
+    """Return whether elements are in a sorted array of one axis."""
     size = typeof(ordered).size
     if not size:
         return creating.full(typeof(element).shape, False, _bool)
@@ -336,7 +340,7 @@ def isin(
     *,
     method: str = "auto",
 ) -> Any:
-    """Whether each element of an array is one of another array's. NaN never is.
+    """Return whether each element of an array is an element of another array. NaN never is.
 
     Args:
       element: an array.

@@ -23,12 +23,12 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 def as_array(x: Any) -> Any:
-    """What a function returns that had nothing to do: an array, also where it was given NumPy's."""
+    """Return an unchanged operand as an array, also where it is a NumPy array or a scalar."""
     return x if hasattr(x, "aval") else creation.asarray(x)
 
 
 def static_axes(axes: Any) -> Any:
-    """Axes as a user gives them, hashable: an int, or a tuple."""
+    """Return axes that a user passed in hashable form: an int, or a tuple."""
     if type(axes) is int or axes is None:
         return axes
     if isinstance(axes, Sequence) or (
@@ -66,7 +66,7 @@ def _bad_order(name: str, order: Any) -> Exception:
 
 
 def _filled(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
-    """The new shape with its -1 replaced by what is left."""
+    """Return the new shape with its -1 replaced by the remaining size."""
     size, wanted = math.prod(old), math.prod(new)
     if -1 not in new:
         if wanted == size and min(new, default=0) >= 0:
@@ -95,7 +95,10 @@ def reshape(
     copy: bool | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """The same elements in another shape; one size may be -1, for what is left."""
+    """Reshape an array without changing its elements.
+
+    One size may be -1, for the remaining size.
+    """
     if out_sharding is not None:
         refuse_sharding("reshape", "out_sharding", out_sharding)
     return _reshape(a, canonical_shape(shape), order)
@@ -105,7 +108,7 @@ def reshape(
 def _method_reshape(
     self: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
 ) -> Any:
-    """The same elements in another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
+    """Reshape the array: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
     if out_sharding is not None:
         refuse_sharding("reshape", "out_sharding", out_sharding)
     shape = args[0] if len(args) == 1 else args
@@ -123,7 +126,7 @@ def _ravel(a, order="C"):
 @boundary
 @like(np.ravel)
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
-    """The elements along one axis, row by row, or column by column with order "F"."""
+    """Flatten an array, row by row, or column by column with order "F"."""
     if out_sharding is not None:
         refuse_sharding("ravel", "out_sharding", out_sharding)
     return _ravel(a) if order == "C" else _ravel(a, order)
@@ -131,7 +134,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
 
 @boundary
 def _method_ravel(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
-    """The elements along one axis."""
+    """Flatten the array."""
     return ravel(self, order, out_sharding=out_sharding)
 
 
@@ -158,7 +161,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
 @boundary
 @like(np.permute_dims)
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
-    """Permute the axes: axis i of the result is axis `axes[i]`. They are counted from 0."""
+    """Permute the axes: axis i of the result is axis `axes[i]`, counted from 0."""
     return _permuted(a, static_axes(axes))
 
 
@@ -169,7 +172,10 @@ def _permuted(a, axes):
 
 @boundary
 def _method_transpose(self: Any, *args: Any) -> Any:
-    """Permute the axes: `x.transpose(1, 0)` or `x.transpose((1, 0))`; by default reversed."""
+    """Permute the axes: `x.transpose(1, 0)` or `x.transpose((1, 0))`.
+
+    By default they are reversed.
+    """
     if not args:
         return _transpose(self)
     return transpose(self, args[0] if len(args) == 1 else args)
@@ -222,14 +228,14 @@ def _moveaxis(a, source, destination):
 @boundary
 @like(np.moveaxis)
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
-    """Move axes to other places; the others keep their order."""
+    """Move axes to other positions; the others keep their order."""
     return _moveaxis(a, static_axes(source), static_axes(destination))
 
 
 @operation(static_argnames=("axis", "start"))
 @like(np.rollaxis)
 def rollaxis(a, axis, start=0):
-    """Move an axis back to where it lies before axis `start`; moveaxis is easier to read."""
+    """Move an axis back to before axis `start`; moveaxis is easier to read."""
     a = any_operand("rollaxis", a)
     ndim = typeof(a).ndim
     axis, start = canonical_axis(axis, ndim), operator.index(start)
@@ -258,7 +264,7 @@ def _squeeze(a, axis=None):
 @boundary
 @like(np.squeeze)
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
-    """Drop axes of size 1: all of them, or those given."""
+    """Drop axes of size 1: all of them, or those named."""
     return _squeeze(a) if axis is None else _squeeze(a, static_axes(axis))
 
 
@@ -282,7 +288,7 @@ def _at_least(name: str, x: Any, ndim: int) -> Any:
         return as_array(x)
     if ndim == 3 and len(shape) == 2:
         return shaping.expand_dims(x, (2,))
-    # Of one axis: NumPy puts it last of two, and in the middle of three.
+    # For one axis, NumPy makes it the last of two, and the middle one of three.
     before = (0,) if len(shape) else tuple(range(ndim))
     return shaping.expand_dims(x, before + (() if ndim < 3 or not shape else (2,)))
 
@@ -308,21 +314,24 @@ def _atleast_3d(x):
 @boundary
 @like(np.atleast_1d)
 def atleast_1d(*arys: Any) -> Any:
-    """Arrays of one axis or more: scalars get one. Of several arrays, a list."""
+    """Return arrays with at least one axis: scalars get one. Several arrays give a list."""
     return _atleast_1d(arys[0]) if len(arys) == 1 else [_atleast_1d(x) for x in arys]
 
 
 @boundary
 @like(np.atleast_2d)
 def atleast_2d(*arys: Any) -> Any:
-    """Arrays of two axes or more: new ones come first. Of several arrays, a list."""
+    """Return arrays with at least two axes: new ones come first. Several arrays give a list."""
     return _atleast_2d(arys[0]) if len(arys) == 1 else [_atleast_2d(x) for x in arys]
 
 
 @boundary
 @like(np.atleast_3d)
 def atleast_3d(*arys: Any) -> Any:
-    """Arrays of three axes or more: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1)."""
+    """Return arrays with at least three axes.
+
+    (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
+    """
     return _atleast_3d(arys[0]) if len(arys) == 1 else [_atleast_3d(x) for x in arys]
 
 
@@ -367,14 +376,14 @@ def _broadcast_arrays(*args):
 @boundary
 @like(np.broadcast_arrays)
 def broadcast_arrays(*args: Any) -> list[Any]:
-    """The arrays, broadcast to their common shape."""
+    """Broadcast arrays to their common shape."""
     return _broadcast_arrays(*args) if args else []
 
 
 @boundary
 @like(np.broadcast_shapes)
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that arrays of these shapes broadcast to."""
+    """Return the shape that arrays of these shapes broadcast to."""
     if not shapes:
         return ()
     return shaping.broadcast_shapes(*[canonical_shape(shape) for shape in shapes])
@@ -386,19 +395,19 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 @boundary
 @like(np.ndim)
 def ndim(a: Any) -> int:
-    """The number of axes of an array, or of what NumPy makes one of."""
+    """Return the number of axes of an array, or of the NumPy array made of another object."""
     return a.ndim if hasattr(a, "ndim") else np.ndim(_listed("ndim", a))
 
 
 @boundary
 @like(np.shape)
 def shape(a: Any) -> tuple[int, ...]:
-    """The sizes of the axes of an array, or of what NumPy makes one of."""
+    """Return the shape of an array, or of the NumPy array made of another object."""
     return a.shape if hasattr(a, "shape") else np.shape(_listed("shape", a))
 
 
 def _listed(name: str, a: Any) -> Any:
-    """What NumPy makes an array of, with a warning if that is no number."""
+    """Warn that an object which NumPy makes an array of is no array and no scalar; return it."""
     if not isinstance(a, bool | int | float | complex | str) and not hasattr(a, "__jax_array__"):
         warnings.warn(
             f"{name} requires ndarray or scalar arguments, got {type(a)}: that will be an error. "
@@ -412,7 +421,7 @@ def _listed(name: str, a: Any) -> Any:
 @boundary
 @like(np.size)
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """The number of elements, or the size along an axis, or the product of several sizes."""
+    """Return the number of elements, or the size along an axis or the product along several."""
     sizes = a.shape if hasattr(a, "shape") else np.shape(_listed("size", a))
     if axis is None:
         return math.prod(sizes)

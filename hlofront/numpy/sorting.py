@@ -45,7 +45,7 @@ def _refuse(name: str, kind: Any, order: Any) -> None:
 
 
 def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
-    """The array and the axis to sort along; without one, the flattened array."""
+    """Return the array and the axis to sort along; None sorts the flattened array."""
     a = any_operand(name, a)
     if axis is None:
         return shaping.reshape(a, (typeof(a).size,)), 0
@@ -53,7 +53,7 @@ def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
 
 
 def order_along(a: Any, axis: int, dtype: Any, stable: bool = True) -> tuple[Any, Any]:
-    """The sorted elements, and the indices that they had."""
+    """Return the sorted elements, and the indices that they had."""
     indices = creating.broadcasted_iota(dtype, typeof(a).shape, axis)
     return sorting.sort_key_val(a, indices, axis, stable)
 
@@ -64,7 +64,7 @@ def order_along(a: Any, axis: int, dtype: Any, stable: bool = True) -> tuple[Any
 @operation(static_argnames=("axis", "kind", "order", "stable", "descending"))
 @like(np.sort)
 def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
-    """The elements in ascending order along an axis, NaN last; None sorts the flattened array.
+    """Sort the elements in ascending order along an axis, NaN last; None sorts the flattened array.
 
     Args:
       a: an array.
@@ -83,7 +83,7 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
 @operation(static_argnames=("axis", "kind", "order", "stable", "descending", "dtype"))
 @like(np.argsort)
 def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
-    """The indices that sort an array along an axis; None sorts the flattened array.
+    """Return the indices that sort an array along an axis; None sorts the flattened array.
 
     Args:
       a: an array.
@@ -99,7 +99,7 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False,
     index_dtype = None if dtype is None else check_user_dtype_supported(dtype, "argsort")
     indices = creating.broadcasted_iota(python_scalar_dtype(int), typeof(a).shape, axis)
     if descending and stable:
-        # What is sorted backwards ends up in its first order, once it is reversed.
+        # Sorting the reversed array and reversing the result keeps equal elements in order.
         a, indices = shaping.rev(a, (axis,)), shaping.rev(indices, (axis,))
     indices = sorting.sort_key_val(a, indices, axis, stable)[1]
     if descending:
@@ -123,7 +123,7 @@ def _lexsort(keys, axis):
 
 @like(np.lexsort)
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    """The indices that sort by several keys, of which the last one decides first.
+    """Return the indices that sort by several keys, of which the last one decides first.
 
     Args:
       keys: arrays of one shape, or an array with them along its first axis.
@@ -142,7 +142,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 @operation
 @like(np.sort_complex)
 def sort_complex(a):
-    """The elements as complex numbers, sorted along the last axis by real, then imaginary part."""
+    """Sort the elements, as complex numbers, along the last axis by real, then imaginary part."""
     a, axis = _along("sort_complex", a, -1)
     return sorting.sort(convert(a, to_complex_dtype(typeof(a).dtype), False), axis)
 
@@ -153,7 +153,7 @@ def sort_complex(a):
 @operation(static_argnames=("kth", "axis"))
 @like(np.partition)
 def partition(a, kth, axis=-1):
-    """The elements with the kth one where sorting puts it, less ones before and greater ones after.
+    """Put the kth element where sorting puts it, lesser ones before and greater ones after it.
 
     All of them are sorted: that is one operation on a device.
     """
@@ -165,14 +165,14 @@ def partition(a, kth, axis=-1):
 @operation(static_argnames=("kth", "axis"))
 @like(np.argpartition)
 def argpartition(a, kth, axis=-1):
-    """The indices that partition an array. See partition."""
+    """Return the indices that partition an array. See partition."""
     a, axis = _along("argpartition", a, operator.index(axis))
     canonical_axis(kth, typeof(a).shape[axis])
     return order_along(a, axis, _index_dtype(typeof(a).shape[axis]))[1]
 
 
 def _index_dtype(size: int) -> Any:
-    """The dtype of indices along an axis: int32, also with x64 on, where that is enough."""
+    """Return the dtype of indices along an axis: int32 where that is enough, also with x64 on."""
     return np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
 
 
@@ -182,7 +182,7 @@ _METHODS = ("compare_all", "scan", "scan_unrolled", "sort")
 
 
 def _precedes(x: Any, y: Any) -> Any:
-    """Whether x comes before y where they are sorted: NaN comes last, and so does a NaN part."""
+    """Return whether x comes before y in sorted order; NaN, and a NaN part, come last."""
     if issubdtype(typeof(x).dtype, np.complexfloating):
         parts = [(part(x), part(y)) for part in (elementwise.real, elementwise.imag)]
         before, of_imaginary = [_precedes(*pair) for pair in parts]
@@ -198,7 +198,7 @@ def _precedes(x: Any, y: Any) -> Any:
 
 
 def _counted(x: Any, v: Any, right: bool) -> Any:
-    """Whether an element x of the sorted array is to the left of where v is put."""
+    """Return whether an element x of the sorted array is left of the insertion point of v."""
     return elementwise.bitwise_not(_precedes(v, x)) if right else _precedes(x, v)
 
 
@@ -216,8 +216,8 @@ def _compare_all(a: Any, v: Any, right: bool, dtype: Any) -> Any:
 def by_bisection(a: Any, v: Any, right: bool, dtype: Any, unroll: bool = False) -> Any:
     """Return where each value of `v` goes in the sorted `a`, by halving: `v`'s shape, this dtype.
 
-    After each step the result is above `low`, or 0, and no higher than `high`. One step is
-    compiled for all, or each for itself where `unroll` says so.
+    After each step the result is above `low`, or 0, and no higher than `high`. The steps are one
+    compiled loop, or separate operations if `unroll`.
     """
     size, shape = typeof(a).size, typeof(v).shape
     unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
@@ -237,7 +237,7 @@ def by_bisection(a: Any, v: Any, right: bool, dtype: Any, unroll: bool = False) 
 
 
 def element_at(a: Any, index: Any) -> Any:
-    """The elements of an array of one axis at indices from 0, clamped to those there are."""
+    """Return the elements of an array of one axis at indices from 0, clamped to the axis."""
     shape = typeof(index).shape
     return gather(
         a,
@@ -249,15 +249,15 @@ def element_at(a: Any, index: Any) -> Any:
 
 
 def _ranks(x: Any, dtype: Any) -> Any:
-    """Where each element of an array of one axis is once it is sorted."""
+    """Return the index that each element of an array of one axis has once it is sorted."""
     return order_along(order_along(x, 0, dtype)[1], 0, dtype)[1]
 
 
 def _by_sorting(a: Any, v: Any, right: bool, dtype: Any) -> Any:
-    """By sorting both together: how many are left of each of v, less those of them in v."""
+    """Search by sorting both together: count elements left of each of v, less those of v."""
     n, shape = typeof(a).size, typeof(v).shape
     flat = shaping.reshape(v, (typeof(v).size,))
-    # Sorting is stable: what is put first stays before what is equal to it.
+    # Sorting is stable: of equal elements, those that come first stay first.
     together = slicing.concatenate((a, flat) if right else (flat, a), 0)
     start = n if right else 0
     among_all = slicing.slice_in_dim(_ranks(together, dtype), start, start + typeof(flat).size)
@@ -295,7 +295,7 @@ def _searchsorted(a, v, side, sorter, method):
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Any:
-    """Where values are to be put in a sorted array, so that it stays sorted.
+    """Return the indices at which to insert values into a sorted array so that it stays sorted.
 
     Args:
       a: a sorted array of one axis.
@@ -319,7 +319,7 @@ def searchsorted(
 def _method_searchsorted(
     self: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Any:
-    """Where values are to be put in this sorted array, so that it stays sorted."""
+    """Return the indices at which values can be inserted into this sorted array."""
     return searchsorted(self, v, side, sorter, method=method)
 
 

@@ -48,7 +48,7 @@ __all__ = ["bincount", "corrcoef", "cov", "digitize"]
 
 
 def _observations(name: str, x: Any, dtype: Any, rowvar: bool) -> Any:
-    """The variables as rows."""
+    """Return the variables as rows."""
     aval = typeof(x)
     if aval.ndim > 2:
         raise ValueError(f"{name} has more than 2 dimensions: its shape is {aval.shape}")
@@ -67,7 +67,7 @@ def _check_weights(name: str, weights: Any, count: int, integral: bool) -> Any:
         raise RuntimeError(
             f"incompatible numbers of samples and {name}: {count} samples, {aval.shape[0]} weights"
         )
-    # Negative ones would give nonsense.
+    # Negative weights would give meaningless results.
     return elementwise.abs(weights) if issubdtype(aval.dtype, np.signedinteger) else weights
 
 
@@ -139,7 +139,7 @@ def _times(x: Any, y: Any) -> Any:
 @operation(static_argnames=("rowvar", "bias", "ddof", "dtype"))
 @like(np.cov)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
-    """Covariances of variables: a matrix, or a scalar for one variable.
+    """Compute the covariances of variables: a matrix, or a scalar for one variable.
 
     Args:
       m: of one or two axes: each row is a variable, each column an observation.
@@ -168,7 +168,7 @@ def _check_inexact(name: str, dtype: Any) -> None:
 @operation(static_argnames=("rowvar", "dtype"))
 @like(np.corrcoef)
 def corrcoef(x, y=None, rowvar=True, dtype=None):
-    """Correlations of variables, from -1 to 1; the arguments are those of `cov`."""
+    """Compute correlations of variables, from -1 to 1; the arguments are those of `cov`."""
     _check_inexact("corrcoef", dtype)
     c = _covariance(x, y, rowvar, False, None, None, None, dtype)
     aval = typeof(c)
@@ -185,7 +185,7 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
     deviation = convert(deviation, aval.dtype, False)
     for axis in (1, 0):
         c = elementwise.div(*broadcast_together("corrcoef", c, expand_dims(deviation, (axis,))))
-    # Rounding may have gone beyond 1.
+    # Rounding may exceed 1.
     if not is_complex(aval.dtype):
         return _clipped(c)
     return elementwise.complex(_clipped(elementwise.real(c)), _clipped(elementwise.imag(c)))
@@ -200,7 +200,7 @@ def _clipped(x: Any) -> Any:
 
 
 def add_at(size: int, indices: Any, weights: Any) -> Any:
-    """Sums of the weights at each index from 0 to `size`; others are dropped."""
+    """Sum the weights at each index from 0 to `size`; other indices are dropped."""
     dtype = typeof(weights).dtype
     return scatter_add(
         creating.full((size,), host_scalar(0, dtype)),
@@ -229,7 +229,7 @@ def _bincount(x, weights, *, length):
 
 @like(np.bincount)
 def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
-    """How often each number from 0 on is in an array, or the sums of its weights.
+    """Count how often each number from 0 on is in an array, or sum its weights.
 
     Negative numbers are counted as 0.
 
@@ -281,7 +281,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
 @operation(static_argnames=("right", "method"))
 @like(np.digitize)
 def digitize(x, bins, right=False, *, method=None):
-    """Into which bin each number falls: i if it is between bins[i-1] and bins[i].
+    """Return the bin of each number: i if it is between bins[i-1] and bins[i].
 
     Args:
       x: numbers.

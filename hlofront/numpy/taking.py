@@ -40,7 +40,7 @@ _FILL = GatherScatterMode.FILL_OR_DROP
 
 
 def as_indices(x: Any) -> Any:
-    """Indices as an array: scalars of the host as one of NumPy."""
+    """Return an index as an array; scalars of the host become NumPy arrays."""
     x = as_operand(x)
     if isinstance(x, bool | np.bool_):
         x = int(x)
@@ -111,7 +111,7 @@ def take(
     indices_are_sorted: bool = False,
     fill_value: Any = None,
 ) -> Any:
-    """The slices at indices along an axis; without an axis, elements of the flattened array.
+    """Take the slices at indices along an axis, or elements of the flattened array.
 
     Args:
       a: an array.
@@ -177,7 +177,8 @@ def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
         return creating.full_like(arr, 0, shape=wanted)
     if wrap:
         indices = from_start(indices, shape[axis])
-    # Each axis is one of these: looked up, a batch of both, of the array alone, or of the indices.
+    # Each axis is either looked up, a batch axis of both, an axis of the array alone, or of the
+    # indices.
     offset, collapsed, sizes, batch, batch_of_indices, gather_shape = [], [], [], [], [], []
     for i, (size, other) in enumerate(zip(shape, index_shape, strict=True)):
         if i == axis:
@@ -225,7 +226,7 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Any:
-    """Elements along an axis, at indices of their own for each position along the other axes.
+    """Take elements along an axis, at separate indices for each position along the other axes.
 
     Args:
       arr: an array.
@@ -246,7 +247,7 @@ def take_along_axis(
         fill_value = static_fill_value(fill_value)
     wrap = wrap_negative_indices
     if wrap is None:
-        # Negative indices are out of bounds, of which it is promised that there are none.
+        # Negative indices are out of bounds, and the caller promises that there are none.
         wrap = mode is not GatherScatterMode.PROMISE_IN_BOUNDS
     return _take_along_axis(arr, indices, static_axes(axis), mode, fill_value, wrap)
 
@@ -294,7 +295,7 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Any:
-    """The array with values at indices along an axis: what take_along_axis reads is written.
+    """Write values at indices along an axis: the elements that take_along_axis reads.
 
     Args:
       arr: an array.
@@ -337,7 +338,7 @@ def _put(a, ind, v, mode):
 
 
 def cycled(v: Any, count: int) -> Any:
-    """So many elements of an array of one axis: after the last one comes the first again."""
+    """Return `count` elements of an array of one axis, starting again after the last one."""
     size = typeof(v).size
     if size == count:
         return v
@@ -348,7 +349,7 @@ def cycled(v: Any, count: int) -> Any:
 
 @like(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
-    """The array with values at indices of its flattened form; values are repeated if too few.
+    """Write values at indices of the flattened array; too few values are repeated.
 
     Args:
       a: an array.
@@ -386,7 +387,7 @@ def _place(arr, mask, vals):
     if not typeof(arr).size:
         return as_array(arr)
     flat = flattened(truth(mask))
-    # The value for the n-th true element is the n-th one.
+    # The n-th true element gets the n-th value.
     before = elementwise.sub(cumulative.cumsum(convert(flat, int32, False), 0), np.int32(1))
     chosen = take_rows(vals, euclidean_remainder(before, count), 0)
     chosen = in_dtype(chosen, typeof(arr).dtype)
@@ -397,7 +398,7 @@ def _place(arr, mask, vals):
 
 @like(np.place)
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
-    """The array with values where a mask is true, in order, repeated if they are too few.
+    """Write values, in order, where a mask is true; too few values are repeated.
 
     `inplace` must be False: arrays are immutable.
     """
@@ -424,7 +425,7 @@ def _fill_diagonal(a, val):
 
 @like(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
-    """The array with values on its main diagonal; those of an array are repeated if too few.
+    """Write values on the main diagonal of an array; too few values are repeated.
 
     `inplace` must be False, as arrays are immutable, and `wrap` as well.
     """
@@ -450,7 +451,7 @@ def _method_take(
     indices_are_sorted: bool = False,
     fill_value: Any = None,
 ) -> Any:
-    """The slices at indices along an axis."""
+    """Take the slices at indices along an axis."""
     return take(self, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
 
 

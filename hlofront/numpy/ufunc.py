@@ -36,7 +36,7 @@ _bool = np.dtype(np.bool_)
 
 
 class ufunc:
-    """A function that works elementwise on arrays which are broadcast, with NumPy's methods.
+    """A function that works elementwise on arrays that are broadcast, with NumPy's methods.
 
     `jnp.add` is one, and `frompyfunc` makes one of a function of scalars. It may be called under
     any transformation, be a static argument of jitted functions, and be compared and hashed.
@@ -99,7 +99,7 @@ class ufunc:
         return _signature(self.nin)
 
     def __reduce__(self) -> Any:
-        # A name of the module stands for the one that is found by it.
+        # Pickling by name finds the ufunc in its module.
         if getattr(sys.modules[self.__module__], self.__name__, None) is self:
             return self.__name__
         return _remade, (self._func, self.nin, self.nout, self.__name__, self.nargs, self.identity)
@@ -119,9 +119,9 @@ class ufunc:
             and (self.identity is other.identity or bool(self.identity == other.identity))
         )
 
-    # Nothing stands between this and the function that is called: it is what users write most.
+    # This calls the function directly, as it is the most frequent call.
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
-        """The function of each element of the arrays, broadcast.
+        """Apply the function to each element of the arrays, broadcast.
 
         Args:
           args: `nin` arrays or scalars.
@@ -137,7 +137,7 @@ class ufunc:
         return self._call(*args)
 
     def _check(self, method: str, out: Any = None) -> None:
-        """Raise for the methods that only functions of two arrays have."""
+        """Raise ValueError for a method that only functions of two arrays have."""
         if self.nin != 2:
             raise ValueError(
                 f"{method} only supported for binary ufuncs: {self.__name__} takes {self.nin}"
@@ -161,7 +161,7 @@ class ufunc:
         initial: Any = None,
         where: Any = None,
     ) -> Any:
-        """The elements along an axis combined, from the first to the last.
+        """Combine the elements along an axis, from the first to the last.
 
         Args:
           a: an array.
@@ -198,7 +198,7 @@ class ufunc:
 
     @boundary
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        """The elements along an axis combined so far, as an array of the shape of `a`.
+        """Combine the elements along an axis so far, as an array of the shape of `a`.
 
         Args:
           a: an array.
@@ -218,7 +218,7 @@ class ufunc:
     def reduceat(
         self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
     ) -> Any:
-        """Pieces of an axis, each combined: the k-th is `a[indices[k]:indices[k + 1]]`.
+        """Combine each piece of an axis: the k-th is `a[indices[k]:indices[k + 1]]`.
 
         The last piece ends with the axis. Where an index is not less than the next one, the piece
         is the element at that index alone.
@@ -257,7 +257,7 @@ class ufunc:
 
     @boundary
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
-        """The array with the function applied to the elements that `indices` names, one by one.
+        """Apply the function to the elements that `indices` names, one by one; return the array.
 
         An element that is named twice is updated twice.
 
@@ -284,7 +284,7 @@ class ufunc:
 
     @boundary
     def outer(self, A: Any, B: Any, /) -> Any:
-        """The function of each element of A with each of B.
+        """Apply the function to each element of A with each of B.
 
         Returns:
           An array of the shape of A followed by that of B.
@@ -328,7 +328,7 @@ def _elementwise(func: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 @like(np.frompyfunc)
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """A ufunc of a function of scalars.
+    """Make a ufunc of a function of scalars.
 
     Args:
       func: a function of `nin` scalars that can be traced; it is called once for all elements.
@@ -346,31 +346,31 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 
 
 def _result_dtype(function: ufunc, *operands: Any) -> Any:
-    """The dtype of the function of elements of arrays."""
+    """Return the dtype of the function's result for elements of arrays."""
     avals = map(typeof, operands)
     structs = [ShapeDtypeStruct((), aval.dtype, weak_type=aval.weak_type) for aval in avals]
     return eval_shape(function._call, *structs).dtype
 
 
 def as_dtype(x: Any, dtype: Any) -> Any:
-    """An array in a dtype, not weak; booleans say which elements are not zero."""
+    """Return an array in a dtype, not weak; as booleans, whether elements are not zero."""
     return as_boolean(x) if dtype == _bool else convert(x, dtype, False)
 
 
 def wanted_dtype(dtype: Any, name: str) -> Any:
-    """The dtype that a user asks for, or None."""
+    """Return the dtype that a user requests, canonical, or None."""
     return None if dtype is None else check_user_dtype_supported(dtype, name)
 
 
 def axis_first(x: Any, axis: int) -> Any:
-    """The array with an axis moved to the front."""
+    """Return the array with an axis moved to the front."""
     if not axis:
         return x
     return shaping.transpose(x, (axis, *(i for i in range(typeof(x).ndim) if i != axis)))
 
 
 def axis_back(x: Any, axis: int) -> Any:
-    """The array with its first axis moved to `axis`."""
+    """Return the array with its first axis moved to `axis`."""
     if not axis:
         return x
     ndim = typeof(x).ndim
@@ -454,7 +454,7 @@ def _accumulate_by_steps(a, axis, dtype, function):
 
 
 def pieces(a: Any, indices: Any, axis: int) -> tuple[Any, Any, Any]:
-    """The array with the axis first, the elements at the indices, and which elements follow those.
+    """Return the array with the axis first, each piece's first element, and a mask of its rest.
 
     The latter, of shape (indices, axis), are in the piece but for its first element.
     """
@@ -498,14 +498,14 @@ def _reduceat_by_steps(a, indices, axis, dtype, function):
         used = shaping.broadcast_in_dim(used, shape, (0,))
         return comparing.select(used, combined, carry), None
 
-    # One row of elements at a time, for all pieces.
+    # Each step combines one element of every piece.
     rows = shaping.expand_dims(a, (1,))
     folded, _ = scan(step, first, (rows, shaping.transpose(inside, (1, 0))))
     return convert(axis_back(folded, axis), result, weak)
 
 
 def _rows_named(a: Any, indices: Any) -> tuple[int, Any]:
-    """How many leading axes an index is about, and the numbers of the rows that it names."""
+    """Return how many leading axes an index selects from, and the numbers of the rows it names."""
     shape = typeof(a).shape
     entries = indices if isinstance(indices, tuple) else (indices,)
     leading = len(entries) if all(map(_names_rows, entries)) else len(shape)
@@ -523,7 +523,7 @@ def _names_rows(entry: Any) -> bool:
 
 
 def rows_to_update(a: Any, indices: Any, b: Any) -> tuple[int, Any, Any]:
-    """How many leading axes an index is about, the rows that it names, and `b` for each of them.
+    """Return how many leading axes an index selects from, its rows, and `b` for each of them.
 
     The rows and `b` have the shape of the index. What `b` has beyond is broadcast to a row.
     """

@@ -29,23 +29,26 @@ bool_ = np.dtype(np.bool_)
 
 
 def any_operand(name: str, x: Any) -> Any:
-    """The one operand of a function, checked."""
+    """Return the one operand of a function, checked."""
     return operands(name, (x,))[0][0]
 
 
 def inexact_operand(name: str, x: Any) -> Any:
-    """The one operand of a function as a float or a complex number."""
+    """Return the one operand of a function as a float or a complex number."""
     (x,), (aval,) = operands(name, (x,))
     return x if to_inexact_dtype(aval.dtype) is aval.dtype else promote_dtypes_inexact(x)[0]
 
 
 def numeric_operand(name: str, x: Any) -> Any:
-    """The one operand of a function, booleans as integers."""
+    """Return the one operand of a function; booleans become integers."""
     return promote_args_numeric(name, x)[0]
 
 
 def scalar_like(aval: ShapedArray, value: Any) -> Any:
-    """A Python scalar in the dtype of an aval, and weak only where that makes nothing weaker."""
+    """Return a Python scalar in the dtype of an aval.
+
+    It is weak only where that makes no result weaker.
+    """
     kind = aval.dtype.kind
     if kind == "c":
         value = complex(value)
@@ -61,17 +64,17 @@ def is_complex(aval: ShapedArray) -> bool:
 
 
 def is_integer(aval: ShapedArray) -> bool:
-    """Whether the elements are integers or booleans."""
+    """Return whether the elements are integers or booleans."""
     return aval.dtype == bool_ or issubdtype(aval.dtype, np.integer)
 
 
 def full_of(x: Any, value: Any) -> Any:
-    """An array of the shape and dtype of `x`, every element `value`."""
+    """Make an array of the shape and dtype of `x` whose elements are all `value`."""
     return creating.full_like(x, value)
 
 
 def refuse_out(name: str, out: Any, where: Any = None) -> None:
-    """Raise the NotImplementedError that JAX raises for what immutable arrays cannot do."""
+    """Raise NotImplementedError, as JAX does, for arguments that immutable arrays cannot honor."""
     if out is not None:
         raise NotImplementedError(  # the class that JAX raises
             f"The 'out' argument to jnp.{name} is not supported: arrays are immutable. Use the "
@@ -85,7 +88,7 @@ def refuse_out(name: str, out: Any, where: Any = None) -> None:
 
 
 def rename(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
-    """Give a function made by another one its own name, also in tracebacks."""
+    """Give a function that another function made a name of its own, also in tracebacks."""
     function.__name__ = function.__qualname__ = name
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     function.__doc__ = doc
@@ -98,7 +101,7 @@ def unary_operation(
     apply: Callable[[Any], Any],
     operand: Callable[[str, Any], Any] = inexact_operand,
 ) -> Any:
-    """A function of one array: `apply` to what `operand` makes of it."""
+    """Make a function of one array: `apply` to the result of `operand`."""
     name = reference.__name__
 
     def function(x, /):
@@ -114,7 +117,7 @@ def binary_operation(
     promote: Callable[..., list[Any]] = promote_args,
     logical: Callable[[Any, Any], Any] | None = None,
 ) -> Any:
-    """A function of two arrays: `apply` to them promoted, or `logical` to booleans."""
+    """Make a function of two arrays: `apply` to them promoted, or `logical` to booleans."""
     name = reference.__name__
 
     def function(x1, x2, /):
@@ -151,7 +154,7 @@ minimum = binary_operation(np.minimum, "Elementwise lesser one; NaN wins.", elem
 @operation
 @like(np.negative)
 def negative(x, /):
-    """Elementwise negation. Raises TypeError for booleans: use logical_not."""
+    """Negate each element. Raises TypeError for booleans: use logical_not."""
     return elementwise.neg(any_operand("negative", x))
 
 
@@ -180,7 +183,7 @@ absolute = abs = unary_operation(
 @operation
 @like(np.fabs)
 def fabs(x, /):
-    """Elementwise absolute value, as a float. Raises TypeError for complex x."""
+    """Compute the elementwise absolute value, as a float. Raises TypeError for complex x."""
     x = inexact_operand("fabs", x)
     if is_complex(typeof(x)):
         raise TypeError(
@@ -190,7 +193,7 @@ def fabs(x, /):
 
 
 def ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A comparison that orders complex numbers too: by real, then by imaginary part."""
+    """Return a comparison that also orders complex numbers, by real, then by imaginary part."""
 
     def apply(x, y):
         if not is_complex(typeof(x)):
@@ -206,7 +209,7 @@ def ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 @operation
 @like(np.fmax)
 def fmax(x1, x2):
-    """Elementwise greater one; a number wins over NaN."""
+    """Return the greater of two elements, elementwise; a number wins over NaN."""
     x1, x2 = promote_args("fmax", x1, x2)
     preferred = elementwise.bitwise_or(ordering(comparing.gt)(x1, x2), comparing.ne(x2, x2))
     return choose("fmax", preferred, x1, x2)
@@ -215,7 +218,7 @@ def fmax(x1, x2):
 @operation
 @like(np.fmin)
 def fmin(x1, x2):
-    """Elementwise lesser one; a number wins over NaN."""
+    """Return the lesser of two elements, elementwise; a number wins over NaN."""
     x1, x2 = promote_args("fmin", x1, x2)
     preferred = elementwise.bitwise_or(ordering(comparing.lt)(x1, x2), comparing.ne(x2, x2))
     return choose("fmin", preferred, x1, x2)
@@ -241,7 +244,7 @@ def _by_scalar(apply: Callable[[Any, Any], Any], x: Any, number: float) -> Any:
 
 
 def _each_part(x: Any, apply: Callable[[Any], Any]) -> Any:
-    """`apply` to floats, or to both parts of complex numbers."""
+    """Apply a function to floats, or to both parts of complex numbers."""
     if not is_complex(typeof(x)):
         return apply(x)
     return elementwise.complex(apply(elementwise.real(x)), apply(elementwise.imag(x)))
@@ -266,11 +269,11 @@ log10 = unary_operation(
 
 
 def _logaddexp(x, y, power, log_of_base):
-    """The logarithm of `base ** x + base ** y`: the greater one and a correction, no overflow."""
+    """Compute the logarithm of `base ** x + base ** y` without overflow."""
     aval = typeof(x)
     greater = elementwise.max(x, y)
     if is_complex(aval):
-        # The one that is not `greater`, less it.
+        # The lesser number less the greater one.
         gap = elementwise.sub(elementwise.add(x, y), elementwise.mul(greater, scalar_like(aval, 2)))
         result = elementwise.add(greater, _scaled(elementwise.log1p(power(gap)), 1 / log_of_base))
         half = math.pi / log_of_base
@@ -279,7 +282,7 @@ def _logaddexp(x, y, power, log_of_base):
         )
     gap = elementwise.sub(x, y)
     correction = elementwise.log1p(power(elementwise.neg(elementwise.abs(gap))))
-    # Infinities of one sign have no gap, and their sum is what it should be.
+    # The gap between infinities of one sign is NaN; their sum is the right result.
     return comparing.select(
         comparing.ne(gap, gap),
         elementwise.add(x, y),
@@ -291,13 +294,13 @@ def _scaled(x: Any, factor: float) -> Any:
     if factor == 1:
         return x
     aval = typeof(x)
-    # As with jax, no result with axes is weak.
+    # As in JAX, no result with axes is weak.
     weak = aval.weak_type and not aval.ndim and not is_complex(aval)
     return elementwise.mul(x, host_scalar(factor, aval.dtype, weak))
 
 
 def _wrapped(x: Any, half: float) -> Any:
-    """Angles within [-half, half)."""
+    """Wrap angles into [-half, half)."""
     aval = typeof(x)
     period = scalar_like(aval, 2 * half)
     turned = elementwise.rem(elementwise.add(x, scalar_like(aval, half)), period)
@@ -308,7 +311,7 @@ def _wrapped(x: Any, half: float) -> Any:
 
 
 def _smooth(power, log_of_base):
-    """`_logaddexp` with its derivative: the shares of `base ** x` and `base ** y` in their sum."""
+    """Give `_logaddexp` its derivative: the shares of `base ** x` and `base ** y` in their sum."""
 
     @custom_jvp
     def function(x, y):

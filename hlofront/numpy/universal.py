@@ -88,7 +88,7 @@ def _fold_bits(a, axis, dtype, keepdims, initial, where, fold):
 @operation(static_argnames=("axis", "dtype", "keepdims", "base"))
 @named("reduce")
 def _fold_logarithms(a, axis, dtype, keepdims, initial, where, base):
-    """The logarithm of the sum of powers, of which the greatest is taken out beforehand."""
+    """Compute the logarithm of a sum of powers, scaled by the greatest so that none overflows."""
     name, power, logarithm, combine = _LOGARITHMS[base]
     (a,), (aval,) = operands(name, (a,))
     axes = reduced_axes(axis, aval.ndim)
@@ -159,7 +159,7 @@ def _run(a, axis, dtype, how):
 
 
 def _accumulate(a, *, axis, dtype, how, where, function):
-    """As a primitive of the device where there is one for the dtype, else step by step.
+    """Accumulate by a primitive where the dtype has one, else step by step.
 
     Args:
       how: of `_RUNS`.
@@ -172,7 +172,7 @@ def _accumulate(a, *, axis, dtype, how, where, function):
 
 
 def _of_bytes(fold: Callable[..., Any]) -> Callable[..., Any]:
-    """A running fold that booleans go through as bytes."""
+    """Return a running fold that converts booleans to bytes and back."""
 
     def run(a, axis):
         if typeof(a).dtype != _bool:

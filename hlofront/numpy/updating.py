@@ -81,7 +81,7 @@ def _update(
 
 
 class AtIndex:
-    """`x.at[index]`: what to do where an index says. The result is a new array, `x` stays.
+    """The updates `x.at[index]` offers; each returns a new array, and `x` does not change.
 
     Where several indices name one element, `set` keeps one of the values, and the others combine
     all of them. Options of every method:
@@ -117,7 +117,7 @@ class AtIndex:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
-        """The array with `x[index] = values`."""
+        """Return the array with `x[index] = values`."""
         return _update(
             self.array,
             self.index,
@@ -140,7 +140,9 @@ class AtIndex:
         mode: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
-        """The array with `x[index] = func(x[index])`; `func` works elementwise, as jnp.sin does.
+        """Return the array with `x[index] = func(x[index])`.
+
+        `func` works elementwise, as jnp.sin does.
 
         An element that is named several times is replaced as often.
         """
@@ -166,7 +168,7 @@ class AtIndex:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
-        """`x[index]` with options.
+        """Return `x[index]` with options.
 
         Here "clip" is what `x[index]` does out of bounds, and "fill" returns `fill_value`: a
         scalar, by default NaN, the least signed or greatest unsigned integer, True.
@@ -185,7 +187,7 @@ class AtIndex:
 
 
 def static_fill_value(value: Any) -> Any:
-    """A scalar that is part of a program, and the same object for each NaN.
+    """Return a scalar that is part of a program; every NaN gives one and the same object.
 
     Raises ConcretizationTypeError if it is traced.
     """
@@ -243,7 +245,7 @@ _method("max", "The array with `x[index] = maximum(x[index], values)`.")
 
 
 class At:
-    """`x.at`, which an index follows: `x.at[index].set(values)`."""
+    """The property `x.at`, which an index follows: `x.at[index].set(values)`."""
 
     __slots__ = ("array",)
 

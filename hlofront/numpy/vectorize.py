@@ -21,7 +21,8 @@ from hlofront.numpy.promotion import (
 from hlofront.primitives import shaping
 from hlofront.transforms.vmap import vmap
 
-# A core of axes, "(n, m)", and a list of them; the grammar is NumPy's, of generalized ufuncs.
+# The core axes of an argument, "(n, m)", and a list of them, by NumPy's grammar of generalized
+# ufuncs.
 _NAME = r"\w+"
 _CORE = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
 _CORES = rf"{_CORE}(?:,{_CORE})*"
@@ -31,7 +32,7 @@ Cores = list[tuple[str, ...]]
 
 
 def _parsed(signature: str) -> tuple[Cores, Cores]:
-    """The names of the core axes of each argument and of each result: "(n,m),(m)->(n)"."""
+    """Parse a signature "(n,m),(m)->(n)" into the core axes of each argument and of each result."""
     text = re.sub(r"\s+", "", signature)
     if not re.fullmatch(_SIGNATURE, text):
         raise ValueError(
@@ -51,7 +52,7 @@ def vectorize(
     excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
 ) -> Callable[..., Any]:
-    """A function of arrays that broadcast, made of one of scalars, or of few axes.
+    """Make a function of arrays that broadcast out of a function of scalars, or of few axes.
 
     It is vmap over each of the axes that are broadcast, so the function is called once; it must
     be one that can be traced, and may return a tree of arrays where there is no signature.
@@ -119,7 +120,7 @@ def vectorize(
 
 
 def _bind(shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
-    """Note the sizes of the core axes of an argument, and check those that are known."""
+    """Record the sizes of the core axes of an argument, and check those already recorded."""
     if len(shape) < len(core):
         raise ValueError(
             f"input with shape {shape} does not have enough dimensions for all core dimensions "
@@ -139,7 +140,7 @@ def _meet(shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], 
 def _checked(
     call: Callable[..., Any], results: Cores, sizes: dict[str, int], where: str
 ) -> Callable[..., Any]:
-    """The function, its results checked against the signature."""
+    """Return the function with its results checked against the signature."""
 
     def checked(*values):
         result = call(*values)
@@ -172,14 +173,14 @@ def _checked(
 
 
 def _broadcast(call: Callable[..., Any], values: list[Any], cores: Cores) -> Any:
-    """`call` of the arguments, mapped over their axes before the core ones as they broadcast."""
+    """Call `call` with the arguments mapped over their leading axes, which broadcast."""
     shapes = [typeof(value).shape for value in values]
     outer = [shape[: len(shape) - len(core)] for shape, core in zip(shapes, cores, strict=True)]
     shape = check_broadcast("vectorize", outer) if outer else ()
     if outer:
         check_rank_promotion("vectorize", outer)
     rank = len(shape)
-    # Axes of size 1 are left out, and where no argument has more, the result is given one.
+    # Axes of size 1 are not mapped; where no argument has more, the result gets an axis of size 1.
     squeezed = [
         shaping.squeeze(value, [i for i, size in enumerate(own) if size == 1])
         if 1 in own
@@ -206,7 +207,7 @@ def _broadcast(call: Callable[..., Any], values: list[Any], cores: Cores) -> Any
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """A function of vectors, applied to each vector along an axis.
+    """Apply a function of vectors to each vector along an axis.
 
     Args:
       func1d: a function of a vector, and of `args` and `kwargs`, that can be traced; it may
@@ -230,7 +231,7 @@ def apply_along_axis(
     def call(vector):
         return func1d(vector, *args, **kwargs)
 
-    # Axes after it are mapped from the last, and come to stand after what the function returns.
+    # Axes after it are mapped from the last one on, and follow the axes that the function returns.
     for _ in range(ndim - axis - 1):
         call = vmap(call, in_axes=-1, out_axes=-1)
     for _ in range(axis):
@@ -241,7 +242,7 @@ def apply_along_axis(
 @like(np.apply_over_axes)
 @boundary
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Sequence[int]) -> Any:
-    """A function applied over one axis after the other: `func(func(a, axes[0]), axes[1])`.
+    """Apply a function over one axis after the other: `func(func(a, axes[0]), axes[1])`.
 
     Args:
       func: a function of an array and an axis. What it returns has as many axes as the array, or

@@ -20,7 +20,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
 def _count(name: str, M: Any) -> int:
-    """How many points a window is to have, a number that must be known."""
+    """Return the number of points of a window, which must be known while tracing."""
     if isinstance(M, Tracer):
         raise ConcretizationTypeError(
             M,
@@ -44,7 +44,7 @@ def _points(count: int) -> Any:
 
 
 def _cosines(count: int, *weights: float) -> Any:
-    """Sum of the cosines that go through 0, 1, 2 ... whole turns, each with its weight."""
+    """Sum cosines that go through 0, 1, 2 ... whole turns, each with its weight."""
     result, points = _scalar(weights[0]), _points(count)
     for turns, weight in enumerate(weights[1:], 1):
         angle = elementwise.mul(_scalar(2 * math.pi * turns), points)
@@ -62,7 +62,7 @@ def _cosine_window(count, weights):
 def _bartlett(count):
     if count <= 1:
         return _ones(count)
-    # How far each place is from the middle, in half steps so that it is exact.
+    # The distance of each point from the middle, in half steps so that it is exact.
     twice = elementwise.mul(_scalar(2), _points(count))
     distance = elementwise.abs(elementwise.sub(twice, _scalar(count - 1)))
     return elementwise.sub(_scalar(1), elementwise.div(distance, _scalar(count - 1)))
@@ -81,7 +81,7 @@ def _kaiser(beta, *, count):
 
 @like(np.bartlett)
 def bartlett(M: int) -> Any:
-    """A triangle that is zero at both ends and 1 in the middle.
+    """Return a triangle that is zero at both ends and 1 in the middle.
 
     Args:
       M: how many points; a window of one point is 1.
@@ -98,25 +98,25 @@ def bartlett(M: int) -> Any:
 
 @like(np.blackman)
 def blackman(M: int) -> Any:
-    """A window of two cosines, zero at both ends; its argument is that of `bartlett`."""
+    """Return a window of two cosines, zero at both ends; its argument is that of `bartlett`."""
     return _cosine_window(_count("blackman", M), (0.42, -0.5, 0.08))
 
 
 @like(np.hamming)
 def hamming(M: int) -> Any:
-    """A cosine that is 0.08 at both ends; its argument is that of `bartlett`."""
+    """Return a cosine window that is 0.08 at both ends; its argument is that of `bartlett`."""
     return _cosine_window(_count("hamming", M), (0.54, -0.46))
 
 
 @like(np.hanning)
 def hanning(M: int) -> Any:
-    """A cosine that is zero at both ends; its argument is that of `bartlett`."""
+    """Return a cosine window that is zero at both ends; its argument is that of `bartlett`."""
     return _cosine_window(_count("hanning", M), (0.5, -0.5))
 
 
 @like(np.kaiser)
 def kaiser(M: int, beta: Any) -> Any:
-    """A window of Bessel functions, narrower the greater `beta` is.
+    """Return a window of Bessel functions; a greater `beta` makes it narrower.
 
     Args:
       M: how many points; a window of one point is 1.

@@ -16,28 +16,28 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 class EighResult(NamedTuple):
-    """Eigenvalues, ascending, and eigenvectors as columns."""
+    """The ascending eigenvalues, and the eigenvectors as columns."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class EigResult(NamedTuple):
-    """Complex eigenvalues, and eigenvectors as columns."""
+    """The complex eigenvalues, and the eigenvectors as columns."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class QRResult(NamedTuple):
-    """Orthonormal columns, and the upper triangle."""
+    """The orthonormal columns, and the upper triangle."""
 
     Q: Any
     R: Any
 
 
 class SVDResult(NamedTuple):
-    """Singular vectors as columns, singular values, singular vectors as rows."""
+    """Left singular vectors as columns, singular values, and right singular vectors as rows."""
 
     U: Any
     S: Any
@@ -47,7 +47,7 @@ class SVDResult(NamedTuple):
 @operation(static_argnames=("upper", "symmetrize_input"))
 @like(np.linalg.cholesky)
 def cholesky(a, *, upper=False, symmetrize_input=True):
-    """The triangular factor of Hermitian positive definite matrices.
+    """Compute the triangular factor of Hermitian positive definite matrices.
 
     Args:
       a: of shape (..., n, n).
@@ -65,7 +65,7 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
 @operation(static_argnames=("mode",))
 @like(np.linalg.qr)
 def qr(a, mode="reduced"):
-    """Orthonormal columns Q and upper triangular R with `a = Q R`.
+    """Compute orthonormal columns Q and upper triangular R with `a = Q R`.
 
     Args:
       a: of shape (..., m, n).
@@ -90,7 +90,7 @@ def qr(a, mode="reduced"):
 @operation
 @like(np.linalg.eig)
 def eig(a):
-    """Complex eigenvalues and eigenvectors of general matrices, in no order.
+    """Compute complex eigenvalues and eigenvectors of general matrices, in no order.
 
     Raises:
       ValueError: if they are not square.
@@ -103,7 +103,7 @@ def eig(a):
 @operation
 @like(np.linalg.eigvals)
 def eigvals(a):
-    """Complex eigenvalues of general matrices, in no order.
+    """Compute complex eigenvalues of general matrices, in no order.
 
     Raises:
       ValueError: if they are not square.
@@ -115,7 +115,7 @@ def eigvals(a):
 @operation(static_argnames=("UPLO", "symmetrize_input"))
 @like(np.linalg.eigh)
 def eigh(a, UPLO=None, symmetrize_input=True):
-    """Real eigenvalues, ascending, and eigenvectors of Hermitian matrices.
+    """Compute real eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
     Args:
       a: of shape (..., n, n).
@@ -135,14 +135,14 @@ def eigh(a, UPLO=None, symmetrize_input=True):
 @operation(static_argnames=("UPLO", "symmetrize_input"))
 @like(np.linalg.eigvalsh)
 def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
-    """Real eigenvalues of Hermitian matrices, ascending. See `eigh`."""
+    """Compute real eigenvalues of Hermitian matrices, ascending. See `eigh`."""
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
 @operation(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 @like(np.linalg.svd)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None):
-    """Singular values, descending, and vectors: `a = U diag(S) Vh`.
+    """Compute singular values, descending, and vectors: `a = U diag(S) Vh`.
 
     Args:
       a: of shape (..., m, n).
@@ -183,5 +183,5 @@ def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
 @operation
 @like(getattr(np.linalg, "svdvals", np.linalg.svd))
 def svdvals(x, /):
-    """Singular values, descending."""
+    """Compute singular values, descending."""
     return svd(x, compute_uv=False, hermitian=False)

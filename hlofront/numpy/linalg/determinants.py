@@ -32,14 +32,14 @@ _int32 = np.dtype(np.int32)
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of a determinant, a number of modulus 1 or 0; the logarithm of its modulus."""
+    """The sign of a determinant, a number of modulus 1 or 0, and the logarithm of its modulus."""
 
     sign: Any
     logabsdet: Any
 
 
 def _parity(pivots: Any, dtype: Any) -> Any:
-    """-1 where rows were exchanged an odd number of times, else 1."""
+    """Return -1 where rows were exchanged an odd number of times, else 1."""
     aval = typeof(pivots)
     rows = creating.broadcasted_iota(_int32, aval.shape, aval.ndim - 1)
     moved = convert(comparing.ne(pivots, rows), _int32, False)
@@ -52,7 +52,7 @@ def _parity(pivots: Any, dtype: Any) -> Any:
 
 
 def _small(a: Any, size: int) -> Any:
-    """The determinant of matrices of at most three rows, by Leibniz's formula."""
+    """Compute the determinant of matrices of at most three rows, by Leibniz's formula."""
     ndim = typeof(a).ndim
 
     def entry(i: int, j: int) -> Any:
@@ -86,8 +86,8 @@ def _by_factors(a):
 
 @_by_factors.defjvp
 def _by_factors_jvp(primals, tangents):
-    # The tangent is the trace of adj(a) a'. Of a = P^T L U it is that of adj(U) L^-1 P a', times
-    # the sign of P.
+    # The tangent is the trace of adj(a) a'. For a = P^T L U it is the trace of adj(U) L^-1 P a',
+    # times the sign of P.
     (a,), (change,) = primals, tangents
     factors, pivots, permutation = lu(a)
     dtype = typeof(a).dtype
@@ -97,8 +97,9 @@ def _by_factors_jvp(primals, tangents):
     result = elementwise.mul(reduce_prod(ends, (axis,)), sign)
     moved = take_rows(change, permutation)
     moved = triangular_solve(factors, moved, left_side=True, lower=True, unit_diagonal=True)
-    # adj(U) = det(U) U^-1 where the diagonal of U has no zero. It is linear in each element there:
-    # where one is zero, its value is the mean of those at 1 and -1; where several are, it is zero.
+    # adj(U) = det(U) U^-1 where the diagonal of U has no zero, and it is linear in each diagonal
+    # element. Where one is zero, the value is the mean of the values at 1 and -1; where several
+    # are, it is zero.
     zero = comparing.eq(ends, creating.full_like(ends, 0))
     count = reduce_sum(convert(zero, _int32, False), (axis,))
     upper = upper_triangle(factors)
@@ -122,7 +123,7 @@ def _by_factors_jvp(primals, tangents):
 @operation
 @like(np.linalg.det)
 def det(a):
-    """The determinants of square matrices.
+    """Compute the determinants of square matrices.
 
     Raises:
       ValueError: if they are not square.
@@ -139,7 +140,7 @@ def det(a):
 
 
 def _of_diagonal(ends: Any, sign: Any) -> tuple[Any, Any]:
-    """(sign, logarithm) of a product of numbers, times a sign."""
+    """Return (sign, logarithm) of a product of numbers, times a sign."""
     axis = typeof(ends).ndim - 1
     sizes = elementwise.abs(ends)
     is_zero = comparing.eq(sizes, creating.full_like(sizes, 0))
@@ -159,9 +160,9 @@ def _slogdet_by_lu(a):
 @_slogdet_by_lu.defjvp
 def _slogdet_jvp(primals, tangents):
     (a,), (change,) = primals, tangents
-    # The results are those of the function itself, so that this rule gives their next derivatives
-    # too: the sign of a complex number, of which they are made, has a derivative of zero. XLA
-    # merges the two factorizations.
+    # The results come from the function itself, so that this rule also gives higher derivatives:
+    # they are made of the sign of a complex number, which has a derivative of zero. XLA merges the
+    # two factorizations.
     sign, size = _slogdet_by_lu(a)
     factors, _, permutation = lu(a)
     solved = diagonal(solve_factored(factors, permutation, change))
@@ -176,7 +177,7 @@ def _slogdet_jvp(primals, tangents):
 def _slogdet_by_qr(a):
     reflected, taus = geqrf(a)
     axis = typeof(taus).ndim - 1
-    # A reflection I - tau v v^H has determinant -tau / conj(tau); without tau it is none.
+    # A reflection I - tau v v^H has determinant -tau / conj(tau); tau is 0 where there is none.
     none = comparing.eq(taus, creating.full_like(taus, 0))
     if is_complex(a):
         safe = comparing.select_n(none, taus, creating.full_like(taus, 1))
@@ -190,7 +191,7 @@ def _slogdet_by_qr(a):
 @operation(static_argnames=("method",))
 @like(np.linalg.slogdet)
 def slogdet(a, *, method=None):
-    """The sign of the determinant and the logarithm of its modulus: it cannot overflow.
+    """Compute the sign of the determinant and the logarithm of its modulus, which cannot overflow.
 
     Args:
       a: of shape (..., n, n).

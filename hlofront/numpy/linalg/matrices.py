@@ -8,7 +8,7 @@ from hlofront.numpy.promotion import operands, promote_dtypes_inexact
 
 
 def inexact(name: str, *args: Any) -> list[Any]:
-    """The arguments as arrays of their common floating or complex dtype.
+    """Return the arguments as arrays of their common floating or complex dtype.
 
     Raises:
       TypeError: if one is neither array nor scalar.
@@ -18,7 +18,10 @@ def inexact(name: str, *args: Any) -> list[Any]:
 
 
 def matrices(name: str, x: Any) -> Any:
-    """The argument as matrices of floating or complex numbers; ValueError if it has no two axes."""
+    """Return the argument as matrices of floating or complex numbers.
+
+    Raises ValueError for fewer than two axes.
+    """
     (x,) = inexact(name, x)
     if typeof(x).ndim < 2:
         raise ValueError(
@@ -28,7 +31,7 @@ def matrices(name: str, x: Any) -> Any:
 
 
 def square_matrices(name: str, x: Any) -> Any:
-    """As `matrices`; ValueError also if they are not square."""
+    """Return the argument as `matrices` does. Raises ValueError also if they are not square."""
     (x,) = inexact(name, x)
     shape = typeof(x).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:

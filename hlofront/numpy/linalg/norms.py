@@ -39,7 +39,7 @@ def _least(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
 
 
 def _greatest(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
-    """The greatest of these numbers and of 0."""
+    """Return the greatest of these numbers and of 0."""
     if any(not typeof(x).shape[axis] for axis in axes):
         aval = typeof(x)
         shape = [size for i, size in enumerate(aval.shape) if i not in axes]
@@ -97,7 +97,7 @@ def _matrix_norm(x: Any, rows: int, columns: int, keepdims: bool, order: Any) ->
 @operation(static_argnames=("ord", "axis", "keepdims"))
 @like(np.linalg.norm)
 def norm(x, ord=None, axis=None, keepdims=False):
-    """The norm of vectors along one axis, or of matrices along two.
+    """Compute the norm of vectors along one axis, or of matrices along two.
 
     Args:
       x: an array.
@@ -133,14 +133,14 @@ def norm(x, ord=None, axis=None, keepdims=False):
 @operation(static_argnames=("keepdims", "ord"))
 @like(getattr(np.linalg, "matrix_norm", np.linalg.norm))
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """The norm of each matrix. See `norm`."""
+    """Compute the norm of each matrix. See `norm`."""
     return norm(x, ord, (-2, -1), keepdims)
 
 
 @operation(static_argnames=("axis", "keepdims", "ord"))
 @like(getattr(np.linalg, "vector_norm", np.linalg.norm))
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """The norm along axes, all of them by default, taken as one vector. See `norm`."""
+    """Compute the norm along axes, by default all of them, as one vector. See `norm`."""
     (x,) = inexact("jnp.linalg.vector_norm", x)
     x = convert(x, typeof(x).dtype, False)
     ndim = typeof(x).ndim
@@ -155,7 +155,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 @operation(static_argnames=("p",))
 @like(np.linalg.cond)
 def cond(x, p=None):
-    """The condition number: the norm of matrices times that of their inverses.
+    """Compute the condition number: the norm of matrices times the norm of their inverses.
 
     Args:
       x: of shape (..., n, n); of shape (..., m, n) where p is None, 2 or -2.
@@ -181,7 +181,7 @@ def cond(x, p=None):
         if aval.shape[-1] != aval.shape[-2]:
             raise ValueError(f"Argument to cond must have shape [..., n, n], got {aval.shape}")
         result = elementwise.mul(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
-    # Singular matrices have no inverse: they are as ill-conditioned as can be.
+    # Singular matrices have no inverse: their condition number is infinite.
     unknown = comparing.ne(result, result)
     has_nan = comparing.ne(x, x)
     has_nan = reducing.reduce_or(has_nan, (last, last + 1))
@@ -220,7 +220,7 @@ def _numbers(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
 
 @like(np.linalg.matrix_rank)
 def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
-    """How many singular values of matrices are not zero, but for rounding.
+    """Count the singular values of matrices that are not zero, up to rounding.
 
     Args:
       M: of shape (..., m, n); of fewer axes, whether any element is not zero.

@@ -16,14 +16,14 @@ from hlofront.primitives.contracting import Precision
 from hlofront.primitives.matrices import identity, spread, swap
 from hlofront.runtime.dispatch.operation import operation
 
-# What NumPy has since 2.0.
+# NumPy has these since 2.0.
 _newer: Any = np.linalg
 
 
 @operation(static_argnames=("precision", "preferred_element_type"))
 @like(getattr(_newer, "matmul", np.matmul))
 def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
-    """Product of matrices, as `hlofront.numpy.matmul`."""
+    """Multiply matrices, as `hlofront.numpy.matmul` does."""
     return contraction.matmul(
         x1, x2, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -31,7 +31,7 @@ def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
 
 @like(getattr(_newer, "tensordot", np.tensordot))
 def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
-    """Sums of products over several axes, as `hlofront.numpy.tensordot`."""
+    """Sum products over several axes, as `hlofront.numpy.tensordot` does."""
     return contraction.tensordot(
         x1,
         x2,
@@ -45,7 +45,7 @@ def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None,
 @operation(static_argnames=("axis", "precision", "preferred_element_type"))
 @like(getattr(_newer, "vecdot", np.vdot))
 def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
-    """Sums of products along an axis, those of x1 conjugated, as `hlofront.numpy.vecdot`."""
+    """Sum products along an axis, those of x1 conjugated, as `hlofront.numpy.vecdot` does."""
     return contraction.vecdot(
         x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -54,7 +54,7 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
 @operation
 @like(getattr(_newer, "outer", np.outer))
 def outer(x1, x2, /):
-    """Products of each element of one vector with each of another. ValueError for others."""
+    """Multiply each element of one vector by each of another. Raises ValueError for other ranks."""
     (x1, x2), (lhs, rhs) = operands("jnp.linalg.outer", (x1, x2))
     if lhs.ndim != 1 or rhs.ndim != 1:
         raise ValueError(
@@ -66,7 +66,10 @@ def outer(x1, x2, /):
 @operation(static_argnames=("axis",))
 @like(getattr(_newer, "cross", np.cross))
 def cross(x1, x2, /, *, axis=-1):
-    """Vector product along an axis of size 3. ValueError if it has another size."""
+    """Compute the vector product along an axis of size 3.
+
+    Raises ValueError if it has another size.
+    """
     (x1, x2), (lhs, rhs) = operands("jnp.linalg.cross", (x1, x2))
     if lhs.shape[axis] != 3 or rhs.shape[axis] != 3:
         raise ValueError(
@@ -79,7 +82,7 @@ def cross(x1, x2, /, *, axis=-1):
 @operation
 @like(getattr(_newer, "matrix_transpose", np.transpose))
 def matrix_transpose(x, /):
-    """Each matrix transposed. ValueError if there are no two axes."""
+    """Transpose each matrix. Raises ValueError if there are no two axes."""
     (x,), (aval,) = operands("jnp.linalg.matrix_transpose", (x,))
     if aval.ndim < 2:
         raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got {aval}")
@@ -89,7 +92,7 @@ def matrix_transpose(x, /):
 @operation(static_argnames=("offset",))
 @like(getattr(_newer, "diagonal", np.diagonal))
 def diagonal(x, /, *, offset=0):
-    """The elements of each matrix on a diagonal: `i + offset == j`."""
+    """Return the elements of each matrix on a diagonal: `i + offset == j`."""
     (x,), _ = operands("jnp.linalg.diagonal", (x,))
     return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
@@ -97,7 +100,7 @@ def diagonal(x, /, *, offset=0):
 @operation(static_argnames=("offset", "dtype"))
 @like(getattr(_newer, "trace", np.trace))
 def trace(x, /, *, offset=0, dtype=None):
-    """The sum of the elements of each matrix on a diagonal."""
+    """Sum the elements of each matrix on a diagonal."""
     (x,), _ = operands("jnp.linalg.trace", (x,))
     return contraction.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
@@ -105,7 +108,7 @@ def trace(x, /, *, offset=0, dtype=None):
 @operation(static_argnames=("n",))
 @like(np.linalg.matrix_power)
 def matrix_power(a, n):
-    """Square matrices times themselves, by repeated squaring; for negative n, their inverses.
+    """Raise square matrices to an integer power by repeated squaring; a negative n inverts them.
 
     Raises:
       TypeError: if n is no integer.
@@ -142,7 +145,7 @@ def _product(x: Any, y: Any) -> Any:
 
 @like(np.linalg.multi_dot)
 def multi_dot(arrays, *, precision=None):
-    """The product of two or more matrices, in the order that needs the fewest multiplications.
+    """Multiply two or more matrices in the order that needs the fewest multiplications.
 
     Args:
       arrays: matrices; the first and the last may be vectors.
@@ -173,7 +176,7 @@ def multi_dot(arrays, *, precision=None):
             f"multi_dot: last dimension of each array must match first dimension of "
             f"following array. Got array shapes {shapes}"
         )
-    # Places are numbers: the one between matrix i and the next is i.
+    # The labels of einsum are numbers: matrix i has the axes i and i + 1.
     terms: list[Any] = []
     for i, (x, rank) in enumerate(zip(arrays, ranks, strict=True)):
         labels = [i, i + 1] if rank == 2 else ([i + 1] if i == 0 else [i])

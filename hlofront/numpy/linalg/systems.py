@@ -42,7 +42,10 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 def in_one_batch(name: str, a: Any, b: Any) -> tuple[Any, Any]:
-    """Matrices whose leading axes are broadcast to each other; ValueError if they do not fit."""
+    """Broadcast the leading axes of matrices to each other.
+
+    Raises ValueError if they do not fit.
+    """
     lhs, rhs = typeof(a).shape, typeof(b).shape
     try:
         batch = np.broadcast_shapes(lhs[:-2], rhs[:-2])
@@ -54,10 +57,10 @@ def in_one_batch(name: str, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def solve_matrices(a: Any, b: Any) -> Any:
-    """x with `a x = b`; leading axes broadcast. A single `a` is factored once."""
+    """Return x with `a x = b`; leading axes broadcast. A single `a` is factored once."""
     lhs, rhs = typeof(a), typeof(b)
     if lhs.ndim == 2 and rhs.ndim > 2:
-        # All right sides are columns of one.
+        # All right sides become columns of one matrix.
         last = rhs.ndim - 2
         order = (last, *range(last), last + 1)
         moved = transpose(b, order)
@@ -70,7 +73,7 @@ def solve_matrices(a: Any, b: Any) -> Any:
 @operation
 @like(np.linalg.solve)
 def solve(a, b):
-    """x with `a x = b`.
+    """Return x with `a x = b`.
 
     Args:
       a: of shape (..., n, n).
@@ -104,20 +107,23 @@ def solve(a, b):
 @operation
 @like(np.linalg.inv)
 def inv(a):
-    """The inverse; not finite where a matrix is singular. ValueError if it is not square."""
+    """Compute the inverse, which is not finite where a matrix is singular.
+
+    Raises ValueError if it is not square.
+    """
     a = square_matrices("inv", a)
     aval = typeof(a)
     return solve_general(a, identity(aval.dtype, aval.shape))
 
 
 def _singular_values_floor(aval: Any) -> float:
-    """Below this share of the greatest one, singular values count as zeros."""
+    """Return the share of the greatest singular value below which others count as zeros."""
     return 10.0 * max(aval.shape[-2:]) * float(finfo(aval.dtype).eps)
 
 
 @like(np.linalg.pinv)
 def pinv(a, rtol=None, hermitian=False, *, rcond=None):
-    """The Moore-Penrose inverse, from singular values.
+    """Compute the Moore-Penrose inverse, from singular values.
 
     Args:
       a: of shape (..., m, n).
@@ -198,11 +204,11 @@ def _pseudo_inverse_jvp(hermitian, primals, tangents):
     m, n = typeof(a).shape[-2:]
 
     def chain(x: Any, y: Any, z: Any) -> Any:
-        # Of n x m, m x n and n x m; the smaller of both squares is formed.
+        # The products are of n x m, m x n and n x m matrices; the smaller square is formed.
         return product(product(x, y), z) if m >= n else product(x, product(y, z))
 
     total = elementwise.neg(chain(p, change, p))
-    # What is outside the range of a, and what it maps to zero.
+    # The parts outside the range of a, and those that it maps to zero.
     share = chain(p, p_adjoint, change_adjoint)
     total = elementwise.add(total, elementwise.sub(share, chain(share, a, p)))
     share = chain(change_adjoint, p_adjoint, p)
@@ -212,7 +218,7 @@ def _pseudo_inverse_jvp(hermitian, primals, tangents):
 
 @like(np.linalg.lstsq)
 def lstsq(a, b, rcond=None, *, numpy_resid=False):
-    """The x for which `a x - b` is shortest; of several, the shortest x.
+    """Return the x that minimizes the norm of `a x - b`; of several, the shortest x.
 
     Args:
       a: of shape (m, n).
@@ -292,7 +298,7 @@ def _lstsq(a, b, rcond):
 @operation(static_argnames=("ind",))
 @like(np.linalg.tensorinv)
 def tensorinv(a, ind=2):
-    """The inverse of an array as a linear map from its last axes to the first `ind` ones.
+    """Invert an array as a linear map from its last axes to the first `ind` ones.
 
     Raises:
       ValueError: if `ind` is not positive, or the products of sizes differ.
@@ -331,7 +337,7 @@ def _tensorsolve(a, b, *, axes):
 
 @like(np.linalg.tensorsolve)
 def tensorsolve(a, b, axes=None):
-    """x with `tensordot(a, x, x.ndim) = b`.
+    """Return x with `tensordot(a, x, x.ndim) = b`.
 
     Args:
       a: an array; its first axes are those of b, and the others are those of x.
