@@ -24,14 +24,10 @@ from hlofront.numpy.constants import inf as inf
 from hlofront.numpy.constants import nan as nan
 from hlofront.numpy.constants import newaxis as newaxis
 from hlofront.numpy.constants import pi as pi
-from hlofront.numpy.contraction import cross as cross
 from hlofront.numpy.contraction import dot as dot
 from hlofront.numpy.contraction import inner as inner
-from hlofront.numpy.contraction import kron as kron
 from hlofront.numpy.contraction import matmul as matmul
 from hlofront.numpy.contraction import matvec as matvec
-from hlofront.numpy.contraction import outer as outer
-from hlofront.numpy.contraction import tensordot as tensordot
 from hlofront.numpy.contraction import trace as trace
 from hlofront.numpy.contraction import vdot as vdot
 from hlofront.numpy.contraction import vecdot as vecdot
@@ -351,6 +347,10 @@ from hlofront.numpy.taking import put as put
 from hlofront.numpy.taking import put_along_axis as put_along_axis
 from hlofront.numpy.taking import take as take
 from hlofront.numpy.taking import take_along_axis as take_along_axis
+from hlofront.numpy.tensor_products import cross as cross
+from hlofront.numpy.tensor_products import kron as kron
+from hlofront.numpy.tensor_products import outer as outer
+from hlofront.numpy.tensor_products import tensordot as tensordot
 from hlofront.numpy.ufunc import frompyfunc as frompyfunc
 from hlofront.numpy.ufunc import ufunc as ufunc
 from hlofront.numpy.ufuncs import abs as abs

@@ -1,4 +1,4 @@
-"""Products of matrices and vectors: dot, matmul, tensordot, outer, kron, cross, trace."""
+"""Products of matrices and vectors over one axis: dot, matmul, vecdot, inner; the trace."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,7 +15,6 @@ from hlofront.numpy.promotion import (
     choose,
     host_scalar,
     operands,
-    promote_args,
     promote_dtypes,
 )
 from hlofront.numpy.reductions import SUM, accumulated
@@ -24,25 +23,20 @@ from hlofront.primitives import comparing, creating, elementwise
 from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, expand_dims, reshape, squeeze, transpose
-from hlofront.primitives.slicing import concatenate, index_in_dim
 from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
 
 __all__ = [
-    "cross",
     "dot",
     "inner",
-    "kron",
     "matmul",
     "matvec",
-    "outer",
-    "tensordot",
     "trace",
     "vdot",
     "vecdot",
     "vecmat",
 ]
 
-_PRECISION = ("precision", "preferred_element_type")
+PRECISION = ("precision", "preferred_element_type")
 
 
 # ---- what products share -----------------------------------------------------------------------
@@ -59,7 +53,7 @@ def product_dtype(name: str, preferred: Any, *avals: ShapedArray) -> Any:
     return first
 
 
-def _contract(
+def contract(
     name: str,
     a: Any,
     b: Any,
@@ -91,7 +85,7 @@ def _conjugate(x: Any) -> Any:
     return elementwise.conj(x) if is_complex(typeof(x)) else x
 
 
-def _flat(x: Any) -> Any:
+def flat(x: Any) -> Any:
     return reshape(x, (typeof(x).size,))
 
 
@@ -241,7 +235,7 @@ def _check_ndim(name: str, position: int, aval: ShapedArray, least: int) -> None
 # ---- products of matrices ----------------------------------------------------------------------
 
 
-@operation(static_argnames=(*_PRECISION, "out_sharding"))
+@operation(static_argnames=(*PRECISION, "out_sharding"))
 @like(np.matmul)
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """Multiply matrices, which are the last two axes; the leading axes broadcast.
@@ -268,7 +262,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     )
 
 
-@operation(static_argnames=(*_PRECISION, "out_sharding"))
+@operation(static_argnames=(*PRECISION, "out_sharding"))
 @like(np.dot)
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """Sum products over the last axis of `a` and the second to last axis of `b`, or its only axis.
@@ -291,7 +285,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
         axes = ((), ())
     else:
         axes = ((lhs.ndim - 1,), (rhs.ndim - 2 if rhs.ndim > 1 else 0,))
-    return _contract("dot", a, b, axes, precision, preferred_element_type, out_sharding)
+    return contract("dot", a, b, axes, precision, preferred_element_type, out_sharding)
 
 
 @operation
@@ -335,7 +329,7 @@ def vecmat(x1, x2, /):
 # ---- products of vectors -----------------------------------------------------------------------
 
 
-@operation(static_argnames=_PRECISION)
+@operation(static_argnames=PRECISION)
 @like(np.vdot)
 def vdot(a, b, *, precision=None, preferred_element_type=None):
     """Sum the products of all elements, with the elements of `a` conjugated.
@@ -344,11 +338,11 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
       TypeError: if there are not as many elements in both.
     """
     (a, b), _ = operands("vdot", (a, b))
-    a, b = _flat(_conjugate(a)), _flat(b)
-    return _contract("vdot", a, b, ((0,), (0,)), precision, preferred_element_type)
+    a, b = flat(_conjugate(a)), flat(b)
+    return contract("vdot", a, b, ((0,), (0,)), precision, preferred_element_type)
 
 
-@operation(static_argnames=("axis", *_PRECISION))
+@operation(static_argnames=("axis", *PRECISION))
 @like(getattr(np, "vecdot", np.vdot))
 def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
     """Sum products along an axis, with the elements of x1 conjugated; the other axes broadcast.
@@ -375,7 +369,7 @@ def _axis_last(x: Any, axis: int) -> Any:
     return transpose(x, (*(i for i in range(ndim) if i != axis), axis))
 
 
-@operation(static_argnames=_PRECISION)
+@operation(static_argnames=PRECISION)
 @like(np.inner)
 def inner(a, b, *, precision=None, preferred_element_type=None):
     """Sum products over the last axes of both arrays; a scalar multiplies.
@@ -385,153 +379,10 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
     """
     (a, b), (lhs, rhs) = operands("inner", (a, b))
     axes = ((lhs.ndim - 1,), (rhs.ndim - 1,)) if lhs.ndim and rhs.ndim else ((), ())
-    return _contract("inner", a, b, axes, precision, preferred_element_type)
+    return contract("inner", a, b, axes, precision, preferred_element_type)
 
 
-@operation
-@like(np.outer)
-def outer(a, b, out=None):
-    """Return the matrix of the products of each element of `a` with each element of `b`."""
-    refuse_out("outer", out)
-    (a, b), _ = operands("outer", (a, b))
-    a, b = promote_dtypes(a, b)
-    multiply = elementwise.bitwise_and if typeof(a).dtype == bool else elementwise.mul
-    return multiply(expand_dims(_flat(a), (1,)), expand_dims(_flat(b), (0,)))
-
-
-# ---- tensordot ---------------------------------------------------------------------------------
-
-
-@like(np.tensordot)
-def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
-    """Sum products over several axes: the last of `a` and the first of `b`, or the axes named.
-
-    Args:
-      a: an array.
-      b: an array.
-      axes: how many axes; or a pair, for `a` and for `b`, of an axis or a sequence of axes.
-      precision: see `lax.Precision`.
-      preferred_element_type: the dtype of the sums and of the result.
-      out_sharding: how the result is laid out over devices.
-
-    Raises:
-      TypeError: if there are no such axes, or their sizes differ.
-    """
-    return _tensordot(
-        a,
-        b,
-        axes=_hashable_axes(axes),
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-        out_sharding=out_sharding,
-    )
-
-
-def _hashable_axes(axes: Any) -> Any:
-    if isinstance(axes, tuple | list | np.ndarray):
-        return tuple([_hashable_axes(axis) for axis in axes])
-    return axes
-
-
-@operation(static_argnames=("axes", *_PRECISION, "out_sharding"))
-def _tensordot(a, b, *, axes, precision, preferred_element_type, out_sharding):
-    (a, b), (lhs, rhs) = operands("tensordot", (a, b))
-    pair = _tensordot_axes(axes, lhs, rhs)
-    return _contract("tensordot", a, b, pair, precision, preferred_element_type, out_sharding)
-
-
-def _is_integer(x: Any) -> bool:
-    return hasattr(x, "__index__")
-
-
-def _tensordot_axes(
-    axes: Any, lhs: ShapedArray, rhs: ShapedArray
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    if _is_integer(axes):
-        count = max(int(axes), 0)
-        if count > min(lhs.ndim, rhs.ndim):
-            raise TypeError(
-                f"Number of tensordot axes (axes {count}) exceeds input ranks ({lhs.shape} and "
-                f"{rhs.shape})"
-            )
-        return ascending(lhs.ndim)[lhs.ndim - count :], ascending(count)
-    if isinstance(axes, tuple) and len(axes) == 2:
-        left, right = axes
-        if _is_integer(left) and _is_integer(right):
-            left, right = (left,), (right,)
-        if isinstance(left, tuple) and isinstance(right, tuple):
-            if len(left) != len(right):
-                raise TypeError(
-                    f"tensordot requires axes lists to have equal length, got {left} and {right}."
-                )
-            return (
-                tuple([canonical_axis(axis, lhs.ndim) for axis in left]),
-                tuple([canonical_axis(axis, rhs.ndim) for axis in right]),
-            )
-    raise TypeError(
-        "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of "
-        f"ints; got {axes!r}."
-    )
-
-
-# ---- kron, cross, trace ------------------------------------------------------------------------
-
-
-@operation
-@like(np.kron)
-def kron(a, b):
-    """Compute the Kronecker product: a copy of `b`, multiplied, for each element of `a`."""
-    a, b = promote_dtypes(*operands("kron", (a, b))[0])
-    ndim = max(typeof(a).ndim, typeof(b).ndim)
-    a, b = (expand_dims(x, ascending(ndim - typeof(x).ndim)) for x in (a, b))
-    shapes = zip(typeof(a).shape, typeof(b).shape, strict=True)
-    a = expand_dims(a, range(1, 2 * ndim, 2))
-    b = expand_dims(b, range(0, 2 * ndim, 2))
-    return reshape(elementwise.mul(a, b), tuple([m * n for m, n in shapes]))
-
-
-@operation(static_argnames=("axisa", "axisb", "axisc", "axis"))
-@like(np.cross)
-def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """Compute the vector product along an axis of size 2 or 3; the other axes broadcast.
-
-    Of two vectors of size 2 it is the third component, and the axis is gone.
-
-    Raises:
-      ValueError: if a size along the axis is neither 2 nor 3.
-    """
-    if axis is not None:
-        axisa = axisb = axisc = axis
-    (a, b), (lhs, rhs) = operands("cross", (a, b))
-    i, j = canonical_axis(axisa, lhs.ndim), canonical_axis(axisb, rhs.ndim)
-    for size in (lhs.shape[i], rhs.shape[j]):
-        if size not in (2, 3):
-            raise ValueError(
-                "Dimension must be either 2 or 3 for cross product: got sizes "
-                f"{lhs.shape[i]} and {rhs.shape[j]}"
-            )
-    x, y = _components(a, i), _components(b, j)
-
-    def minor(m: int, n: int) -> Any:
-        pair = _product(x[m], y[n]), _product(x[n], y[m])
-        return elementwise.sub(*promote_args("cross", *pair))
-
-    if len(x) == len(y) == 2:
-        return minor(0, 1)
-    for vector in (x, y):
-        if len(vector) == 2:
-            vector.append(host_scalar(0, typeof(vector[0]).dtype))
-    parts = [minor(1, 2), minor(2, 0), minor(0, 1)]
-    at = canonical_axis(axisc, typeof(parts[0]).ndim + 1)
-    return concatenate([expand_dims(part, (at,)) for part in parts], at)
-
-
-def _components(x: Any, axis: int) -> list[Any]:
-    return [index_in_dim(x, k, axis, keepdims=False) for k in range(typeof(x).shape[axis])]
-
-
-def _product(a: Any, b: Any) -> Any:
-    return elementwise.mul(*promote_args("cross", a, b))
+# ---- trace -------------------------------------------------------------------------------------
 
 
 @operation(static_argnames=("axis1", "axis2", "dtype"))

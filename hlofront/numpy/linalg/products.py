@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.core.aval import typeof
-from hlofront.numpy import contraction, matrices
+from hlofront.numpy import contraction, matrices, tensor_products
 from hlofront.numpy.einsum import einsum
 from hlofront.numpy.like import like
 from hlofront.numpy.linalg.systems import inv
@@ -32,7 +32,7 @@ def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
 @like(getattr(_newer, "tensordot", np.tensordot))
 def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
     """Sum products over several axes, as `hlofront.numpy.tensordot` does."""
-    return contraction.tensordot(
+    return tensor_products.tensordot(
         x1,
         x2,
         axes,
@@ -60,7 +60,7 @@ def outer(x1, x2, /):
         raise ValueError(
             f"Input arrays must be one-dimensional, but they have shapes {lhs.shape}, {rhs.shape}"
         )
-    return contraction.outer(x1, x2)
+    return tensor_products.outer(x1, x2)
 
 
 @operation(static_argnames=("axis",))
@@ -76,7 +76,7 @@ def cross(x1, x2, /, *, axis=-1):
             "Both input arrays must be (arrays of) 3-dimensional vectors, but they have sizes "
             f"{lhs.shape[axis]} and {rhs.shape[axis]} along axis {axis}"
         )
-    return contraction.cross(x1, x2, axis=axis)
+    return tensor_products.cross(x1, x2, axis=axis)
 
 
 @operation

@@ -1,0 +1,164 @@
+"""Products over no axis or several: tensordot, outer, kron, cross."""
+
+from typing import Any
+
+import numpy as np
+
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.contraction import PRECISION, contract, flat
+from hlofront.numpy.like import like
+from hlofront.numpy.promotion import host_scalar, operands, promote_args, promote_dtypes
+from hlofront.numpy.ufuncs import refuse_out
+from hlofront.primitives import elementwise
+from hlofront.primitives.shaping import ascending, expand_dims, reshape
+from hlofront.primitives.slicing import concatenate, index_in_dim
+from hlofront.runtime.dispatch.operation import operation
+
+__all__ = ["cross", "kron", "outer", "tensordot"]
+
+
+# ---- tensordot ---------------------------------------------------------------------------------
+
+
+@like(np.tensordot)
+def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
+    """Sum products over several axes: the last of `a` and the first of `b`, or the axes named.
+
+    Args:
+      a: an array.
+      b: an array.
+      axes: how many axes; or a pair, for `a` and for `b`, of an axis or a sequence of axes.
+      precision: see `lax.Precision`.
+      preferred_element_type: the dtype of the sums and of the result.
+      out_sharding: how the result is laid out over devices.
+
+    Raises:
+      TypeError: if there are no such axes, or their sizes differ.
+    """
+    return _tensordot(
+        a,
+        b,
+        axes=_hashable_axes(axes),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
+
+
+def _hashable_axes(axes: Any) -> Any:
+    if isinstance(axes, tuple | list | np.ndarray):
+        return tuple([_hashable_axes(axis) for axis in axes])
+    return axes
+
+
+@operation(static_argnames=("axes", *PRECISION, "out_sharding"))
+def _tensordot(a, b, *, axes, precision, preferred_element_type, out_sharding):
+    (a, b), (lhs, rhs) = operands("tensordot", (a, b))
+    pair = _tensordot_axes(axes, lhs, rhs)
+    return contract("tensordot", a, b, pair, precision, preferred_element_type, out_sharding)
+
+
+def _is_integer(x: Any) -> bool:
+    return hasattr(x, "__index__")
+
+
+def _tensordot_axes(
+    axes: Any, lhs: ShapedArray, rhs: ShapedArray
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if _is_integer(axes):
+        count = max(int(axes), 0)
+        if count > min(lhs.ndim, rhs.ndim):
+            raise TypeError(
+                f"Number of tensordot axes (axes {count}) exceeds input ranks ({lhs.shape} and "
+                f"{rhs.shape})"
+            )
+        return ascending(lhs.ndim)[lhs.ndim - count :], ascending(count)
+    if isinstance(axes, tuple) and len(axes) == 2:
+        left, right = axes
+        if _is_integer(left) and _is_integer(right):
+            left, right = (left,), (right,)
+        if isinstance(left, tuple) and isinstance(right, tuple):
+            if len(left) != len(right):
+                raise TypeError(
+                    f"tensordot requires axes lists to have equal length, got {left} and {right}."
+                )
+            return (
+                tuple([canonical_axis(axis, lhs.ndim) for axis in left]),
+                tuple([canonical_axis(axis, rhs.ndim) for axis in right]),
+            )
+    raise TypeError(
+        "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of "
+        f"ints; got {axes!r}."
+    )
+
+
+# ---- outer, kron, cross ------------------------------------------------------------------------
+
+
+@operation
+@like(np.outer)
+def outer(a, b, out=None):
+    """Return the matrix of the products of each element of `a` with each element of `b`."""
+    refuse_out("outer", out)
+    (a, b), _ = operands("outer", (a, b))
+    a, b = promote_dtypes(a, b)
+    multiply = elementwise.bitwise_and if typeof(a).dtype == bool else elementwise.mul
+    return multiply(expand_dims(flat(a), (1,)), expand_dims(flat(b), (0,)))
+
+
+@operation
+@like(np.kron)
+def kron(a, b):
+    """Compute the Kronecker product: a copy of `b`, multiplied, for each element of `a`."""
+    a, b = promote_dtypes(*operands("kron", (a, b))[0])
+    ndim = max(typeof(a).ndim, typeof(b).ndim)
+    a, b = (expand_dims(x, ascending(ndim - typeof(x).ndim)) for x in (a, b))
+    shapes = zip(typeof(a).shape, typeof(b).shape, strict=True)
+    a = expand_dims(a, range(1, 2 * ndim, 2))
+    b = expand_dims(b, range(0, 2 * ndim, 2))
+    return reshape(elementwise.mul(a, b), tuple([m * n for m, n in shapes]))
+
+
+@operation(static_argnames=("axisa", "axisb", "axisc", "axis"))
+@like(np.cross)
+def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """Compute the vector product along an axis of size 2 or 3; the other axes broadcast.
+
+    Of two vectors of size 2 it is the third component, and the axis is gone.
+
+    Raises:
+      ValueError: if a size along the axis is neither 2 nor 3.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    (a, b), (lhs, rhs) = operands("cross", (a, b))
+    i, j = canonical_axis(axisa, lhs.ndim), canonical_axis(axisb, rhs.ndim)
+    for size in (lhs.shape[i], rhs.shape[j]):
+        if size not in (2, 3):
+            raise ValueError(
+                "Dimension must be either 2 or 3 for cross product: got sizes "
+                f"{lhs.shape[i]} and {rhs.shape[j]}"
+            )
+    x, y = _components(a, i), _components(b, j)
+
+    def minor(m: int, n: int) -> Any:
+        pair = _product(x[m], y[n]), _product(x[n], y[m])
+        return elementwise.sub(*promote_args("cross", *pair))
+
+    if len(x) == len(y) == 2:
+        return minor(0, 1)
+    for vector in (x, y):
+        if len(vector) == 2:
+            vector.append(host_scalar(0, typeof(vector[0]).dtype))
+    parts = [minor(1, 2), minor(2, 0), minor(0, 1)]
+    at = canonical_axis(axisc, typeof(parts[0]).ndim + 1)
+    return concatenate([expand_dims(part, (at,)) for part in parts], at)
+
+
+def _components(x: Any, axis: int) -> list[Any]:
+    return [index_in_dim(x, k, axis, keepdims=False) for k in range(typeof(x).shape[axis])]
+
+
+def _product(a: Any, b: Any) -> Any:
+    return elementwise.mul(*promote_args("cross", a, b))
