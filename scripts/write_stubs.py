@@ -64,7 +64,6 @@ _HOMES = {
     },
     "SlogdetResult": "hlofront.numpy.linalg.determinants",
 }
-_TYPING_HOME = "hlofront/typing.pyi"
 
 
 def public_names(package: str) -> dict[str, tuple[str, str] | None]:
@@ -122,11 +121,11 @@ class Stub:
         text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
         text = text.replace("~", "").replace("NoneType", "None").replace("numpy.", "np.")
         text = re.sub(r"\b(?:typing|collections\.abc|types|builtins)\.", "", text)
-        text = text.replace("jaxlib._jax.Array", "Array")
+        text = re.sub(r"\b(?:jaxlib\._jax\.)+Array\b", "Array", text)
         for home, name in re.findall(r"\b(hlofront(?:\.\w+)*)\.([A-Z]\w*)", text):
             text = text.replace(f"{home}.{name}", name)
             _HOMES.setdefault(name, home)
-        if "Array | np.ndarray | np.bool" in text and "complex" in text:
+        if "Array | np.ndarray[Any, Any] | np.bool" in text and "complex" in text:
             text = "ArrayLike | None" if "None" in text else "ArrayLike"
         if not re.fullmatch(r"[\w\[\]|., \"']+", text) or "jaxlib" in text:
             return "Any"
@@ -415,21 +414,8 @@ def root() -> Stub:
     return stub
 
 
-def typing_stub() -> str:
-    """hlofront.typing: what ArrayLike is must be said with the class of arrays."""
-    return (
-        f"{_HEAD}\nfrom typing import Any, TypeAlias\n\nimport numpy as np\n\n"
-        "from hlofront import Array\nfrom hlofront.base.typing import SupportsDType\n\n"
-        "ArrayLike: TypeAlias = (\n"
-        "    Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float"
-        " | complex\n"
-        ")\nDTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | SupportsDType\n"
-    )
-
-
 def stubs() -> Iterator[tuple[pathlib.Path, str]]:
     """Every stub: where it lies, and its text."""
-    yield ROOT / _TYPING_HOME, typing_stub()
     for name in MODULES:
         stub = Stub(name) if name else root()
         for public in stub.public:

@@ -5,25 +5,25 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hlofront.base.array_class import Array as Array
 from hlofront.base.elements import ExtendedDType
-from hlofront.bridge import state
 
 
 class SupportsDType(Protocol):
     """Whatever has a dtype."""
 
     @property
-    def dtype(self) -> np.dtype: ...
+    def dtype(self) -> np.dtype[Any]: ...
 
 
-# An array on devices, or the tracer that stands for one in a traced function.
-Array = state.Array
-# What is made an array where one is wanted.
-ArrayLike = state.Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+# `Array` is an array on devices, or the tracer that stands for one in a traced function.
+NumPyArray = np.ndarray[Any, Any]
+# A value that an operation accepts as an array.
+ArrayLike = Array | NumPyArray | np.bool_ | np.number[Any] | bool | int | float | complex
 # What stands for a dtype: its name, a scalar type, a dtype, an array or other thing that has one.
-DTypeLike = str | type[Any] | np.dtype | SupportsDType
+DTypeLike = str | type[Any] | np.dtype[Any] | SupportsDType
 # A dtype of NumPy, or one that NumPy does not know, such as the dtype of random keys.
-DType = np.dtype | ExtendedDType
+DType = np.dtype[Any] | ExtendedDType
 # The sizes of an array's axes.
 Shape = tuple[int, ...]
 # A shape as users write it: an integer is the size of the only axis.

@@ -7,7 +7,7 @@ import enum
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from hlofront.base.dtypes import (
     short_name,
 )
 from hlofront.base.elements import kept_types
+from hlofront.base.typing import ArrayLike
 from hlofront.core.mesh import AbstractMesh
 
 
@@ -286,10 +287,15 @@ def is_value(x: Any) -> bool:
     return _aval_rule(type(x)) is not None
 
 
+@overload
+def typeof(x: ArrayLike) -> ShapedArray: ...
+@overload
+def typeof(x: object) -> AbstractValue: ...
 def typeof(x: Any) -> AbstractValue:
-    """The aval of an array, tracer, NumPy array or Python scalar.
+    """Return the aval of an array, tracer, NumPy array or Python scalar.
 
-    Raises TypeError for anything else, and for NumPy arrays of dtypes that no device has.
+    Raises:
+      TypeError: for anything else, and for NumPy arrays of dtypes that no device has.
     """
     rule = _aval_of_type.get(type(x)) or _aval_rule(type(x))
     if rule is None:

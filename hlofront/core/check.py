@@ -147,7 +147,7 @@ def _check_results(equation: Equation) -> None:
     primitive, params = equation.primitive, equation.params
     avals = [atom.aval for atom in equation.invars]
     try:
-        inferred = rules.infer[primitive](*avals, **params)
+        inferred: Any = rules.infer[primitive](*avals, **params)
         effects: Effects = (
             rules.effects[primitive](*avals, **params) if primitive in rules.effects else no_effects
         )

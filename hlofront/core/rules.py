@@ -1,9 +1,14 @@
 """The rule tables: one mapping per question that an interpreter asks of a primitive."""
 
-from collections.abc import Callable, Hashable
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Concatenate, Generic, Protocol, TypeVar
 
 from hlofront.base.errors import NoRuleError, missing_rule
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import AbstractValue
+from hlofront.core.axes import AxisData
+from hlofront.core.effects import Effects
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent
 
 
 class Primitive(Hashable, Protocol):
@@ -12,31 +17,66 @@ class Primitive(Hashable, Protocol):
     name: str
 
 
-class RuleTable(dict[Primitive, Callable[..., Any]]):
-    """One rule per primitive: `@jvp(sin_p)` registers, `jvp[sin_p]` finds."""
+# ---- what rules take and return; `...` stands for the operation's own parameters -----------------
+
+# The result of an operation, or its results where it has several.
+Results = ArrayLike | Sequence[ArrayLike]
+Tangents = Tangent | Sequence[Tangent]
+
+InferRule = Callable[..., AbstractValue | Sequence[AbstractValue]]
+EffectsRule = Callable[..., Effects]
+JvpRule = Callable[
+    Concatenate[Sequence[ArrayLike], Sequence[Tangent], ...], tuple[Results, Tangents]
+]
+# The first argument is the cotangent of the result, or a list of those of the results.
+TransposeRule = Callable[Concatenate[Any, ...], Sequence[Cotangent | None]]
+# A value and its batch axis, or as many of both as the operation has results.
+BatchResult = tuple[Results, BatchAxis | Sequence[BatchAxis]]
+BatchRule = Callable[Concatenate[Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult]
+BatchRuleWithAxis = Callable[
+    Concatenate[AxisData, Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult
+]
+# The first argument is a trace, whose class is above this floor, as those of equations are.
+BatchRuleWithTrace = Callable[
+    Concatenate[Any, Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult
+]
+StagedRule = Callable[Concatenate[Any, ...], Results]
+PartialEvalRule = Callable[[list[bool], Any], tuple[Any, Any, Sequence[bool], Sequence[Any]]]
+SimplifyRule = Callable[[list[bool], Any], tuple[Sequence[bool], Any]]
+ShowRule = Callable[[Any, Any], Any]
+# The first argument is the builder of the module, the others are MLIR values.
+LoweringRule = Callable[Concatenate[Any, ...], Any]
+RunRule = Callable[..., Any]
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+class RuleTable(dict[Primitive, Rule], Generic[Rule]):
+    """A table of one rule per primitive: `@jvp(sin_p)` registers, `jvp[sin_p]` looks up."""
 
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
         super().__init__()
         self.name = name
         self.home = home
-        # What JAX calls such a rule where one is missing.
+        # JAX's name for such a rule, which errors say where one is missing.
         self.kind = kind or f"The {name} rule"
         self.__doc__ = question
-        # Those whose rule is not ours: nothing is known of when it changes.
+        # The primitives whose rule another package registered, and may change at any time.
         self.foreign: set[Primitive] = set()
 
-    def __setitem__(self, primitive: Primitive, rule: Callable[..., Any]) -> None:
+    def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
         if not getattr(rule, "__module__", "").startswith("hlofront."):
             self.foreign.add(primitive)
         super().__setitem__(primitive, rule)
 
-    def __call__(self, *primitives: Primitive) -> Callable[[Callable[..., Any]], Any]:
-        def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, *primitives: Primitive) -> Callable[[Rule], Rule]:
+        def register(rule: Rule) -> Rule:
+            function: Any = rule
             # Rules are written `def _`; tracebacks read `in cumsum_batch`.
-            if rule.__name__ == "_":
+            if function.__name__ == "_":
                 name = f"{primitives[0].name}_{self.name}"
-                rule.__name__ = name
-                rule.__code__ = rule.__code__.replace(co_name=name, co_qualname=name)
+                function.__name__ = name
+                function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
             for primitive in primitives:
                 if primitive in self:
                     raise ValueError(f"the {self.name} rule of {primitive} is given twice")
@@ -45,31 +85,32 @@ class RuleTable(dict[Primitive, Callable[..., Any]]):
 
         return register
 
-    def __missing__(self, primitive: Primitive) -> Callable[..., Any]:
+    def __missing__(self, primitive: Primitive) -> Rule:
         raise missing_rule(primitive.name, self.name, self.home, self.kind)
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return id(self)
 
 
-class LoweringTable(RuleTable):
-    """The same, where a rule may be for one platform: `@lower(sin_p, platform="tpu")`.
+class LoweringTable(RuleTable[LoweringRule]):
+    """A rule table where a rule may be for one platform: `@lower(sin_p, platform="tpu")`.
 
-    Those in `on_platform` go before the general ones. A general rule that asks which platform it
-    is for says `platform="each"`: programs for several platforms are then told apart before it.
+    The rules in `on_platform` go before the general ones. A general rule that asks which platform
+    it is for is registered with `platform="each"`: a program for several platforms then calls it
+    once for each of them.
     """
 
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
         super().__init__(name, home, question, kind)
-        self.on_platform: dict[tuple[Primitive, str], Callable[..., Any]] = {}
-        # Those that have rules for one platform.
+        self.on_platform: dict[tuple[Primitive, str], LoweringRule] = {}
+        # The primitives that have rules for one platform.
         self.on_some: set[Primitive] = set()
-        # Those whose general rule asks for the platform.
+        # The primitives whose general rule asks for the platform.
         self.on_each: set[Primitive] = set()
 
     def __call__(
         self, *primitives: Primitive, platform: str | None = None
-    ) -> Callable[[Callable[..., Any]], Any]:
+    ) -> Callable[[LoweringRule], LoweringRule]:
         if platform == "each":
             self.on_each.update(primitives)
         if platform in (None, "each"):
@@ -80,7 +121,7 @@ class LoweringTable(RuleTable):
                 f"{platform!r}"
             )
 
-        def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+        def register(rule: LoweringRule) -> LoweringRule:
             self.on_some.update(primitives)
             for primitive in primitives:
                 for name in _PLATFORMS[platform]:
@@ -91,33 +132,34 @@ class LoweringTable(RuleTable):
 
         return register
 
-    def for_platform(self, primitive: Primitive, platform: str) -> Callable[..., Any]:
-        """The rule of a primitive for a platform, or its general one.
+    def for_platform(self, primitive: Primitive, platform: str) -> LoweringRule:
+        """Return the rule of a primitive for a platform, or its general one.
 
         Raises:
           NoRuleError: if there is neither.
         """
         rule = self.on_platform.get((primitive, platform)) or self.get(primitive)
         if rule is None and primitive in self.on_some:
-            there = sorted(name for each, name in self.on_platform if each is primitive)
+            platforms = sorted(name for each, name in self.on_platform if each is primitive)
             raise NoRuleError(
-                f"{primitive} cannot be lowered for {platform}, only for {', '.join(there)}: "
+                f"{primitive} cannot be lowered for {platform}, only for {', '.join(platforms)}: "
                 "compute it there, as on the operands that hlofront.device_put(x, "
-                f"hlofront.devices({there[0]!r})[0]) gives, or add @{self.name}({primitive}_p, "
+                f"hlofront.devices({platforms[0]!r})[0]) gives, or add @{self.name}({primitive}_p, "
                 f"platform={platform!r}) in {self.home}"
             )
         return rule or self[primitive]
 
     def for_platforms(
         self, primitive: Primitive, platforms: tuple[str, ...]
-    ) -> list[tuple[Callable[..., Any], tuple[str, ...]]]:
-        """The rules for these platforms, each with those that it is lowered for at once.
+    ) -> list[tuple[LoweringRule, tuple[str, ...]]]:
+        """Return the rules for these platforms, each with the platforms that one call of it serves.
 
-        The general rule is for all that have none of their own, unless it asks which one it is.
+        One call of the general rule serves all platforms without a rule of their own, unless it
+        asks which platform it is for.
         """
         if primitive not in self.on_some and primitive not in self.on_each:
             return [(self[primitive], platforms)]
-        groups: list[tuple[Callable[..., Any], tuple[str, ...]]] = []
+        groups: list[tuple[LoweringRule, tuple[str, ...]]] = []
         general: list[str] = []
         for platform in platforms:
             rule = self.for_platform(primitive, platform)
@@ -131,17 +173,22 @@ class LoweringTable(RuleTable):
 
 
 class AxisNameRules:
-    """Registers batch rules that take the size and the name of the axis as arguments of their own.
+    """A table of batch rules that take the size and the name of the axis as separate arguments.
 
     `table[primitive] = rule` makes `rule(axis_size, axis_name, None, values, axes, **params)` the
-    rule of the primitive. JAX had the type of the interpreter in the third place.
+    rule of the primitive. In JAX the third argument was the type of the interpreter.
     """
 
-    def __init__(self, table: RuleTable):
+    def __init__(self, table: RuleTable[BatchRuleWithAxis]):
         self._table = table
 
     def __setitem__(self, primitive: Primitive, rule: Callable[..., Any]) -> None:
-        def with_axis_data(axis: Any, values: Any, axes: Any, **params: Any) -> Any:
+        def with_axis_data(
+            axis: AxisData,
+            values: Sequence[ArrayLike],
+            axes: Sequence[BatchAxis],
+            **params: object,
+        ) -> BatchResult:
             return rule(axis.size, axis.name, None, values, axes, **params)
 
         self._table[primitive] = with_axis_data
@@ -154,47 +201,49 @@ class AxisNameRules:
         return primitive in self._table
 
 
-# What programs can be lowered for; a rule for "gpu" is for both of its kinds.
+# The platforms that programs are lowered for; a rule for "gpu" is for both of its kinds.
 _PLATFORMS = {
     **{name: (name,) for name in ("cpu", "cuda", "rocm", "tpu", "oneapi")},
     "gpu": ("cuda", "rocm"),
 }
 _PRIMITIVES = "the file of hlofront/primitives that defines it"
 
-infer = RuleTable(
+infer: RuleTable[InferRule] = RuleTable(
     "infer",
     _PRIMITIVES,
     "(*avals, **params) -> aval, or list of avals",
     "Abstract evaluation",
 )
-jvp = RuleTable(
+jvp: RuleTable[JvpRule] = RuleTable(
     "jvp",
     _PRIMITIVES,
     "(primals, tangents, **params) -> primal, tangent",
     "Differentiation rule",
 )
-transpose = RuleTable(
+transpose: RuleTable[TransposeRule] = RuleTable(
     "transpose",
     _PRIMITIVES,
     "(cotangent, *inputs, **params) -> cotangents",
     "Transpose rule (for reverse-mode differentiation)",
 )
-batch = RuleTable("batch", _PRIMITIVES, "(values, axes, **params) -> value, axis", "Batching rule")
-batch_with_axis = RuleTable(
+batch: RuleTable[BatchRule] = RuleTable(
+    "batch", _PRIMITIVES, "(values, axes, **params) -> value, axis", "Batching rule"
+)
+batch_with_axis: RuleTable[BatchRuleWithAxis] = RuleTable(
     "batch_with_axis",
     "hlofront/higher_order",
     "(axis data, values, axes, **params) -> values, axes; of operations that hold programs",
     "Batching rule",
 )
 batch_with_axis_name = AxisNameRules(batch_with_axis)
-batch_with_trace = RuleTable(
+batch_with_trace: RuleTable[BatchRuleWithTrace] = RuleTable(
     "batch_with_trace",
     "hlofront/higher_order",
     "(batch trace, values, axes, **params) -> values, axes; of calls of functions, which may close "
     "over batched values",
     "Batching rule",
 )
-partial_eval = RuleTable(
+partial_eval: RuleTable[PartialEvalRule] = RuleTable(
     "partial_eval",
     "hlofront/higher_order",
     "(unknown inputs, equation) -> known equation, unknown equation, unknown outputs, residuals",
@@ -205,22 +254,30 @@ lower = LoweringTable(
     "(build, *values, **params) -> value or values",
     "MLIR translation rule",
 )
-effects = RuleTable("effects", _PRIMITIVES, "(*avals, **params) -> the effects it has")
-staged = RuleTable(
+effects: RuleTable[EffectsRule] = RuleTable(
+    "effects", _PRIMITIVES, "(*avals, **params) -> the effects it has"
+)
+staged: RuleTable[StagedRule] = RuleTable(
     "staged", "hlofront/higher_order", "(trace, *args, **params) -> results, written down"
 )
-run = RuleTable(
+run: RuleTable[RunRule] = RuleTable(
     "run",
     "hlofront/runtime",
     "(*values, **params) -> values, where not compiled",
     "Evaluation rule",
 )
-show = RuleTable("show", "hlofront/core/print.py", "(equation, context) -> its text")
-simplify = RuleTable(
+show: RuleTable[ShowRule] = RuleTable(
+    "show", "hlofront/core/print.py", "(equation, context) -> its text"
+)
+simplify: RuleTable[SimplifyRule] = RuleTable(
     "simplify", "hlofront/higher_order", "(used outputs, equation) -> used inputs, equation"
 )
 
 
-def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
-    """The transpose rule of a primitive; NoRuleError if it has none."""
+def get_primitive_transpose(p: Primitive) -> TransposeRule:
+    """Return the transpose rule of a primitive.
+
+    Raises:
+      NoRuleError: if it has none.
+    """
     return transpose[p]

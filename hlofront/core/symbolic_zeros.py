@@ -1,9 +1,13 @@
-"""What rules are handed in the place of values: an unknown operand, a zero, no batch axis."""
+"""The values that rules take and return beside arrays: unknown operands, zeros, no batch axis."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hlofront.base import tree
+from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import typeof
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 class UndefinedPrimal:
@@ -44,9 +48,16 @@ tree.register_pytree_node(
 tree.register_pytree_node(Zero, lambda mark: ((), mark.aval), lambda aval, _: Zero(aval))
 
 
-def is_undefined_primal(x: Any) -> bool:
+def is_undefined_primal(x: object) -> "TypeIs[UndefinedPrimal]":
     return type(x) is UndefinedPrimal
 
 
-# In the place of a batch axis: the operand has none.
+# The tangent or the cotangent of a value.
+Tangent = ArrayLike | Zero
+Cotangent = ArrayLike | Zero
+# An operand of a transpose rule: its value, or only its aval where the operation is linear in it.
+Operand = ArrayLike | UndefinedPrimal
+# The axis of a value that vmap maps over; None where the value is the same for the whole batch.
+BatchAxis = int | None
+# The batch axis of an operand that has none.
 not_mapped = None

@@ -50,7 +50,8 @@ class SplitTrace(Trace):
         unknown = [type(x) is JitTracer and x._trace is tangents for x in args]
         avals = [typeof(x) for x in args]
         invars = [Var(aval) for aval in avals]
-        outvars = [Var(aval) for aval in rules.infer[primitive](*avals, **params)]
+        avals_out: Any = rules.infer[primitive](*avals, **params)
+        outvars = [Var(aval) for aval in avals_out]
         equation = Equation(primitive, invars, outvars, params)
         known, rest, _, _ = rules.partial_eval[primitive](unknown, equation)
         values: dict[Any, Any] = dict(zip(invars, args, strict=True))
