@@ -30,7 +30,7 @@ def on_clear(clear: Callable[[], object]) -> Callable[[], object]:
     return clear
 
 
-class Table(dict[Any, Any]):
+class CacheTable(dict[Any, Any]):
     """A dictionary that is one of the caches: `clear_caches()` empties it while it lives."""
 
     __slots__ = ("__weakref__",)

@@ -18,7 +18,7 @@ class Refused(ValueError):
     """A kind's verdict on a value that it does not take; Option says which option it was."""
 
 
-class Kind:
+class OptionKind:
     """What values an option takes: how one is checked, and how one is read from text."""
 
     __slots__ = ("check", "parse", "wanted")
@@ -87,16 +87,18 @@ def _check_device(value):
     return value
 
 
-BOOL = Kind("True or False", _check_bool, _parse_bool)
-INT = Kind("an integer", _check_int, int)
-FLOAT = Kind("a number", _check_float, float)
-TEXT = Kind("a string", _check_text, str)
-PATTERN = Kind("a regular expression", _check_pattern, _check_pattern)
-SETTINGS = Kind("a string of name:value pairs or a dict", _check_settings, str)
-DEVICE = Kind("a device, such as devices()[0], or a platform such as 'cpu'", _check_device, str)
+BOOL = OptionKind("True or False", _check_bool, _parse_bool)
+INT = OptionKind("an integer", _check_int, int)
+FLOAT = OptionKind("a number", _check_float, float)
+TEXT = OptionKind("a string", _check_text, str)
+PATTERN = OptionKind("a regular expression", _check_pattern, _check_pattern)
+SETTINGS = OptionKind("a string of name:value pairs or a dict", _check_settings, str)
+DEVICE = OptionKind(
+    "a device, such as devices()[0], or a platform such as 'cpu'", _check_device, str
+)
 
 
-def choice(*choices: str) -> Kind:
+def choice(*choices: str) -> OptionKind:
     """The kind of an option that takes one of these words."""
 
     def check(value):
@@ -104,16 +106,16 @@ def choice(*choices: str) -> Kind:
             raise Refused
         return choices[choices.index(value)]
 
-    return Kind("one of " + ", ".join(map(repr, choices)), check, check)
+    return OptionKind("one of " + ", ".join(map(repr, choices)), check, check)
 
 
-def optional(kind: Kind) -> Kind:
+def optional(kind: OptionKind) -> OptionKind:
     """The kind of an option that also takes None, for "not set"."""
 
     def check(value):
         return None if value is None else kind.check(value)
 
-    return Kind(f"{kind.wanted}, or None", check, kind.parse)
+    return OptionKind(f"{kind.wanted}, or None", check, kind.parse)
 
 
 # ---- options -----------------------------------------------------------------------------------
@@ -133,7 +135,7 @@ class Option:
     def __init__(self, name, default, kind, doc, affects_trace, cell=None):
         self.name: str = name
         self.default: Any = default
-        self.kind: Kind = kind
+        self.kind: OptionKind = kind
         self.doc: str = doc
         self.affects_trace: bool = affects_trace
         self.environment: str = name.upper()
@@ -283,7 +285,7 @@ def changed_options(candidates: Iterable[Option]) -> tuple[tuple[str, Any], ...]
 
 
 def add_option(
-    name: str, default: Any, kind: Kind, doc: str, affects_trace: bool = False
+    name: str, default: Any, kind: OptionKind, doc: str, affects_trace: bool = False
 ) -> Option:
     """Add an option to the table and give it the value of its environment variable, if set.
 

@@ -242,7 +242,7 @@ def _lines(file: str) -> list[str]:
 # ---- who is calling now ----------------------------------------------------------------------
 
 
-class Operand(NamedTuple):
+class SourceOperand(NamedTuple):
     """An operand as the user wrote it, and its value where that is known without running code."""
 
     text: str
@@ -260,7 +260,7 @@ class CallSite:
         self._frame = live
         self.frame = Frame(live.f_code, live.f_lasti)
 
-    def operands(self) -> list[Operand] | None:
+    def operands(self) -> list[SourceOperand] | None:
         """The operands of the operator or call that runs here, in the order they are written.
 
         None where the source is not at hand, or does not tell: `f(*args)`.
@@ -270,7 +270,7 @@ class CallSite:
         if nodes is None:
             return None
         return [
-            Operand(
+            SourceOperand(
                 ast.get_source_segment(text, node) or "",
                 _known_value(node, self._frame),
                 node.id if isinstance(node, ast.Name) else None,

@@ -3,10 +3,10 @@
 import itertools
 from typing import Any
 
-from hlofront.base.option import Kind, Option, Override
+from hlofront.base.option import Option, OptionKind, Override
 
 _numbers = itertools.count()
-_ANY = Kind("any value that can be hashed", lambda value: value, lambda text: text)
+_ANY = OptionKind("any value that can be hashed", lambda value: value, lambda text: text)
 
 
 class UserContext:

@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from hlofront.base.option import Kind, Option
+from hlofront.base.option import Option, OptionKind
 from hlofront.bridge.state import unset
 
 
@@ -390,7 +390,7 @@ class Mesh(NamedAxes):
 
 _meshes: dict[Any, Mesh] = {}
 # The meshes that this thread is inside of; programs depend on it as on options.
-_entered = Option("meshes", (), Kind("a tuple of meshes", lambda given: given, str), "", True)
+_entered = Option("meshes", (), OptionKind("a tuple of meshes", lambda given: given, str), "", True)
 
 
 def entered_mesh() -> Mesh | None:

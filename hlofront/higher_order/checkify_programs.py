@@ -35,7 +35,7 @@ from hlofront.transforms.stage import stage
 _FLAG = ShapedArray((), np.dtype(np.bool_))
 
 
-class Checked:
+class CheckedProgram:
     """A program with its checks: (failed, *inputs) -> (failed, *slots, *outputs)."""
 
     __slots__ = ("effects", "metadata", "program")
@@ -61,7 +61,7 @@ class Checked:
         return list(results[self.width :])
 
 
-def checked(program: ClosedJaxpr, state: State) -> Checked | None:
+def checked(program: ClosedJaxpr, state: State) -> CheckedProgram | None:
     """The program with its checks, made once and kept; None if it stays as it is."""
     key = ("checkify", state.errors, state.quiet)
     if key not in program.derived:
@@ -69,7 +69,7 @@ def checked(program: ClosedJaxpr, state: State) -> Checked | None:
     return program.derived[key]
 
 
-def _checked(program: ClosedJaxpr, outer: State) -> Checked | None:
+def _checked(program: ClosedJaxpr, outer: State) -> CheckedProgram | None:
     effects: tuple[ErrorEffect, ...] = ()
     metadata: Any = None
 
@@ -85,7 +85,7 @@ def _checked(program: ClosedJaxpr, outer: State) -> Checked | None:
     # Users' checks that nobody asked for are taken out of it all the same.
     if not effects and check_effect not in program.effects:
         return None
-    return Checked(made, effects, metadata)
+    return CheckedProgram(made, effects, metadata)
 
 
 def without_checks(program: ClosedJaxpr) -> ClosedJaxpr:
@@ -102,7 +102,9 @@ def without_checks(program: ClosedJaxpr) -> ClosedJaxpr:
     return program.derived[key]
 
 
-def _union(parts: Sequence[Checked | None]) -> tuple[tuple[ErrorEffect, ...], dict[int, Any]]:
+def _union(
+    parts: Sequence[CheckedProgram | None],
+) -> tuple[tuple[ErrorEffect, ...], dict[int, Any]]:
     """The kinds of errors of several programs, and the structures of all."""
     effects: dict[ErrorEffect, None] = {}
     metadata: dict[int, Any] = {}
@@ -220,7 +222,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 
 def _branch(
-    branch: ClosedJaxpr, part: Checked | None, effects: Sequence[ErrorEffect], outer: State
+    branch: ClosedJaxpr, part: CheckedProgram | None, effects: Sequence[ErrorEffect], outer: State
 ) -> ClosedJaxpr:
     """A branch with slots for what all of them may find."""
 

@@ -69,7 +69,7 @@ def checkpoint(
             f"prevent_cse must be a bool or a sequence of bools, one per argument; got "
             f"{prevent_cse!r} of type {type(prevent_cse)}"
         )
-    table = caches.Table()
+    table = caches.CacheTable()
 
     @boundary
     def fun_remat(*args: Any, **kwargs: Any) -> Any:

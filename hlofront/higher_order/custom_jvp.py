@@ -16,8 +16,8 @@ from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.batched_functions import BatchedCall, BatchedRule, in_program
 from hlofront.higher_order.custom_rule import (
-    Arguments,
     CustomRule,
+    CustomRuleArguments,
     FlatFunction,
     SymbolicZero,
     check_values,
@@ -115,7 +115,7 @@ class custom_jvp(CustomRule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
             raise self._no_rule("jvp")
-        arguments = Arguments(self, args, kwargs)
+        arguments = CustomRuleArguments(self, args, kwargs)
         call = FlatFunction(self.fun, arguments, self.signature)
         rule = JVPRule(self, arguments, call)
         results = custom_jvp_call_p.bind(
@@ -134,7 +134,7 @@ class JVPRule:
 
     __slots__ = ("__name__", "arguments", "call", "function", "out_tree", "rule")
 
-    def __init__(self, owner: custom_jvp, arguments: Arguments, call: FlatFunction):
+    def __init__(self, owner: custom_jvp, arguments: CustomRuleArguments, call: FlatFunction):
         self.rule = owner.jvp
         self.__name__ = source.callable_name(owner.jvp)
         self.function = owner.signature.name

@@ -37,7 +37,7 @@ class SymbolicZero:
 # ---- arguments that are not differentiated -------------------------------------------------------
 
 
-class Arguments:
+class CustomRuleArguments:
     """The arguments of a call to a function with a custom rule: those that its rule differentiates.
 
     Raises TypeError where the call does not fit the function's signature.
@@ -176,7 +176,9 @@ class FlatFunction:
 
     __slots__ = ("arguments", "call", "debug_info", "out_avals", "out_tree")
 
-    def __init__(self, call: Callable[..., Any], arguments: Arguments, signature: Signature):
+    def __init__(
+        self, call: Callable[..., Any], arguments: CustomRuleArguments, signature: Signature
+    ):
         self.call = call
         self.arguments = arguments
         self.debug_info = DebugInfo(

@@ -15,8 +15,8 @@ from hlofront.core.check import types_match
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.custom_rule import (
-    Arguments,
     CustomRule,
+    CustomRuleArguments,
     FlatFunction,
     SymbolicZero,
     check_values,
@@ -145,7 +145,7 @@ class custom_vjp(CustomRule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
             raise self._no_rule("vjp")
-        arguments = Arguments(self, args, kwargs)
+        arguments = CustomRuleArguments(self, args, kwargs)
         call = FlatFunction(self.fun, arguments, self.signature)
         forward = Forward(self, arguments, call)
         results = custom_vjp_call_p.bind(
@@ -170,7 +170,7 @@ class Forward:
 
     __slots__ = ("__name__", "arguments", "call", "out_tree", "owner")
 
-    def __init__(self, owner: custom_vjp, arguments: Arguments, call: FlatFunction):
+    def __init__(self, owner: custom_vjp, arguments: CustomRuleArguments, call: FlatFunction):
         self.owner = owner
         self.arguments = arguments
         self.call = call
@@ -239,7 +239,9 @@ class Backward:
 
     __slots__ = ("arguments", "out_tree", "owner", "residual_tree")
 
-    def __init__(self, owner: custom_vjp, arguments: Arguments, residual_tree: Any, out_tree: Any):
+    def __init__(
+        self, owner: custom_vjp, arguments: CustomRuleArguments, residual_tree: Any, out_tree: Any
+    ):
         self.owner = owner
         self.arguments = arguments
         self.residual_tree = residual_tree

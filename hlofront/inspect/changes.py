@@ -1,4 +1,4 @@
-"""What differs between two texts of a program: changes, each with the places it was found at."""
+"""What differs between two texts of a program: changes, each with the sites it was found at."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hlofront.inspect.hlo_graph import Instruction
 
 
-class Place(NamedTuple):
+class OperationSite(NamedTuple):
     """An operation on one side: what it is and which of the user's lines it comes from.
 
     `at` is the operation, where the program could be read; it is no part of `as_dict`.
@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One thing that differs, and all places where it does.
+    """One thing that differs, and all sites where it does.
 
     `kind` is "added", "removed", "changed", "split", "merged", "regrouped", "reordered",
     "exchanged", "scheduled" or "module"; "retyped" and "refused" are findings, whose `parts` are
@@ -47,7 +47,7 @@ class Change(NamedTuple):
     of what: "operation", "copy", "collective", "fusion", "dtype", "shape", "layout", "opcode",
     "constant", "operands", "body", "views", "schedule" or the name of an attribute.
     `before` and `after` are its texts, and `note` what else there is to say; `count` is how often
-    it was found, of changes that have several places each; where `key` is given, changes of one
+    it was found, of changes that have several sites each; where `key` is given, changes of one
     key are one whatever else they say.
     """
 
@@ -55,8 +55,8 @@ class Change(NamedTuple):
     what: str
     before: str
     after: str
-    a: tuple[Place, ...]
-    b: tuple[Place, ...]
+    a: tuple[OperationSite, ...]
+    b: tuple[OperationSite, ...]
     note: str = ""
     count: int = 1
     key: str = ""
@@ -70,7 +70,7 @@ class Change(NamedTuple):
         match self.kind:
             case "split":
                 parts = len(self.b) // self.count
-                plain = all(place.opcode != "fusion" for place in self.b)
+                plain = all(site.opcode != "fusion" for site in self.b)
                 what = "no longer fused but" if plain else "split in"
                 if self.count == 1:
                     be = "is" if plain else "was"
@@ -115,15 +115,15 @@ class Change(NamedTuple):
             return _LISTS[self.what].format(names_a or names_b, " and ".join(both))
         names = names_a
         if names_a != names_b and len(self.a) <= _BOTH:
-            # Of many places the names on one side do: on the other they are often others.
+            # Of many sites the names on one side do: on the other they are often others.
             names = f"{names_a} -> {names_b}"
         return f"{self.what} of {names}: {self.before or 'none'} -> {self.after or 'none'}{note}"
 
     @property
     def sources(self) -> list[str]:
         """The user's lines that it comes from, each once."""
-        places = [*self.a, *self.b] if self.kind != "changed" else (self.b or self.a)
-        return list(dict.fromkeys(place.source for place in places if place.source))
+        sites = [*self.a, *self.b] if self.kind != "changed" else (self.b or self.a)
+        return list(dict.fromkeys(site.source for site in sites if site.source))
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -131,8 +131,8 @@ class Change(NamedTuple):
             "what": self.what,
             "before": self.before or None,
             "after": self.after or None,
-            "a": [place.as_dict() for place in self.a],
-            "b": [place.as_dict() for place in self.b],
+            "a": [site.as_dict() for site in self.a],
+            "b": [site.as_dict() for site in self.b],
             "text": self.sentence,
             "parts": [part.as_dict() for part in self.parts],
         }
@@ -152,14 +152,14 @@ def _many(what: str, count: int) -> str:
     return f"{what} " if count == 1 else f"{count} × {what}: "
 
 
-def listed(places: Iterable[Place]) -> str:
-    names = list(dict.fromkeys(place.name for place in places))
+def listed(sites: Iterable[OperationSite]) -> str:
+    names = list(dict.fromkeys(site.name for site in sites))
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def grouped(changes: Iterable[Change]) -> list[Change]:
-    """Changes that say the same of several places as one."""
+    """Changes that say the same of several sites as one."""
     found: dict[Any, Change] = {}
     for change in changes:
         before, after = ("", change.key) if change.key else _nameless(change)
@@ -189,8 +189,8 @@ def _nameless(change: Change) -> tuple[str, str]:
     """What stood before and stands after, without the names of operations."""
     texts = [change.before, change.after]
     if change.kind in _EXAMPLES:
-        for place in (*change.a, *change.b):
-            texts = [text.replace(place.name + " (", "(") for text in texts]
+        for site in (*change.a, *change.b):
+            texts = [text.replace(site.name + " (", "(") for text in texts]
     elif change.kind in ("added", "removed"):
         texts = [_OPERANDS.sub("", text) for text in texts]
     elif change.kind == "reordered":

@@ -14,7 +14,7 @@ from hlofront.inspect.page_pairs import hlo_pairs, line_pairs
 from hlofront.inspect.stablehlo_graph import read_stablehlo
 from hlofront.inspect.stablehlo_text import jaxpr_lines, stablehlo_lines
 
-Table = Mapping[str, Any]
+ValueTable = Mapping[str, Any]
 
 _STYLE = """
 .hlofront-diff { color-scheme: light dark; --line: #d0d7de; --dim: #57606a; --text: #1f2328;
@@ -66,7 +66,7 @@ def fragment(
     return "\n".join([*parts, "</div>"])
 
 
-def page(diffs: Mapping[str, Any], title: str = "", table: Table | None = None) -> str:
+def page(diffs: Mapping[str, Any], title: str = "", table: ValueTable | None = None) -> str:
     """Differences as a whole page: both programs side by side, unchanged runs folded.
 
     Args:

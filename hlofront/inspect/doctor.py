@@ -233,14 +233,14 @@ def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Find
 
 
 def _is_seen(name: str) -> bool:
-    there = hardware.seen(name)
+    there = hardware.device_visibility(name)
     return there is not None and there.there
 
 
 def _missing(chapter: str, plugins: dict[str, platforms.Plugin]) -> Iterator[Finding]:
     """Devices of this machine that have no plugin."""
     for name in ("tpu", "cuda", "rocm"):
-        there = hardware.seen(name)
+        there = hardware.device_visibility(name)
         if name not in plugins and there is not None and there.there:
             why = f"this machine has such devices ({there.why}), and no plugin for them"
             yield Finding(chapter, name, "", WRONG, why, platforms.install_command(name))
@@ -270,7 +270,7 @@ def _tools() -> Iterator[Finding]:
     else:
         yield Finding(chapter, "NVIDIA's driver", "none", FINE, "no card of NVIDIA's")
     for name, label in (("rocm", "AMD's driver"), ("tpu", "TPU")):
-        there = hardware.seen(name)
+        there = hardware.device_visibility(name)
         if there is not None:
             yield Finding(chapter, label, there.why if there.there else f"none: {there.why}")
     yield _ptxas(chapter, cuda, has_plugin)

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hlofront.inspect.changes import Change, Place
+from hlofront.inspect.changes import Change, OperationSite
 from hlofront.inspect.estimates import is_collective
 from hlofront.inspect.hlo_graph import HloModule, Instruction
 from hlofront.inspect.match import CONVERTS, Matching
-from hlofront.inspect.regrouping import TRIVIAL, Work, content
+from hlofront.inspect.regrouping import TRIVIAL, WorkDigests, content
 
 # What says how and where the backend computes something, not what.
 _HOW = ("layout", "backend_config", "estimated cycles", "views")
@@ -67,8 +67,8 @@ class _Side:
             instruction = caller
         return instruction
 
-    def tops(self, places: Iterable[Place]) -> dict[int, Instruction]:
-        found = (self.top(place.at) for place in places if place.at is not None)
+    def tops(self, sites: Iterable[OperationSite]) -> dict[int, Instruction]:
+        found = (self.top(site.at) for site in sites if site.at is not None)
         return {id(i): i for i in found}
 
 
@@ -82,11 +82,11 @@ def _together(
     heading: tuple[str, str, str, str],
     note: str = "",
 ) -> list[Change]:
-    """The changes with one in place of the parts, where the first of them stands."""
+    """The changes with one in site of the parts, where the first of them stands."""
     chosen = {id(part) for part in parts}
     ordered = tuple(change for change in changes if id(change) in chosen)
     told = ": ".join(filter(None, [note, _counted_parts(ordered)]))
-    made = Change(*heading, _places(core, 0), _places(core, 1), told, parts=ordered)
+    made = Change(*heading, _sites(core, 0), _sites(core, 1), told, parts=ordered)
     return [
         made if change is ordered[0] else change
         for change in changes
@@ -94,8 +94,8 @@ def _together(
     ]
 
 
-def _places(parts: Iterable[Change], side: int) -> tuple[Place, ...]:
-    return tuple(place for part in parts for place in (part.a, part.b)[side])
+def _sites(parts: Iterable[Change], side: int) -> tuple[OperationSite, ...]:
+    return tuple(site for part in parts for site in (part.a, part.b)[side])
 
 
 class _Near:
@@ -108,14 +108,14 @@ class _Near:
             self.add(part)
 
     def add(self, change: Change) -> None:
-        for side, near, places in zip(self.sides, self.near, (change.a, change.b), strict=True):
-            for instruction in side.tops(places).values():
+        for side, near, sites in zip(self.sides, self.near, (change.a, change.b), strict=True):
+            for instruction in side.tops(sites).values():
                 near.add(id(instruction))
                 near.update(map(id, (*instruction.operands, *instruction.users)))
 
     def __contains__(self, change: Change) -> bool:
-        for side, near, places in zip(self.sides, self.near, (change.a, change.b), strict=True):
-            if near.intersection(side.tops(places)):
+        for side, near, sites in zip(self.sides, self.near, (change.a, change.b), strict=True):
+            if near.intersection(side.tops(sites)):
                 return True
         return False
 
@@ -141,7 +141,7 @@ def _is_how(change: Change) -> bool:
     if change.what in _HOW:
         return True
     if change.kind in ("added", "removed"):
-        return all(place.opcode in _VIEWS for place in (*change.a, *change.b))
+        return all(site.opcode in _VIEWS for site in (*change.a, *change.b))
     return change.what == "index"
 
 
@@ -156,7 +156,7 @@ def _gives_more(change: Change) -> bool:
     )
 
 
-# ---- operands that changed places ----------------------------------------------------------------
+# ---- operands that changed sites ----------------------------------------------------------------
 
 
 def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
@@ -196,9 +196,9 @@ def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
 # ---- dtypes --------------------------------------------------------------------------------------
 
 
-def _convert_of(place: Place) -> tuple[str, str] | None:
+def _convert_of(site: OperationSite) -> tuple[str, str] | None:
     """The dtypes that a convert, or a fusion of nothing else, goes between."""
-    at = place.at
+    at = site.at
     if at is None:
         return None
     if at.fused is not None:
@@ -213,13 +213,13 @@ def _convert_of(place: Place) -> tuple[str, str] | None:
 def _dtypes_of(change: Change) -> frozenset[str]:
     """The two dtypes that a change is about; nothing where it is about something else."""
     if change.kind == "changed" and change.what == "dtype":
-        places = zip(change.a, change.b, strict=False)
-        sized = [(x.at, y.at) for x, y in places if x.at is not None and y.at is not None]
+        sites = zip(change.a, change.b, strict=False)
+        sized = [(x.at, y.at) for x, y in sites if x.at is not None and y.at is not None]
         # Operations of several sizes do not stand for each other but by chance.
         if all(x.shape.is_tuple or x.shape.size == y.shape.size for x, y in sized):
             return frozenset((change.before, change.after))
     if change.kind in ("added", "removed"):
-        found = {_convert_of(place) for place in (*change.a, *change.b)}
+        found = {_convert_of(site) for site in (*change.a, *change.b)}
         if len(found) == 1 and (pair := found.pop()) is not None:
             return frozenset(pair)
     return frozenset()
@@ -276,9 +276,9 @@ def _is_news(pair: frozenset[str], sides: _Sides) -> bool:
 
 def _same_opcodes(change: Change) -> bool:
     """Whether the fusions do the same, trivial operations aside."""
-    places = zip(change.a, change.b, strict=False)
+    sites = zip(change.a, change.b, strict=False)
     return all(
-        x.at is not None and y.at is not None and _work(x.at) == _work(y.at) for x, y in places
+        x.at is not None and y.at is not None and _work(x.at) == _work(y.at) for x, y in sites
     )
 
 
@@ -319,7 +319,7 @@ def _is_structural(change: Change) -> bool:
     if change.kind in ("added", "removed"):
         return change.what == "fusion"
     return change.what == "opcode" and any(
-        place.opcode == "fusion" for place in (*change.a, *change.b)
+        site.opcode == "fusion" for site in (*change.a, *change.b)
     )
 
 
@@ -330,7 +330,7 @@ class _Balance:
         self.bags: tuple[Counter[Any], Counter[Any]] = Counter(), Counter()
         leaves = list(changes)
         for number, (side, bag) in enumerate(zip(sides, self.bags, strict=True)):
-            for instruction in side.tops(_places(leaves, number)).values():
+            for instruction in side.tops(_sites(leaves, number)).values():
                 bag.update(_work(instruction))
 
     def elsewhere(self, token: Any) -> bool:
@@ -347,7 +347,7 @@ class _Balance:
             return False
         if change.what == "opcode" and not _is_structural(change):
             return False
-        at = [place.at for place in (*change.a, *change.b) if place.at is not None]
+        at = [site.at for site in (*change.a, *change.b) if site.at is not None]
         return bool(at) and all(self.elsewhere(token) for i in at for token in _work(i))
 
 
@@ -361,7 +361,7 @@ def _refused(changes: list[Change], sides: _Sides, matching: Matching) -> list[C
     if not core:
         return changes
     own, swapped = set(map(id, core)), set(map(id, _swapped(leaves)))
-    tops = [sides[n].tops(_places(core, n)) for n in (0, 1)]
+    tops = [sides[n].tops(_sites(core, n)) for n in (0, 1)]
 
     def follows(change: Change) -> bool:
         if id(change) in own or change.parts:
@@ -431,14 +431,14 @@ def _same_values(core: Iterable[Change], matching: Matching) -> bool:
     """Whether all that is computed in what changed is computed on the other side too."""
     modules = matching.a.module, matching.b.module
     work = [
-        Work(hashes, module.entry, {})
+        WorkDigests(hashes, module.entry, {})
         for hashes, module in zip((matching.a, matching.b), modules, strict=True)
     ]
     known = [{piece for pieces in each.inside.values() for piece in pieces} for each in work]
     for change in core:
-        for side, places in enumerate((change.a, change.b)):
-            for place in places:
-                pieces = work[side].inside.get(id(place.at))
+        for side, sites in enumerate((change.a, change.b)):
+            for site in sites:
+                pieces = work[side].inside.get(id(site.at))
                 if pieces is None or not pieces.keys() <= known[1 - side]:
                     return False
     return True
@@ -461,7 +461,7 @@ def _counted_parts(parts: Sequence[Change]) -> str:
         if part.kind in _STRUCTURAL:
             counts[f"{part.kind}"] += max(part.count, 1)
         elif part.kind in ("added", "removed"):
-            opcodes = {place.opcode for place in (*part.a, *part.b)}
+            opcodes = {site.opcode for site in (*part.a, *part.b)}
             what = opcodes.pop() if len(opcodes) == 1 else part.what
             counts[f"{what} {part.kind}"] += len(part.a) + len(part.b)
         elif part.what == "views":

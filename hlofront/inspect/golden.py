@@ -18,7 +18,7 @@ class GoldenMismatch(AssertionError):
     """A program is not what its golden says; the message shows what differs."""
 
 
-class Checked(NamedTuple):
+class GoldenCheck(NamedTuple):
     """What came of a check that did not fail."""
 
     path: pathlib.Path
@@ -56,7 +56,7 @@ def text_of(program: Any) -> tuple[str, str, str]:
     )
 
 
-def check(program: Any, path: pathlib.Path, update: bool = False) -> Checked:
+def check(program: Any, path: pathlib.Path, update: bool = False) -> GoldenCheck:
     """Compare a program with its golden, and write the golden where there is none.
 
     Args:
@@ -72,7 +72,7 @@ def check(program: Any, path: pathlib.Path, update: bool = False) -> Checked:
     if update or not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_header(stage, today) + text.rstrip() + "\n")
-        return Checked(path, True, None)
+        return GoldenCheck(path, True, None)
     then, kept_stage, kept = _read(path)
     changed = ", ".join(
         f"{name} {then.get(name, 'unknown')} -> {value}"
@@ -80,10 +80,10 @@ def check(program: Any, path: pathlib.Path, update: bool = False) -> Checked:
         if then.get(name) != value
     )
     if kept_stage == stage and kept.strip() == text.strip():
-        return Checked(path, False, changed or None)
+        return GoldenCheck(path, False, changed or None)
     difference = diff(kept, text)
     if difference.equal and kept_stage == stage:
-        return Checked(path, False, changed or None)
+        return GoldenCheck(path, False, changed or None)
     because = f"The versions differ too: {changed}.\n" if changed else ""
     raise GoldenMismatch(
         f"the program differs from its golden {path}.\n{because}{difference.text()}\n"

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from hlofront.inspect.changes import Change, Place, grouped
+from hlofront.inspect.changes import Change, OperationSite, grouped
 from hlofront.inspect.estimates import is_collective
 from hlofront.inspect.graph_building import captures
 from hlofront.inspect.hashes import (
@@ -50,7 +50,7 @@ def hlo_changes(matching: Matching) -> list[Change]:
 def _rank(change: Change) -> tuple[int, bool, int]:
     if change.what == "views":
         return 4, True, 0
-    opcodes = {place.opcode for place in (*change.a, *change.b)}
+    opcodes = {site.opcode for site in (*change.a, *change.b)}
     trivial = bool(opcodes) and opcodes <= TRIVIAL - {"copy", "convert"}
     # What is computed comes before where it lies and how the backend does it.
     late = ("operands", "layout", "backend_config", _CYCLES)
@@ -66,16 +66,16 @@ def _consequences_together(changes: list[Change]) -> list[Change]:
         views = [
             change
             for change in views
-            if all(place.opcode != "bitcast" for place in (*change.a, *change.b))
+            if all(site.opcode != "bitcast" for site in (*change.a, *change.b))
         ]
     if views and len(views) < len(changes):
         together = Change(
             kind="changed",
             what="views",
-            before=_counted(Counter(place.opcode for change in views for place in change.a)),
-            after=_counted(Counter(place.opcode for change in views for place in change.b)),
-            a=tuple(place for change in views for place in change.a),
-            b=tuple(place for change in views for place in change.b),
+            before=_counted(Counter(site.opcode for change in views for site in change.a)),
+            after=_counted(Counter(site.opcode for change in views for site in change.b)),
+            a=tuple(site for change in views for site in change.a),
+            b=tuple(site for change in views for site in change.b),
         )
         changes = [*(change for change in changes if change not in views), together]
     cycles = [change for change in changes if change.what.endswith("." + _CYCLES_KEY)]
@@ -89,8 +89,8 @@ def _consequences_together(changes: list[Change]) -> list[Change]:
             what=_CYCLES,
             before=f"{sums[0]:,} in all",
             after=f"{sums[1]:,}",
-            a=tuple(place for change in cycles for place in change.a),
-            b=tuple(place for change in cycles for place in change.b),
+            a=tuple(site for change in cycles for site in change.a),
+            b=tuple(site for change in cycles for site in change.b),
         )
         changes = [*(change for change in changes if change not in cycles), together]
     return changes
@@ -122,14 +122,14 @@ def _number(text: str) -> str:
 
 def _is_view(change: Change) -> bool:
     """Whether it is of operations that only look at other values."""
-    views = all(place.opcode in _VIEWS for place in (*change.a, *change.b))
+    views = all(site.opcode in _VIEWS for site in (*change.a, *change.b))
     return change.kind in ("added", "removed") and views
 
 
-def place_of(instruction: Instruction, path: str) -> Place:
+def site_of(instruction: Instruction, path: str) -> OperationSite:
     """Where an operation is; `path` names the fusions that it is in."""
     source = nearest_source(instruction)
-    return Place(
+    return OperationSite(
         path + instruction.name,
         instruction.opcode,
         instruction.shape.short_text(),
@@ -155,8 +155,8 @@ def _regrouped(found: Regrouped, matching: Matching) -> Change:
         what="fusion",
         before=_and(found.a),
         after=_and(found.b),
-        a=tuple(place_of(i, "") for i in found.a),
-        b=tuple(place_of(i, "") for i in found.b),
+        a=tuple(site_of(i, "") for i in found.a),
+        b=tuple(site_of(i, "") for i in found.b),
         note=", ".join(notes),
     )
 
@@ -251,36 +251,36 @@ def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
             what="body",
             before=_counted(Counter(i.opcode for i in removed)),
             after=_counted(Counter(i.opcode for i in added)),
-            a=(_body_place(caller_a, path, removed),),
-            b=(_body_place(caller_b, path_b, added),),
+            a=(_body_site(caller_a, path, removed),),
+            b=(_body_site(caller_b, path_b, added),),
         )
     else:
         for i in added:
-            yield Change("added", _what(i), "", described(i, caller_b), (), (place_of(i, path_b),))
+            yield Change("added", _what(i), "", described(i, caller_b), (), (site_of(i, path_b),))
         for i in removed:
-            yield Change("removed", _what(i), described(i, caller_a), "", (place_of(i, path),), ())
+            yield Change("removed", _what(i), described(i, caller_a), "", (site_of(i, path),), ())
     for a, b in compared.pairs:
         if a.opcode == b.opcode == "parameter" and _as_given(a, b, compared.callers):
             continue
-        places = (place_of(a, path),), (place_of(b, path_b),)
+        sites = (site_of(a, path),), (site_of(b, path_b),)
         for what, before, after in differences(a, b, matching, compared.callers):
             if what == "operands" and (rewritten or id(a) in told):
                 continue
             key = _kinds_of_operands(a, b) if what == "operands" else ""
-            yield Change("changed", what, before, after, *places, key=key)
+            yield Change("changed", what, before, after, *sites, key=key)
 
 
 def _kinds_of_operands(a: Instruction, b: Instruction) -> str:
-    """What operands are: equal where the same has happened in several places."""
+    """What operands are: equal where the same has happened in several sites."""
     kinds = [[f"{o.opcode} {o.shape.without_layout()}" for o in i.operands] for i in (a, b)]
     return f"{a.opcode}: {kinds[0]} -> {kinds[1]}"
 
 
-def _body_place(caller: Instruction, path: str, inside: list[Instruction]) -> Place:
+def _body_site(caller: Instruction, path: str, inside: list[Instruction]) -> OperationSite:
     """A fusion, with the line of what changed inside it."""
     telling = [i for i in inside if i.opcode not in TRIVIAL and i.source] or inside or [caller]
-    place = place_of(telling[0], "")
-    return place._replace(
+    site = site_of(telling[0], "")
+    return site._replace(
         name=path.rstrip("/"), opcode="fusion", type=caller.shape.short_text(), at=caller
     )
 
@@ -353,7 +353,7 @@ def _attribute_differences(a: Instruction, b: Instruction) -> Iterator[tuple[str
         if before == after:
             continue
         if key == "index" and a.operands and b.operands:
-            # A place in a tuple that has become another tuple.
+            # A site in a tuple that has become another tuple.
             if a.operands[0].shape.without_layout() != b.operands[0].shape.without_layout():
                 continue
         found = _config_differences(before, after) if key == "backend_config" else []
@@ -524,9 +524,9 @@ def _reordered(
         before = tree.text(names)
         after = other.text({key: names[mine] for key, mine in same.items()})
         what = f"order of {_DONE.get(tree.root.opcode, tree.root.opcode)}"
-        places = (place_of(tree.root, path),), (place_of(other.root, path_b),)
+        sites = (site_of(tree.root, path),), (site_of(other.root, path_b),)
         nodes = {id(i) for i in (*tree.nodes, *other.nodes)}
-        yield Change("reordered", what, before, after, *places), nodes
+        yield Change("reordered", what, before, after, *sites), nodes
 
 
 def _equal(a: Instruction, b: Instruction, matching: Matching) -> bool:

@@ -11,7 +11,7 @@ from hlofront.inspect.graph_building import (
 )
 from hlofront.inspect.hashes import Hashes, clean_attributes, is_commutative, with_users
 from hlofront.inspect.hlo_graph import Computation, Instruction
-from hlofront.inspect.regrouping import TRIVIAL, Regrouped, Work, content, groups, join
+from hlofront.inspect.regrouping import TRIVIAL, Regrouped, WorkDigests, content, groups, join
 
 CONVERTS = frozenset({"convert", "convert_element_type"})
 # How much of an operation's content must be that of another for one to be a part of the other.
@@ -395,7 +395,7 @@ class Matching:
         known_b: dict[int, bytes] = {}
         for n, i in enumerate(i for i in a.instructions if id(i) in self.to):
             known_a[id(i)] = known_b[id(self.to[id(i)])] = b"both%d" % n
-        work_a, work_b = Work(self.a, a, known_a), Work(self.b, b, known_b)
+        work_a, work_b = WorkDigests(self.a, a, known_a), WorkDigests(self.b, b, known_b)
         found: list[Regrouped] = []
         for group in groups(work_a, work_b, left_a, left_b):
             if len(group.a) == len(group.b) == 1:

@@ -14,7 +14,7 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.inspect import nan_programs
-from hlofront.inspect.nan_report import NanReport, Operation, Values
+from hlofront.inspect.nan_report import NanOrigin, NanReport, Values
 from hlofront.inspect.nan_search import Search, Start, Trail, Value, facts, nonfinite
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.runtime.dispatch.stages import Traced
@@ -134,9 +134,9 @@ def _bad_values(search: Search, values: list[Value], names: Any) -> tuple[Values
     return tuple(found)
 
 
-def _once(search: Search, starts: list[Start], trails: dict[Start, Trail]) -> tuple[Operation, ...]:
+def _once(search: Search, starts: list[Start], trails: dict[Start, Trail]) -> tuple[NanOrigin, ...]:
     """The operations that are starts, those of one equation once."""
-    found: dict[int, Operation] = {}
+    found: dict[int, NanOrigin] = {}
     for start in starts:
         operation, key = start.operation, id(start.equation)
         if operation is None or key in found:
@@ -146,10 +146,10 @@ def _once(search: Search, starts: list[Start], trails: dict[Start, Trail]) -> tu
     return tuple(found.values())
 
 
-def _with(operation: Operation, trail: Trail | None, times: int) -> Operation:
-    fields = {name: getattr(operation, name) for name in Operation.__dataclass_fields__}
+def _with(operation: NanOrigin, trail: Trail | None, times: int) -> NanOrigin:
+    fields = {name: getattr(operation, name) for name in NanOrigin.__dataclass_fields__}
     way = trail.steps() if trail is not None else ()
-    return Operation(**{**fields, "way": way, "times": times})
+    return NanOrigin(**{**fields, "way": way, "times": times})
 
 
 def _compiled(traced: Traced, program: ClosedJaxpr, leaves: list[Any]) -> list[Any]:

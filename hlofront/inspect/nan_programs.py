@@ -26,7 +26,7 @@ from hlofront.higher_order.linear_solve import custom_linear_solve_p
 from hlofront.higher_order.platform import composite_p
 from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.while_loop import split, while_loop, while_p
-from hlofront.inspect.nan_report import Inside, place_of
+from hlofront.inspect.nan_report import Inside, source_line_of
 from hlofront.inspect.nan_search import Level, Search, Trail, Value, entering, nonfinite
 from hlofront.inspect.nan_watching import calls, count_watched, noted, strong, watched_step
 from hlofront.numpy import full, where
@@ -48,7 +48,7 @@ def inside(
     info = program.debug_info
     name = equation.params.get("name")
     name = name if isinstance(name, str) else "" if info is None else info.func_name
-    place = place_of(equation.traceback)
+    place = source_line_of(equation.traceback)
     return (*level.inside, Inside(equation.primitive.name, name, place, None, branch))
 
 

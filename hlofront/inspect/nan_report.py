@@ -8,7 +8,7 @@ from hlofront.base import source
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLine:
     """A line of the user's source."""
 
     file: str
@@ -27,14 +27,14 @@ class Place:
         return f"{source.shown_path(self.file)}:{self.line}{inside}"
 
 
-def place_of(traceback: Any) -> Place | None:
+def source_line_of(traceback: Any) -> SourceLine | None:
     """The user's innermost line of a C++ traceback."""
     frame = source.user_frame(traceback)
     if frame is None:
         return None
     text = source.line_text(frame)
     expression = source.expression_text(frame)
-    return Place(frame.file, frame.line, frame.function, text, expression, frame.column)
+    return SourceLine(frame.file, frame.line, frame.function, text, expression, frame.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Inside:
     """The name of the operation: "scan", "while", "cond", "jit", "custom_vjp_call", ..."""
     function: str
     """The name of the function whose program it runs; "" where that is not known."""
-    place: Place | None
+    place: SourceLine | None
     """The line that it is called at."""
     iteration: int | None = None
     """Which step of a loop, from 0; of a scan, the index along the first axis."""
@@ -112,18 +112,18 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class OperationStep:
     """An operation in words: what it is called, and its line."""
 
     primitive: str
-    place: Place | None
+    place: SourceLine | None
 
     def __str__(self) -> str:
         return f"{self.primitive} at {written(self.place)}" if self.place else self.primitive
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class OperandReport:
     """One of the values that an operation was given."""
 
     values: Values
@@ -131,7 +131,7 @@ class Operand:
     """The element that went into the first bad one; None where several did."""
     source: str
     """Where it comes from: "argument x", "the constant 0.0", or an operation and its line."""
-    place: Place | None
+    place: SourceLine | None
     """The line of the operation that made it."""
     before: tuple[str, ...] = ()
     """What the operation that made it was given, and what made that: a line each."""
@@ -140,7 +140,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class NanOrigin:
     """An operation that makes a bad value of operands that have none."""
 
     primitive: str
@@ -152,17 +152,17 @@ class Operation:
     """It on the elements that made the first bad one, as in "log(-0.3)"."""
     value: str
     """The first bad element of its result: "nan", "-inf", "(nan+nanj)"."""
-    place: Place | None
+    place: SourceLine | None
     """The user's line."""
-    callers: tuple[Place, ...]
+    callers: tuple[SourceLine, ...]
     """The lines that called that one, inside the function that was traced, innermost first."""
     name_stack: tuple[str, ...]
     """The named scopes around it, outermost first."""
     inside: tuple[Inside, ...]
     """The loops, branches and calls that it is in, outermost first."""
-    operands: tuple[Operand, ...]
+    operands: tuple[OperandReport, ...]
     result: Values
-    way: tuple[Step, ...] = ()
+    way: tuple[OperationStep, ...] = ()
     """The operations that handed it on to a result, first to last."""
     times: int = 1
     """How often it did so, in all iterations that were looked at."""
@@ -219,7 +219,7 @@ class Operation:
         return text.replace(f" at {written(self.place)}", " on that line") if self.place else text
 
 
-def written(place: Place | None) -> str:
+def written(place: SourceLine | None) -> str:
     """A place with its line's text."""
     if place is None:
         return ""
@@ -229,7 +229,7 @@ def written(place: Place | None) -> str:
 _MOST_STEPS = 12
 
 
-def _folded(way: Sequence[Step]) -> list[str]:
+def _folded(way: Sequence[OperationStep]) -> list[str]:
     """Steps as lines; those of one line of source together, and the middle of many left out."""
     lines: list[tuple[str, list[str]]] = []
     for step in way:
@@ -259,11 +259,11 @@ class NanReport:
     """What was looked for: "nan", "inf", or both."""
     found: bool
     """Whether a result is bad."""
-    operation: Operation | None
+    operation: NanOrigin | None
     """The first operation that makes a bad value which reaches a result."""
-    operations: tuple[Operation, ...]
+    operations: tuple[NanOrigin, ...]
     """All that do, in the order in which they ran; `operation` is the first of them."""
-    hidden: tuple[Operation, ...]
+    hidden: tuple[NanOrigin, ...]
     """Those whose bad values reach no result, as behind a `where`."""
     arguments: tuple[Values, ...]
     """The arguments that are bad already."""

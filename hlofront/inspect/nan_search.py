@@ -14,12 +14,12 @@ from hlofront.core.primitive import Primitive
 from hlofront.inspect.nan_operands import ELEMENTWISE, elements_of, expression_of, typed
 from hlofront.inspect.nan_report import (
     Inside,
-    Operand,
-    Operation,
-    Place,
-    Step,
+    NanOrigin,
+    OperandReport,
+    OperationStep,
+    SourceLine,
     Values,
-    place_of,
+    source_line_of,
     written,
 )
 from hlofront.transforms.partial_eval import live
@@ -42,7 +42,7 @@ class Start:
         self,
         number: int,
         equation: Equation | None = None,
-        operation: Operation | None = None,
+        operation: NanOrigin | None = None,
         argument: str = "",
     ):
         self.number = number
@@ -56,7 +56,9 @@ class Start:
             return self.operation.brief()
         if self.equation is None:
             return f"{self.argument}, which is so already"
-        return str(Step(self.equation.primitive.name, place_of(self.equation.traceback)))
+        return str(
+            OperationStep(self.equation.primitive.name, source_line_of(self.equation.traceback))
+        )
 
 
 class Trail:
@@ -69,7 +71,7 @@ class Trail:
         self.equation = equation
         self.previous = previous
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[OperationStep, ...]:
         """The operations that handed them on, first to last."""
         equations: list[Equation] = []
         trail: Trail | None = self
@@ -79,7 +81,10 @@ class Trail:
             ):
                 equations.append(trail.equation)
             trail = trail.previous
-        return tuple(Step(e.primitive.name, place_of(e.traceback)) for e in reversed(equations))
+        return tuple(
+            OperationStep(e.primitive.name, source_line_of(e.traceback))
+            for e in reversed(equations)
+        )
 
 
 class Value:
@@ -335,12 +340,12 @@ class Search:
         host: np.ndarray,
         mask: np.ndarray,
         kind: str,
-    ) -> Operation:
+    ) -> NanOrigin:
         index = tuple(int(i) for i in np.unravel_index(int(mask.argmax()), host.shape))
         arrays = [v.array for v in operands]
         elements = elements_of(equation, arrays, index)
         places = callers(equation.traceback)
-        return Operation(
+        return NanOrigin(
             primitive=equation.primitive.name,
             parameters=_parameters(equation),
             kind=kind,
@@ -361,18 +366,18 @@ class Search:
 
     def _operand(
         self, level: Level, atom: Any, operand: Value, element: Any, index: tuple[int, ...]
-    ) -> Operand:
+    ) -> OperandReport:
         definition = level.definition(atom)
         lines: list[str] = []
         place = None
         if definition is not None:
-            place = place_of(definition.traceback)
+            place = source_line_of(definition.traceback)
             described = _computed(level, definition, index, written(place))
             lines = _before(level, definition, index)
         elif isinstance(operand.origin, str):
             described = operand.origin
         else:
-            place = place_of(operand.origin.traceback)
+            place = source_line_of(operand.origin.traceback)
             at = written(place)
             described = operand.origin.primitive.name + (f" at {at}" if at else "")
         since = ""
@@ -385,11 +390,15 @@ class Search:
                     start.operation.brief()
                     if start.operation
                     else str(
-                        Step(start.equation.primitive.name, place_of(start.equation.traceback))
+                        OperationStep(
+                            start.equation.primitive.name, source_line_of(start.equation.traceback)
+                        )
                     )
                 )
         name = operand.origin if isinstance(operand.origin, str) else ""
-        return Operand(facts(name, operand.array), element, described, place, tuple(lines), since)
+        return OperandReport(
+            facts(name, operand.array), element, described, place, tuple(lines), since
+        )
 
 
 def _parameters(equation: Equation) -> dict[str, str]:
@@ -429,7 +438,7 @@ def _before(level: Level, definition: Equation, index: tuple[int, ...]) -> list[
                 lines.append(f"<- {described}")
             break
         lines.append(
-            f"<- {_computed(level, previous, index, written(place_of(previous.traceback)))}"
+            f"<- {_computed(level, previous, index, written(source_line_of(previous.traceback)))}"
         )
         equation = previous
     return lines
@@ -447,19 +456,19 @@ def _computed(level: Level, equation: Equation, index: tuple[int, ...], at: str)
     return f"{text} at {at}" if at else text
 
 
-def callers(traceback: Any) -> tuple[Place, ...]:
+def callers(traceback: Any) -> tuple[SourceLine, ...]:
     """The user's lines inside the function that was traced, innermost first."""
     if traceback is None:
         return ()
     start = stage.__code__
-    places: list[Place] = []
+    places: list[SourceLine] = []
     for code, instruction in zip(*traceback.raw_frames(), strict=True):
         if code.co_name == start.co_name and code.co_filename == start.co_filename:
             break
         if source.is_user_file(code.co_filename):
             frame = source.Frame(code, instruction)
             places.append(
-                Place(
+                SourceLine(
                     frame.file,
                     frame.line,
                     frame.function,
@@ -471,7 +480,7 @@ def callers(traceback: Any) -> tuple[Place, ...]:
     if places:
         return tuple(places)
     # A program that a function of ours has traced, for the user's line further out.
-    outer = place_of(traceback)
+    outer = source_line_of(traceback)
     return (outer,) if outer else ()
 
 

@@ -9,7 +9,7 @@ from hlofront.inspect.hlo_graph import Source
 LONGEST = 4000
 
 
-class Table:
+class ValueTable:
     """Values by number, each once."""
 
     def __init__(self):
@@ -29,8 +29,8 @@ class Files:
     """The source files that operations come from, and which of their lines."""
 
     def __init__(self):
-        self.paths = Table()
-        self.functions = Table()
+        self.paths = ValueTable()
+        self.functions = ValueTable()
         self.used: list[set[int]] = []
 
     def number(self, path: str, lines: Iterable[int] = ()) -> int:
@@ -81,7 +81,7 @@ class ProgramData:
         self.roots: list[int] = []
         self.metrics: list[dict[str, Any]] = []
         self.lines: list[list[Any]] = []
-        self._tables = {name: Table() for name in ("opcodes", "types", "stacks", "paths")}
+        self._tables = {name: ValueTable() for name in ("opcodes", "types", "stacks", "paths")}
 
     def computation(self, name: str, entry: bool = False) -> None:
         """Begin a computation: the operations that follow are its own."""

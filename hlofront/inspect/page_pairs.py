@@ -19,7 +19,7 @@ SAME, CHANGED, REMOVED, ADDED, REGROUPED = "=", "~", "-", "+", "%"
 _MOST_ROWS = 400_000
 
 
-class Section:
+class PairedRows:
     """Rows of two computations: numbers of operations, -1 where a side has none."""
 
     def __init__(self, title: str):
@@ -90,9 +90,9 @@ class _HloRows:
             self.compared = {(id(c.a), id(c.b)): c for c in matching.compared}
             for group in matching.regrouped:
                 self.groups.update((id(i), group) for i in (*group.a, *group.b))
-        self.sections: list[Section] = []
+        self.sections: list[PairedRows] = []
         self.places: dict[tuple[int, int], int] = {}
-        self.waiting: list[tuple[Section, Computation | None, Computation | None]] = []
+        self.waiting: list[tuple[PairedRows, Computation | None, Computation | None]] = []
         self.count = 0
         self._section(a.entry, b.entry)
         while self.waiting:
@@ -104,12 +104,12 @@ class _HloRows:
         if key not in self.places:
             self.places[key] = len(self.sections)
             names = dict.fromkeys(c.name for c in (a, b) if c is not None)
-            section = Section(" → ".join(names))
+            section = PairedRows(" → ".join(names))
             self.sections.append(section)
             self.waiting.append((section, a, b))
         return self.places[key]
 
-    def _fill(self, section: Section, a: Computation | None, b: Computation | None) -> None:
+    def _fill(self, section: PairedRows, a: Computation | None, b: Computation | None) -> None:
         if a is None or b is None:
             for i in a or b or ():
                 self._row(section, i if b is None else None, i if a is None else None)
@@ -158,7 +158,7 @@ class _HloRows:
             follow(key)
 
     def _row(
-        self, section: Section, a: Instruction | None, b: Instruction | None, state: str = ""
+        self, section: PairedRows, a: Instruction | None, b: Instruction | None, state: str = ""
     ) -> None:
         first = self.numbers[0][id(a)] if a is not None else -1
         second = self.numbers[1][id(b)] if b is not None else -1
@@ -218,7 +218,7 @@ def line_pairs(
 ) -> dict[str, Any]:
     """Two texts of StableHLO or jaxprs as a page is given them."""
     told = _told_lines(changes, 0), _told_lines(changes, 1)
-    section = Section("")
+    section = PairedRows("")
 
     def changes_of(line: Line, side: int) -> list[int]:
         return told[side].get((line.written, line.place.file, line.place.line), [])

@@ -62,7 +62,7 @@ class Regrouped(NamedTuple):
         return "regrouped"
 
 
-class Work:
+class WorkDigests:
     """The work in the operations of a computation, as digests from values that are known."""
 
     def __init__(self, hashes: Hashes, computation: Computation, known: Mapping[int, bytes]):
@@ -163,7 +163,10 @@ class Work:
 
 
 def groups(
-    work_a: Work, work_b: Work, left_a: Iterable[Instruction], left_b: Iterable[Instruction]
+    work_a: WorkDigests,
+    work_b: WorkDigests,
+    left_a: Iterable[Instruction],
+    left_b: Iterable[Instruction],
 ) -> list[Regrouped]:
     """What of both sides belongs together by its work, in the order of the first side's text."""
     mine = {id(i): i for i in left_a if work_a.inside.get(id(i))}
@@ -206,11 +209,14 @@ def groups(
 
 
 def _exact(
-    work_a: Work, work_b: Work, mine: dict[int, Instruction], others: dict[int, Instruction]
+    work_a: WorkDigests,
+    work_b: WorkDigests,
+    mine: dict[int, Instruction],
+    others: dict[int, Instruction],
 ) -> Iterator[Regrouped]:
     """Pairs that do the same work for the same values; they are taken out of what is left."""
 
-    def key(instruction: Instruction, work: Work) -> Any:
+    def key(instruction: Instruction, work: WorkDigests) -> Any:
         inside = frozenset(work.inside[id(instruction)].items())
         return instruction.opcode, inside, tuple(work.values[id(instruction)])
 
@@ -227,8 +233,8 @@ def _exact(
 
 def join(
     found: Sequence[Regrouped],
-    work_a: Work,
-    work_b: Work,
+    work_a: WorkDigests,
+    work_b: WorkDigests,
     left_a: Iterable[Instruction],
     left_b: Iterable[Instruction],
 ) -> None:
@@ -260,7 +266,7 @@ def join(
                     break
 
 
-def _one_by_one(group: Regrouped, work_a: Work, work_b: Work) -> list[Regrouped]:
+def _one_by_one(group: Regrouped, work_a: WorkDigests, work_b: WorkDigests) -> list[Regrouped]:
     """A group as pairs, where each does about the work of one on the other side."""
     if len(group.a) != len(group.b) or len(group.a) > _MANY:
         return [group]
@@ -280,7 +286,7 @@ def _one_by_one(group: Regrouped, work_a: Work, work_b: Work) -> list[Regrouped]
     return [Regrouped([group.a[n]], [group.b[taken[n]]]) for n in sorted(taken)]
 
 
-def _is_whole(group: Regrouped, work_a: Work, work_b: Work) -> bool:
+def _is_whole(group: Regrouped, work_a: WorkDigests, work_b: WorkDigests) -> bool:
     """Whether both sides of a group do about the same."""
     if not (group.a and group.b):
         return False

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from hlofront.inspect.changes import Change
 from hlofront.inspect.hashes import Hashes, with_users
-from hlofront.inspect.hlo_changes import place_of
+from hlofront.inspect.hlo_changes import site_of
 from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction
 from hlofront.inspect.stablehlo_text import rising
 
@@ -70,10 +70,10 @@ def schedule_changes(a: Hashes, b: Hashes) -> Iterator[Change]:
                     waiting += pairs
             if instruction.opcode not in _TIMELESS:
                 running.append((instruction, partner))
-        places = [order[id(partner)] for _, partner in running]
-        kept = set(rising(places))
+        sites = [order[id(partner)] for _, partner in running]
+        kept = set(rising(sites))
         if len(kept) < len(running):
-            yield _change(first, running, places, kept)
+            yield _change(first, running, sites, kept)
 
 
 def _partners(
@@ -96,24 +96,24 @@ def _partners(
 def _change(
     computation: Computation,
     running: Sequence[tuple[Instruction, Instruction]],
-    places: Sequence[int],
+    sites: Sequence[int],
     kept: set[int],
 ) -> Change:
-    ranks = {place: n for n, place in enumerate(sorted(places))}
+    ranks = {site: n for n, site in enumerate(sorted(sites))}
     moved = [n for n in range(len(running)) if n not in kept]
     said: list[str] = []
     for n in moved[:_SHOWN]:
-        distance = ranks[places[n]] - n
+        distance = ranks[sites[n]] - n
         how = "later" if distance > 0 else "earlier"
         said.append(f"{running[n][0].name} ({abs(distance)} {how})")
     more = f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
     name = f"ENTRY {computation.name}" if computation.is_entry else computation.name
-    moves = f"{len(moved)} of {len(running)} operations run at another place"
+    moves = f"{len(moved)} of {len(running)} operations run at another site"
     return Change(
         kind="scheduled",
         what="schedule",
         before=name,
         after=f"{moves}: {', '.join(said)}{more}",
-        a=tuple(place_of(running[n][0], "") for n in moved),
-        b=tuple(place_of(running[n][1], "") for n in moved),
+        a=tuple(site_of(running[n][0], "") for n in moved),
+        b=tuple(site_of(running[n][1], "") for n in moved),
     )

@@ -7,7 +7,7 @@ here it takes them as parameters, behind its own, and its operation as operands.
 import re
 from collections.abc import Sequence
 
-from hlofront.inspect.changes import Place
+from hlofront.inspect.changes import OperationSite
 from hlofront.inspect.graph_building import DEEPEST, GraphBuilder, array, several
 from hlofront.inspect.hlo_graph import Computation, HloModule, HloSyntaxError, Instruction, Shape
 from hlofront.inspect.stablehlo_text import Line, stablehlo_lines
@@ -25,7 +25,7 @@ _TENSOR = re.compile(r"tensor<((?:(?:\d{1,18}|\?)x)*)(.*)>$", re.DOTALL)
 _PAIR = re.compile(r"(%[\w$.\-]+) = (%[\w$.\-]+(?:#\d+)?)")
 _ARGUMENTS_AT_END = re.compile(r"\((%[\w$.\-]+: .*)\)\s*\{$")
 _APPLIES = re.compile(r"applies (\S+)")
-# What a value is called in another place, or which number a channel has.
+# What a value is called in another site, or which number a channel has.
 _LEFT_OUT = frozenset({"jax.result_info", "channel_handle.handle"})
 _REGIONS = {"while": ("condition", "body"), "if": ("then", "else")}
 _BARE = {"compare": ("direction", "compare_type"), "slice": ("slice",)}
@@ -214,7 +214,7 @@ class _Reader:
             self.region()
         else:
             self.stack.pop()
-            self.made(opened, text.lstrip("})"), line.place)
+            self.made(opened, text.lstrip("})"), line.site)
 
     # ---- operations
 
@@ -223,7 +223,7 @@ class _Reader:
         after = self.lines[self.at + 1].written if self.at + 1 < len(self.lines) else ""
         continued = after.startswith(("cond {", "reducer("))
         if not (text.endswith("{") or continued):
-            self.made(_Open(line, text, []), "", line.place)
+            self.made(_Open(line, text, []), "", line.site)
             return
         parameters: list[tuple[str, Shape]] = []
         pairs = _PAIR.findall(text[text.find("(") :]) if "while(" in text else []
@@ -244,8 +244,8 @@ class _Reader:
             if given is not None:
                 self.arguments(given[1])
 
-    def made(self, opened: _Open, trailing: str, place: Place) -> None:
-        """Add an operation whose regions were read; `trailing` and its place stand behind them."""
+    def made(self, opened: _Open, trailing: str, site: OperationSite) -> None:
+        """Add an operation whose regions were read; `trailing` and its site stand behind them."""
         block = self.current()
         text = opened.head
         if self.meshes and "@" in text:
@@ -289,7 +289,7 @@ class _Reader:
             operands,
             attributes,
             literal,
-            place=(place.file, place.line),
+            site=(site.file, site.line),
             identity=[self.builder.digests[id(each.root)] for each in regions]
             + [symbol.encode() for _, symbol in symbols],
         )

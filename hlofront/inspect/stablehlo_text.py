@@ -1,4 +1,4 @@
-"""StableHLO and jaxprs as lines without names and places, so that two of them can be compared.
+"""StableHLO and jaxprs as lines without names and sites, so that two of them can be compared.
 
 MLIR's own parser is not used: the text may come from any version. A line is told by what it
 computes from what: its text with each value named in the order of definition, and a digest that
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hlofront.inspect.changes import Change, Place
+from hlofront.inspect.changes import Change, OperationSite
 from hlofront.inspect.hlo_graph import HloSyntaxError
 from hlofront.inspect.payloads import sorted_map, without_paths
 
@@ -24,7 +24,7 @@ class Line(NamedTuple):
     digest: str  # with what the values are
     defined: tuple[str, ...]
     used: tuple[str, ...]
-    place: Place
+    site: OperationSite
     written: str  # as it was, without its location
 
 
@@ -125,7 +125,7 @@ def _source(location: str, aliases: dict[str, str]) -> tuple[str, int]:
 
 
 def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
-    """The lines of a module, locations taken off and kept as places.
+    """The lines of a module, locations taken off and kept as sites.
 
     Args:
       renamed: whether names and orders are made canonical.
@@ -180,20 +180,20 @@ def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
         name = first[0] if first else opcode[1] if opcode else ""
         if stripped.startswith("func.func") and (symbol := _SYMBOL.search(stripped)):
             name = symbol[0]
-        place = Place(
+        site = OperationSite(
             name,
             opcode[1].rpartition(".")[2] if opcode else "",
             type_[1].strip() if type_ else "",
             file,
             number,
         )
-        lines.append(Line(new, shape, digest, defined, used, place, stripped))
+        lines.append(Line(new, shape, digest, defined, used, site, stripped))
     return lines
 
 
 def _as_written(line: str, location: str, aliases: dict[str, str]) -> Line:
     file, number = _source(location, aliases) if location else ("", 0)
-    return Line(line, "", "", (), (), Place("", "", "", file, number), line.strip())
+    return Line(line, "", "", (), (), OperationSite("", "", "", file, number), line.strip())
 
 
 _FUNCTION = re.compile(r"(\s*)func\.func .*?@([\w$.\-]+)")
@@ -328,7 +328,7 @@ _NOT_VARIABLES = frozenset({"inf", "nan", "lambda", "let", "in"})
 
 
 def jaxpr_lines(text: str) -> list[Line]:
-    """The lines of a jaxpr, in order; notes that source_info leaves are places."""
+    """The lines of a jaxpr, in order; notes that source_info leaves are sites."""
     values = _Values("")
     lines: list[Line] = []
     for line in bounded(text).splitlines():
@@ -352,14 +352,14 @@ def jaxpr_lines(text: str) -> list[Line]:
             new, shape = new.replace(upper, name, 1), shape.replace(upper, name, 1)
         type_ = re.search(r":(\S+)", plain)
         first = _VARIABLE.match(plain, min(definitions)) if definitions else None
-        place = Place(
+        site = OperationSite(
             first[0] if first else "",
             primitive[1] if primitive else "",
             type_[1] if type_ else "",
             found[1] if found else "",
             int(found[2]) if found else 0,
         )
-        lines.append(Line(new, shape, digest, defined, used, place, plain.strip()))
+        lines.append(Line(new, shape, digest, defined, used, site, plain.strip()))
     return lines
 
 
@@ -393,10 +393,10 @@ def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
         # Too long to try everything: what occurs once on both sides is where it is cut.
         once_b = _once(b, k, m)
         anchors = [
-            (place, once_b[value]) for value, place in _once(a, i, j).items() if value in once_b
+            (site, once_b[value]) for value, site in _once(a, i, j).items() if value in once_b
         ]
         anchors.sort()
-        anchors = [anchors[n] for n in rising([place for _, place in anchors])]
+        anchors = [anchors[n] for n in rising([site for _, site in anchors])]
         if not anchors:
             continue
         start = (i, k)
@@ -416,7 +416,7 @@ def _once(values: Sequence[str], first: int, end: int) -> dict[str, int]:
 
 
 def rising(numbers: Sequence[int]) -> list[int]:
-    """The places of a longest run of numbers that rise."""
+    """The sites of a longest run of numbers that rise."""
     tails: list[int] = []
     back: list[int] = []
     for n, number in enumerate(numbers):
@@ -450,7 +450,7 @@ def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
     # What stands in the same gap and is the same operation, or makes the same type, was changed.
     changed: dict[int, int] = {}
     free = [m for m in range(len(b)) if m not in taken]
-    for key in (lambda line: line.place.opcode, lambda line: line.place.type):
+    for key in (lambda line: line.site.opcode, lambda line: line.site.type):
         bounds = sorted({**pairs, **changed}.items())
         at = 0
         for n in range(len(a)):
@@ -484,8 +484,8 @@ def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
                     what="operands",
                     before=x.written,
                     after=y.written,
-                    a=(x.place,),
-                    b=(y.place,),
+                    a=(x.site,),
+                    b=(y.site,),
                 )
         elif n in changed:
             y = b[changed[n]]
@@ -494,16 +494,16 @@ def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
                 what="operation",
                 before=x.written,
                 after=y.written,
-                a=(x.place,),
-                b=(y.place,),
+                a=(x.site,),
+                b=(y.site,),
             )
         elif x.shape not in ("}", "{", "})"):
             yield Change(
-                kind="removed", what="operation", before=x.written, after="", a=(x.place,), b=()
+                kind="removed", what="operation", before=x.written, after="", a=(x.site,), b=()
             )
     for m in free:
         y = b[m]
         if y.shape not in ("}", "{", "})"):
             yield Change(
-                kind="added", what="operation", before="", after=y.written, a=(), b=(y.place,)
+                kind="added", what="operation", before="", after=y.written, a=(), b=(y.site,)
             )

@@ -20,7 +20,7 @@ _TITLES = {
 }
 
 
-class Section(NamedTuple):
+class StageText(NamedTuple):
     """One stage as text, and the language that it is coloured as."""
 
     stage: str
@@ -35,7 +35,7 @@ def sections(
     wanted: tuple[str, ...] = STAGES,
     targets: Sequence[Any] = (),
     style: str = "raw",
-) -> Iterator[Section]:
+) -> Iterator[StageText]:
     """The wanted stages of `function(*args)`, each made when it is asked for.
 
     Args:
@@ -45,12 +45,12 @@ def sections(
     """
     staged = _staged(function)
     if "source" in wanted:
-        yield Section("source", _TITLES["source"], _source(function), "python")
+        yield StageText("source", _TITLES["source"], _source(function), "python")
     if all(stage == "source" for stage in wanted):
         return
     traced = staged.trace(*args)
     if "jaxpr" in wanted:
-        yield Section("jaxpr", _TITLES["jaxpr"], str(traced.jaxpr), "jaxpr")
+        yield StageText("jaxpr", _TITLES["jaxpr"], str(traced.jaxpr), "jaxpr")
     if not {"stablehlo", "hlo", "cost"} & set(wanted):
         return
     made = {"": traced.lower()} if not targets else {}
@@ -60,7 +60,7 @@ def sections(
     if "stablehlo" in wanted:
         for which, lowered in made.items():
             title = _TITLES["stablehlo"] + which + _fences(lowered)
-            yield Section("stablehlo", title, lowered.as_text(style=style).rstrip(), "mlir")
+            yield StageText("stablehlo", title, lowered.as_text(style=style).rstrip(), "mlir")
     if not {"hlo", "cost"} & set(wanted):
         return
     compiled = {}
@@ -68,9 +68,9 @@ def sections(
         compiled[which] = lowered.compile()
         if "hlo" in wanted:
             text = (compiled[which].as_text(style=style) or "").rstrip()
-            yield Section("hlo", _TITLES["hlo"] + which, text, "hlo")
+            yield StageText("hlo", _TITLES["hlo"] + which, text, "hlo")
     if "cost" in wanted:
-        yield Section("cost", _TITLES["cost"], cost_text(compiled), "text")
+        yield StageText("cost", _TITLES["cost"], cost_text(compiled), "text")
 
 
 def _staged(function: Any) -> Any:

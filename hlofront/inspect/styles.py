@@ -112,8 +112,8 @@ def _cut(text: str) -> str:
 def _stablehlo_source(text: str) -> str:
     rows: list[tuple[str, Source | None]] = []
     for line in stablehlo_lines(text, renamed=False):
-        place = line.place
-        known = Source(place.file, place.line) if place.file else None
+        site = line.site
+        known = Source(site.file, site.line) if site.file else None
         rows.append((_elided(line.text), known))
     return "\n".join(_beside(rows)) + "\n"
 
@@ -143,20 +143,20 @@ def _beside(rows: list[tuple[str, Source | None]]) -> list[str]:
     width = min(max((len(text) for text, _ in rows), default=0), _WIDEST)
     lines: list[str] = []
     last: tuple[str, int] | None = None
-    for text, place in rows:
-        if place is None:
+    for text, site in rows:
+        if site is None:
             lines.append(text)
             last = None
             continue
-        where = place.file, place.line
+        where = site.file, site.line
         if where == last:
             # What the line says is said once.
             code = ""
         else:
-            code = linecache.getline(place.file, place.line).strip() if place.line else ""
+            code = linecache.getline(site.file, site.line).strip() if site.line else ""
         last = where
-        name = os.path.basename(place.file)
-        lines.append(f"{text:<{width}}  # {name}:{place.line}" + (f"  {code}" if code else ""))
+        name = os.path.basename(site.file)
+        lines.append(f"{text:<{width}}  # {name}:{site.line}" + (f"  {code}" if code else ""))
     return lines
 
 

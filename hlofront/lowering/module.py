@@ -100,14 +100,14 @@ def lower_program(
     result_paths: Sequence[str] | None = None,
     wrapper: str = "jit",
     fences: bool = False,
-    spread: Any = None,
+    device_assignment: Any = None,
 ) -> Module:
     """Lower a program to a verified module whose main function computes it.
 
     Args:
       platform: the one that it is for. For several, the first argument of main is the number of
         that which it runs on.
-      spread: over which devices it is spread: `device_count`, and as `inputs` and `outputs` the
+      device_assignment: the devices, with `device_count`, and as `inputs` and `outputs` the
         sharding of each input and output of the program, or None where XLA decides.
       fences: whether to store values that XLA would compute at every use. See fences.py.
 
@@ -121,7 +121,7 @@ def lower_program(
     ir_module = ir.Module.create(loc=types.unknown)
     operation = ir_module.operation
     operation.attributes["sym_name"] = types.string(module_name)
-    count = spread.device_count if spread else 1
+    count = device_assignment.device_count if device_assignment else 1
     operation.attributes["mhlo.num_partitions"] = types.i32(count)
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
     wanted = Fences() if fences else None
@@ -141,7 +141,7 @@ def lower_program(
     names += [arg_names[i] if arg_names and i < len(arg_names) else f"args[{i}]" for i in kept]
     locations = [state.locations.named(n) for n in names]
     function = _create_main(in_types, out_types, state.ip)
-    splits = Splits(state, jaxpr, spread)
+    splits = Splits(state, jaxpr, device_assignment)
     block = function.regions[0].blocks.append(*in_types, arg_locs=locations)
     given = list(block.arguments)
     index = given.pop(0) if several else None
@@ -212,17 +212,20 @@ def _used_inputs(program: ClosedJaxpr) -> tuple[int, ...]:
 class Splits:
     """How the inputs and outputs of a program are split; empty where nothing is said."""
 
-    __slots__ = ("_state", "_told", "inputs", "outputs")
+    __slots__ = ("_state", "_declared", "inputs", "outputs")
 
-    def __init__(self, state: ModuleState, jaxpr: Any, spread: Any):
+    def __init__(self, state: ModuleState, jaxpr: Any, device_assignment: Any):
         self._state = state
-        self._told: Any = None
+        self._declared: Any = None
         self.inputs = self.outputs = {}
-        if spread is not None:
-            told = spread.inputs, spread.outputs or (None,) * len(jaxpr.outvars)
-            self._told = told
-            self.inputs = self._attributes(told[0], jaxpr.invars)
-            self.outputs = self._attributes(told[1], jaxpr.outvars)
+        if device_assignment is not None:
+            declared = (
+                device_assignment.inputs,
+                device_assignment.outputs or (None,) * len(jaxpr.outvars),
+            )
+            self._declared = declared
+            self.inputs = self._attributes(declared[0], jaxpr.invars)
+            self.outputs = self._attributes(declared[1], jaxpr.outvars)
 
     def _attributes(self, shardings: Sequence[Any], atoms: Sequence[Any]) -> dict[int, Any]:
         pairs = zip(shardings, atoms, strict=True)
@@ -234,9 +237,9 @@ class Splits:
 
     def alike(self, place: int, output: int) -> bool:
         """Whether an input is sure to be split as an output, so that they may share a buffer."""
-        if self._told is None:
+        if self._declared is None:
             return True
-        inputs, outputs = self._told
+        inputs, outputs = self._declared
         return inputs[place] is not None and inputs[place] == outputs[output]
 
 

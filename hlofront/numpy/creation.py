@@ -28,7 +28,7 @@ from hlofront.primitives import creating as lax
 from hlofront.runtime.array import exchange
 from hlofront.runtime.array.transfer import copied, device_put
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.runtime.sharding.placement import default_place, host_put
+from hlofront.runtime.sharding.placement import default_placement, host_put
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 _flatten = registry.flatten
@@ -60,7 +60,7 @@ def from_host(x: Any, copy: bool = False, dtype: Any = None) -> Any:
     aval = typeof(x)
     if dtype is not None and aval.dtype != dtype:
         aval = ShapedArray(aval.shape, dtype)
-    return host_put(x, aval, default_place(), False, copy)
+    return host_put(x, aval, default_placement(), False, copy)
 
 
 def _host_array(name: str, object: Any, dtype: Any) -> np.ndarray:
@@ -352,7 +352,7 @@ def _constant(name, shape, value, dtype, device, out_sharding):
         if aval.size <= MOST_ON_HOST and min(shape, default=0) >= 0:
             values = np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
             if device is None:
-                return host_put(values, aval, default_place(), False)
+                return host_put(values, aval, default_placement(), False)
             return device_put(values, device)
         result = _full_of_constant(shape, value, dtype)
         return result if device is None else device_put(result, device)

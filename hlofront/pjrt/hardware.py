@@ -25,42 +25,42 @@ _OTHER_NVIDIA = {
 }
 
 
-class Seen(NamedTuple):
+class DeviceVisibility(NamedTuple):
     """Whether devices of a kind are visible, and by what this is known."""
 
     there: bool
     why: str
 
 
-def seen(platform: str) -> Seen | None:
+def device_visibility(platform: str) -> DeviceVisibility | None:
     """Whether this machine shows a device of a platform; None where there is no way to know."""
     look = {"cuda": _nvidia, "rocm": _amd, "tpu": _tpu}.get(platform)
     return None if look is None else look()
 
 
-def _nvidia() -> Seen:
+def _nvidia() -> DeviceVisibility:
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None and chosen.strip() in ("", "-1", "NoDevFiles"):
-        return Seen(False, f"CUDA_VISIBLE_DEVICES={chosen!r} hides all GPUs")
+        return DeviceVisibility(False, f"CUDA_VISIBLE_DEVICES={chosen!r} hides all GPUs")
     # Containers see the driver's files in /proc though they are not given its devices.
     found = glob.glob("/dev/nvidia[0-9]*")
     if found:
-        return Seen(True, f"{len(found)} of NVIDIA, {', '.join(sorted(found)[:8])}")
+        return DeviceVisibility(True, f"{len(found)} of NVIDIA, {', '.join(sorted(found)[:8])}")
     for path, what in _OTHER_NVIDIA.items():
         if os.path.exists(path):
-            return Seen(True, f"{path}, {what}")
-    return Seen(False, "no /dev/nvidia0: no GPU of NVIDIA, or no driver")
+            return DeviceVisibility(True, f"{path}, {what}")
+    return DeviceVisibility(False, "no /dev/nvidia0: no GPU of NVIDIA, or no driver")
 
 
-def _amd() -> Seen:
+def _amd() -> DeviceVisibility:
     if os.environ.get("HIP_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
-        return Seen(False, "HIP_VISIBLE_DEVICES hides all GPUs")
+        return DeviceVisibility(False, "HIP_VISIBLE_DEVICES hides all GPUs")
     if os.path.exists("/dev/kfd"):
-        return Seen(True, "/dev/kfd, the driver of AMD's GPUs")
-    return Seen(False, "no /dev/kfd: no GPU of AMD, or no driver")
+        return DeviceVisibility(True, "/dev/kfd, the driver of AMD's GPUs")
+    return DeviceVisibility(False, "no /dev/kfd: no GPU of AMD, or no driver")
 
 
-def _tpu() -> Seen:
+def _tpu() -> DeviceVisibility:
     kinds = []
     for vendor_file in glob.glob("/sys/bus/pci/devices/*/vendor"):
         folder = os.path.dirname(vendor_file)
@@ -69,10 +69,12 @@ def _tpu() -> Seen:
             if kind is not None:
                 kinds.append(kind)
     if kinds and not (glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*")):
-        return Seen(False, f"{kinds[0]} on the PCI bus, but neither /dev/accel0 nor /dev/vfio/0")
+        return DeviceVisibility(
+            False, f"{kinds[0]} on the PCI bus, but neither /dev/accel0 nor /dev/vfio/0"
+        )
     if kinds:
-        return Seen(True, f"{len(kinds)} chips on the PCI bus: {kinds[0]}")
-    return Seen(False, "no TPU on the PCI bus")
+        return DeviceVisibility(True, f"{len(kinds)} chips on the PCI bus: {kinds[0]}")
+    return DeviceVisibility(False, "no TPU on the PCI bus")
 
 
 def _first_line(path: str) -> str:

@@ -290,7 +290,7 @@ def _remedy(plugin: Plugin) -> str:
 def prepare(name: str) -> None:
     """The environment that a library wants to find when it is loaded."""
     if name == "tpu":
-        there = hardware.seen("tpu")
+        there = hardware.device_visibility("tpu")
         if there is None or not there.there:
             for variable, value in compile_process.WITHOUT_TPU.items():
                 os.environ.setdefault(variable, value)
@@ -348,7 +348,7 @@ def make_client(name: str) -> Any:
     plugin = find_plugins().get(name)
     if plugin is None:
         raise PluginError(missing(name))
-    there = hardware.seen(name)
+    there = hardware.device_visibility(name)
     if there is not None and not there.there:
         # The plugins themselves would print alarming lines on the way to the same answer.
         raise PluginError(
@@ -385,7 +385,7 @@ def standings() -> list[Standing]:
     """The platforms, that which is the default one first; nothing is loaded to know it."""
     rows = [Standing("cpu", 0, True, "always there")]
     for name, plugin in find_plugins().items():
-        there = hardware.seen(name)
+        there = hardware.device_visibility(name)
         if there is None:
             row = Standing(name, plugin.priority, True, f"named by {plugin.source}", plugin)
         else:

@@ -174,7 +174,7 @@ class FlatDebugCallback:
 
     __slots__ = ("arguments", "callback")
 
-    def __init__(self, callback: Callable[..., Any], arguments: "Arguments"):
+    def __init__(self, callback: Callable[..., Any], arguments: "CallbackArguments"):
         self.callback = callback
         self.arguments = arguments
 
@@ -189,7 +189,7 @@ class FlatDebugCallback:
         return f"<function {name} at {id(self):#x}>"
 
 
-class Arguments:
+class CallbackArguments:
     """The arguments of a call of any Python function, with the arrays taken out."""
 
     __slots__ = ("static", "structure")
@@ -200,7 +200,9 @@ class Arguments:
         self.static = tuple(static)
 
     @staticmethod
-    def split(args: tuple[Any, ...], kwargs: dict[str, Any]) -> "tuple[Arguments, list[Any]]":
+    def split(
+        args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> "tuple[CallbackArguments, list[Any]]":
         """The arguments, and the arrays among them."""
         leaves, structure = tree.tree_flatten((args, kwargs))
         static: list[tuple[int, Any]] = []
@@ -212,7 +214,7 @@ class Arguments:
                 static.append((place, leaf))
             else:
                 values.append(leaf)
-        return Arguments(structure, static), values
+        return CallbackArguments(structure, static), values
 
     def restored(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with these arrays."""
@@ -230,7 +232,7 @@ def debug_callback(
     partitioned: bool,
 ) -> None:
     """Call a function of arrays and other things for what it does."""
-    arguments, values = Arguments.split(args, kwargs)
+    arguments, values = CallbackArguments.split(args, kwargs)
     params = {
         "callback": FlatDebugCallback(callback, arguments),
         "effect": ordered_debug_effect if ordered else debug_effect,
@@ -249,7 +251,7 @@ def debug_print(
     logging_record: logging.LogRecord | None = None,
 ) -> None:
     """Print a format string with arguments, or log it."""
-    arguments, values = Arguments.split(args, kwargs)
+    arguments, values = CallbackArguments.split(args, kwargs)
     params = {
         "fmt": fmt,
         "ordered": ordered,
@@ -275,7 +277,7 @@ def print_now(
     **_: Any,
 ) -> tuple[()]:
     """What a debug_print with these parameters does with these arrays."""
-    args, kwargs = Arguments(in_tree, static_args).restored(values)
+    args, kwargs = CallbackArguments(in_tree, static_args).restored(values)
     with np.printoptions(**dict(np_printoptions)):
         text = fmt.format(*args, **kwargs)
         if not has_placeholders:

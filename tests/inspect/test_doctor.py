@@ -27,7 +27,9 @@ def machine(monkeypatch):
     monkeypatch.setattr(platforms, "version_of", lambda name: versions.get(name, real(name)))
     monkeypatch.setattr(platforms, "_usable", None)
     monkeypatch.setattr(
-        hardware, "seen", lambda name: hardware.Seen(name in there, f"a fake {name}")
+        hardware,
+        "device_visibility",
+        lambda name: hardware.DeviceVisibility(name in there, f"a fake {name}"),
     )
     monkeypatch.setattr(hardware, "nvidia_driver", lambda: there.get("driver"))
     monkeypatch.setattr(hardware, "has_nvidia_card", lambda: "card" in there)
@@ -97,7 +99,11 @@ def test_what_is_missing(machine):
 
 
 def test_devices_without_a_plugin(machine, monkeypatch):
-    monkeypatch.setattr(hardware, "seen", lambda name: hardware.Seen(True, f"a fake {name}"))
+    monkeypatch.setattr(
+        hardware,
+        "device_visibility",
+        lambda name: hardware.DeviceVisibility(True, f"a fake {name}"),
+    )
     found = machine()
     assert found["tpu"].mend == "pip install libtpu"
     wanted = platforms.version_of("jaxlib")

@@ -162,7 +162,9 @@ def machine(monkeypatch):
     monkeypatch.setattr(platforms, "_found", plugins)
     monkeypatch.setattr(platforms, "_usable", None)
     monkeypatch.setattr(
-        hardware, "seen", lambda name: hardware.Seen(there.get(name, False), f"a fake {name}")
+        hardware,
+        "device_visibility",
+        lambda name: hardware.DeviceVisibility(there.get(name, False), f"a fake {name}"),
     )
 
     def say(*names):
@@ -235,8 +237,11 @@ def test_a_platform_without_devices_says_so(machine):
 def test_hidden_gpus_are_not_seen(monkeypatch):
     for hidden in ("", "-1"):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
-        assert hardware.seen("cuda") == (False, f"CUDA_VISIBLE_DEVICES={hidden!r} hides all GPUs")
-    assert hardware.seen("cpu") is None
+        assert hardware.device_visibility("cuda") == (
+            False,
+            f"CUDA_VISIBLE_DEVICES={hidden!r} hides all GPUs",
+        )
+    assert hardware.device_visibility("cpu") is None
 
 
 def test_nothing_is_printed_where_plugins_have_no_device():

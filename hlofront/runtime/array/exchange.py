@@ -13,7 +13,13 @@ from hlofront.pjrt import clients
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.array.transfer import copied
-from hlofront.runtime.sharding.placement import Place, default_place, host_put, place_of, place_on
+from hlofront.runtime.sharding.placement import (
+    DevicePlacement,
+    default_placement,
+    host_put,
+    placement_of,
+    placement_on,
+)
 
 # ---- pickles -----------------------------------------------------------------------------------
 
@@ -26,7 +32,7 @@ def reduce_array(array: Any) -> tuple[Any, ...]:
 def unpickled(value: np.ndarray, weak_type: bool) -> Any:
     """The array that was pickled, on the default device."""
     aval = ShapedArray(value.shape, array_dtype(value.dtype), weak_type)
-    return host_put(value, aval, default_place(), False, copied=True)
+    return host_put(value, aval, default_placement(), False, copied=True)
 
 
 # ---- DLPack, out -------------------------------------------------------------------------------
@@ -130,7 +136,7 @@ def to_dlpack(
                 f"dl_device={dl_device} is not where the array is, {dlpack_device(array)}, and "
                 "copy=False forbids to copy it there"
             )
-        array, copy = copied(array, place_on(target)), False
+        array, copy = copied(array, placement_on(target)), False
     _kind_of(device)
     if copy:
         array = copied(array, None)
@@ -166,14 +172,14 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
         )
     kind, number = external_array.__dlpack_device__()
     source = _device_of(kind, number)
-    place = place_on(source) if device is None else _place(device)
+    placement = placement_on(source) if device is None else _placement(device)
     if isinstance(external_array, np.ndarray) and copy is not False:
         # C++ shares NumPy's memory just as well, and reads every stride and read-only arrays.
-        return host_put(external_array, typeof(external_array), place, True, copied=bool(copy))
+        return host_put(external_array, typeof(external_array), placement, True, copied=bool(copy))
     found = _imported(external_array, source, copy)
     if found is None:
         host = np.from_dlpack(external_array)
-        return host_put(host, typeof(host), place, True, copied=True)
+        return host_put(host, typeof(host), placement, True, copied=True)
     wanted = array_dtype(found.aval.dtype)
     if wanted != found.aval.dtype:
         if copy is False:
@@ -182,14 +188,16 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
                 "off, and copy=False forbids to copy it: set jax_enable_x64, or leave copy out"
             )
         host = host_value(found)
-        return host_put(host, typeof(host), place, True, copied=True)
-    if found._sharding != place.sharding:
-        if copy is False and place.device != source:
+        return host_put(host, typeof(host), placement, True, copied=True)
+    if found._sharding != placement.sharding:
+        if copy is False and placement.device != source:
             raise ValueError(
-                f"the array is on {source} and wanted on {place.device}, and copy=False forbids "
-                "to copy it"
+                f"the array is on {source} and wanted on {placement.device}, and copy=False "
+                "forbids to copy it"
             )
-        return bridge.batched_device_put(found.aval, place.sharding, [found], place.devices, True)
+        return bridge.batched_device_put(
+            found.aval, placement.sharding, [found], placement.devices, True
+        )
     return found
 
 
@@ -237,7 +245,7 @@ def _device_of(kind: int, number: int) -> Any:
     return clients.client_for(platform).device_from_local_hardware_id(number)
 
 
-def _place(device: Any) -> Place:
+def _placement(device: Any) -> DevicePlacement:
     if type(device) is SingleDeviceSharding:
-        return place_of(device)
-    return place_on(device)
+        return placement_of(device)
+    return placement_on(device)

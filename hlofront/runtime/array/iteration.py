@@ -11,7 +11,7 @@ from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim
 from hlofront.primitives.slicing import unstack
 from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.dispatch.jit import jit
-from hlofront.runtime.sharding.placement import host_put, place_of
+from hlofront.runtime.sharding.placement import host_put, placement_of
 
 # A compiled program gives this many rows at once: more take long to compile.
 _AT_ONCE = 32
@@ -32,13 +32,13 @@ def _from_host(array: Any, backwards: bool) -> Iterator[Any]:
     value = host_value(array)
     count, *row = array.aval.shape
     aval = ShapedArray(tuple(row), array.aval.dtype, array.aval.weak_type)
-    place = place_of(array._sharding)
-    sharding, devices, committed = place.sharding, place.devices, array._committed
+    placement = placement_of(array._sharding)
+    sharding, devices, committed = placement.sharding, placement.devices, array._committed
     is_wide = aval.dtype.itemsize >= 8  # which C++ may narrow
     for i in range(count - 1, -1, -1) if backwards else range(count):
         # They are read now: to share memory with the array would keep it from being donated.
         if is_wide:
-            yield host_put(value[i, ...], aval, place, committed, copied=True)
+            yield host_put(value[i, ...], aval, placement, committed, copied=True)
         else:
             yield batched_device_put(
                 aval, sharding, [value[i, ...]], devices, committed, False, READ_NOW

@@ -24,12 +24,12 @@ from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value, prefetch
 from hlofront.runtime.sharding.placement import (
-    Place,
+    DevicePlacement,
     check_attached,
-    default_place,
+    default_placement,
     host_put,
-    place_of,
-    place_on,
+    placement_of,
+    placement_on,
     readable,
 )
 from hlofront.transforms.jvp import JVPTracer
@@ -92,8 +92,10 @@ def device_put(
             if type_ is _ndarray:
                 aval = typeof(x)
                 if device is None and aval.dtype is not float0:
-                    place = default_place()
-                    return batched_device_put(aval, place.sharding, [x], place.devices, False)
+                    placement = default_placement()
+                    return batched_device_put(
+                        aval, placement.sharding, [x], placement.devices, False
+                    )
                 return put_leaf(x, device, _REUSE)
             if type_ is ArrayImpl or type_ in _SCALARS:
                 return put_leaf(x, device, _REUSE)
@@ -180,7 +182,7 @@ def put_leaf(x: Any, target: Any, semantics: CopySemantics) -> Any:
             return x if semantics is not _COPY else copied(x)
         if type(sharding) is SingleDeviceSharding and x._sharding.num_devices == 1:
             return _moved(x, sharding, semantics)
-        return _spread(x, x.aval, sharding, semantics is _COPY)
+        return _put_on_devices(x, x.aval, sharding, semantics is _COPY)
     aval = typeof(x)
     if isinstance(x, Tracer):
         raise leaked(x)
@@ -191,10 +193,10 @@ def put_leaf(x: Any, target: Any, semantics: CopySemantics) -> Any:
         return putter(x, target, semantics)
     sharding = _target_sharding(target, None)
     if sharding is None:
-        return host_put(x, aval, default_place(), False, semantics is _COPY)
+        return host_put(x, aval, default_placement(), False, semantics is _COPY)
     if type(sharding) is not SingleDeviceSharding:
-        return _spread(x, aval, sharding)
-    return host_put(x, aval, place_of(sharding), True, semantics is _COPY)
+        return _put_on_devices(x, aval, sharding)
+    return host_put(x, aval, placement_of(sharding), True, semantics is _COPY)
 
 
 _putters: dict[type, Callable[[Any, Any, CopySemantics], Any]] = {}
@@ -210,11 +212,11 @@ def _target_sharding(target: Any, array: Any) -> Any:
     if target is None or type(target) is SingleDeviceSharding:
         return target
     if type(target) is Device:
-        return place_on(target).sharding
+        return placement_on(target).sharding
     if isinstance(target, Sharding):
         return target
     if isinstance(target, MemorySpace):
-        now = default_place().sharding if array is None else array._sharding
+        now = default_placement().sharding if array is None else array._sharding
         if target is MemorySpace.Any:
             return now
         if target is MemorySpace.Device:
@@ -248,13 +250,13 @@ def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
             # C++ crashes where it is to give the memory of one CPU device to another.
             semantics = _REUSE
         return bridge.moved(x, sharding, _SEMANTICS[semantics])
-    place = place_of(sharding)
+    placement = placement_of(sharding)
     return batched_device_put(
-        x.aval, place.sharding, [x], place.devices, True, stays and semantics is _COPY
+        x.aval, placement.sharding, [x], placement.devices, True, stays and semantics is _COPY
     )
 
 
-def _spread(x: Any, aval: Any, sharding: Any, copy: bool = False) -> Any:
+def _put_on_devices(x: Any, aval: Any, sharding: Any, copy: bool = False) -> Any:
     """A value on the devices of any sharding: each gets its part, where need be from the host."""
     if not copy and type(x) is ArrayImpl and x._committed and x._sharding == sharding:
         return x
@@ -291,17 +293,17 @@ def _reordered(x: Any, aval: Any, sharding: Any) -> Any:
     return bridge.assembled(aval, sharding, [parts[device] for device in devices], True)
 
 
-def copied(x: Any, place: Place | None = None) -> Any:
-    """A copy of an array in memory of its own, where the array is or at another place.
+def copied(x: Any, placement: DevicePlacement | None = None) -> Any:
+    """A copy of an array in memory of its own, where the array is or at another placement.
 
     Where it is, it is as committed as the array.
     """
     check_not_deleted(x)
-    if place is not None or x._committed or type(x._sharding) is not SingleDeviceSharding:
-        sharding = x._sharding if place is None else place.sharding
+    if placement is not None or x._committed or type(x._sharding) is not SingleDeviceSharding:
+        sharding = x._sharding if placement is None else placement.sharding
         return bridge.moved(x, sharding, bridge.CopySemantics.ALWAYS_COPY)
-    place = place_of(x._sharding)
-    return batched_device_put(x.aval, place.sharding, [x], place.devices, False, True)
+    placement = placement_of(x._sharding)
+    return batched_device_put(x.aval, placement.sharding, [x], placement.devices, False, True)
 
 
 @run(device_put_p)

@@ -15,7 +15,7 @@ from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import choose_logging, compile_options, mlir_lock
 from hlofront.pjrt.shardings import on_device
 from hlofront.pjrt.targets import compiler_options, target_of
-from hlofront.runtime.sharding.device_assignment import Spread, first_of
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_device
 from hlofront.runtime.sharding.sharded_executable import Shardings
 
 _apart = settings["hlofront_compile_apart"]
@@ -44,8 +44,8 @@ class AbsentExecutable:
         self.call = module
         self.loaded = compiled
         self.where = where
-        self.device = first_of(where)
-        self.devices = list(where.devices) if type(where) is Spread else [where]
+        self.device = first_device(where)
+        self.devices = list(where.devices) if type(where) is DeviceAssignment else [where]
         self.committed = committed
         self.kept = module.kept
 
@@ -56,7 +56,7 @@ class AbsentExecutable:
     @property
     def shardings(self) -> Any:
         """Those of its inputs and outputs; None where it is for one device."""
-        if type(self.where) is not Spread:
+        if type(self.where) is not DeviceAssignment:
             return None
         program = self._program()
         assert program is not None, f"the program that {self.name} was compiled from is gone"
@@ -116,22 +116,22 @@ def compile_absent(
     overrides: dict[str, Any],
     committed: bool,
 ) -> AbsentExecutable:
-    """Compile a module for a device of a topology, or a Spread over several.
+    """Compile a module for a device of a topology, or a DeviceAssignment over several.
 
     Raises:
       PluginError: if the plugin lacks a tool that it compiles with.
       ValueError: if the devices are of several topologies.
       JaxRuntimeError: if XLA refuses the module or an option.
     """
-    spread = where if type(where) is Spread else None
-    devices = spread.devices if spread else (where,)
+    device_assignment = where if type(where) is DeviceAssignment else None
+    devices = device_assignment.devices if device_assignment else (where,)
     first = devices[0]
     if any(device.client is not first.client for device in devices):
         raise ValueError("a program is compiled for devices of one target: got those of several")
     options = compile_options(
         devices,
         compiler_options(lowering_platform(first), overrides),
-        chosen_outputs=spread.chosen_outputs(program) if spread else (),
+        chosen_outputs=device_assignment.chosen_outputs(program) if device_assignment else (),
     )
     try:
         with mlir_lock:

@@ -57,7 +57,7 @@ class StoredCall:
         return zlib.decompress(self._hlo).decode()
 
 
-class Place:
+class CacheEntry:
     """Where one executable is or will be on disk: its key, and the stores that may have it."""
 
     __slots__ = ("_whole", "_key", "_key_bytes", "_name", "_options", "_small", "digest")
@@ -175,15 +175,15 @@ class Place:
         )
 
 
-def place_of(
+def cache_entry_for(
     program: ClosedJaxpr,
     name: str,
     devices: Sequence[Any],
     compiler_options: Sequence[tuple[str, Any]],
     settings: dict[str, str],
     module: Any = None,
-) -> Place | None:
-    """Where the executable of a program would be; None where it has no place on disk.
+) -> CacheEntry | None:
+    """Where the executable of a program would be; None where it has no entry.
 
     Args:
       settings: whatever else decides what the program is lowered to.
@@ -209,4 +209,4 @@ def place_of(
         **settings,
     }
     key = cache_key.compilation_key(fields, devices, compile_options(devices, overrides), overrides)
-    return Place(key, overrides, small, whole)
+    return CacheEntry(key, overrides, small, whole)

@@ -25,7 +25,7 @@ from hlofront.runtime.compilation import disk_cache
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
 from hlofront.runtime.debugging import nan_checks
 from hlofront.runtime.dispatch.executable import Executable, host_side
-from hlofront.runtime.sharding.device_assignment import Spread, first_of
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_device
 from hlofront.transforms.arguments import ArgumentPlan
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Function:
         self.compiler_options = compiler_options
 
 
-def spread_executables() -> Any:
+def sharded_executables() -> Any:
     """What runs on several devices: loaded with the first program that does."""
     from hlofront.runtime.sharding import sharded_executable
 
@@ -132,7 +132,7 @@ def lowered(
     keep_unused: bool = False,
     names: bool = True,
     fences: bool | None = None,
-    spread: Spread | None = None,
+    device_assignment: DeviceAssignment | None = None,
     locations: ChangedOptions | None = None,
 ) -> "Module":
     """Return the module of a program for its platforms, lowered on first use.
@@ -145,7 +145,7 @@ def lowered(
     from hlofront.lowering.rules import lower_program
 
     fences = wants_fences(platform) if fences is None else fences
-    key = ("module", platform, name, donated, keep_unused, fences, spread)
+    key = ("module", platform, name, donated, keep_unused, fences, device_assignment)
     key += location_settings() if locations is None else locations
     found = program.derived.get(key)
     if found is None:
@@ -164,7 +164,7 @@ def lowered(
                         arg_names=info.arg_names if info else None,
                         result_paths=info.result_paths if info else None,
                         fences=fences,
-                        spread=spread,
+                        device_assignment=device_assignment,
                     )
                 timings_of(program).lower += clock.seconds
                 _warn_of_donations(found.unusable)
@@ -185,10 +185,10 @@ def executable_for(
 ) -> Executable:
     """Return the executable of a program for a device; compiled on first use, by one thread.
 
-    For several devices, a Spread stands for the device. `fences` and `locations` are as for
-    `lowered`.
+    For several devices, a DeviceAssignment stands for the device. `fences` and `locations` are as
+    for `lowered`.
     """
-    first = first_of(device)
+    first = first_device(device)
     fences = wants_fences(first.platform) if fences is None else fences
     locations = location_settings() if locations is None else locations
     if donated and nan_checks.are_on():
@@ -211,7 +211,7 @@ def executable_for(
 
 
 class Compilation:
-    """One program to compile with one set of options, for one device or a Spread."""
+    """One program to compile with one set of options, for one device or a DeviceAssignment."""
 
     __slots__ = (
         "_compiler_options",
@@ -223,7 +223,7 @@ class Compilation:
         "_locations",
         "_name",
         "_program",
-        "_spread",
+        "_device_assignment",
     )
 
     def __init__(
@@ -240,9 +240,9 @@ class Compilation:
         self._locations = locations
         self._program = program
         self._name = name
-        self._spread = device if type(device) is Spread else None
-        self._device = first_of(device)
-        self._devices = self._spread.devices if self._spread else (device,)
+        self._device_assignment = device if type(device) is DeviceAssignment else None
+        self._device = first_device(device)
+        self._devices = self._device_assignment.devices if self._device_assignment else (device,)
         self._donated = donated
         self._keep_unused = keep_unused
         self._compiler_options = compiler_options
@@ -251,14 +251,14 @@ class Compilation:
     def executable(self, committed: bool) -> Executable:
         # Whether its arguments are committed to the device makes no difference to XLA.
         key = (
-            *("loaded", self._spread or self._device, self._donated, self._keep_unused),
+            *("loaded", self._device_assignment or self._device, self._donated, self._keep_unused),
             *(self._compiler_options, self._fences, compiler_settings(), self._locations),
         )
         loaded, call = compute_once(self._program.derived, key, self._loaded)
         donates = any(self._donated)
-        if self._spread is not None:
-            make = spread_executables().SpreadExecutable
-            return make(self._program, self._name, call, loaded, self._spread, donates)
+        if self._device_assignment is not None:
+            make = sharded_executables().ShardedExecutable
+            return make(self._program, self._name, call, loaded, self._device_assignment, donates)
         return Executable(self._program, self._name, call, loaded, self._device, committed, donates)
 
     def absent(self, committed: bool) -> Any:
@@ -269,7 +269,7 @@ class Compilation:
         module = self._lowered()
         with timed(events.COMPILE, fun_name=self._name) as clock:
             made = compile_absent(
-                *(self._program, self._name, module, self._spread or self._device),
+                *(self._program, self._name, module, self._device_assignment or self._device),
                 *(dict(self._compiler_options), committed),
             )
         timings_of(self._program).compile += clock.seconds
@@ -280,7 +280,7 @@ class Compilation:
             *(self._program, self._name, lowering_platform(self._device), self._donated),
             self._keep_unused,
             fences=self._fences,
-            spread=self._spread,
+            device_assignment=self._device_assignment,
             locations=self._locations,
         )
         if module.ordered and len(self._devices) > 1:
@@ -296,19 +296,19 @@ class Compilation:
         """The executable as jaxlib has it, from disk or from XLA, and how to call it."""
         program, timings = self._program, timings_of(self._program)
         # The key with source lines in it is known when they are lowered.
-        place = None if _metadata_in_key.value else self._place()
+        cache_entry = None if _metadata_in_key.value else self._cache_entry()
         started = time.perf_counter()
-        found = place.load(self._devices) if place is not None else None
+        found = cache_entry.load(self._devices) if cache_entry is not None else None
         if found is not None:
             timings.load += time.perf_counter() - started
             warn_of_constants(program)
             _warn_of_donations(found[1].unusable)
             return found
         module = self._lowered()
-        if place is None:
-            place = self._place(module)
+        if cache_entry is None:
+            cache_entry = self._cache_entry(module)
             started = time.perf_counter()
-            found = place.load(self._devices) if place is not None else None
+            found = cache_entry.load(self._devices) if cache_entry is not None else None
             if found is not None:
                 found[1].const_args = module.const_args
                 timings.load += time.perf_counter() - started
@@ -317,11 +317,11 @@ class Compilation:
             loaded = self._compiled(module)
         timings.compile += clock.seconds
         events.log_stage("Finished compiling %s in %.6f s", self._name, clock.seconds)
-        if place is not None:
-            place.keep(program, loaded, module, clock.seconds)
+        if cache_entry is not None:
+            cache_entry.keep(program, loaded, module, clock.seconds)
         return loaded, module
 
-    def _place(self, module: "Module | None" = None) -> disk_cache.Place | None:
+    def _cache_entry(self, module: "Module | None" = None) -> disk_cache.CacheEntry | None:
         settings = {
             "donated": "".join(map(str, map(int, self._donated))),
             "keep_unused": str(self._keep_unused),
@@ -331,9 +331,9 @@ class Compilation:
             settings["config"] = " ".join(f"{name}={value}" for name, value in changed)
         if _metadata_in_key.value and module is not None:
             settings["metadata"] = text_digest(module.text(debug_info=True))
-        if self._spread is not None:
-            settings["spread"] = self._spread.text()
-        return disk_cache.place_of(
+        if self._device_assignment is not None:
+            settings["device_assignment"] = self._device_assignment.text()
+        return disk_cache.cache_entry_for(
             *(self._program, self._name, self._devices, self._compiler_options, settings), module
         )
 
@@ -343,7 +343,9 @@ class Compilation:
             devices,
             dict(self._compiler_options),
             keep_barriers=module.fences is not None and module.has_barriers,
-            chosen_outputs=self._spread.chosen_outputs(self._program) if self._spread else (),
+            chosen_outputs=self._device_assignment.chosen_outputs(self._program)
+            if self._device_assignment
+            else (),
         )
         callbacks: list[Any] = []
         if module.callbacks:
@@ -353,7 +355,7 @@ class Compilation:
         return compile_module(self._device.client, module.ir_module, devices, settings, callbacks)
 
 
-class Timings:
+class StageSeconds:
     """Seconds that went into one program: tracing, lowering, compiling, loading from disk."""
 
     __slots__ = ("compile", "load", "lower", "trace")
@@ -362,10 +364,10 @@ class Timings:
         self.trace = self.lower = self.compile = self.load = 0.0
 
 
-def timings_of(program: ClosedJaxpr) -> Timings:
-    found = program.derived.get(Timings)
+def timings_of(program: ClosedJaxpr) -> StageSeconds:
+    found = program.derived.get(StageSeconds)
     if found is None:
-        found = program.derived[Timings] = Timings()
+        found = program.derived[StageSeconds] = StageSeconds()
     return found
 
 

@@ -22,7 +22,7 @@ _MOST_CODES = 1024
 _MOST_SITES = 2048
 
 
-class Kind(NamedTuple):
+class TraceKey(NamedTuple):
     """What one traced program was made for: two calls share a program if these are equal."""
 
     names: tuple[str, ...]
@@ -33,18 +33,18 @@ class Kind(NamedTuple):
     context: Any
 
 
-class Seen:
+class TraceHistory:
     """The programs of the functions that share one piece of code, and which function's each is."""
 
     __slots__ = ("kinds",)
 
     def __init__(self):
-        self.kinds: list[tuple[int, Kind]] = []
+        self.kinds: list[tuple[int, TraceKey]] = []
 
 
 _lock = threading.Lock()
 # By file and code: codes of one text at one line of two files are equal.
-_seen: OrderedDict[tuple[str, types.CodeType], Seen] = OrderedDict()
+_seen: OrderedDict[tuple[str, types.CodeType], TraceHistory] = OrderedDict()
 # How often each call site compiled something again.
 _sites: OrderedDict[tuple[str, int], int] = OrderedDict()
 _of_thread = threading.local()
@@ -53,7 +53,7 @@ _of_thread = threading.local()
 # ---- what differs --------------------------------------------------------------------------------
 
 
-def differences(before: Kind, now: Kind) -> list[str]:
+def differences(before: TraceKey, now: TraceKey) -> list[str]:
     """What of a call differs from an earlier one, in clauses such as "n: f32[3] -> f32[4]"."""
     found: list[str] = []
     if before.in_tree != now.in_tree:
@@ -77,7 +77,7 @@ def _described(aval: Any, other: Any) -> str:
     return text
 
 
-def _static_differences(before: Kind, now: Kind) -> Iterator[str]:
+def _static_differences(before: TraceKey, now: TraceKey) -> Iterator[str]:
     old, new = ({static.where: static for static in kind.statics} for kind in (before, now))
     for where in {**old, **new}:
         if old.get(where) != new.get(where):
@@ -116,7 +116,7 @@ def _options_of(context: Any) -> dict[str, Any]:
     return found
 
 
-def _tree_differences(before: Kind, now: Kind) -> list[str]:
+def _tree_differences(before: TraceKey, now: TraceKey) -> list[str]:
     """How two trees of arguments differ, by the paths of their leaves."""
     old = dict(zip(before.names, before.avals, strict=False))
     new = dict(zip(now.names, now.avals, strict=False))
@@ -164,7 +164,7 @@ def _key_of_code(fun: Any) -> tuple[str, types.CodeType] | None:
     return (code.co_filename, code) if isinstance(code, types.CodeType) else None
 
 
-def reason(fun: Any, maker: int, kind: Kind) -> str | None:
+def reason(fun: Any, maker: int, kind: TraceKey) -> str | None:
     """Why a program of this kind is made although one of the function was made before.
 
     Args:
@@ -192,13 +192,13 @@ def reason(fun: Any, maker: int, kind: Kind) -> str | None:
     return f"{text}, and a new function object" if new_object else text
 
 
-def note(fun: Any, maker: int, kind: Kind) -> None:
+def note(fun: Any, maker: int, kind: TraceKey) -> None:
     """Remember that a program of this kind was made."""
     key = _key_of_code(fun)
     if key is None:
         return
     with _lock:
-        seen = _seen[key] = _seen.pop(key, None) or Seen()
+        seen = _seen[key] = _seen.pop(key, None) or TraceHistory()
         while len(_seen) > _MOST_CODES:
             _seen.popitem(last=False)
         seen.kinds.append((maker, kind))

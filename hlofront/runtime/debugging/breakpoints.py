@@ -64,7 +64,7 @@ def debug_breakpoint(
 
         callbacks.debug_callback(stop, tuple(variables), {}, ordered, False)
         return None
-    arguments, arrays = callbacks.Arguments.split(tuple(variables), {})
+    arguments, arrays = callbacks.CallbackArguments.split(tuple(variables), {})
 
     def stop_and_return(token: Any, values: Any) -> Any:
         _Console(_filled(frames, arguments.restored(values)[0]), **kwargs).run()
@@ -81,7 +81,7 @@ def _shape_of(aval: Any) -> ShapedArray:
 # ---- the stack while tracing ---------------------------------------------------------------------
 
 
-class Frame:
+class DebuggerFrame:
     """One entry of the stack that a breakpoint was traced in."""
 
     __slots__ = ("file", "function", "line", "others", "variables")
@@ -115,9 +115,11 @@ class _Kept:
         self.value = value
 
 
-def _frames(frame: types.FrameType | None, filtered: bool, limit: int | None) -> list[Frame]:
+def _frames(
+    frame: types.FrameType | None, filtered: bool, limit: int | None
+) -> list[DebuggerFrame]:
     """The stack from a frame outward."""
-    found: list[Frame] = []
+    found: list[DebuggerFrame] = []
     while frame is not None and (limit is None or len(found) < limit):
         code = frame.f_code
         if not filtered or source.is_user_file(code.co_filename):
@@ -125,7 +127,9 @@ def _frames(frame: types.FrameType | None, filtered: bool, limit: int | None) ->
             own = {} if frame.f_locals is frame.f_globals else frame.f_locals
             variables = {name: _known_kept(value) for name, value in own.items()}
             found.append(
-                Frame(code.co_filename, frame.f_lineno, code.co_name, variables, frame.f_globals)
+                DebuggerFrame(
+                    code.co_filename, frame.f_lineno, code.co_name, variables, frame.f_globals
+                )
             )
         frame = frame.f_back
     return found
@@ -151,10 +155,12 @@ def _is_iterator(x: Any) -> bool:
     return isinstance(x, Iterator)
 
 
-def _filled(frames: Iterable[Frame], variables: Iterable[dict[str, Any]]) -> list[Frame]:
+def _filled(
+    frames: Iterable[DebuggerFrame], variables: Iterable[dict[str, Any]]
+) -> list[DebuggerFrame]:
     """The frames with the values that the variables have in the program."""
     return [
-        Frame(
+        DebuggerFrame(
             frame.file,
             frame.line,
             frame.function,
@@ -173,7 +179,7 @@ class _Console(cmd.Cmd):
 
     prompt = "(jdb) "
 
-    def __init__(self, frames: list[Frame], stdin: Any = None, stdout: Any = None):
+    def __init__(self, frames: list[DebuggerFrame], stdin: Any = None, stdout: Any = None):
         super().__init__(stdin=stdin, stdout=stdout)
         # Lines of a given file are read from it rather than from the terminal.
         self.use_rawinput = stdin is None
@@ -181,7 +187,7 @@ class _Console(cmd.Cmd):
         self.place = 0
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> DebuggerFrame:
         return self.frames[self.place]
 
     def run(self) -> None:

@@ -56,7 +56,7 @@ class _View:
         return _View(_Root(size), np.arange(size).reshape(shape))
 
 
-class Signature:
+class KeyReuseSignature:
     """What a program does with keys.
 
     Attributes:
@@ -72,7 +72,7 @@ class Signature:
         self.results = results
 
 
-def signature_of(program: ClosedJaxpr) -> Signature:
+def signature_of(program: ClosedJaxpr) -> KeyReuseSignature:
     """What a program does with keys. KeyReuseError if it uses one twice."""
     found = program.derived.get(signature_of)
     if found is None:
@@ -80,7 +80,7 @@ def signature_of(program: ClosedJaxpr) -> Signature:
     return found
 
 
-def _analyze(jaxpr: Jaxpr) -> Signature:
+def _analyze(jaxpr: Jaxpr) -> KeyReuseSignature:
     environment: dict[Any, _View] = {}
     given = [*jaxpr.constvars, *jaxpr.invars]
     for var in given:
@@ -96,7 +96,7 @@ def _analyze(jaxpr: Jaxpr) -> Signature:
         position = None if view is None else position_of.get(id(view.root))
         results.append(None if position is None else (position, view.places))
     used = [None if v is None else v.root.used[v.places] for v in views]
-    return Signature(used, results)
+    return KeyReuseSignature(used, results)
 
 
 def _go_through(equation: Equation, environment: dict[Any, _View]) -> None:

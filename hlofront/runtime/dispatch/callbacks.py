@@ -17,7 +17,7 @@ from hlofront.pjrt import clients
 from hlofront.primitives.callbacks import FlatCallback, io_callback_p, pure_callback_p
 from hlofront.runtime.array.key_array import array_of, base_of
 from hlofront.runtime.dispatch.host_calls import call_on_the_host, checked_results, describe_failure
-from hlofront.runtime.sharding.device_assignment import first_of
+from hlofront.runtime.sharding.device_assignment import first_device
 from hlofront.runtime.sharding.placement import choose_device, put
 
 # Imported for what it does: callbacks get their batch rules.
@@ -207,7 +207,7 @@ def _run_now(
 ) -> list[Any]:
     """Call it without a program around it."""
     where, committed = choose_device(args)
-    device = first_of(where)
+    device = first_device(where)
     # It is on one of several devices, where it may be asked for elsewhere.
     committed = committed and device is where
     host = clients.local_devices("cpu")[0]

@@ -7,9 +7,9 @@ from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts
 from hlofront.core.trace import Tracer, leaked
-from hlofront.runtime.compilation.pipeline import Function, TracedProgram, spread_executables
+from hlofront.runtime.compilation.pipeline import Function, TracedProgram, sharded_executables
 from hlofront.runtime.dispatch.executable import Executable
-from hlofront.runtime.sharding.device_assignment import first_of, placed
+from hlofront.runtime.sharding.device_assignment import first_device, placed
 from hlofront.runtime.sharding.placement import put
 from hlofront.transforms.flatten import abstract
 
@@ -84,7 +84,7 @@ class CompiledCall:
             )
         # Where jit was told the device, arguments are moved to it.
         moves = self._jitted.device is not None or self._jitted.backend is not None
-        if not moves and not bridge.is_absent(first_of(self._executable.where)):
+        if not moves and not bridge.is_absent(first_device(self._executable.where)):
             self._check_shardings(names, leaves)
 
 
@@ -114,4 +114,4 @@ def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
     """What C++ asks where it cannot place an argument by itself."""
     if type(sharding) is bridge.SingleDeviceSharding:
         return put(x, abstract(x), sharding._device, True)
-    return spread_executables().split(x, abstract(x), sharding)
+    return sharded_executables().split(x, abstract(x), sharding)

@@ -13,13 +13,13 @@ from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.runtime.compilation.pipeline import executable_for
-from hlofront.runtime.sharding.placement import choose_device, choose_place
+from hlofront.runtime.sharding.placement import choose_device, choose_placement
 from hlofront.transforms.stage import stage
 
 
 @run(jit_p)
 def _(*args, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, **_):
-    device, committed = choose_place(jaxpr, args)
+    device, committed = choose_placement(jaxpr, args)
     donated = donated_invars if any(donated_invars) else ()
     executable = executable_for(
         jaxpr, name, device, committed, donated, keep_unused, compiler_options_kvs
@@ -52,7 +52,7 @@ def run_by_itself(primitive: Primitive, parameter: str) -> None:
             if len(kept) >= _MOST_KEPT:
                 kept.pop(next(iter(kept)))
             kept[key] = program
-        device, committed = choose_place(program, args)
+        device, committed = choose_placement(program, args)
         return executable_for(program, primitive.name, device, committed).run(args)
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_run"

@@ -21,7 +21,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import Effect
 from hlofront.pjrt import clients
 from hlofront.runtime.array.key_array import array_of
-from hlofront.runtime.sharding.placement import host_put, on_device, place_on
+from hlofront.runtime.sharding.placement import host_put, on_device, placement_on
 
 if TYPE_CHECKING:
     from hlofront.lowering.callbacks import HostCall
@@ -79,14 +79,15 @@ def received(results: Sequence[Any]) -> tuple[Any, ...]:
 
 def as_arrays(values: Iterable[Any], avals: Iterable[Any]) -> list[Any]:
     """NumPy arrays as arrays on the host's own device."""
-    place = place_on(clients.local_devices("cpu")[0])
+    placement = placement_on(clients.local_devices("cpu")[0])
     return [
-        array_of(aval, partial(_host_put, x, place)) for x, aval in zip(values, avals, strict=True)
+        array_of(aval, partial(_host_put, x, placement))
+        for x, aval in zip(values, avals, strict=True)
     ]
 
 
-def _host_put(x: Any, place: Any, aval: Any) -> Any:
-    return host_put(x, aval, place, True)
+def _host_put(x: Any, placement: Any, aval: Any) -> Any:
+    return host_put(x, aval, placement, True)
 
 
 def on_the_host() -> Any:
@@ -181,7 +182,7 @@ _token_aval = ShapedArray((0,), np.dtype(np.bool_))
 
 def new_token(device: Any) -> Any:
     """A token that waits for nothing, in the form in which programs take it: an empty array."""
-    return host_put(np.zeros(0, np.bool_), _token_aval, place_on(device), True)
+    return host_put(np.zeros(0, np.bool_), _token_aval, placement_on(device), True)
 
 
 def token_handler(device: Any) -> Any:

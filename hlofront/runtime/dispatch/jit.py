@@ -26,13 +26,17 @@ from hlofront.runtime.compilation.pipeline import (
     executable_for,
     timings_of,
 )
-from hlofront.runtime.compilation.recompilation import Kind
+from hlofront.runtime.compilation.recompilation import TraceKey
 from hlofront.runtime.dispatch import stages
 from hlofront.runtime.dispatch.compiled_call import shard_argument
 from hlofront.runtime.dispatch.float0_results import without_float0
-from hlofront.runtime.sharding.device_assignment import Spread, shardings_inside, spread_over
-from hlofront.runtime.sharding.jit_shardings import Told, constrained
-from hlofront.runtime.sharding.placement import choose_place, device_inside, no_value
+from hlofront.runtime.sharding.device_assignment import (
+    DeviceAssignment,
+    device_assignment_of,
+    shardings_inside,
+)
+from hlofront.runtime.sharding.jit_shardings import JitShardings, constrained
+from hlofront.runtime.sharding.placement import choose_placement, device_inside, no_value
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import (
     ShapeDtypeStruct,
@@ -53,14 +57,14 @@ cpp_cache = bridge.PjitFunctionCache(capacity=8192)
 
 # What was traced, per function and then per plan of its arguments: jit(f) made twice traces f
 # once. The tables hold no reference to their function, so they go when it goes.
-_tables: "weakref.WeakKeyDictionary[Any, dict[Any, Table]]" = weakref.WeakKeyDictionary()
+_tables: "weakref.WeakKeyDictionary[Any, dict[Any, TracedPrograms]]" = weakref.WeakKeyDictionary()
 
 
 # Each function keeps this many programs; the oldest goes where its arguments are ever new.
 _MOST_TRACED = 4096
 
 
-class Table(dict[Any, "TracedProgram"]):
+class TracedPrograms(dict[Any, "TracedProgram"]):
     """The programs of one function, by the kind of arguments; no other table has its number."""
 
     __slots__ = ("number",)
@@ -86,7 +90,7 @@ class Jitted(Function):
     """What stands behind a jitted function: how its arguments are told apart, and its programs."""
 
     __slots__ = (
-        *("__weakref__", "backend", "device", "inline", "plan_key", "told", "table"),
+        *("__weakref__", "backend", "device", "inline", "plan_key", "jit_shardings", "table"),
         "traced_for",
     )
 
@@ -100,10 +104,10 @@ class Jitted(Function):
         device: Any = None,
         backend: str | None = None,
         traced_for: str = "jit",
-        told: Told | None = None,
+        jit_shardings: JitShardings | None = None,
     ):
         super().__init__(fun, plan, keep_unused, compiler_options)
-        self.told = told
+        self.jit_shardings = jit_shardings
         self.inline = inline
         self.device = device
         self.backend = backend
@@ -120,7 +124,7 @@ class Jitted(Function):
         except TypeError:  # a callable that cannot be hashed or referred to weakly
             tables = {}
         found = tables.get(self.plan_key)
-        self.table = tables.setdefault(self.plan_key, Table()) if found is None else found
+        self.table = tables.setdefault(self.plan_key, TracedPrograms()) if found is None else found
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedProgram, Any]:
         """The program for arguments like these, and their flat values."""
@@ -165,7 +169,7 @@ class Jitted(Function):
             return self._trace(args, kwargs, in_tree, avals)
         plan = self.plan
         names = plan.names(args, kwargs)
-        kind = Kind(names, plan.signature.positional_names(), in_tree, avals, statics, context)
+        kind = TraceKey(names, plan.signature.positional_names(), in_tree, avals, statics, context)
         why = recompilation.reason(self.fun, self.table.number, kind)
         recompilation.noticed(self.name, why)
         found = self._trace(args, kwargs, in_tree, avals)
@@ -235,9 +239,9 @@ class Jitted(Function):
         return result, executable.fast_path(traced.out_tree, len(leaves), result), False
 
     def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
-        if self.told is None:
+        if self.jit_shardings is None:
             return self._bound(traced, leaves)
-        inputs, outputs = self.told.of(traced)
+        inputs, outputs = self.jit_shardings.of(traced)
         results = self._bound(traced, list(map(constrained, leaves, inputs)))
         return list(map(constrained, results, outputs))
 
@@ -273,29 +277,33 @@ class Jitted(Function):
             trace = getattr(trace, "parent", None)
 
     def _where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
-        """The device that the program runs on, or a Spread; whether results are committed there."""
+        """The device, or DeviceAssignment, that runs the program; whether results are committed."""
         if self.device is not None or self.backend is not None:
-            device = self.device or stages.first_device(self.backend)
+            device = self.device or stages.local_device(self.backend)
             inside = shardings_inside(traced.program)
             return device_inside(inside, device) if inside else device, True
-        if self.told is None:
-            return choose_place(traced.program, leaves)
-        return self._spread(traced, leaves), True
+        if self.jit_shardings is None:
+            return choose_placement(traced.program, leaves)
+        return self._device_assignment(traced, leaves), True
 
-    def _spread(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
+    def _device_assignment(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
         inside = shardings_inside(traced.program)
-        inputs, outputs = self.told.of(traced) if self.told is not None else ((), ())
+        inputs, outputs = (
+            self.jit_shardings.of(traced) if self.jit_shardings is not None else ((), ())
+        )
         names = traced.program.jaxpr.debug_info.arg_names
-        return spread_over(leaves, inputs, outputs, inside, lambda i: f"argument {names[i]}")
+        return device_assignment_of(
+            leaves, inputs, outputs, inside, lambda i: f"argument {names[i]}"
+        )
 
     # ---- stages
 
     def _stages_where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
         """The same for stages: arguments may be descriptions, and devices a target's."""
         if self.device is None and self.backend is None:
-            spread = self._spread(traced, leaves)
-            if spread is not None:
-                return spread, True
+            device_assignment = self._device_assignment(traced, leaves)
+            if device_assignment is not None:
+                return device_assignment, True
             for leaf in leaves:
                 sharding = leaf.sharding if type(leaf) is ShapeDtypeStruct else None
                 if isinstance(sharding, bridge.SingleDeviceSharding):
@@ -305,7 +313,7 @@ class Jitted(Function):
                 target, count, _ = chosen
                 if count == 1:
                     return target.devices[0], True
-                return Spread(target.devices, (None,) * len(leaves), ()), True
+                return DeviceAssignment(target.devices, (None,) * len(leaves), ()), True
         return self._where(traced, leaves)
 
     @boundary
@@ -398,8 +406,8 @@ def jit(
             f"device={device} and backend={backend!r}: leave one out"
         )
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
-    told = Told.of_user(in_shardings, out_shardings)
-    if told is None:
+    jit_shardings = JitShardings.of_user(in_shardings, out_shardings)
+    if jit_shardings is None:
         device = _one_device(device, in_shardings, out_shardings)
     elif device is not None or backend is not None:
         raise ValueError(
@@ -407,8 +415,10 @@ def jit(
             "arguments should not be specified: leave them out."
         )
     options = tuple(sorted((compiler_options or {}).items()))
-    jitted = Jitted(fun, plan, keep_unused, inline, options, device, backend, told=told)
-    key = (jitted.plan_key, keep_unused, inline, options, device, backend, told)
+    jitted = Jitted(
+        fun, plan, keep_unused, inline, options, device, backend, jit_shardings=jit_shardings
+    )
+    key = (jitted.plan_key, keep_unused, inline, options, device, backend, jit_shardings)
     return make_callable(jitted, key)
 
 

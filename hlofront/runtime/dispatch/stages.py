@@ -20,14 +20,14 @@ from hlofront.runtime.compilation.pipeline import (
 )
 from hlofront.runtime.dispatch.compiled_call import CompiledCall, shard_argument
 from hlofront.runtime.dispatch.executable import Executable
-from hlofront.runtime.sharding.device_assignment import Spread, first_of
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_device
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 if TYPE_CHECKING:
     from hlofront.lowering.module import Module
 
 
-def first_device(platform: str) -> Any:
+def local_device(platform: str) -> Any:
     return clients.local_devices(platform)[0]
 
 
@@ -68,13 +68,13 @@ class Stage:
     def __init__(self, jitted: Function, traced: TracedProgram, where: Any, committed: bool):
         self._jitted = jitted
         self._traced = traced
-        # A device, or a Spread over several.
+        # A device, or a DeviceAssignment over several.
         self._where = where
         self._is_committed = committed
 
     @property
     def _device(self) -> Any:
-        return first_of(self._where)
+        return first_device(self._where)
 
     @property
     def _platform(self) -> str:
@@ -115,7 +115,7 @@ class Stage:
     def out_info(self) -> Any:
         """A ShapeDtypeStruct per result, as a tree."""
         avals = self._traced.program.out_avals
-        shardings = self._where.outputs if type(self._where) is Spread else ()
+        shardings = self._where.outputs if type(self._where) is DeviceAssignment else ()
         return self.out_tree.unflatten(
             [
                 ShapeDtypeStruct(
@@ -162,7 +162,7 @@ class Traced(Stage):
             platforms[0] if len(platforms) == 1 else platforms,
             self._traced.donated,
             self._jitted.keep_unused,
-            spread=self._where if type(self._where) is Spread else None,
+            device_assignment=self._where if type(self._where) is DeviceAssignment else None,
         )
         return Lowered(
             self._jitted, self._traced, self._where, self._is_committed, module, platforms
@@ -327,7 +327,7 @@ class Compiled(Stage):
     def __repr__(self):
         size = self.memory_analysis().temp_size_in_bytes
         where = self._where
-        name = where if first_of(where) is where else f"{where.device_count} devices"
+        name = where if first_device(where) is where else f"{where.device_count} devices"
         return f"<Compiled {self._jitted.name} for {name}: {size:,} bytes of temporaries>"
 
     def _repr_html_(self) -> str:
@@ -435,15 +435,15 @@ def _assigned(where: Any, assignment: Any, inputs: int) -> Any:
     if assignment is None:
         return where
     devices = tuple(assignment)
-    if type(where) is Spread and devices == where.devices:
+    if type(where) is DeviceAssignment and devices == where.devices:
         return where
-    device = first_of(where)
+    device = first_device(where)
     if not devices or device not in devices or not bridge.is_absent(device):
         raise ValueError(
             "device_assignment takes devices of a target, which the program was lowered for, "
             f"such as hlofront.target('tpu:v5e:2x2').devices: got {assignment!r} for {device}"
         )
-    return device if len(devices) == 1 else Spread(devices, (None,) * inputs, ())
+    return device if len(devices) == 1 else DeviceAssignment(devices, (None,) * inputs, ())
 
 
 _STYLES = "hlofront.inspect.styles"

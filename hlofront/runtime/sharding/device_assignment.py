@@ -16,7 +16,7 @@ from hlofront.primitives.shaping import asks_nothing
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 
-class Spread:
+class DeviceAssignment:
     """The devices that a program is spread over, and how its inputs and outputs are split.
 
     It stands where the one device of other programs does. Equal ones are spread alike.
@@ -45,7 +45,7 @@ class Spread:
         self._hash = hash((self.devices, self.inputs, self.outputs, like))
 
     def __eq__(self, other: Any) -> bool:
-        return type(other) is Spread and (
+        return type(other) is DeviceAssignment and (
             self.devices == other.devices
             and self.inputs == other.inputs
             and self.outputs == other.outputs
@@ -74,12 +74,12 @@ def _short(sharding: Any) -> str:
     return str(getattr(sharding, "spec", sharding))
 
 
-def first_of(where: Any) -> Any:
+def first_device(where: Any) -> Any:
     """The device, or the first of those that a program is spread over."""
-    return where.device if type(where) is Spread else where
+    return where.device if type(where) is DeviceAssignment else where
 
 
-def is_spread(sharding: Any) -> bool:
+def spans_devices(sharding: Any) -> bool:
     """Whether it is a sharding that programs are spread by: any but one device."""
     return isinstance(sharding, Sharding) and type(sharding) is not SingleDeviceSharding
 
@@ -95,38 +95,38 @@ def placed(x: Any) -> Any:
     return x._sharding if type(x) is ArrayImpl and x._committed else None
 
 
-def spread_over(
+def device_assignment_of(
     leaves: Sequence[Any],
     inputs: Sequence[Any] = (),
     outputs: Sequence[Any] = (),
     inside: Sequence[Any] = (),
     describe: Any = None,
-) -> Spread | None:
+) -> DeviceAssignment | None:
     """How a program with these arguments is spread; None where it runs on one device.
 
     Args:
       leaves: the arguments: arrays, values of the host, descriptions.
-      inputs, outputs: what jit was told of each: a sharding, or None. Empty where of none.
+      inputs, outputs: what jit was asked for, for each: a sharding, or None. Empty where of none.
       inside: the shardings that the program itself speaks of.
       describe: from the position of an argument to what it is called in messages.
 
     Raises:
       ValueError: if they are of different devices, or an argument is split otherwise than jit was
-        told, or cannot be split so.
+        asked to split it, or cannot be split so.
     """
-    told = list(inputs) or [None] * len(leaves)
+    requested = list(inputs) or [None] * len(leaves)
     given = list(map(placed, leaves))
-    # What is on one device is copied to all where jit was told that all have it.
+    # What is on one device is copied to all where jit was asked for it on all.
     given = [
         None if type(found) is SingleDeviceSharding and _is_for_all(wanted) else found
-        for wanted, found in zip(told, given, strict=True)
+        for wanted, found in zip(requested, given, strict=True)
     ]
-    if not any(map(is_spread, (*told, *outputs, *inside, *given))):
+    if not any(map(spans_devices, (*requested, *outputs, *inside, *given))):
         return None
     name = describe or (lambda i: f"argument {i}")
     first: Any = None
     like: Any = None
-    for what, sharding in _all(told, outputs, inside, given, name):
+    for what, sharding in _all(requested, outputs, inside, given, name):
         if like is None or type(like) is not NamedSharding:
             like = sharding
         if first is None:
@@ -137,10 +137,10 @@ def spread_over(
                 f"{_devices(first[1])}, and {what} is on {_devices(sharding)}. Move them to the "
                 "same devices, in the same order, with device_put."
             )
-    for i, (wanted, found) in enumerate(zip(told, given, strict=True)):
+    for i, (wanted, found) in enumerate(zip(requested, given, strict=True)):
         leaf = leaves[i]
         if wanted is None:
-            told[i] = found if is_spread(found) and not _on_one(found) else None
+            requested[i] = found if spans_devices(found) and not _on_one(found) else None
         else:
             wanted.check_compatible_aval(leaf.shape if hasattr(leaf, "shape") else ())
             if found is not None and not wanted.is_equivalent_to(found, leaf.ndim):
@@ -149,11 +149,11 @@ def spread_over(
                     f"jit sharding: {wanted}, arg sharding: {found} for {name(i)}. Leave it out of "
                     "in_shardings, or move the argument with device_put."
                 )
-    return Spread(tuple(first[1]._internal_device_list), told, outputs, like)
+    return DeviceAssignment(tuple(first[1]._internal_device_list), requested, outputs, like)
 
 
 def _is_for_all(sharding: Any) -> bool:
-    return sharding is not None and is_spread(sharding) and sharding.is_fully_replicated
+    return sharding is not None and spans_devices(sharding) and sharding.is_fully_replicated
 
 
 def _on_one(sharding: Any) -> bool:
@@ -164,8 +164,10 @@ def _on_one(sharding: Any) -> bool:
     return described.is_maximal() and not described.is_replicated()
 
 
-def _all(told: Any, outputs: Any, inside: Any, given: Any, name: Any) -> Iterator[tuple[str, Any]]:
-    for i, sharding in enumerate(told):
+def _all(
+    requested: Any, outputs: Any, inside: Any, given: Any, name: Any
+) -> Iterator[tuple[str, Any]]:
+    for i, sharding in enumerate(requested):
         if sharding is not None:
             yield f"in_shardings of {name(i)}", sharding
     for sharding in outputs:
@@ -199,7 +201,7 @@ def _inside(jaxpr: Jaxpr) -> Iterator[Any]:
         if primitive is sharding_constraint_p:
             yield equation.params["sharding"]
         elif primitive is device_put_p:
-            yield from filter(is_spread, equation.params["devices"])
+            yield from filter(spans_devices, equation.params["devices"])
         elif primitive.carries_programs:
             for value in equation.params.values():
                 for member in value if isinstance(value, tuple | list) else (value,):

@@ -17,7 +17,7 @@ from hlofront.runtime.array.transfer import put_leaf
 from hlofront.runtime.compilation.pipeline import TracedProgram
 
 
-class Told:
+class JitShardings:
     """The in_shardings and out_shardings of a jitted function, as trees.
 
     Args:
@@ -34,7 +34,7 @@ class Told:
         self._key = tuple(leaves), structure
 
     @staticmethod
-    def of_user(inputs: Any, outputs: Any) -> "Told | None":
+    def of_user(inputs: Any, outputs: Any) -> "JitShardings | None":
         """What a user told; None where that is one device at most.
 
         Raises:
@@ -53,10 +53,10 @@ class Told:
                 )
         if all(type(leaf) is SingleDeviceSharding for leaf in leaves):
             return None
-        return Told(inputs, outputs)
+        return JitShardings(inputs, outputs)
 
     def __eq__(self, other: Any) -> bool:
-        return type(other) is Told and self._key == other._key
+        return type(other) is JitShardings and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)

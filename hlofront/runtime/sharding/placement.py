@@ -15,13 +15,17 @@ from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value
-from hlofront.runtime.sharding.device_assignment import is_spread, shardings_inside, spread_over
+from hlofront.runtime.sharding.device_assignment import (
+    device_assignment_of,
+    shardings_inside,
+    spans_devices,
+)
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
 
 _default_device = options["jax_default_device"].cell
 
 
-class Place:
+class DevicePlacement:
     """One device, in the forms that C++ wants it."""
 
     __slots__ = ("device", "devices", "sharding")
@@ -46,55 +50,55 @@ def check_attached(device: Any) -> None:
     )
 
 
-_places: dict[Any, Place] = {}
+_placements: dict[Any, DevicePlacement] = {}
 # Where values go by default, by the value of the option jax_default_device.
-_defaults: dict[Any, Place] = {}
-clients.on_reset(_places.clear)
+_defaults: dict[Any, DevicePlacement] = {}
+clients.on_reset(_placements.clear)
 clients.on_reset(_defaults.clear)
 
 
-def place_of(sharding: Any) -> Place:
-    """The place that a SingleDeviceSharding is."""
-    found = _places.get(sharding)
+def placement_of(sharding: Any) -> DevicePlacement:
+    """The placement that a SingleDeviceSharding is."""
+    found = _placements.get(sharding)
     if found is None:
         sharding = on_device(sharding._device, sharding._memory_kind)
-        found = _places[sharding] = Place(sharding)
+        found = _placements[sharding] = DevicePlacement(sharding)
     return found
 
 
-def place_on(device: Any) -> Place:
-    """The default memory of a device, as a place."""
-    found = _places.get(device)
+def placement_on(device: Any) -> DevicePlacement:
+    """The default memory of a device, as a placement."""
+    found = _placements.get(device)
     if found is None:
-        found = _places[device] = place_of(on_device(device))
+        found = _placements[device] = placement_of(on_device(device))
     return found
 
 
-def default_place() -> Place:
+def default_placement() -> DevicePlacement:
     """Where uncommitted values are put: the option jax_default_device, else the first device."""
     try:
         return _defaults[_default_device.value]
     except KeyError:
         chosen = _default_device.value
         if isinstance(chosen, str):
-            found = place_on(clients.named_device(chosen))
+            found = placement_on(clients.named_device(chosen))
         elif chosen is None:
-            found = place_on(clients.local_devices()[0])
+            found = placement_on(clients.local_devices()[0])
         else:
-            found = place_on(chosen)
+            found = placement_on(chosen)
         _defaults[chosen] = found
         return found
 
 
 def default_device() -> Any:
-    """The device of `default_place()`."""
-    return default_place().device
+    """The device of `default_placement()`."""
+    return default_placement().device
 
 
 def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     """The device that a computation runs on, and whether its results are committed to it.
 
-    Where arguments are spread over several devices, a Spread stands for the device.
+    Where arguments are spread over several devices, a DeviceAssignment stands for the device.
 
     Raises:
       ValueError: if arguments are committed to different devices.
@@ -106,7 +110,7 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
         if type(x) is ArrayImpl and x._committed:
             sharding = x._sharding
             if type(sharding) is not SingleDeviceSharding:
-                return spread_over(args), True
+                return device_assignment_of(args), True
             device = sharding._device
             if chosen is None:
                 chosen = device
@@ -121,7 +125,7 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     return default_device(), False
 
 
-def choose_place(program: ClosedJaxpr, args: Sequence[Any]) -> tuple[Any, bool]:
+def choose_placement(program: ClosedJaxpr, args: Sequence[Any]) -> tuple[Any, bool]:
     """The same for a program, which may itself speak of shardings.
 
     Raises:
@@ -130,8 +134,8 @@ def choose_place(program: ClosedJaxpr, args: Sequence[Any]) -> tuple[Any, bool]:
     inside = shardings_inside(program)
     if not inside:
         return choose_device(args)
-    if any(map(is_spread, inside)):
-        return spread_over(args, inside=inside), True
+    if any(map(spans_devices, inside)):
+        return device_assignment_of(args, inside=inside), True
     device, committed = choose_device(args)
     return device_inside(inside, device if committed else None), True
 
@@ -147,7 +151,7 @@ def device_inside(inside: Sequence[Any], device: Any = None) -> Any:
       ValueError: if it speaks of another, or of several.
     """
     for sharding in inside:
-        if device is None and not is_spread(sharding):
+        if device is None and not spans_devices(sharding):
             device = sharding._device
         if sharding.device_set != {device}:
             raise ValueError(
@@ -199,7 +203,9 @@ def no_value(struct: ShapeDtypeStruct, name: str = "") -> TypeError:
     )
 
 
-def host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool = False) -> Any:
+def host_put(
+    x: Any, aval: Any, placement: DevicePlacement, committed: bool, copied: bool = False
+) -> Any:
     """A value of the host on one device.
 
     Args:
@@ -210,18 +216,18 @@ def host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool = Fa
     if aval.dtype.itemsize >= 8 and not enable_x64.value and aval.dtype.kind in "iufc":
         # C++ would narrow what was asked for.
         with enable_x64(True):
-            return _host_put(np.asarray(x, aval.dtype), aval, place, committed, copied)
-    return _host_put(x, aval, place, committed, copied)
+            return _host_put(np.asarray(x, aval.dtype), aval, placement, committed, copied)
+    return _host_put(x, aval, placement, committed, copied)
 
 
-def _host_put(x: Any, aval: Any, place: Place, committed: bool, copied: bool) -> Any:
+def _host_put(x: Any, aval: Any, placement: DevicePlacement, committed: bool, copied: bool) -> Any:
     if aval.dtype is float0:  # no device has it
         return x
     return batched_device_put(
         aval,
-        place.sharding,
+        placement.sharding,
         [readable(x, aval)],
-        place.devices,
+        placement.devices,
         committed,
         False,
         READ_NOW if copied else KEEP,
@@ -237,12 +243,12 @@ def put(x: Any, aval: Any, device: Any, committed: bool, copied: bool = False) -
       OverflowError: if it is a Python integer that its dtype cannot hold.
       RuntimeError: if it is an array that was deleted.
     """
-    place = place_on(device)
+    placement = placement_on(device)
     if type(x) is not ArrayImpl:
-        return host_put(x, aval, place, committed, copied)
+        return host_put(x, aval, placement, committed, copied)
     check_not_deleted(x)
-    if x._sharding is place.sharding or x._sharding == place.sharding:
+    if x._sharding is placement.sharding or x._sharding == placement.sharding:
         return x
     if type(x._sharding) is not SingleDeviceSharding:
-        return host_put(host_value(x), aval, place, committed)
-    return batched_device_put(aval, place.sharding, [x], place.devices, committed)
+        return host_put(host_value(x), aval, placement, committed)
+    return batched_device_put(aval, placement.sharding, [x], placement.devices, committed)

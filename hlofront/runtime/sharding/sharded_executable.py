@@ -31,7 +31,7 @@ from hlofront.runtime.dispatch.executable import (
     storage_of,
     stored,
 )
-from hlofront.runtime.sharding.device_assignment import Spread
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlofront.runtime.sharding.placement import readable
 
 
@@ -39,7 +39,7 @@ def chosen_shardings(
     described: Sequence[Any] | None,
     said: Sequence[Any],
     avals: Sequence[Any],
-    spread: Spread,
+    device_assignment: DeviceAssignment,
     first: tuple[Any, int] | None = None,
 ) -> list[Any]:
     """The sharding of each value: what was said, else what XLA chose.
@@ -50,7 +50,7 @@ def chosen_shardings(
       first: the first NamedSharding of an input, and how many axes that has: a value that is split
         in the same way has it as it was written, with names of axes of size 1 and trailing None.
     """
-    like = spread.like or replicated(spread.devices)
+    like = device_assignment.like or replicated(device_assignment.devices)
     found: list[Any] = []
     for i, (sharding, aval) in enumerate(zip(said, avals, strict=True)):
         if sharding is None:
@@ -76,13 +76,15 @@ class Shardings:
 
     __slots__ = ("constants", "kept", "outputs", "stored_kept", "stored_outputs")
 
-    def __init__(self, program: ClosedJaxpr, call: Any, compiled: Any, spread: Spread):
+    def __init__(
+        self, program: ClosedJaxpr, call: Any, compiled: Any, device_assignment: DeviceAssignment
+    ):
         constants = [stored(aval) for _, aval in call.const_args]
         kept = [stored(program.in_avals[i]) for i in call.kept]
         count = len(constants)
-        said = [None] * count + [spread.inputs[i] for i in call.kept]
+        said = [None] * count + [device_assignment.inputs[i] for i in call.kept]
         taken = chosen_shardings(
-            compiled.get_parameter_shardings(), said, [*constants, *kept], spread
+            compiled.get_parameter_shardings(), said, [*constants, *kept], device_assignment
         )
         self.constants, self.kept = taken[:count], taken[count:]
         taken_avals = [program.in_avals[i] for i in call.kept]
@@ -97,9 +99,9 @@ class Shardings:
         )
         self.outputs = chosen_shardings(
             compiled.get_output_shardings(),
-            spread.outputs or [None] * len(program.out_avals),
+            device_assignment.outputs or [None] * len(program.out_avals),
             list(map(stored, program.out_avals)),
-            spread,
+            device_assignment,
             first,
         )
         self.stored_outputs = list(map(_as_stored, self.outputs, program.out_avals))
@@ -143,10 +145,10 @@ class OneAtATime:
 _on_cpu = OneAtATime()
 
 
-class SpreadExecutable(Executable):
+class ShardedExecutable(Executable):
     """A program compiled for several devices."""
 
-    __slots__ = ("meets_on_cpu", "shardings", "spread")
+    __slots__ = ("device_assignment", "meets_on_cpu", "shardings")
 
     def __init__(
         self,
@@ -154,21 +156,23 @@ class SpreadExecutable(Executable):
         name: str,
         call: Any,
         loaded: Any,
-        spread: Spread,
+        device_assignment: DeviceAssignment,
         donates: bool = False,
     ):
-        self.spread = spread
-        self.shardings = Shardings(program, call, loaded, spread)
-        several_on_cpu = spread.device_count > 1 and spread.device.platform == "cpu"
+        self.device_assignment = device_assignment
+        self.shardings = Shardings(program, call, loaded, device_assignment)
+        several_on_cpu = (
+            device_assignment.device_count > 1 and device_assignment.device.platform == "cpu"
+        )
         self.meets_on_cpu = several_on_cpu and any(
             _MEETING.search(module.to_string()) for module in loaded.hlo_modules()
         )
-        super().__init__(program, name, call, loaded, spread.device, True, donates)
+        super().__init__(program, name, call, loaded, device_assignment.device, True, donates)
 
     @property
-    def where(self) -> Spread:
+    def where(self) -> DeviceAssignment:
         """The devices that it is for."""
-        return self.spread
+        return self.device_assignment
 
     def _place_results(self) -> None:
         self.sharding = None

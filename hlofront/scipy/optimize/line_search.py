@@ -34,7 +34,7 @@ class _State(NamedTuple):
     done: Any
 
 
-class Step(NamedTuple):
+class LineSearchStep(NamedTuple):
     """What a line search found: the point, how often it evaluated, and whether it is good."""
 
     point: _Point
@@ -67,7 +67,7 @@ def line_search(
     gradient: Any,
     first: Any,
     maxiter: int,
-) -> Step:
+) -> LineSearchStep:
     """A step along a direction that meets the strong Wolfe conditions.
 
     Algorithms 3.5 and 3.6 of Nocedal and Wright, Numerical Optimization (2006), with cubic
@@ -115,4 +115,4 @@ def line_search(
     state = while_loop(going, body, _State(0, first, never, start, start, never))
     # Without a step that is good, one that goes down is better than none.
     down = (state.low.step > 0) & (state.low.value < value)
-    return Step(state.low, state.evaluated, state.done | down, state.zooming)
+    return LineSearchStep(state.low, state.evaluated, state.done | down, state.zooming)
