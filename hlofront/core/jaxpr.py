@@ -273,9 +273,8 @@ class ClosedJaxpr:
 
     jaxpr: Jaxpr
     consts: list[Any]
-    # What was made from this program once and is shared from then on: its derivative, its
-    # batched form, its executables. Filled by the floors above, keyed by what they made.
-    derived: dict[Any, Any]
+    # The values derived from this program, by cache and key: see core/derived.py, which fills it.
+    derived: dict[object, dict[Any, Any]]
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
         if len(consts) != len(jaxpr.constvars):

@@ -248,12 +248,12 @@ class Mesh(NamedAxes):
       TypeError: if a type is no AxisType.
     """
 
-    __slots__ = ("__weakref__", "_key", "axis_names", "axis_types", "derived", "devices")
+    __slots__ = ("__weakref__", "_key", "axis_names", "axis_types", "device_list", "devices")
 
     devices: np.ndarray
     _key: tuple[Any, ...]
-    # What other floors made of it once and keep with it.
-    derived: dict[Any, Any]
+    # The devices as jaxlib's DeviceList, from the first time that a sharding asks; None before.
+    device_list: Any
 
     def __new__(
         cls,
@@ -283,7 +283,7 @@ class Mesh(NamedAxes):
                 found = object.__new__(cls)
                 array.flags.writeable = False
                 _fill(found, "_key", key)
-                _fill(found, "derived", {})
+                _fill(found, "device_list", None)
                 _fill(found, "devices", array)
                 _fill(found, "axis_names", names)
                 _fill(found, "axis_types", types)

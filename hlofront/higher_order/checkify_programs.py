@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.primitive import Primitive
+from hlofront.higher_order.checkify_errors import ErrorCategory
 from hlofront.higher_order.checkify_rules import (
     State,
     error_check,
@@ -61,12 +63,23 @@ class CheckedProgram:
         return list(results[self.width :])
 
 
+# The programs with their checks, by the kinds of errors, whether the checks are quiet, and what
+# else they depend on: the branches; the number of constants; the condition and its constants.
+_Errors = frozenset[ErrorCategory]
+_programs: DerivedCache[tuple[_Errors, bool], CheckedProgram | None] = DerivedCache()
+_branches: DerivedCache[tuple[_Errors, bool, tuple[ClosedJaxpr, ...]], tuple[ClosedJaxpr, ...]] = (
+    DerivedCache()
+)
+_bodies_of_scan: DerivedCache[tuple[_Errors, bool, int], ClosedJaxpr] = DerivedCache()
+_loops: DerivedCache[tuple[_Errors, bool, ClosedJaxpr, int], tuple[ClosedJaxpr, ClosedJaxpr]] = (
+    DerivedCache()
+)
+
+
 def checked(program: ClosedJaxpr, state: State) -> CheckedProgram | None:
-    """The program with its checks, made once and kept; None if it stays as it is."""
-    key = ("checkify", state.errors, state.quiet)
-    if key not in program.derived:
-        program.derived[key] = _checked(program, state)
-    return program.derived[key]
+    """Return the program with its checks, or None if it has none."""
+    key = (state.errors, state.quiet)
+    return _programs.get_or_compute(program, key, lambda: _checked(program, state))
 
 
 def _checked(program: ClosedJaxpr, outer: State) -> CheckedProgram | None:
@@ -89,17 +102,17 @@ def _checked(program: ClosedJaxpr, outer: State) -> CheckedProgram | None:
 
 
 def without_checks(program: ClosedJaxpr) -> ClosedJaxpr:
-    """The program without users' checks."""
-    if check_effect not in program.effects:
-        return program
-    key = ("without checks",)
-    if key not in program.derived:
-        program.derived[key] = stage(
-            lambda *args: evaluate(program.jaxpr, program.consts, args, State(frozenset())),
-            program.in_avals,
-            program.jaxpr.origin,
-        )
-    return program.derived[key]
+    """Return the program without users' checks."""
+    return _without_checks(program) if check_effect in program.effects else program
+
+
+@once_per_program
+def _without_checks(program: ClosedJaxpr) -> ClosedJaxpr:
+    return stage(
+        lambda *args: evaluate(program.jaxpr, program.consts, args, State(frozenset())),
+        program.in_avals,
+        program.jaxpr.origin,
+    )
 
 
 def _union(
@@ -206,15 +219,15 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     if all(part is None for part in parts):
         return run(equation, operands)
     effects, metadata = _union(parts)
-    key = ("checkify cond", state.errors, state.quiet, branches)
-    made = branches[0].derived.get(key)
-    if made is None:
-        made = tuple(
+    checked_branches = _branches.get_or_compute(
+        branches[0],
+        (state.errors, state.quiet, branches),
+        lambda: tuple(
             [_branch(b, part, effects, state) for b, part in zip(branches, parts, strict=True)]
-        )
-        branches[0].derived[key] = made
+        ),
+    )
     index, *rest = operands
-    params = {**equation.params, "branches": made}
+    params = {**equation.params, "branches": checked_branches}
     results = cond_p.bind(index, state.flag(), *rest, **params)
     width = len(_slot_avals(effects))
     state.merge(effects, metadata, results[:width])
@@ -248,24 +261,25 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     if part is None:
         return run(equation, operands)
     effects, count = part.effects, params["num_consts"]
-    key = ("checkify scan", state.errors, state.quiet, count)
-    made = body.derived.get(key)
     width = part.width
-    if made is None:
 
-        def step(*args: Any) -> list[Any]:
-            inner = State(errors)
-            inner.set(effects, args[count : count + width])
-            outputs = part.call(inner, [*args[:count], *args[count + width :]])
-            return [*inner.values(effects), *outputs]
+    def step(*args: Any) -> list[Any]:
+        inner = State(errors)
+        inner.set(effects, args[count : count + width])
+        outputs = part.call(inner, [*args[:count], *args[count + width :]])
+        return [*inner.values(effects), *outputs]
 
-        avals = [*body.in_avals[:count], *_slot_avals(effects), *body.in_avals[count:]]
-        made = body.derived[key] = stage(step, avals, body.jaxpr.origin)
+    avals = [*body.in_avals[:count], *_slot_avals(effects), *body.in_avals[count:]]
+    checked_body = _bodies_of_scan.get_or_compute(
+        body,
+        (errors, state.quiet, count),
+        lambda: stage(step, avals, body.jaxpr.origin),
+    )
     results = scan_p.bind(
         *operands[:count],
         *state.values(effects),
         *operands[count:],
-        **{**params, "jaxpr": made, "num_carry": params["num_carry"] + width},
+        **{**params, "jaxpr": checked_body, "num_carry": params["num_carry"] + width},
     )
     state.metadata.update(part.metadata)
     state.set(effects, results[:width])
@@ -290,42 +304,43 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     lead: tuple[int, ...] = condition.out_avals[0].shape
     slots = _slot_avals(effects)
     width = len(slots)
-    key = ("checkify while", state.errors, state.quiet, condition, len(read))
-    made = body.derived.get(key)
-    if made is None:
-        own = [aval.update(shape=(*lead, *aval.shape)) for aval in slots]
-        first, last = len(read), len(read) + len(consts)
+    own = [aval.update(shape=(*lead, *aval.shape)) for aval in slots]
+    first, last = len(read), len(read) + len(consts)
 
-        def step(*args: Any) -> list[Any]:
-            found, before = args[last : last + width], args[last + width :]
-            inner = State(errors)
-            failed, rest = first_of(found[0], found[1:])
-            inner.set(effects, [failed, *rest])
-            if of_body is None:
-                after = jaxpr_as_fun(body, *args[first:last], *before)
-            else:
-                after = of_body.call(inner, [*args[first:last], *before])
-            if of_condition is not None:
-                of_condition.call(inner, [*args[:first], *after])
-            return [*[_spread(x, lead) for x in inner.values(effects)], *after]
+    def step(*args: Any) -> list[Any]:
+        found, before = args[last : last + width], args[last + width :]
+        inner = State(errors)
+        failed, rest = first_of(found[0], found[1:])
+        inner.set(effects, [failed, *rest])
+        if of_body is None:
+            after = jaxpr_as_fun(body, *args[first:last], *before)
+        else:
+            after = of_body.call(inner, [*args[first:last], *before])
+        if of_condition is not None:
+            of_condition.call(inner, [*args[:first], *after])
+        return [*[_spread(x, lead) for x in inner.values(effects)], *after]
 
-        def goes_on(*args: Any) -> list[Any]:
-            return jaxpr_as_fun(without_checks(condition), *args[:first], *args[first + width :])
+    def goes_on(*args: Any) -> list[Any]:
+        return jaxpr_as_fun(without_checks(condition), *args[:first], *args[first + width :])
 
+    def programs() -> tuple[ClosedJaxpr, ClosedJaxpr]:
         avals = condition.in_avals[:first], body.in_avals[: last - first]
         carried = body.in_avals[last - first :]
-        made = body.derived[key] = (
+        return (
             stage(goes_on, [*avals[0], *own, *carried], condition.jaxpr.origin),
             stage(step, [*avals[0], *avals[1], *own, *carried], body.jaxpr.origin),
         )
+
+    key = (errors, state.quiet, condition, len(read))
+    checked_condition, checked_body = _loops.get_or_compute(body, key, programs)
     results = while_p.bind(
         *read,
         *read,
         *consts,
         *[_spread(x, lead) for x in state.values(effects)],
         *carry,
-        cond_jaxpr=made[0],
-        body_jaxpr=made[1],
+        cond_jaxpr=checked_condition,
+        body_jaxpr=checked_body,
         cond_nconsts=len(read),
         body_nconsts=len(read) + len(consts),
     )

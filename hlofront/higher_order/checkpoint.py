@@ -8,11 +8,12 @@ from hlofront.base.boundary import boundary
 from hlofront.base.tree_prefixes import broadcast_prefix
 from hlofront.bridge import state
 from hlofront.core import rules
+from hlofront.core.derived import once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer
-from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, remat_p
+from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, Flags, Policy, remat_p
 from hlofront.higher_order.jit_call import (
     CallRules,
     call_rules,
@@ -178,14 +179,16 @@ def _(*args, jaxpr, **_):
     return jaxpr_as_fun(jaxpr, *args)
 
 
+@once_per_program
+def _checkpoint_in_two(program: ClosedJaxpr, unknown: Flags, policy: Policy) -> CheckpointInTwo:
+    return CheckpointInTwo(program, unknown, policy)
+
+
 @rules.partial_eval(remat_p)
 def _(unknown, equation):
     params = equation.params
     program, policy = params["jaxpr"], params["policy"]
-    key = ("remat", tuple(unknown), policy)
-    split = program.derived.get(key)
-    if split is None:
-        split = program.derived[key] = CheckpointInTwo(program, unknown, policy)
+    split = _checkpoint_in_two(program, tuple(unknown), policy)
     known_inputs = [atom for atom, u in zip(equation.invars, unknown, strict=True) if not u]
     known_places = [place for place, u in enumerate(unknown) if not u]
     unknown_places = [place for place, u in enumerate(unknown) if u]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
 from hlofront.core.primitive import Primitive
@@ -64,12 +65,15 @@ class Recomputed:
 _InTwo = tuple[Equation, list[Var], Equation | None]
 
 
+_steps: "DerivedCache[tuple[int, int, Flags, Policy], _Steps]" = DerivedCache()
+
+
 def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
     """A scan whose steps keep values, which are collected, and one that makes the rest of them."""
     params = equation.params
     program = params["jaxpr"]
-    key = ("scan_in_two", params["num_consts"], params["num_carry"], wanted, policy)
-    steps = _made_once(program, key, lambda: _Steps(program, params, wanted, policy))
+    key = (params["num_consts"], params["num_carry"], wanted, policy)
+    steps = _steps.get_or_compute(program, key, lambda: _Steps(program, params, wanted, policy))
     if not steps.kept:
         return None
     count, length = params["num_carry"], params["length"]
@@ -206,10 +210,7 @@ def _branches_in_two(
     branches: Sequence[ClosedJaxpr], wanted: Flags, policy: Policy
 ) -> tuple[BranchesInTwo | None, Flags, Flags]:
     """Programs in two, unless nothing is kept; which results run again, and which are kept."""
-    kept = [
-        {*_made_once(p, ("kept", wanted, policy), lambda p=p: _of_results(p, wanted, policy)).kept}
-        for p in branches
-    ]
+    kept = [{*_of_results(program, wanted, policy).kept} for program in branches]
     if not any(kept):
         return None, wanted, (False,) * len(wanted)
     # A result that is kept, in one of them at least, is not made again in any.
@@ -221,17 +222,16 @@ def _branches_in_two(
         ]
     )
     again = tuple([want and not d for want, d in zip(wanted, direct, strict=True)])
-    splits = [
-        _made_once(p, ("branch_in_two", again, policy), lambda p=p: _branch(p, again, policy))
-        for p in branches
-    ]
+    splits = [_branch(program, again, policy) for program in branches]
     return BranchesInTwo(splits), again, direct
 
 
+@once_per_program
 def _of_results(program: ClosedJaxpr, wanted: Flags, policy: Policy) -> Recomputed:
     return Recomputed(program.jaxpr.eqns, where(program.jaxpr.outvars, wanted), policy)
 
 
+@once_per_program
 def _branch(program: ClosedJaxpr, again: Flags, policy: Policy) -> PartialEval:
     """A program that computes everything, and one that makes these results again."""
     jaxpr = program.jaxpr
@@ -270,13 +270,6 @@ def _read(equations: Sequence[Equation], outputs: Sequence[Any]) -> set[Any]:
     read = {atom for e in equations for atom in e.invars if type(atom) is not Literal}
     read.update(atom for atom in outputs if type(atom) is not Literal)
     return read
-
-
-def _made_once(program: ClosedJaxpr, key: Any, make: Callable[[], Any]) -> Any:
-    made = program.derived.get(key)
-    if made is None:
-        made = program.derived[key] = make()
-    return made
 
 
 # ---- a checkpointed program ----------------------------------------------------------------------
@@ -337,15 +330,12 @@ def _pruned(program: ClosedJaxpr) -> ClosedJaxpr:
     return dead_code_program(program, everything, instantiate=True)[0]
 
 
+@once_per_program
 def _with_policy(program: ClosedJaxpr, policy: Policy) -> ClosedJaxpr:
-    """The program, in which checkpointed programs inside keep what this policy says as well.
+    """Return the program with checkpointed programs inside that obey this policy as well.
 
     What it keeps of them is handed to them by the program around, which computes it first.
     """
-    return _made_once(program, ("with_policy", policy), lambda: _each_with(program, policy))
-
-
-def _each_with(program: ClosedJaxpr, policy: Policy) -> ClosedJaxpr:
     equations = [_equation_with(equation, policy) for equation in program.eqns]
     if all(new is old for new, old in zip(equations, program.eqns, strict=True)):
         return program

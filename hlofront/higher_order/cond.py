@@ -11,8 +11,9 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import ExtendedDType, lattice_result
 from hlofront.bridge import state
 from hlofront.core import rules
-from hlofront.core.aval import is_value, typeof
+from hlofront.core.aval import AbstractValue, is_value, typeof
 from hlofront.core.check import types_match
+from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from hlofront.core.primitive import Primitive
@@ -292,29 +293,28 @@ def with_shared_constants(programs: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJ
     return made, list(values.values())
 
 
-def _with_inputs(program: ClosedJaxpr, avals: Any, places: tuple[int, ...]) -> ClosedJaxpr:
-    """A program with new first inputs of these types, its constants at these places of them."""
-    key = ("shared constants", avals, places)
-    found = program.derived.get(key)
-    if found is None:
-        jaxpr = program.jaxpr
-        inputs = [Var(aval) for aval in avals]
-        for place, var in zip(places, jaxpr.constvars, strict=True):
-            inputs[place] = var
-        found = ClosedJaxpr(jaxpr.replace(constvars=(), invars=(*inputs, *jaxpr.invars)))
-        program.derived[key] = found
-    return found
+@once_per_program
+def _with_inputs(
+    program: ClosedJaxpr, avals: Sequence[AbstractValue], positions: tuple[int, ...]
+) -> ClosedJaxpr:
+    """Return a program with new first inputs of these types, some of them its constants.
+
+    Args:
+      positions: per constant, which of the new inputs it is.
+    """
+    jaxpr = program.jaxpr
+    inputs = [Var(aval) for aval in avals]
+    for position, var in zip(positions, jaxpr.constvars, strict=True):
+        inputs[position] = var
+    return ClosedJaxpr(jaxpr.replace(constvars=(), invars=(*inputs, *jaxpr.invars)))
 
 
-def _with_outputs(program: ClosedJaxpr, kept: tuple[bool, ...]) -> ClosedJaxpr:
-    """A program of some of its outputs."""
-    key = ("outputs", kept)
-    found = program.derived.get(key)
-    if found is None:
-        pairs = zip(program.jaxpr.outvars, kept, strict=True)
-        jaxpr = program.jaxpr.replace(outvars=[atom for atom, keep in pairs if keep])
-        found = program.derived[key] = ClosedJaxpr(jaxpr, program.consts)
-    return found
+@once_per_program
+def _with_outputs(program: ClosedJaxpr, flags: tuple[bool, ...]) -> ClosedJaxpr:
+    """Return a program with those of its outputs whose flag is set."""
+    pairs = zip(program.jaxpr.outvars, flags, strict=True)
+    jaxpr = program.jaxpr.replace(outvars=[atom for atom, is_output in pairs if is_output])
+    return ClosedJaxpr(jaxpr, program.consts)
 
 
 class Branches:

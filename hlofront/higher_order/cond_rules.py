@@ -8,6 +8,7 @@ import numpy as np
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
+from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
 from hlofront.core.symbolic_zeros import Zero
@@ -181,19 +182,11 @@ def _split(branches: Sequence[ClosedJaxpr], unknown: Flags) -> BranchesInTwo:
         f if f.unknown_out == wanted else partial_eval_program(b, unknown, wanted)
         for b, f in zip(branches, found, strict=True)
     ]
-    # Equal branches split alike: the first branch keeps what became of it in this company.
-    kept: dict[Any, BranchesInTwo] = branches[0].derived.setdefault("splits of cond", {})
-    key = tuple(found)
-    split = kept.get(key)
-    if split is None:
-        if len(kept) >= _MOST_KEPT:
-            kept.pop(next(iter(kept)))
-        split = kept[key] = BranchesInTwo(found)
-    return split
+    return _splits.get_or_compute(branches[0], tuple(found), lambda: BranchesInTwo(found))
 
 
-# A branch may be used with ever new other ones.
-_MOST_KEPT = 64
+# Of the first branch, by the splits of all branches: it may be used with ever new other ones.
+_splits: DerivedCache[tuple[PartialEval, ...], BranchesInTwo] = DerivedCache(limit=64)
 
 
 def _with_slots(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
@@ -13,7 +13,7 @@ from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.scan_splitting import (
     Flags,
     Params,
-    compute_once,
+    StepCache,
     operand_parts,
     parts,
     scan_equation,
@@ -66,6 +66,17 @@ class _Step:
         return results[: len(carry)], results[len(carry) :]
 
 
+# What each rule made of a step, by what it depends on.
+_jvp_steps: StepCache[Flags, _Step] = StepCache()
+_transposed_steps: StepCache[tuple[Flags, tuple[AbstractValue | None, ...], bool], _Step] = (
+    StepCache()
+)
+_batched_steps: StepCache[
+    tuple[AxisData, tuple[int | None, ...], Flags, tuple[int | None, ...]], _Step
+] = StepCache()
+_smaller_steps: StepCache[Flags, tuple[ClosedJaxpr, Flags, Flags]] = StepCache()
+
+
 # ---- derivative ----------------------------------------------------------------------------------
 
 
@@ -73,7 +84,7 @@ class _Step:
 def _(primals, tangents, **params):
     tangents = list(map(as_tangent, tangents))
     nonzero = tuple(type(t) is not Zero for t in tangents)
-    step = compute_once(params, ("scan_jvp", nonzero), lambda: _jvp_step(params, nonzero))
+    step = _jvp_steps.get_or_compute(params, nonzero, lambda: _jvp_step(params, nonzero))
     moving, moving_ys = step.facts
     consts, carry, xs = operand_parts(primals, params)
     const_tangents, carry_tangents, x_tangents = operand_parts(tangents, params)
@@ -134,8 +145,10 @@ def _(cotangents, *operands, **params):
         return _transpose_rest(cotangents, operands, linear, params)
     cotangents = list(map(as_tangent, cotangents))
     given = tuple(None if type(c) is Zero else typeof(c) for c in cotangents)
-    key = ("scan_transpose", linear, given, not params["length"])
-    step = compute_once(params, key, lambda: _transposed_step(params, linear, given))
+    key = (linear, given, not params["length"])
+    step = _transposed_steps.get_or_compute(
+        params, key, lambda: _transposed_step(params, linear, given)
+    )
     reached_consts, reached_carry, reached_xs = step.facts
     consts, carry, xs = operand_parts(operands, params)
     carry_cotangents, y_cotangents, _ = parts(cotangents, len(carry), len(cotangents))
@@ -333,8 +346,10 @@ def _(axis: AxisData, values, axes, **params):
     xs = [move_axis(x, 0, 1) if a == 0 else x for x, a in zip(xs, x_axes, strict=True)]
     x_axes = tuple(None if a is None else max(a - 1, 0) for a in x_axes)
     flags = tuple(a is not None for a in carry_axes)
-    key = ("scan_batch", axis, tuple(const_axes), flags, x_axes)
-    step = compute_once(params, key, lambda: _batched_step(params, axis, const_axes, flags, x_axes))
+    key = (axis, tuple(const_axes), flags, x_axes)
+    step = _batched_steps.get_or_compute(
+        params, key, lambda: _batched_step(params, axis, const_axes, flags, x_axes)
+    )
     batched, y_axes = step.facts
     carry = [
         to_front(x, a, axis.size) if b else x
@@ -370,8 +385,8 @@ def _(used, equation):
         return [False] * len(equation.invars), None
     params = equation.params
     used = tuple(used)
-    smaller, stays, needed = compute_once(
-        params, ("scan_dead", used), lambda: _smaller(params, used)
+    smaller, stays, needed = _smaller_steps.get_or_compute(
+        params, used, lambda: _smaller(params, used)
     )
     if all(stays) and all(needed):
         return list(stays), equation

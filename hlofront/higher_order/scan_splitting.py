@@ -1,9 +1,10 @@
 """The splitting of scan by what is known: what is collected for the rest, and what is hoisted."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic
 
 from hlofront.core import rules
+from hlofront.core.derived import DerivedCache, Key, Value
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.higher_order.jit_call import closed_call_p
@@ -32,21 +33,29 @@ def where_not(members: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     return [member for member, flag in zip(members, flags, strict=True) if not flag]
 
 
-def compute_once(params: Params, key: Any, make: Callable[[], Any]) -> Any:
-    """What `make()` makes of the program of one step, made once and kept with it."""
-    derived = params["jaxpr"].derived
-    key = (key, params["num_consts"], params["num_carry"])
-    found = derived.get(key)
-    if found is None:
-        found = derived[key] = make()
-    return found
+class StepCache(Generic[Key, Value]):
+    """A cache of one kind of value that is derived from the program of one step of a scan."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self) -> None:
+        # By how many inputs are constants, how many are the carry, and a key.
+        self._values: DerivedCache[tuple[int, int, Key], Value] = DerivedCache()
+
+    def get_or_compute(self, params: Params, key: Key, compute: Callable[[], Value]) -> Value:
+        """Return the value of a scan with these parameters and a key, computed the first time."""
+        own_key = (params["num_consts"], params["num_carry"], key)
+        return self._values.get_or_compute(params["jaxpr"], own_key, compute)
+
+
+_splits: "StepCache[Flags, _Split]" = StepCache()
 
 
 @rules.partial_eval(scan_p)
 def _(unknown, equation):
     params = equation.params
     flags = tuple(unknown)
-    split = compute_once(params, ("scan_partial_eval", flags), lambda: _Split(params, flags))
+    split = _splits.get_or_compute(params, flags, lambda: _Split(params, flags))
     consts, _, xs = operand_parts(flags, params)
     carry = split.carry
     given = where_not(equation.invars, (*consts, *carry, *xs))

@@ -1,10 +1,12 @@
 """while under transformations: the derivative, splitting, batching, dead code."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hlofront.core import rules
+from hlofront.core.aval import AbstractValue
 from hlofront.core.axes import AxisData
+from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
 from hlofront.core.symbolic_zeros import Zero
@@ -20,6 +22,12 @@ from hlofront.transforms.simplify import dead_code_program
 Flags = tuple[bool, ...]
 Params = dict[str, Any]
 
+# Of the body of a loop, by the condition, the number of its constants, and flags per operand.
+_splits: "DerivedCache[tuple[ClosedJaxpr, int, Flags], _Split]" = DerivedCache()
+_batched_loops: DerivedCache[
+    tuple[ClosedJaxpr, int, AxisData, Flags], tuple[ClosedJaxpr, ClosedJaxpr, Flags]
+] = DerivedCache()
+
 
 def _parts(members: Sequence[Any], params: Params) -> tuple[Any, Any, Any]:
     return split(members, params["cond_nconsts"], params["body_nconsts"])
@@ -33,22 +41,15 @@ def _variables(atoms: Sequence[Any]) -> list[Any]:
     return [atom for atom in atoms if type(atom) is not Literal]
 
 
-def _kept(program: ClosedJaxpr, key: Any, make: Callable[[], Any]) -> Any:
-    """What `make()` makes of a program, made once and kept with it."""
-    found = program.derived.get(key)
-    if found is None:
-        found = program.derived[key] = make()
-    return found
-
-
 def _with_unread(program: ClosedJaxpr, avals: Sequence[Any]) -> ClosedJaxpr:
-    """The program with more inputs, after its own, that it does not read."""
+    """Return the program with more inputs, after its own, that it does not read."""
+    return _with_inputs(program, tuple(avals)) if avals else program
 
-    def make() -> ClosedJaxpr:
-        jaxpr = program.jaxpr
-        return ClosedJaxpr(jaxpr.replace(invars=[*jaxpr.invars, *map(Var, avals)]), program.consts)
 
-    return _kept(program, ("unread inputs", tuple(avals)), make) if avals else program
+@once_per_program
+def _with_inputs(program: ClosedJaxpr, avals: tuple[AbstractValue, ...]) -> ClosedJaxpr:
+    jaxpr = program.jaxpr
+    return ClosedJaxpr(jaxpr.replace(invars=[*jaxpr.invars, *map(Var, avals)]), program.consts)
 
 
 # ---- derivatives ---------------------------------------------------------------------------------
@@ -66,11 +67,7 @@ def _(primals, tangents, **params):
         if present == moving:
             break
         moving = present
-    made = _kept(
-        made,
-        ("constants first", len(consts), consts),
-        lambda: _constants_first(made, consts, moving),
-    )
+    made = _constants_first(made, consts, len(moving))
     avals = [aval.to_tangent_aval() for aval in _where(body.out_avals, moving)]
     given = _where(const_tangents, consts)
     results = while_p.bind(
@@ -88,10 +85,16 @@ def _(primals, tangents, **params):
     return results[:count], spread(results[count:], moving, body.out_avals)
 
 
-def _constants_first(made: ClosedJaxpr, consts: Flags, moving: Flags) -> ClosedJaxpr:
-    """A body of values and tangents, its inputs in the order that a loop wants."""
+@once_per_program
+def _constants_first(made: ClosedJaxpr, consts: Flags, count: int) -> ClosedJaxpr:
+    """Return a body of values and tangents with its inputs in the order that a loop wants.
+
+    Args:
+      consts: per constant of the body, whether it has a tangent.
+      count: the number of members of the carry.
+    """
     inputs = made.jaxpr.invars
-    own, count, given = len(consts), len(moving), consts.count(True)
+    own, given = len(consts), consts.count(True)
     first = own + count
     ordered = [*inputs[:own], *inputs[first : first + given]]
     ordered += [*inputs[own:first], *inputs[first + given :]]
@@ -119,10 +122,11 @@ def _(cotangents, *operands, **_):
 def _(unknown, equation):
     params = equation.params
     # The number of steps must be known; and then what is known is computed by a loop of it alone.
-    found = _kept(
+    flags = tuple(unknown)
+    found = _splits.get_or_compute(
         params["body_jaxpr"],
-        ("splits of while", params["cond_jaxpr"], params["cond_nconsts"], tuple(unknown)),
-        lambda: _Split(params, tuple(unknown)),
+        (params["cond_jaxpr"], params["cond_nconsts"], flags),
+        lambda: _Split(params, flags),
     )
     if not found.decided:
         return None, equation, (True,) * len(equation.outvars), []
@@ -267,9 +271,9 @@ def _(used, equation):
 @rules.batch_with_axis(while_p)
 def _(axis: AxisData, values, axes, **params):
     batched = tuple([a is not None for a in axes])
-    condition, body, carry = _kept(
+    condition, body, carry = _batched_loops.get_or_compute(
         params["body_jaxpr"],
-        ("batch of while", params["cond_jaxpr"], params["cond_nconsts"], axis, batched),
+        (params["cond_jaxpr"], params["cond_nconsts"], axis, batched),
         lambda: _batched(axis, batched, params),
     )
     consts = [to_front(x, a, axis.size) if a else x for x, a in zip(values, axes, strict=True)]

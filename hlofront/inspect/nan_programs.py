@@ -12,6 +12,7 @@ import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType
 from hlofront.core.aval import typeof
+from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, subjaxprs
 from hlofront.core.primitive import Primitive
@@ -260,6 +261,10 @@ class _Loop:
         raise TypeError(f"{type(self).__name__} has no end")
 
 
+# The compiled searches of scans, by what is searched for and whether the scan runs in reverse.
+_watched_scans: DerivedCache[tuple[object, bool], Callable[..., Any]] = DerivedCache()
+
+
 class _Scan(_Loop):
     """A scan."""
 
@@ -288,14 +293,15 @@ class _Scan(_Loop):
     def watched(self, time: int) -> tuple[list[Any], Any, Any]:
         program, reverse = self.program, self.reverse
         search_for = self.search.kinds, self.search.followed
-        key = ("watched", search_for, reverse)
-        run = program.derived.get(key)
-        if run is None:
-            run = program.derived[key] = jit(
+        run = _watched_scans.get_or_compute(
+            program,
+            (search_for, reverse),
+            lambda: jit(
                 lambda consts, carry, xs, end: _watch_scan(
                     program, search_for, reverse, consts, carry, xs, end
                 )
-            )
+            ),
+        )
         given = [[v.array for v in part] for part in (self.consts, self.start_carry, self.xs)]
         return run(*given, np.int32(time))
 
@@ -375,6 +381,10 @@ def _in_scan(
 entering[scan_p] = _in_scan
 
 
+# The compiled searches of loops, of their bodies, by the condition and what is searched for.
+_watched_loops: DerivedCache[tuple[ClosedJaxpr, object], Callable[..., Any]] = DerivedCache()
+
+
 class _While(_Loop):
     """A while loop."""
 
@@ -431,15 +441,15 @@ class _While(_Loop):
         """(time, carry, since when it is bad, when what began) at this time, or at the end."""
         program, condition = self.program, self.condition
         search_for = self.search.kinds, self.search.followed
-        kept = program.derived.setdefault("watched", {})
-        key = (condition, search_for)
-        run = kept.get(key)
-        if run is None:
-            run = kept[key] = jit(
+        run = _watched_loops.get_or_compute(
+            program,
+            (condition, search_for),
+            lambda: jit(
                 lambda read, consts, carry, begin, end: _watch_while(
                     condition, program, search_for, read, consts, carry, begin, end
                 )
-            )
+            ),
+        )
         given = [[v.array for v in part] for part in (self.read, self.consts, self.start_carry)]
         time, *found = run(*given, np.int32(self.start_time), np.int32(end))
         return int(time), *found

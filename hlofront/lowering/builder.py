@@ -11,6 +11,7 @@ from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Operation, context, ir
 from hlofront.core.aval import ShapedArray, token_aval
+from hlofront.core.derived import once_per_program
 from hlofront.core.digest import LARGE_CONSTANT_BYTES
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
@@ -534,28 +535,26 @@ class Builder:
 Constant = tuple[Any, Any]
 
 
+@once_per_program
 def large_constants(program: ClosedJaxpr) -> list[Constant]:
     """The large constants of a program and of those inside it, each once, in order of use."""
-    found = program.derived.get(large_constants)
-    if found is None:
-        unique: dict[int, Constant] = {}
-        for var, const in zip(program.jaxpr.constvars, program.consts, strict=True):
-            aval: Any = var.aval
-            if isinstance(const, ShapeDtypeStruct):
-                raise TypeError(
-                    "A ShapeDtypeStruct does not have a value and cannot be used as a constant of "
-                    f"a function that is lowered: got {const}. Use an array, or pass it as an "
-                    "argument."
-                )
-            if aval == token_aval:
-                continue
-            if aval.size * aval.dtype.itemsize > LARGE_CONSTANT_BYTES:
-                unique[id(const)] = const, aval
-        for equation in live_equations(program.jaxpr):
-            for inner in closed_programs(equation):
-                unique.update((id(const), (const, aval)) for const, aval in large_constants(inner))
-        found = program.derived[large_constants] = list(unique.values())
-    return found
+    unique: dict[int, Constant] = {}
+    for var, const in zip(program.jaxpr.constvars, program.consts, strict=True):
+        aval: Any = var.aval
+        if isinstance(const, ShapeDtypeStruct):
+            raise TypeError(
+                "A ShapeDtypeStruct does not have a value and cannot be used as a constant of "
+                f"a function that is lowered: got {const}. Use an array, or pass it as an "
+                "argument."
+            )
+        if aval == token_aval:
+            continue
+        if aval.size * aval.dtype.itemsize > LARGE_CONSTANT_BYTES:
+            unique[id(const)] = const, aval
+    for equation in live_equations(program.jaxpr):
+        for inner in closed_programs(equation):
+            unique.update((id(const), (const, aval)) for const, aval in large_constants(inner))
+    return list(unique.values())
 
 
 def closed_programs(equation: Equation) -> list[ClosedJaxpr]:

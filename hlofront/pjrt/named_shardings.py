@@ -24,11 +24,10 @@ _REPLICATED = hlo.OpSharding.Type.REPLICATED
 
 
 def _device_list(mesh: Any) -> Any:
-    """The devices of a mesh as C++ has them, which it asks of the mesh."""
-    found = mesh.derived.get(DeviceList)
-    if found is None:
-        found = mesh.derived[DeviceList] = DeviceList(tuple(mesh.devices.flat))
-    return found
+    """Return the devices of a mesh as C++ has them, which it asks of the mesh."""
+    if mesh.device_list is None:
+        object.__setattr__(mesh, "device_list", DeviceList(tuple(mesh.devices.flat)))
+    return mesh.device_list
 
 
 set_device_list_getter(Mesh, _device_list)

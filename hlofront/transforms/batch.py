@@ -9,6 +9,7 @@ from hlofront.base.config import check_tracer_leaks
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.axes import AxisData, axes_in_scope
+from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
@@ -239,13 +240,10 @@ def batch_program_at(
     Returns:
       The program, and per output which axis it is.
     """
-    key = ("batch", axis, tuple(axes), None if front is None else tuple(front))
-    found = program.derived.get(key)
-    if found is None:
-        found = program.derived[key] = _batch_program(program, *key[1:])
-    return found
+    return _batch_program(program, axis, tuple(axes), None if front is None else tuple(front))
 
 
+@once_per_program
 def _batch_program(program: ClosedJaxpr, axis: AxisData, axes: Any, front: Any) -> Any:
     axes_out: tuple[int | None, ...] = ()
     avals = [

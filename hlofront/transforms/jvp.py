@@ -10,6 +10,7 @@ from hlofront.base.dtypes import float0
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
+from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
@@ -242,13 +243,10 @@ def jvp_program(
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(program.jaxpr.outvars)
-    key = ("jvp", tuple(nonzero), tuple(instantiate))
-    found = program.derived.get(key)
-    if found is None:
-        found = program.derived[key] = _jvp_program(program, *key[1:])
-    return found
+    return _jvp_program(program, tuple(nonzero), tuple(instantiate))
 
 
+@once_per_program
 def _jvp_program(program: ClosedJaxpr, nonzero: Any, instantiate: Any) -> Any:
     jaxpr = program.jaxpr
     avals = program.in_avals

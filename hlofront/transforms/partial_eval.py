@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlofront.core import rules
+from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 
@@ -45,11 +46,7 @@ def partial_eval_program(
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(program.jaxpr.outvars)
-    key = ("partial_eval", tuple(unknown), tuple(instantiate))
-    found = program.derived.get(key)
-    if found is None:
-        found = program.derived[key] = _partial_eval(program, *key[1:])
-    return found
+    return _partial_eval(program, tuple(unknown), tuple(instantiate))
 
 
 def split_equations(jaxpr: Jaxpr, unknown: set[Any]) -> tuple[list[Equation], list[Equation]]:
@@ -83,6 +80,7 @@ def listed(known: Equation | Sequence[Equation] | None) -> Sequence[Equation]:
     return (known,) if isinstance(known, Equation) else known
 
 
+@once_per_program
 def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> PartialEval:
     jaxpr = program.jaxpr
     depends = {var for var, u in zip(jaxpr.invars, unknown, strict=True) if u}

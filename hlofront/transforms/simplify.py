@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlofront.core import rules
+from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import NameStack
@@ -71,15 +72,18 @@ def dce_jaxpr_consts(
 def dead_code_program(
     program: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
-    """`dead_code` of a program with its constants, made once and kept; unused constants go too."""
+    """Apply `dead_code` to a program with its constants, once; unused constants go too."""
     if not isinstance(instantiate, bool):
         instantiate = tuple(instantiate)
-    key = ("dead_code", tuple(used_outputs), instantiate)
-    found = program.derived.get(key)
-    if found is None:
-        jaxpr, stays = dead_code(program.jaxpr, used_outputs, instantiate)
-        found = program.derived[key] = (without_unused_constants(jaxpr, program), tuple(stays))
-    return found
+    return _dead_code_program(program, tuple(used_outputs), instantiate)
+
+
+@once_per_program
+def _dead_code_program(
+    program: ClosedJaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...]
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    jaxpr, stays = dead_code(program.jaxpr, used_outputs, instantiate)
+    return without_unused_constants(jaxpr, program), tuple(stays)
 
 
 def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:

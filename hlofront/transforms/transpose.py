@@ -5,6 +5,7 @@ from typing import Any
 
 from hlofront.base.boundary import user_context
 from hlofront.core import rules
+from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from hlofront.core.names import coming_from
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
@@ -143,13 +144,10 @@ def transpose_program(
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * sum(linear)
-    key = ("transpose", tuple(linear), tuple(nonzero), tuple(instantiate))
-    found = program.derived.get(key)
-    if found is None:
-        found = program.derived[key] = _transpose_program(program, *key[1:])
-    return found
+    return _transpose_program(program, tuple(linear), tuple(nonzero), tuple(instantiate))
 
 
+@once_per_program
 def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instantiate: Any) -> Any:
     jaxpr = program.jaxpr
     known = [

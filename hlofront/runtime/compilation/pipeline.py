@@ -11,6 +11,7 @@ from hlofront.base.config import options
 from hlofront.base.events import timed
 from hlofront.base.option import changed_options
 from hlofront.bridge.client import is_absent
+from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.higher_order.jit_call import split_captured
 from hlofront.pjrt.cache_key import text_digest
@@ -113,6 +114,12 @@ _metadata_in_key = options["jax_compilation_cache_include_metadata_in_key"]
 # Options and their values that are not the defaults, for keys of caches.
 ChangedOptions = tuple[tuple[str, Any], ...]
 
+# What became of a program, each by all arguments and options that it depends on.
+_modules: "DerivedCache[tuple[object, ...], Module]" = DerivedCache()
+_executables: DerivedCache[tuple[object, ...], Executable] = DerivedCache()
+# With how to call it. All executables that differ in committed arguments alone share one.
+_loaded_executables: DerivedCache[tuple[object, ...], tuple[Any, Any]] = DerivedCache()
+
 
 def location_settings() -> ChangedOptions:
     """Return the options of source locations that are not at their defaults."""
@@ -145,17 +152,18 @@ def lowered(
     from hlofront.lowering.rules import lower_program
 
     fences = wants_fences(platform) if fences is None else fences
-    key = ("module", platform, name, donated, keep_unused, fences, device_assignment)
+    key = (platform, name, donated, keep_unused, fences, device_assignment)
     key += location_settings() if locations is None else locations
-    found = program.derived.get(key)
+    modules = _modules.of(program)
+    found = modules.get(key)
     if found is None:
         warn_of_constants(program)
         info = program.debug_info if names else None
         with mlir_lock:
-            found = program.derived.get(key)
+            found = modules.get(key)
             if found is None:
                 with timed(events.LOWER, fun_name=name) as clock:
-                    found = program.derived[key] = lower_program(
+                    found = modules[key] = lower_program(
                         program,
                         name,
                         platform,
@@ -194,19 +202,32 @@ def executable_for(
     if donated and nan_checks.are_on():
         donated = ()  # It may have to run again on the same arguments.
     key = (
-        *(device, committed, donated, keep_unused, compiler_options, fences),
-        *(compiler_settings(), locations),
+        device,
+        committed,
+        donated,
+        keep_unused,
+        compiler_options,
+        fences,
+        compiler_settings(),
+        locations,
     )
-    found = program.derived.get(key)
+    executables = _executables.of(program)
+    found = executables.get(key)
     if found is None:
         check_not_forked(name)
         compilation = Compilation(
-            *(program, name, device, donated, keep_unused, compiler_options, fences),
+            program,
+            name,
+            device,
+            donated,
+            keep_unused,
+            compiler_options,
+            fences,
             locations,
         )
         if is_absent(first):
-            return compute_once(program.derived, key, lambda: compilation.absent(committed))
-        found = compute_once(program.derived, key, lambda: compilation.executable(committed))
+            return compute_once(executables, key, lambda: compilation.absent(committed))
+        found = compute_once(executables, key, lambda: compilation.executable(committed))
     return found
 
 
@@ -251,10 +272,15 @@ class Compilation:
     def executable(self, committed: bool) -> Executable:
         # Whether its arguments are committed to the device makes no difference to XLA.
         key = (
-            *("loaded", self._device_assignment or self._device, self._donated, self._keep_unused),
-            *(self._compiler_options, self._fences, compiler_settings(), self._locations),
+            self._device_assignment or self._device,
+            self._donated,
+            self._keep_unused,
+            self._compiler_options,
+            self._fences,
+            compiler_settings(),
+            self._locations,
         )
-        loaded, call = compute_once(self._program.derived, key, self._loaded)
+        loaded, call = compute_once(_loaded_executables.of(self._program), key, self._loaded)
         donates = any(self._donated)
         if self._device_assignment is not None:
             make = sharded_executables().ShardedExecutable
@@ -364,11 +390,10 @@ class StageSeconds:
         self.trace = self.lower = self.compile = self.load = 0.0
 
 
+@once_per_program
 def timings_of(program: ClosedJaxpr) -> StageSeconds:
-    found = program.derived.get(StageSeconds)
-    if found is None:
-        found = program.derived[StageSeconds] = StageSeconds()
-    return found
+    """Return the record of the seconds that went into a program."""
+    return StageSeconds()
 
 
 def _warn_of_donations(unusable: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.errors import KeyReuseError
+from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from hlofront.core.primitive import Primitive
 from hlofront.higher_order.cond import cond_p
@@ -72,12 +73,14 @@ class KeyReuseSignature:
         self.results = results
 
 
+@once_per_program
 def signature_of(program: ClosedJaxpr) -> KeyReuseSignature:
-    """What a program does with keys. KeyReuseError if it uses one twice."""
-    found = program.derived.get(signature_of)
-    if found is None:
-        found = program.derived[signature_of] = _analyze(program.jaxpr)
-    return found
+    """Return what a program does with keys.
+
+    Raises:
+      KeyReuseError: if it uses one twice.
+    """
+    return _analyze(program.jaxpr)
 
 
 def _analyze(jaxpr: Jaxpr) -> KeyReuseSignature:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hlofront.core.aval import typeof
+from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import run
@@ -27,8 +28,9 @@ def _(*args, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, **_
     return executable.run(args)
 
 
-# One program may be run in the company of ever new ones: as a branch of cond, or a body of while.
-_MOST_KEPT = 64
+# The programs of one operation alone, by the primitive, the types of its operands and its other
+# parameters. A program may meet with ever new ones: as a branch of cond, or a body of while.
+_programs: DerivedCache[tuple[object, ...], ClosedJaxpr] = DerivedCache(limit=64)
 
 
 def run_by_itself(primitive: Primitive, parameter: str) -> None:
@@ -42,16 +44,14 @@ def run_by_itself(primitive: Primitive, parameter: str) -> None:
         if not isinstance(holder, ClosedJaxpr):
             holder = holder[0]
         avals = tuple(map(typeof, args))
-        kept: dict[Any, ClosedJaxpr] = holder.derived.setdefault("alone", {})
         key = (primitive, avals, *_with_another(params, holder, None).items())
-        program = kept.get(key)
-        if program is None:
-            # Of a copy: what a program keeps must not refer to it, or it goes late.
+
+        def staged() -> ClosedJaxpr:
+            # A copy, as what is derived from a program must not refer to it, or it goes late.
             copied = _with_another(params, holder, ClosedJaxpr(holder.jaxpr, holder.consts))
-            program = stage(lambda *xs: primitive.bind(*xs, **copied), avals)
-            if len(kept) >= _MOST_KEPT:
-                kept.pop(next(iter(kept)))
-            kept[key] = program
+            return stage(lambda *xs: primitive.bind(*xs, **copied), avals)
+
+        program = _programs.get_or_compute(holder, key, staged)
         device, committed = choose_placement(program, args)
         return executable_for(program, primitive.name, device, committed).run(args)
 

@@ -10,6 +10,7 @@ from hlofront.bridge.client import (
     Sharding,
     SingleDeviceSharding,
 )
+from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.primitives.placing import device_put_p, sharding_constraint_p
 from hlofront.primitives.shaping import asks_nothing
@@ -187,12 +188,10 @@ def _devices(sharding: Any) -> str:
     return f"devices {shown} of {devices[0].platform.upper()}"
 
 
+@once_per_program
 def shardings_inside(program: ClosedJaxpr) -> list[Any]:
-    """The shardings that a program speaks of, and those inside it."""
-    found = program.derived.get(shardings_inside)
-    if found is None:
-        found = program.derived[shardings_inside] = list(dict.fromkeys(_inside(program.jaxpr)))
-    return found
+    """Return the shardings in the parameters of a program's equations, and of programs inside."""
+    return list(dict.fromkeys(_inside(program.jaxpr)))
 
 
 def _inside(jaxpr: Jaxpr) -> Iterator[Any]:

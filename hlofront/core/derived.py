@@ -1,0 +1,67 @@
+"""Caches of what is derived from a program: its derivative, its batched form, its executables."""
+
+import functools
+from collections.abc import Callable, Hashable
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from hlofront.core.jaxpr import ClosedJaxpr
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+Parameters = ParamSpec("Parameters")
+
+_MISSING: Any = object()
+
+
+class DerivedCache(Generic[Key, Value]):
+    """A cache of one kind of value that is derived from programs.
+
+    Each program holds the values that were derived from it, so they live as long as the program.
+    A value must not refer to its program, which would then live until the next garbage collection.
+
+    Args:
+      limit: the number of values that one program holds at most, of which the oldest goes first;
+        None for programs that cannot meet with ever new keys.
+    """
+
+    __slots__ = ("limit",)
+
+    def __init__(self, limit: int | None = None):
+        self.limit = limit
+
+    def of(self, program: ClosedJaxpr) -> dict[Key, Value]:
+        """Return the values derived from a program so far, by key."""
+        values = program.derived.get(self)
+        if values is None:
+            values = program.derived.setdefault(self, {})
+        return values
+
+    def get_or_compute(self, program: ClosedJaxpr, key: Key, compute: Callable[[], Value]) -> Value:
+        """Return the value of a key, which `compute()` returns the first time."""
+        values = self.of(program)
+        value = values.get(key, _MISSING)
+        if value is _MISSING:
+            value = compute()
+            if self.limit is not None and len(values) >= self.limit:
+                values.pop(next(iter(values)), None)
+            values[key] = value
+        return value
+
+
+def once_per_program(
+    function: Callable[Concatenate[ClosedJaxpr, Parameters], Value],
+) -> Callable[Concatenate[ClosedJaxpr, Parameters], Value]:
+    """Make a function of a program and hashable positional arguments compute each value once."""
+    cache: DerivedCache[tuple[object, ...], Value] = DerivedCache()
+
+    @functools.wraps(function)
+    def cached(
+        program: ClosedJaxpr, /, *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Value:
+        values = cache.of(program)
+        value = values.get(args, _MISSING)
+        if value is _MISSING:
+            value = values[args] = function(program, *args, **kwargs)
+        return value
+
+    return cached

@@ -1,0 +1,57 @@
+"""Values derived from a program are computed once, and live as long as the program."""
+
+import gc
+import weakref
+
+import numpy as np
+
+from hlofront.core.aval import ShapedArray
+from hlofront.core.derived import DerivedCache, once_per_program
+from hlofront.primitives.elementwise import sin
+from hlofront.transforms.stage import stage
+
+
+def program_of_sin():
+    return stage(lambda x: [sin(x)], [ShapedArray((3,), np.dtype("float32"))])
+
+
+def test_a_value_is_computed_once_per_program_and_key():
+    computed = []
+
+    @once_per_program
+    def derived(program, count):
+        computed.append(count)
+
+    program, other = program_of_sin(), program_of_sin()
+    for each in (program, program, other):
+        derived(each, 1)  # of which the value is None
+    derived(program, 2)
+    assert computed == [1, 1, 2]
+
+
+def test_two_caches_keep_their_values_apart():
+    program = program_of_sin()
+    first, second = DerivedCache(), DerivedCache()
+    assert first.get_or_compute(program, "key", lambda: "of the first") == "of the first"
+    assert second.get_or_compute(program, "key", lambda: "of the second") == "of the second"
+    assert first.of(program) == {"key": "of the first"}
+
+
+def test_a_cache_with_a_limit_drops_its_oldest_values():
+    program = program_of_sin()
+    cache = DerivedCache(limit=2)
+    for key in range(4):
+        cache.get_or_compute(program, key, lambda: None)
+    assert list(cache.of(program)) == [2, 3]
+
+
+def test_a_value_goes_with_its_program():
+    class Value:
+        pass
+
+    cache = DerivedCache()
+    program = program_of_sin()
+    value = weakref.ref(cache.get_or_compute(program, (), Value))
+    del program
+    gc.collect()
+    assert value() is None
