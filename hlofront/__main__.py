@@ -2,6 +2,6 @@
 
 import sys
 
-from hlofront.inspect.cli import main
+from hlofront.cli.main import main
 
 sys.exit(main())

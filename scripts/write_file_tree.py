@@ -43,6 +43,7 @@ def tree() -> str:
     lines = [HEADER, *section("hlofront/", package, recursive=False)]
     for name in (*FLOORS, *sorted(folders - set(FLOORS))):
         lines += section(f"hlofront/{name}/", package / name, recursive=True)
+    lines += section("hlotools/", ROOT / "hlotools", recursive=True)
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 

@@ -20,8 +20,10 @@ Traceback = fast_parts.Traceback
 # ---- whose frames ----------------------------------------------------------------------------
 
 _standard_library = os.path.dirname(functools.__file__)
+_package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _excluded = [
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+    _package + os.sep,
+    os.path.join(os.path.dirname(_package), "hlotools") + os.sep,
     os.path.dirname(os.path.abspath(state.extension.__file__)) + os.sep,
     os.path.join(_standard_library, "importlib") + os.sep,
     os.path.join(_standard_library, "contextlib.py"),

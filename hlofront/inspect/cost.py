@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hlofront.inspect.estimates import ELEMENTWISE, Estimates, Work, is_collective, trip_count
-from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction, nearest_source
-from hlofront.inspect.hlo_text import parse
-from hlofront.inspect.program_text import is_path, program_of_file
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
+from hlotools.cost.estimates import ELEMENTWISE, Estimates, Work, is_collective, trip_count
+from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
+from hlotools.ir.hlo_parser import parse
+from hlotools.ir.program_text import is_path, program_of_file
 
 FORMAT = "hlofront.costs/1"
 _UNPLACED = "(no line)"

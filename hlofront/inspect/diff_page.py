@@ -6,13 +6,13 @@ import linecache
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hlofront.inspect.changes import Change
-from hlofront.inspect.jaxpr_graph import read_jaxpr
-from hlofront.inspect.page_file import standing_alone
-from hlofront.inspect.page_model import Files
 from hlofront.inspect.page_pairs import hlo_pairs, line_pairs
-from hlofront.inspect.stablehlo_graph import read_stablehlo
-from hlofront.inspect.stablehlo_text import jaxpr_lines, stablehlo_lines
+from hlotools.diff.changes import Change
+from hlotools.ir.jaxpr_parser import read_jaxpr
+from hlotools.ir.mlir_lines import jaxpr_lines, stablehlo_lines
+from hlotools.ir.stablehlo_parser import read_stablehlo
+from hlotools.page.page_file import standing_alone
+from hlotools.page.page_model import Files
 
 ValueTable = Mapping[str, Any]
 

@@ -6,28 +6,28 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.inspect.changes import Change, grouped
 from hlofront.inspect.diff_page import fragment, page
-from hlofront.inspect.estimates import Estimates
-from hlofront.inspect.findings import findings
-from hlofront.inspect.hashes import Hashes, module_attributes
-from hlofront.inspect.hlo_changes import hlo_changes
-from hlofront.inspect.hlo_graph import HloModule, HloSyntaxError
-from hlofront.inspect.hlo_text import parse
-from hlofront.inspect.hlo_writing import write
-from hlofront.inspect.jaxpr_graph import read_jaxpr
-from hlofront.inspect.match import Matching
-from hlofront.inspect.program_text import KINDS, TITLES, is_path, program_of_file, program_of_text
-from hlofront.inspect.schedules import is_scheduled, same_schedule, schedule_changes
-from hlofront.inspect.stablehlo_graph import read_stablehlo
-from hlofront.inspect.stablehlo_text import (
+from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
+from hlotools.cost.estimates import Estimates
+from hlotools.diff.changes import Change, grouped
+from hlotools.diff.findings import findings
+from hlotools.diff.hlo_changes import hlo_changes
+from hlotools.diff.match import Matching
+from hlotools.diff.schedules import is_scheduled, same_schedule, schedule_changes
+from hlotools.ir.digests import Hashes, module_attributes
+from hlotools.ir.hlo import HloModule, HloSyntaxError
+from hlotools.ir.hlo_parser import parse
+from hlotools.ir.hlo_printer import write
+from hlotools.ir.jaxpr_parser import read_jaxpr
+from hlotools.ir.mlir_lines import (
     bounded,
     jaxpr_lines,
     line_changes,
     stablehlo_lines,
 )
-from hlofront.runtime.dispatch.jit import jit
-from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
+from hlotools.ir.program_text import KINDS, TITLES, is_path, program_of_file, program_of_text
+from hlotools.ir.stablehlo_parser import read_stablehlo
 
 FORMAT = "hlofront.diff/1"
 _COLOURS = {

@@ -7,9 +7,9 @@ import numpy as np
 
 from hlofront.base.version import __version__
 from hlofront.bridge import state
-from hlofront.inspect.canonical_form import canonical
 from hlofront.inspect.difference import diff
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
+from hlotools.ir.canonical_form import canonical
 
 _MARK = "// golden of hlofront: "
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from hlofront.inspect.cost import Costs, costs
-from hlofront.inspect.estimates import Estimates, trip_count
-from hlofront.inspect.hlo_graph import CALLING, HloModule, Instruction, nearest_source
-from hlofront.inspect.page_model import Files, ProgramData
 from hlofront.pjrt.targets import Description, Target
+from hlotools.cost.estimates import Estimates, trip_count
+from hlotools.ir.hlo import CALLING, HloModule, Instruction, nearest_source
+from hlotools.page.page_model import Files, ProgramData
 
 # What a reader asks for now and then, and what would fill the line of every operation.
 _HIDDEN = frozenset({"backend_config", "frontend_attributes", "origin", "original_value",

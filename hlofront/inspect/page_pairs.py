@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hlofront.inspect.changes import Change
-from hlofront.inspect.hashes import Hashes
-from hlofront.inspect.hlo_graph import Computation, HloModule, Instruction, Source
-from hlofront.inspect.match import Compared, Matching
 from hlofront.inspect.page_hlo import hlo_data, instruction_numbers
-from hlofront.inspect.page_model import Files, cut
-from hlofront.inspect.regrouping import Regrouped
-from hlofront.inspect.stablehlo_text import Line, aligned
+from hlotools.diff.changes import Change
+from hlotools.diff.match import Compared, Matching
+from hlotools.diff.regrouping import Regrouped
+from hlotools.ir.digests import Hashes
+from hlotools.ir.hlo import Computation, HloModule, Instruction, Source
+from hlotools.ir.mlir_lines import Line, aligned
+from hlotools.page.page_model import Files, cut
 
 # What a row is: the same, changed, removed, added, part of a regrouping.
 SAME, CHANGED, REMOVED, ADDED, REGROUPED = "=", "~", "-", "+", "%"

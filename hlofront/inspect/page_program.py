@@ -6,17 +6,17 @@ from typing import Any
 
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.inspect.cost import costs
-from hlofront.inspect.hlo_graph import HloModule
-from hlofront.inspect.hlo_text import parse
-from hlofront.inspect.jaxpr_graph import read_jaxpr
-from hlofront.inspect.page_file import standing_alone
 from hlofront.inspect.page_hlo import add_costs, add_line_costs, hlo_data
 from hlofront.inspect.page_jaxpr import jaxpr_data
-from hlofront.inspect.page_model import Files, ProgramData
-from hlofront.inspect.program_text import is_path, program_of_file, program_of_text
-from hlofront.inspect.stablehlo_graph import read_stablehlo
 from hlofront.pjrt.targets import Description, Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
+from hlotools.ir.hlo import HloModule
+from hlotools.ir.hlo_parser import parse
+from hlotools.ir.jaxpr_parser import read_jaxpr
+from hlotools.ir.program_text import is_path, program_of_file, program_of_text
+from hlotools.ir.stablehlo_parser import read_stablehlo
+from hlotools.page.page_file import standing_alone
+from hlotools.page.page_model import Files, ProgramData
 
 _MODULE = re.compile(r"^\s*module @([\w$.\-]+)", re.MULTILINE)
 

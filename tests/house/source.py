@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT / "hlofront"
+# The tools that read programs as text, which other front-ends use too: they import neither
+# hlofront nor jaxlib.
+TOOLS = ROOT / "hlotools"
 
 FLOORS = {
     "bridge": 0,
@@ -26,6 +29,7 @@ FLOORS = {
     "image": 9,
     "export": 10,
     "inspect": 10,
+    "cli": 10,
 }
 TOP = 10
 
@@ -59,12 +63,19 @@ class Module:
     @property
     def folder(self) -> str:
         """The floor's folder; '' for a file of the root."""
-        parts = self.path.relative_to(PACKAGE).parts
+        parts = self.path.relative_to(ROOT).parts[1:]
         return parts[0] if len(parts) > 1 else ""
+
+    @property
+    def is_tool(self) -> bool:
+        """Whether the module belongs to hlotools."""
+        return self.name.partition(".")[0] == TOOLS.name
 
     @property
     def is_door(self) -> bool:
         """Only re-exports: root files, folders that are not floors, and the users' packages."""
+        if self.is_tool:
+            return self.is_package
         if self.folder not in FLOORS:
             return True
         return self.is_package and FLOORS[self.folder] >= 9
@@ -80,13 +91,15 @@ class Module:
 def floor_of(module_name: str) -> int:
     """The floor of a module of ours, by its dotted name."""
     parts = module_name.split(".")
+    if parts[0] == TOOLS.name:
+        return -1
     return FLOORS.get(parts[1], TOP) if len(parts) > 1 else TOP
 
 
 @functools.cache
 def modules() -> tuple[Module, ...]:
     found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in (*sorted(PACKAGE.rglob("*.py")), *sorted(TOOLS.rglob("*.py"))):
         text = path.read_text(encoding="utf-8")
         parts = path.relative_to(ROOT).with_suffix("").parts
         is_package = parts[-1] == "__init__"

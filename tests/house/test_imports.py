@@ -25,6 +25,19 @@ def test_imports_point_down():
     )
 
 
+def test_tools_that_read_text_stand_alone():
+    """hlotools also runs in processes that use jax, where hlofront and jaxlib stay out."""
+    report(
+        [
+            f"{module.shown}:{used.line} imports {used.target}"
+            for module in modules()
+            for used in module.imports
+            if module.is_tool and used.top in ("hlofront", "jaxlib", "numpy", "ml_dtypes")
+        ],
+        "hlotools imports the standard library and itself",
+    )
+
+
 def test_only_the_bridge_imports_jaxlib():
     report(
         [

@@ -11,8 +11,8 @@ import pytest
 
 import hlofront as jax
 from hlofront.inspect import canonical, diff, parse, write
-from hlofront.inspect.hashes import is_commutative
-from hlofront.inspect.payloads import without_paths
+from hlotools.ir.digests import is_commutative
+from hlotools.ir.payloads import without_paths
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
 ALL = {path.name: path.read_text(encoding="utf-8") for path in sorted(TEXTS.glob("*.hlo"))}

@@ -10,7 +10,7 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
-from hlofront.inspect.cli import main
+from hlofront.cli.main import main
 
 PROGRAM = '''
 """A file to show."""
@@ -193,7 +193,7 @@ def test_an_error_of_the_function_begins_with_its_own_lines(tmp_path, capsys):
     path.write_text("def f(x):\n    return x + unknown\n")
     assert run("show", f"{path}:f", "--args", "f32[]", "--stage", "hlo")[0] == 2
     said = capsys.readouterr().err
-    assert "NameError" in said and "failing.py" in said and "inspect/cli.py" not in said
+    assert "NameError" in said and "failing.py" in said and "cli/main.py" not in said
 
 
 def test_stages_in_notebooks():

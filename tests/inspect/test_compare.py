@@ -12,8 +12,10 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.base.config import options
 from hlofront.bridge import state
-from hlofront.inspect import cli, environments, parse, programs_cli, write
-from hlofront.inspect import comparison as compare
+from hlofront.cli import main, programs
+from hlofront.inspect import parse, write
+from hlofront.inspect.comparison import environments
+from hlofront.inspect.comparison.compare import compare as compare
 
 x = np.ones((4, 8), np.float32)
 HERE = ".".join(map(str, state.jaxlib_version))
@@ -133,12 +135,12 @@ def repository(tmp_path):
 
 
 def run(capsys, *arguments):
-    code = cli.main(list(arguments))
+    code = main.main(list(arguments))
     return code, *capsys.readouterr()
 
 
 def test_revisions(repository, capsys, monkeypatch):
-    monkeypatch.setattr(programs_cli, "PATIENCE", 0)
+    monkeypatch.setattr(programs, "PATIENCE", 0)
     target = f"{repository}:step"
     code, out, err = run(capsys, "compare", target, "--at", "HEAD~2", "--at", "HEAD~1")
     assert code == 0 and "no difference" in out and "compiling model.py:step at HEAD~2" in err
@@ -176,7 +178,7 @@ def test_diff_and_cost(repository, capsys, tmp_path):
 @pytest.mark.parametrize("command", ["show", "diff", "compare", "cost", "cache", "doctor"])
 def test_help_has_an_example(command, capsys):
     with pytest.raises(SystemExit) as ended:
-        cli.main([command, "--help"])
+        main.main([command, "--help"])
     assert ended.value.code == 0
     assert f"python -m hlofront {command}" in capsys.readouterr().out
 
@@ -194,12 +196,12 @@ def test_the_worker_stands_alone():
 
 def test_what_is_going_on_is_said_when_it_takes_long(repository, capsys, monkeypatch):
     target = f"{repository}:step"
-    monkeypatch.setattr(programs_cli, "PATIENCE", 3600)
+    monkeypatch.setattr(programs, "PATIENCE", 3600)
     for command in (["cost", target], ["diff", target, target], ["show", target, "--stage", "hlo"]):
         code, out, err = run(capsys, *command)
         assert code == 0 and out and "compiling" not in err, command
-        assert programs_cli._waiting.finished.is_set()
-    monkeypatch.setattr(programs_cli, "PATIENCE", 0)
+        assert programs._waiting.finished.is_set()
+    monkeypatch.setattr(programs, "PATIENCE", 0)
     code, _, err = run(capsys, "cost", target)
     assert code == 0 and f"hlofront: compiling {target}\n" in err
 

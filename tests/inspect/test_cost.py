@@ -10,8 +10,8 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.inspect import costs, parse
-from hlofront.inspect.estimates import Estimates
 from hlofront.pjrt.targets import Description
+from hlotools.cost.estimates import Estimates
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
 DEVICE = Description(

@@ -11,10 +11,10 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.inspect import HloSyntaxError, diff
-from hlofront.inspect.hashes import Hashes
-from hlofront.inspect.jaxpr_graph import read_jaxpr
-from hlofront.inspect.stablehlo_graph import read_stablehlo
-from hlofront.inspect.stablehlo_text import canonical_jaxpr, canonical_stablehlo
+from hlotools.ir.digests import Hashes
+from hlotools.ir.jaxpr_parser import read_jaxpr
+from hlotools.ir.mlir_lines import canonical_jaxpr, canonical_stablehlo
+from hlotools.ir.stablehlo_parser import read_stablehlo
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
 FILE = pathlib.Path(__file__).name

@@ -6,7 +6,7 @@ import json
 import pytest
 
 import hlofront as jax
-from hlofront.inspect import cli, doctor
+from hlofront.cli import doctor, main
 from hlofront.pjrt import hardware, platforms, targets, toolchain
 
 
@@ -50,7 +50,7 @@ def machine(monkeypatch):
 
 def run(*argv):
     out = io.StringIO()
-    return cli.main(["doctor", *argv], out), out.getvalue()
+    return main.main(["doctor", *argv], out), out.getvalue()
 
 
 def test_what_it_says_here():
@@ -185,7 +185,7 @@ def test_show_for_several_targets(tmp_path, capsys):
     names = ("cpu", "tpu:v5e:1x1", "cuda:h100")
     for name in names:
         argv += ["--target", name]
-    assert cli.main([*argv, "--stage", "hlo", "--stage", "cost"], out) == 0
+    assert main.main([*argv, "--stage", "hlo", "--stage", "cost"], out) == 0
     text = out.getvalue()
     places = [text.index(f"Optimized HLO for {name}") for name in names]
     assert places == sorted(places)
@@ -193,7 +193,7 @@ def test_show_for_several_targets(tmp_path, capsys):
     assert "T(8,128)" not in text[: places[1]]
     columns = text[text.index("Cost and memory") :]
     assert [name for name in columns.split("\n")[1].split() if name] == list(names)
-    assert cli.main([*argv, "--target", "tpu:v5e:9x9"], out) == 2
+    assert main.main([*argv, "--target", "tpu:v5e:9x9"], out) == 2
     assert "there is no target 'tpu:v5e:9x9'" in capsys.readouterr().err
 
 

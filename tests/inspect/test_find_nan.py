@@ -9,7 +9,9 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.experimental import io_callback
-from hlofront.inspect import NanReport, find_nan, nan_finding, nan_programs
+from hlofront.inspect import NanReport, find_nan
+from hlofront.inspect.nan import find_nan as find_nan_module
+from hlofront.inspect.nan import subprogram_search
 
 f32 = np.float32
 
@@ -265,7 +267,7 @@ both_ways = pytest.mark.parametrize("short", [0, 2_000])
 @both_ways
 @pytest.mark.parametrize("reverse", [False, True])
 def test_the_step_of_a_scan(monkeypatch, short, reverse):
-    monkeypatch.setattr(nan_programs, "SHORT", short)
+    monkeypatch.setattr(subprogram_search, "SHORT", short)
 
     def step(carry, x):
         total, count = carry
@@ -289,7 +291,7 @@ def test_the_step_of_a_scan(monkeypatch, short, reverse):
 
 @both_ways
 def test_a_nan_that_goes_from_one_part_of_the_carry_to_another(monkeypatch, short):
-    monkeypatch.setattr(nan_programs, "SHORT", short)
+    monkeypatch.setattr(subprogram_search, "SHORT", short)
 
     def step(carry, x):
         a, b, _ = carry
@@ -312,7 +314,7 @@ def test_a_nan_that_goes_from_one_part_of_the_carry_to_another(monkeypatch, shor
 
 @both_ways
 def test_the_step_of_a_while_loop(monkeypatch, short):
-    monkeypatch.setattr(nan_programs, "SHORT", short)
+    monkeypatch.setattr(subprogram_search, "SHORT", short)
 
     def f(x):
         def step(state):
@@ -354,7 +356,7 @@ def test_a_loop_in_a_loop_and_its_derivative():
 
 
 def test_an_infinity_of_an_earlier_step_of_a_long_loop(monkeypatch):
-    monkeypatch.setattr(nan_programs, "SHORT", 0)
+    monkeypatch.setattr(subprogram_search, "SHORT", 0)
 
     def step(c, x):
         return jnp.where(x > 5, c - c, c + jnp.log(x)), None
@@ -368,7 +370,7 @@ def test_an_infinity_of_an_earlier_step_of_a_long_loop(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["scan", "while"])
 def test_what_stays_hidden_in_a_long_loop(monkeypatch, kind):
-    monkeypatch.setattr(nan_programs, "SHORT", 0)
+    monkeypatch.setattr(subprogram_search, "SHORT", 0)
 
     def step(c, x):
         dropped = jnp.where(x > 0, jnp.log(x), 0.0)
@@ -401,14 +403,14 @@ def test_ten_thousand_steps_are_quick():
     xs = np.ones(10_000, f32)
     xs[7_777] = -1.0
     steps = []
-    run = nan_programs.Search.run
+    run = subprogram_search.Search.run
 
     def counted(self, program, *args):
         steps.append(program)
         return run(self, program, *args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nan_programs.Search, "run", counted)
+        patch.setattr(subprogram_search.Search, "run", counted)
         report = find_nan(f)(xs)
     assert report.operation.inside[-1].iteration == 7_777
     assert len(steps) == 3  # The function, the step, and the first that collects what it made.
@@ -454,7 +456,7 @@ def test_where_it_cannot_look():
 
 
 def test_a_program_that_goes_bad_only_when_it_is_compiled(monkeypatch):
-    monkeypatch.setattr(nan_finding, "_compiled", lambda *_: [np.array([1.0, np.nan], f32)])
+    monkeypatch.setattr(find_nan_module, "_compiled", lambda *_: [np.array([1.0, np.nan], f32)])
     report = find_nan(jax.jit(lambda x: x + 1))(np.ones(2, f32))
     assert report.only_compiled and report.found and report.operation is None
     assert "compiled as a whole" in str(report)

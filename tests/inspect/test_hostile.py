@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from hlofront.inspect import HloSyntaxError, canonical, cli, diff, parse, styled
+from hlofront.cli import main
+from hlofront.inspect import HloSyntaxError, canonical, diff, parse, styled
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
 NAMES = [
@@ -144,6 +145,6 @@ def test_files_at_the_shell(tmp_path, capsys, data, said):
     file = tmp_path / "hostile.hlo"
     file.write_bytes(data)
     for sides in ((good, file), (file, good)):
-        assert cli.main(["diff", *map(str, sides)]) == 2
+        assert main.main(["diff", *map(str, sides)]) == 2
         out, err = capsys.readouterr()
         assert not out and said in err and "Traceback" not in err

@@ -12,16 +12,16 @@ import tomllib
 import pytest
 
 import hlofront as jax
+from hlofront.cli.main import main
 from hlofront.inspect import diff, page, parse
-from hlofront.inspect.cli import main
-from hlofront.inspect.columns import Column
-from hlofront.inspect.comparison import Comparison
-from hlofront.inspect.page_file import SCRIPTS, STYLES
+from hlofront.inspect.comparison.columns import Column
+from hlofront.inspect.comparison.compare import Comparison
 from hlofront.inspect.page_hlo import hlo_data
 from hlofront.inspect.page_jaxpr import jaxpr_data
-from hlofront.inspect.page_model import Files
-from hlofront.inspect.stablehlo_graph import read_stablehlo
 from hlofront.pjrt.targets import Description
+from hlotools.ir.stablehlo_parser import read_stablehlo
+from hlotools.page.page_file import SCRIPTS, STYLES
+from hlotools.page.page_model import Files
 from tests.inspect import chromium
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
@@ -547,7 +547,7 @@ def test_the_wheel_holds_scripts_and_styles():
         "package-data"
     ]
     for name in (*STYLES, *SCRIPTS):
-        assert (root / "hlofront" / "inspect" / name).is_file()
-        assert any(fnmatch.fnmatch(f"inspect/{name}", glob) for glob in globs["hlofront"])
-        lines = (root / "hlofront" / "inspect" / name).read_text().count("\n")
-        assert lines < 600 and "</script" not in (root / "hlofront" / "inspect" / name).read_text()
+        path = root / "hlotools" / "page" / "assets" / name
+        assert any(fnmatch.fnmatch(f"page/assets/{name}", glob) for glob in globs["hlotools"])
+        text = path.read_text()
+        assert text.count("\n") < 600 and "</script" not in text

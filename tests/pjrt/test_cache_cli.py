@@ -11,8 +11,8 @@ import time
 import pytest
 
 from hlofront.base.config import config, options
-from hlofront.inspect import cache_cli
-from hlofront.inspect.cli import main
+from hlofront.cli import cache
+from hlofront.cli.main import main
 from hlofront.pjrt.cache_store import Store
 from tests.pjrt.cache_tools import digest_of, file_of, posix
 
@@ -265,7 +265,7 @@ def test_clear_removes_entries_only(filled):
     [("10", 10), ("2k", 2048), ("1.5M", 3 << 19), ("1GiB", 1 << 30), ("3MB", 3 << 20)],
 )
 def test_sizes(text, size):
-    assert cache_cli._size_in_bytes(text) == size
+    assert cache._size_in_bytes(text) == size
 
 
 # ---- trouble -----------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ def test_what_takes_long_says_how_far_it_is(filled, monkeypatch, capsys):
 def test_it_needs_neither_mlir_nor_a_client(filled):
     code = f"""
 import sys
-from hlofront.inspect.cli import main
+from hlofront.cli.main import main
 assert main(["cache", "verify", "--dir", {filled.folder!r}]) == 0
 assert main(["cache", "why", "add", "--dir", {filled.folder!r}]) == 0
 from hlofront.pjrt.clients import clients

@@ -446,7 +446,7 @@ def _assigned(where: Any, assignment: Any, inputs: int) -> Any:
     return device if len(devices) == 1 else DeviceAssignment(devices, (None,) * inputs, ())
 
 
-_STYLES = "hlofront.inspect.styles"
+_STYLES = "hlotools.ir.styles"
 
 
 def _styled(text: str, style: str) -> str:

@@ -1,0 +1,482 @@
+"""`python -m hlofront cache`: what is kept on disk, why it was compiled again, if it is whole."""
+
+import argparse
+import datetime
+import difflib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TextIO, TypeVar
+
+from hlofront.cli.target import UsageError
+from hlofront.pjrt import cache_places
+from hlofront.pjrt.cache_store import Entry, Removed, Store
+
+T = TypeVar("T")
+
+FINE, DAMAGED, TROUBLE = 0, 1, 2
+
+_CACHE_HELP = """\
+Looks at the executables that are kept on disk: the small ones of every program, and all of them
+where JAX_COMPILATION_CACHE_DIR names a folder. Nothing is compiled, and none of them is run.
+
+exit codes: 0 fine, 1 something damaged was found, 2 it could not be done
+
+example:
+  python -m hlofront cache ls
+  python -m hlofront cache why jit_step
+"""
+_LS_HELP = """\
+Lists what is kept, what was used last first: program, size, last use, the time that it took to
+compile and that each hit saves, platform, and the start of its digest.
+
+example:
+  python -m hlofront cache ls
+  python -m hlofront cache ls --json --dir /data/executables
+"""
+_WHY_HELP = """\
+Compares what is kept of one program, field by field: the fields of the key that differ are why it
+was compiled more than once. With a digest, compares that entry with the one that is nearest to it.
+
+example:
+  python -m hlofront cache why jit_step
+  python -m hlofront cache why 3f2a91c0
+"""
+_VERIFY_HELP = """\
+Reads every entry to its end and sets the damaged ones aside, in the folder `damaged`. They are
+compiled again when they are next needed.
+
+example:
+  python -m hlofront cache verify
+"""
+_GC_HELP = """\
+Brings the cache within its size, which removes what was used least recently, and removes what
+processes that were killed while writing have left over.
+
+example:
+  python -m hlofront cache gc
+  python -m hlofront cache gc --max-size 100M
+"""
+_CLEAR_HELP = """\
+Removes every entry, and no other file.
+
+example:
+  python -m hlofront cache clear
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add `cache` and its own commands to those of the command line."""
+    raw = argparse.RawDescriptionHelpFormatter
+    cache = commands.add_parser(
+        "cache",
+        help="the executables that are kept on disk",
+        description=_CACHE_HELP,
+        formatter_class=raw,
+    )
+    actions = cache.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    def add(name, run, text, help_text):
+        action = actions.add_parser(name, help=help_text, description=text, formatter_class=raw)
+        action.add_argument("--json", action="store_true", help="print JSON, for programs")
+        action.add_argument("--dir", metavar="DIR", help="look at this folder instead")
+        action.set_defaults(run=run)
+        return action
+
+    add("ls", _list, _LS_HELP, "list what is kept")
+    why = add("why", _why, _WHY_HELP, "why a program was compiled more than once")
+    why.add_argument("wanted", metavar="NAME_OR_DIGEST", help="as `cache ls` shows them")
+    add("verify", _verify, _VERIFY_HELP, "read everything and set the damaged aside")
+    gc = add("gc", _gc, _GC_HELP, "bring the cache within its size")
+    gc.add_argument(
+        "--max-size",
+        type=_size_in_bytes,
+        metavar="SIZE",
+        help="this size instead of the one that is set: bytes, or 100K, 100M, 1G",
+    )
+    add("clear", _clear, _CLEAR_HELP, "remove every entry")
+
+
+# ---- the commands ------------------------------------------------------------------------------
+
+
+def _list(options: argparse.Namespace, out: TextIO) -> int:
+    shown = []
+    code = FINE
+    for store in _stores(options):
+        if store.refusal:
+            code = _say_refusal(store)
+            continue
+        entries = sorted(
+            _with_progress(store.entries(), "entries read"), key=lambda each: -each.last_used
+        )
+        shown.append((store, entries))
+        if any(each.damaged for each in entries):
+            code = max(code, DAMAGED)
+    if options.json:
+        _print_json(
+            {
+                "stores": [
+                    {**_about_store(store), "entries": [_as_json(each) for each in entries]}
+                    for store, entries in shown
+                ]
+            },
+            out,
+        )
+        return code
+    for store, entries in shown:
+        total = sum(each.size for each in entries)
+        limit = f" of {_size(store.max_bytes)}" if store.max_bytes >= 0 else ""
+        print(f"{store.folder}: {_count(entries, 'entry')}, {_size(total)}{limit}", file=out)
+        if entries:
+            heads = ("name", "size", "last used", "saves", "platform", "digest")
+            _print_table([heads, *map(_row, entries)], out)
+        for each in entries:
+            if each.problem:
+                print(f"{each.path} {each.problem}", file=sys.stderr)
+    return code
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    if entry.problem:
+        name = "(damaged)" if entry.damaged else "(not readable)"
+    else:
+        name = _printable(entry.name) or "(no name)"
+    seconds = entry.about.get("compile_seconds")
+    return (
+        name,
+        _size(entry.size),
+        _ago(entry.last_used),
+        _seconds(seconds) if isinstance(seconds, int | float) else "",
+        _printable(str(entry.about.get("platform", entry.key.get("platform", "")))),
+        entry.digest[:12],
+    )
+
+
+def _why(options: argparse.Namespace, out: TextIO) -> int:
+    code = FINE
+    found: list[tuple[Store, list[Entry]]] = []
+    names: set[str] = set()
+    for store in _stores(options):
+        if store.refusal:
+            code = _say_refusal(store)
+            continue
+        entries = list(_with_progress(store.entries(), "entries read"))
+        if any(each.damaged for each in entries):
+            code = max(code, DAMAGED)
+        entries = [each for each in entries if each.problem is None]
+        names.update(each.name for each in entries)
+        compared = _to_compare(entries, options.wanted)
+        if compared:
+            found.append((store, compared))
+    if not found:
+        near = difflib.get_close_matches(options.wanted, names, n=3)
+        hint = f": did you mean {' or '.join(near)}?" if near else ". `cache ls` lists what is kept"
+        raise UsageError(f"nothing of the name or digest {options.wanted!r} is kept{hint}")
+    if options.json:
+        _print_json({"stores": [_comparison_as_json(*each) for each in found]}, out)
+        return code
+    for i, (store, entries) in enumerate(found):
+        if i:
+            print(file=out)
+        _print_comparison(store, entries, out)
+    return code
+
+
+def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
+    """The entries of a name; or the one of a digest, and the nearest to it."""
+    named = [each for each in entries if each.name in (wanted, f"jit_{wanted}")]
+    if named:
+        return sorted(named, key=lambda each: -each.last_used)
+    chosen = [each for each in entries if each.digest.startswith(wanted)]
+    if len(chosen) > 1:
+        digests = ", ".join(each.digest[:16] for each in chosen[:5])
+        raise UsageError(f"{len(chosen)} digests start with {wanted!r}: {digests}; give more of it")
+    for entry in chosen:
+        others = [each for each in entries if each.name == entry.name and each is not entry]
+        nearest = min(others, key=lambda each: len(each.differing(entry.key)), default=None)
+        return [entry] if nearest is None else [entry, nearest]
+    return []
+
+
+def _fields(entries: list[Entry]) -> tuple[list[str], list[str]]:
+    """The fields of the keys: those that differ between entries, and those that do not."""
+    names = sorted({name for each in entries for name in each.key})
+    differing = [name for name in names if len({each.key.get(name) for each in entries}) > 1]
+    return differing, [name for name in names if name not in differing]
+
+
+def _print_comparison(store: Store, entries: list[Entry], out: TextIO) -> None:
+    differing, same = _fields(entries)
+    name = _printable(entries[0].name) or "(no name)"
+    print(f"{name}: {_count(entries, 'entry')} in {store.folder}", file=out)
+    heads = ("digest", "last used", "size", "saves")
+    rows = [(row[5], row[2], row[1], row[3]) for row in map(_row, entries)]
+    _print_table([heads, *rows], out)
+    if len(entries) == 1:
+        print("There is no other to compare it with. Its key:", file=out)
+        for field in same:
+            print(f"  {field}: {_cut([entries[0].key[field]])[0]}", file=out)
+        return
+    if not differing:
+        print(f"All of their {len(same)} fields agree: the entries are of the same key.", file=out)
+        return
+    print(f"They differ in {len(differing)} of {len(differing) + len(same)} fields:", file=out)
+    for field in differing:
+        groups: dict[str | None, list[str]] = {}
+        for each in entries:
+            groups.setdefault(each.key.get(field), []).append(each.digest[:12])
+        texts = _cut([value for value in groups if value is not None])
+        print(f"  {field}", file=out)
+        for value, digests in groups.items():
+            text = "(not there)" if value is None else texts.pop(0)
+            print(f"    {text}    {' '.join(digests)}", file=out)
+
+
+def _comparison_as_json(store: Store, entries: list[Entry]) -> dict[str, Any]:
+    differing, same = _fields(entries)
+    return {
+        **_about_store(store),
+        "name": entries[0].name,
+        "entries": [_as_json(each) for each in entries],
+        "differing": {
+            field: {each.digest: each.key.get(field) for each in entries} for field in differing
+        },
+        "same": {field: entries[0].key.get(field) for field in same},
+    }
+
+
+def _verify(options: argparse.Namespace, out: TextIO) -> int:
+    code = FINE
+    reports = []
+    for store in _stores(options):
+        if store.refusal:
+            code = _say_refusal(store)
+            continue
+        entries = list(_with_progress(store.verify(), "entries verified"))
+        damaged = [each for each in entries if each.damaged]
+        unread = [each for each in entries if each.problem and not each.damaged]
+        if damaged:
+            code = max(code, DAMAGED)
+        reports.append((store, entries, damaged, unread))
+    if options.json:
+        stores = [
+            {
+                **_about_store(store),
+                "checked": len(entries),
+                "damaged": [_as_json(each) for each in damaged],
+                "unread": [_as_json(each) for each in unread],
+            }
+            for store, entries, damaged, unread in reports
+        ]
+        _print_json({"stores": stores}, out)
+        return code
+    for store, entries, damaged, unread in reports:
+        for each in (*damaged, *unread):
+            print(f"{each.path} {each.problem}", file=out)
+        verdict = "all whole" if not damaged else f"{len(damaged)} damaged"
+        if damaged:
+            verdict += f", set aside in {store.damaged_folder}"
+        if unread:
+            verdict += f", {len(unread)} not read"
+        print(f"{store.folder}: {_count(entries, 'entry')} read, {verdict}", file=out)
+    return code
+
+
+def _gc(options: argparse.Namespace, out: TextIO) -> int:
+    stores = _stores(options)
+    if options.max_size is not None:
+        stores = [Store(store.folder, options.max_size) for store in stores]
+    return _remove(stores, Store.gc, options, out)
+
+
+def _clear(options: argparse.Namespace, out: TextIO) -> int:
+    return _remove(_stores(options), Store.clear, options, out)
+
+
+def _remove(stores, action, options, out) -> int:
+    code = FINE
+    reports: list[tuple[Store, Removed]] = []
+    for store in stores:
+        if store.refusal:
+            code = _say_refusal(store)
+        else:
+            reports.append((store, action(store)))
+    if options.json:
+        stores = [
+            {**_about_store(store), "removed": removed._asdict()} for store, removed in reports
+        ]
+        _print_json({"stores": stores}, out)
+        return code
+    for store, removed in reports:
+        entries = f"{removed.entries} {'entry' if removed.entries == 1 else 'entries'}"
+        files = "file" if removed.temporaries == 1 else "files"
+        extra = ""
+        if removed.temporaries:
+            extra += f", {removed.temporaries} {files} of interrupted writes"
+        if removed.damaged:
+            extra += f", {removed.damaged} damaged ones"
+        print(f"{store.folder}: removed {entries} ({_size(removed.bytes)}){extra}", file=out)
+    return code
+
+
+# ---- which folders -----------------------------------------------------------------------------
+
+
+def _stores(options: argparse.Namespace) -> list[Store]:
+    configured = [each for each in _configured() if each is not None]
+    if options.dir is not None:
+        folder = os.path.abspath(os.path.expanduser(options.dir))
+        for store in configured:
+            if store.folder == folder:
+                return [store]
+        if not os.path.isdir(folder):
+            raise UsageError(f"there is no folder {options.dir}")
+        return [Store(folder)]
+    if not configured:
+        raise UsageError(
+            "there is no cache: HLOFRONT_CACHE is off or there is no home folder, and "
+            "JAX_COMPILATION_CACHE_DIR is not set. Name a folder with --dir"
+        )
+    return configured
+
+
+def _configured() -> Iterator[Store | None]:
+    small, whole = cache_places.small_store(), cache_places.whole_store()
+    yield small
+    if small is None or whole is None or small.folder != whole.folder:
+        yield whole
+
+
+def _say_refusal(store: Store) -> int:
+    print(f"hlofront cache: {store.refusal}", file=sys.stderr)
+    return TROUBLE
+
+
+# ---- how things are shown ----------------------------------------------------------------------
+
+
+class _Progress(NamedTuple):
+    every_seconds: float
+    start: str
+    end: str
+
+
+def _with_progress(things: Iterable[T], doing: str) -> Iterator[T]:
+    """Pass things on; what takes over a second says on stderr how far it is."""
+    terminal = sys.stderr.isatty()
+    style = _Progress(0.2, "\r", "") if terminal else _Progress(5.0, "", "\n")
+    due = time.monotonic() + 1.0
+    said = False
+    for count, thing in enumerate(things, 1):
+        yield thing
+        if time.monotonic() >= due:
+            print(f"{style.start}{count} {doing}", end=style.end, file=sys.stderr, flush=True)
+            due = time.monotonic() + style.every_seconds
+            said = True
+    if said and terminal:
+        print(file=sys.stderr)
+
+
+def _print_table(rows: list[tuple[str, ...]], out: TextIO) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        cells = [
+            # Numbers end under one another.
+            cell.rjust(width) if head in ("size", "saves") else cell.ljust(width)
+            for cell, width, head in zip(row, widths, rows[0])
+        ]
+        print("  " + "  ".join(cells).rstrip(), file=out)
+
+
+def _print_json(value: Any, out: TextIO) -> None:
+    json.dump(value, out, indent=2)
+    print(file=out)
+
+
+def _about_store(store: Store) -> dict[str, Any]:
+    return {"folder": store.folder, "max_bytes": store.max_bytes}
+
+
+def _as_json(entry: Entry) -> dict[str, Any]:
+    used = _date(entry.last_used)
+    return {
+        "digest": entry.digest,
+        "name": entry.name,
+        "path": entry.path,
+        "bytes": entry.size,
+        "last_used": used.isoformat(timespec="seconds"),
+        "damaged": entry.damaged,
+        "problem": entry.problem,
+        "key": entry.key,
+        "about": entry.about,
+    }
+
+
+def _cut(values: list[str], width: int = 72) -> list[str]:
+    """Texts of one line each, long ones from shortly before where they begin to differ."""
+    shared = 0
+    if len(values) > 1:
+        while len({value[shared : shared + 1] or "end" for value in values}) == 1:
+            shared += 1
+    start = max(0, shared - 16) if any(len(value) > width for value in values) else 0
+    return [
+        ("…" if start else "")
+        + _printable(value[start : start + width])
+        + ("…" if len(value) > start + width else "")
+        for value in values
+    ]
+
+
+def _printable(text: str) -> str:
+    # What a file says is not to steer the terminal.
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+def _count(things: list[Any], name: str) -> str:
+    return f"{len(things)} {name if len(things) == 1 else name[:-1] + 'ies'}"
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _date(moment: float) -> datetime.datetime:
+    # A file may claim a year that dates do not have.
+    within = min(max(moment, 0.0), 253402214400.0)
+    return datetime.datetime.fromtimestamp(within, datetime.UTC)
+
+
+def _ago(moment: float) -> str:
+    seconds = time.time() - moment
+    if seconds < -60:
+        # The clock was put back since.
+        return _date(moment).strftime("%Y-%m-%d")
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        count = int(seconds // size)
+        if count:
+            return f"{count} {unit}{'' if count == 1 else 's'} ago"
+    return "just now"
+
+
+def _size_in_bytes(text: str) -> int:
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    number = text.upper().removesuffix("IB").removesuffix("B")
+    unit = units.get(number[-1:], 1)
+    try:
+        return int(float(number.rstrip("KMG")) * unit)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"a size is a number of bytes, or 100K, 100M, 1G: got {text!r}"
+        ) from None

@@ -1,0 +1,85 @@
+"""`FILE:FUNCTION` at the shell: the function, and the arguments that it is shown with."""
+
+import importlib.util
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from hlofront.cli.argument_specs import parse_specs
+
+
+class UsageError(Exception):
+    """What was typed cannot be used; the message says what to type."""
+
+
+def load_function(target: str) -> tuple[Callable[..., Any], Any]:
+    """The function that `path/to/file.py:name` names, and its module.
+
+    Raises:
+      UsageError: if there is no such file or function.
+    """
+    path_text, colon, name = target.rpartition(":")
+    if not colon and target.endswith(".py") and pathlib.Path(target).is_file():
+        raise UsageError(f"wanted FILE:FUNCTION: name a function of {target}, as {target}:step")
+    if not colon or not name:
+        raise UsageError(f"wanted FILE:FUNCTION, such as examples/kmeans.py:step, got {target!r}")
+    path = pathlib.Path(path_text)
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "is not there"
+        raise UsageError(f"there is no file {path_text}: it {what}")
+    module = _load(path.resolve())
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise UsageError(f"{path_text} has no function {name!r}. {_functions_of(module)}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise UsageError(f"{name} in {path_text} is {found!r}, which cannot be called")
+    return found, module
+
+
+def _functions_of(module: Any) -> str:
+    names = [
+        name
+        for name, value in vars(module).items()
+        if callable(value) and not name.startswith("_") and not isinstance(value, type)
+    ]
+    return f"It has: {', '.join(names)}." if names else "It has none."
+
+
+def _load(path: pathlib.Path) -> Any:
+    name = f"_shown_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    # The file may import its neighbours, as when it is run.
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def arguments_for(module: Any, target: str, specs: str | None) -> tuple[Any, ...]:
+    """The arguments from `--args`, or from `example_args()` of the function's file.
+
+    Raises:
+      UsageError: if there are neither, or the specs cannot be read.
+    """
+    if specs is not None:
+        try:
+            return tuple(parse_specs(specs))
+        except ValueError as error:
+            raise UsageError(f"--args: {error}") from error
+    make = getattr(module, "example_args", None)
+    if make is None:
+        raise UsageError(
+            f"the shapes of {target}'s arguments are not known: give --args 'f32[32,64], i32[32]', "
+            "or define example_args() in the file, which returns the arguments as a tuple"
+        )
+    args = make()
+    return tuple(args) if isinstance(args, tuple | list) else (args,)

@@ -1,0 +1,25 @@
+"""Writes the column of one FILE:FUNCTION to a file: what `compare --at` runs, by itself."""
+
+import json
+import pathlib
+import sys
+
+from hlofront.cli.target import UsageError, arguments_for, load_function
+from hlofront.inspect.comparison.columns import here
+
+
+def main() -> int:
+    answer, label, target, *specs = sys.argv[1:]
+    try:
+        function, module = load_function(target)
+        args = arguments_for(module, target, specs[0] if specs else None)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
+    column = here(label, function, args)
+    pathlib.Path(answer).write_text(json.dumps(column._asdict()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+"""One function compiled in several ways, each a column: versions of jaxlib, devices, revisions."""
+
+import contextlib
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.bridge.mlir import portable_artifact, stablehlo_version
+from hlofront.inspect.comparison import environments
+from hlofront.inspect.comparison.environments import NoEnvironment
+from hlofront.pjrt.compile import compile_options
+from hlofront.pjrt.targets import target as find_target
+from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.stages import Lowered
+
+Tell = Callable[[str], object]
+
+
+class Column(NamedTuple):
+    """What became of the function in one of the ways; None stands for what is not known."""
+
+    label: str
+    """How it was asked for: "jaxlib 0.8.3", "tpu:v5e:2x2", "at HEAD~3"."""
+    hlo: str | None
+    """The optimized HLO."""
+    flops: float | None
+    bytes_accessed: float | None
+    argument_bytes: int | None
+    output_bytes: int | None
+    temporary_bytes: int | None
+    code_bytes: int | None
+    compile_seconds: float | None
+    run_seconds: float | None
+    """The median of several runs; None where the device is absent."""
+    error: str | None = None
+    """Why there is no HLO."""
+
+
+def failed(label: str, error: Any) -> Column:
+    """The column of a way that could not be gone."""
+    return Column(label, *[None] * 9, error=str(error))
+
+
+# ---- versions of jaxlib --------------------------------------------------------------------------
+
+
+class Artifact:
+    """A lowered program to be compiled elsewhere: its portable form, its options, its arguments."""
+
+    def __init__(self, lowered: Lowered):
+        module = lowered._module
+        if module.callbacks:
+            raise ValueError(
+                "a program that calls back to Python cannot be compiled in another process"
+            )
+        self._module = module
+        self._avals = [
+            *(aval for _, aval in module.const_args),
+            *(lowered._traced.program.in_avals[i] for i in module.kept),
+        ]
+        self._constants = [value for value, _ in module.const_args]
+        settings = compile_options(
+            [lowered._device],
+            dict(lowered._jitted.compiler_options),
+            keep_barriers=module.fences is not None and module.has_barriers,
+        )
+        self.options = [list(pair) for pair in settings.env_option_overrides]
+
+    def as_bytes(self, stablehlo: str | None) -> bytes:
+        """The artifact for a reader of this version of StableHLO, or of the oldest that there is.
+
+        Raises:
+          ValueError: if the program has an operation that is newer than the reader.
+        """
+        ours = stablehlo_version()
+        known = [ours, stablehlo or "1.0.0"]
+        version = min(known, key=lambda text: tuple(map(int, text.split("."))))
+        return portable_artifact(self._module.ir_module, version)
+
+    def save_arguments(self, path: pathlib.Path) -> None:
+        """Values to run with: the constants as they are, numbers below one for the arguments."""
+        random = np.random.default_rng(0)
+        arrays: dict[str, Any] = {}
+        types: list[Any] = []
+        for i, aval in enumerate(self._avals):
+            if i < len(self._constants):
+                value = np.asarray(self._constants[i])
+            elif aval.dtype.kind in "biu":
+                value = np.zeros(aval.shape, aval.dtype)
+            else:
+                value = random.uniform(0.1, 0.9, aval.shape).astype(aval.dtype)
+            types.append([value.dtype.name, value.shape])
+            # NumPy's files do not know bfloat16 and its like: their bytes are stored.
+            flat = np.ascontiguousarray(value).reshape(-1)
+            arrays[f"a{i}"] = flat if flat.dtype.isbuiltin == 1 else flat.view(np.uint8)
+        np.savez(path, types=json.dumps(types), **arrays)
+
+
+def under_jaxlib(
+    artifact: Artifact, jaxlib: str, *, run: bool = True, tell: Tell = lambda text: None
+) -> Column:
+    """The column of a version of jaxlib: compiled in a process of its own."""
+    label = f"jaxlib {jaxlib}"
+    try:
+        python = environments.python_with(jaxlib, tell)
+        about = environments.about(python)
+        tell(f"compiling under jaxlib {about['jaxlib']}")
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "artifact").write_bytes(artifact.as_bytes(about["stablehlo"]))
+            request: dict[str, Any] = {
+                "artifact": str(folder / "artifact"),
+                "options": artifact.options,
+            }
+            if run:
+                artifact.save_arguments(folder / "arguments.npz")
+                request["arguments"] = str(folder / "arguments.npz")
+            answer = environments.run_worker(python, request, folder)
+    except (NoEnvironment, ValueError) as error:
+        return failed(label, error)
+    if "error" in answer:
+        return failed(label, answer["error"])
+    cost, memory = answer["cost"], answer["memory"]
+    return Column(
+        label,
+        answer["hlo"],
+        cost.get("flops"),
+        cost.get("bytes accessed"),
+        *(memory.get(name) for name in ("argument", "output", "temp", "generated_code")),
+        answer["compile_seconds"],
+        answer["run_seconds"],
+    )
+
+
+# ---- here ----------------------------------------------------------------------------------------
+
+
+def here(
+    label: str,
+    function: Any,
+    args: Sequence[Any],
+    target: str | None = None,
+    tell: Tell = lambda text: None,
+) -> Column:
+    """The column of this process's own compiler, for an attached device or an absent target."""
+    tell(f"compiling for {label}")
+    try:
+        with _on(target):
+            staged = function if hasattr(function, "lower") else jit(function)
+            lowered = staged.lower(*args)
+            started = time.perf_counter()
+            compiled = lowered.compile()
+            seconds = time.perf_counter() - started
+            cost = compiled.cost_analysis() or {}
+            memory = compiled.memory_analysis()
+            text = compiled.as_text()
+    except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
+        return failed(label, error)
+    return Column(
+        label,
+        text,
+        cost.get("flops"),
+        cost.get("bytes accessed"),
+        *(
+            getattr(memory, f"{name}_size_in_bytes", None)
+            for name in ("argument", "output", "temp", "generated_code")
+        ),
+        seconds,
+        None,
+    )
+
+
+def _on(target: str | None) -> Any:
+    if target is None:
+        return contextlib.nullcontext()
+    return find_target(target)
+
+
+# ---- revisions -----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def checkout(path: pathlib.Path, revision: str) -> Iterator[pathlib.Path]:
+    """The file as of a git revision, among its neighbours of that time.
+
+    Raises:
+      NoEnvironment: if the file is in no repository, or the revision does not have it.
+    """
+    path = path.resolve()
+    top = pathlib.Path(_git(path.parent, "rev-parse", "--show-toplevel"))
+    inside = path.relative_to(top.resolve())
+    commit = _git(top, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "checkout"
+        _git(top, "worktree", "add", "--detach", "--quiet", str(folder), commit)
+        try:
+            if not (folder / inside).exists():
+                raise NoEnvironment(f"{inside} is not there at {revision}")
+            yield folder / inside
+        finally:
+            _git(top, "worktree", "remove", "--force", str(folder))
+
+
+def _git(folder: pathlib.Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        reason = said[-1] if said else f"git has no {arguments[-1].removesuffix('^{commit}')!r}"
+        raise NoEnvironment(f"git {arguments[0]} in {folder}: {reason}")
+    return done.stdout.strip()
+
+
+def at_revision(
+    path: pathlib.Path, name: str, specs: str | None, revision: str, tell: Tell = lambda text: None
+) -> Column:
+    """The column of `path:name` as it was at a git revision, under the hlofront of today.
+
+    It is loaded in a process of its own, because its modules have the names of today's.
+    """
+    label = f"at {revision}"
+    tell(f"compiling {path.name}:{name} {label}")
+    try:
+        with checkout(path, revision) as file, tempfile.TemporaryDirectory() as folder:
+            answer = pathlib.Path(folder) / "answer.json"
+            command = [
+                sys.executable,
+                "-m",
+                "hlofront.inspect.comparison.column_worker",
+                str(answer),
+                label,
+            ]
+            command += [f"{file}:{name}", *([specs] if specs is not None else [])]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                said = done.stderr.strip().splitlines()
+                return failed(label, said[-1] if said else f"it ended with {done.returncode}")
+            found = json.loads(answer.read_text())
+    except NoEnvironment as error:
+        return failed(label, error)
+    # The checkout's folder is gone; what it is told by is the file's name.
+    return Column(**found)

@@ -1,0 +1,177 @@
+"""One function under several jaxlibs, devices or git revisions, side by side: `compare`."""
+
+import json
+import pathlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from hlofront.inspect.comparison.columns import Artifact, Column, at_revision, here, under_jaxlib
+from hlofront.inspect.diff_page import page
+from hlofront.inspect.difference import Diff, diff
+from hlofront.runtime.dispatch.jit import jit
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    title: str
+    values: tuple[float | None, ...]
+    unit: str
+
+
+class Comparison:
+    """The columns of a comparison, and how each differs from the first one that compiled."""
+
+    def __init__(self, name: str, columns: Sequence[Column]):
+        self.name = name
+        self.columns = tuple(columns)
+        compiled = [column for column in columns if column.hlo is not None]
+        self.base = compiled[0].label if compiled else None
+        self.diffs: dict[str, Diff] = {
+            column.label: diff(
+                compiled[0].hlo, column.hlo, labels=(compiled[0].label, column.label)
+            )
+            for column in compiled[1:]
+        }
+
+    @property
+    def equal(self) -> bool:
+        """Whether every way compiled, and to the same program."""
+        return all(column.error is None for column in self.columns) and all(
+            each.equal for each in self.diffs.values()
+        )
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Why ways could not be gone, by their label."""
+        return {column.label: column.error for column in self.columns if column.error is not None}
+
+    def rows(self) -> list[Row]:
+        """The table: a row per figure, a value per column."""
+        return [
+            Row(title, tuple(getattr(column, field) for column in self.columns), unit)
+            for title, field, unit in (
+                ("floating-point operations", "flops", ""),
+                ("bytes accessed", "bytes_accessed", ""),
+                ("bytes of arguments", "argument_bytes", ""),
+                ("bytes of results", "output_bytes", ""),
+                ("bytes of temporaries", "temporary_bytes", ""),
+                ("bytes of code", "code_bytes", ""),
+                ("compile time", "compile_seconds", "ms"),
+                ("run time", "run_seconds", "ms"),
+            )
+        ]
+
+    def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
+        """The table, and under it what differs, as `Diff.text` says it."""
+        labels = [column.label for column in self.columns]
+        rows = [
+            (row.title, [_shown(value, row.unit) for value in row.values]) for row in self.rows()
+        ]
+        first = max(len(title) for title, _ in rows)
+        widths = [
+            max(len(label), *(len(values[i]) for _, values in rows))
+            for i, label in enumerate(labels)
+        ]
+        lines = [" " * first + "".join(f"  {x:>{w}}" for x, w in zip(labels, widths, strict=True))]
+        for title, values in rows:
+            if any(value != "-" for value in values):
+                cells = "".join(f"  {x:>{w}}" for x, w in zip(values, widths, strict=True))
+                lines.append(f"{title:<{first}}{cells}")
+        for label, error in self.errors.items():
+            lines += ["", f"{label}: not compiled: {error}"]
+        for label, each in self.diffs.items():
+            lines += ["", f"{self.base} -> {label}:"]
+            told = "no difference" if each.equal else each.text(color, limit, verbose)
+            lines.append(_indented(told))
+        return "\n".join(lines)
+
+    __str__ = text
+
+    def html(self) -> str:
+        """The table, and each way side by side with the first one, as one page."""
+        rows = [
+            (row.title, [_shown(value, row.unit) for value in row.values])
+            for row in self.rows()
+            if any(value is not None for value in row.values)
+        ]
+        table = {
+            "heads": [column.label for column in self.columns],
+            "rows": rows,
+            "errors": list(self.errors.items()),
+        }
+        diffs = {f"{self.base} → {label}": each for label, each in self.diffs.items()}
+        return page(diffs, self.name, table)
+
+    def json(self) -> str:
+        """Everything as JSON: name, equal, base, columns and diffs."""
+        return json.dumps(
+            {
+                "name": self.name,
+                "equal": self.equal,
+                "base": self.base,
+                "columns": [column._asdict() for column in self.columns],
+                "diffs": {label: json.loads(each.json()) for label, each in self.diffs.items()},
+            },
+            indent=1,
+        )
+
+
+def _shown(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    return f"{1e3 * value:,.2f} ms" if unit == "ms" else f"{value:,.0f}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" if line else line for line in text.splitlines())
+
+
+def compare(
+    function: Callable[..., Any],
+    *args: Any,
+    jaxlib: Iterable[str] = (),
+    target: Iterable[str] = (),
+    at: Iterable[str] = (),
+    run: bool = True,
+    file: str | None = None,
+    specs: str | None = None,
+    tell: Callable[[str], object] = lambda text: None,
+) -> Comparison:
+    """Compile a function under several jaxlibs, for several devices, as of several revisions.
+
+    Each version of jaxlib compiles in an environment of its own, which is made once. The function
+    is lowered once, here, and handed on as a portable StableHLO artifact.
+
+    Args:
+      function: a function of arrays, jitted or not.
+      args: arrays, or anything with a shape and dtype.
+      jaxlib: versions, as in "0.8.3"; "current" is this process's.
+      target: devices, attached or not, as `hlofront.target` takes them: "cpu", "tpu:v5e:2x2".
+      at: git revisions of the file that the function is in.
+      run: whether what is compiled for this machine is run and timed.
+      file: the function's file and name as "FILE:FUNCTION", where `at` is given.
+      specs: the arguments of the function at those revisions, as text; by default its file's
+        example_args().
+      tell: called with a line before anything that takes long.
+
+    Raises:
+      ValueError: if nothing is given to compare, `at` without `file`, or the program calls back.
+    """
+    jaxlib, target, at = list(jaxlib), list(target), list(at)
+    if not (jaxlib or target or at):
+        raise ValueError("compare wants versions of jaxlib, targets or git revisions to compare")
+    if at and file is None:
+        raise ValueError("compare at git revisions wants file='FILE:FUNCTION'")
+    columns: list[Column] = []
+    if jaxlib:
+        staged: Any = function if hasattr(function, "lower") else jit(function)
+        artifact = Artifact(staged.lower(*args))
+        columns += [under_jaxlib(artifact, each, run=run, tell=tell) for each in jaxlib]
+    columns += [here(each, function, args, each, tell) for each in target]
+    if at:
+        path, _, name = str(file).rpartition(":")
+        columns += [at_revision(pathlib.Path(path), name, specs, each, tell) for each in at]
+    if len(columns) == 1:
+        columns.insert(0, here("here", function, args, tell=tell))
+    return Comparison(getattr(function, "__name__", "function"), columns)

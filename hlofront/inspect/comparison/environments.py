@@ -1,0 +1,237 @@
+"""Environments that each hold another jaxlib: made once with pip or uv, and kept in a folder."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hlofront.base.config import options
+from hlofront.bridge import state
+from hlofront.pjrt.cache_places import default_folder
+
+WORKER = pathlib.Path(__file__).parents[2] / "bridge" / "other_jaxlib_worker.py"
+_folder = options["hlofront_environments_dir"]
+_PATIENCE_SECONDS = 900
+Tell = Callable[[str], object]
+
+
+class NoEnvironment(Exception):
+    """A jaxlib that cannot be had on this machine; the message says why, and what would help."""
+
+
+def python_with(jaxlib: str, tell: Tell = lambda text: None) -> str:
+    """The path of a Python that has this jaxlib; an environment is made for it where there is none.
+
+    Args:
+      jaxlib: its version, as in "0.8.3".
+      tell: called with a line before anything that takes long.
+
+    Raises:
+      NoEnvironment: if it cannot be made.
+    """
+    version = _checked(jaxlib)
+    if version == ".".join(map(str, state.jaxlib_version[:3])) or jaxlib == "current":
+        return sys.executable
+    folder = environments_folder() / f"jaxlib-{jaxlib}"
+    with _locked(folder, tell):
+        python = _ready(folder)
+        if python is None:
+            tell(f"making an environment with jaxlib {jaxlib} in {folder}")
+            python = _make(folder, jaxlib)
+    return python
+
+
+def about(python: str) -> dict[str, Any]:
+    """What the jaxlib of a Python is: its version, and which StableHLO it reads.
+
+    Raises:
+      NoEnvironment: if jaxlib does not load there.
+    """
+    done = subprocess.run(
+        [python, str(WORKER), "--about"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise NoEnvironment(f"jaxlib does not load in {python}: {_last_line(done.stderr)}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def environments_folder() -> pathlib.Path:
+    """Where environments are kept.
+
+    Raises:
+      NoEnvironment: if the user has no home, and no option names a folder.
+    """
+    if _folder.value:
+        return pathlib.Path(_folder.value).expanduser()
+    executables = default_folder()
+    if executables is None:
+        raise NoEnvironment(
+            "there is no home folder to keep environments in: set HLOFRONT_ENVIRONMENTS_DIR"
+        )
+    return pathlib.Path(executables).with_name("environments")
+
+
+def _checked(jaxlib: str) -> str:
+    if jaxlib != "current" and not re.fullmatch(r"\d+\.\d+\.\d+(\.\d+)?", jaxlib):
+        raise NoEnvironment(f"{jaxlib!r} is no version of jaxlib: give one such as 0.10.2")
+    return jaxlib
+
+
+def _ready(folder: pathlib.Path) -> str | None:
+    python = _python_in(folder)
+    return str(python) if (folder / "ready").exists() and python.exists() else None
+
+
+def _python_in(folder: pathlib.Path) -> pathlib.Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def _make(folder: pathlib.Path, jaxlib: str) -> str:
+    interpreter = _interpreter_for(jaxlib)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    python = str(_python_in(folder))
+    uv = shutil.which("uv")
+    if uv:
+        steps = [
+            [uv, "venv", "--quiet", "--python", interpreter, str(folder)],
+            [uv, "pip", "install", "--quiet", "--python", python, f"jaxlib=={jaxlib}"],
+        ]
+    else:
+        steps = [
+            [interpreter, "-m", "venv", str(folder)],
+            [python, "-m", "pip", "install", "--quiet", f"jaxlib=={jaxlib}"],
+        ]
+    for step in steps:
+        done = subprocess.run(step, capture_output=True, text=True, check=False)
+        if done.returncode:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise NoEnvironment(
+                f"no environment with jaxlib {jaxlib} could be made: `{' '.join(step)}` said: "
+                f"{_last_line(done.stderr)}"
+            )
+    (folder / "ready").write_text(jaxlib)
+    return python
+
+
+def _interpreter_for(jaxlib: str) -> str:
+    """A Python that this jaxlib has wheels for: this one, if it does."""
+    least, most = _pythons_of(jaxlib)
+    if least <= sys.version_info[:2] <= most:
+        return sys.executable
+    tried: list[str] = []
+    for minor in range(most[1], least[1] - 1, -1):
+        name = f"python3.{minor}"
+        tried.append(name)
+        for candidate in _candidates(name):
+            done = subprocess.run(
+                [candidate, "-c", "import sys, venv; print(*sys.version_info[:2], sep='.')"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode == 0 and done.stdout.strip() == f"3.{minor}":
+                return candidate
+    wanted = f"{least[0]}.{least[1]}" + (f" to {most[0]}.{most[1]}" if most > least else "")
+    raise NoEnvironment(
+        f"jaxlib {jaxlib} needs Python {wanted}, and this is {sys.version_info[0]}."
+        f"{sys.version_info[1]}: none of {', '.join(tried)} was found. Install one, for example "
+        f"with `uv python install {most[0]}.{most[1]}`"
+    )
+
+
+# From which jaxlib on: the oldest and the newest Python that it has wheels for.
+_PYTHONS = (
+    ((0, 11), (3, 12), (3, 14)),
+    ((0, 7), (3, 11), (3, 14)),
+    ((0, 5), (3, 10), (3, 13)),
+    ((0, 4, 31), (3, 10), (3, 13)),
+    ((0,), (3, 9), (3, 12)),
+)
+
+
+def _pythons_of(jaxlib: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    version = tuple(map(int, jaxlib.split(".")))
+    return next((least, most) for start, least, most in _PYTHONS if version >= start)
+
+
+def _candidates(name: str) -> Iterator[str]:
+    found = shutil.which(name)
+    if found:
+        yield found
+    root = pathlib.Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
+    for place in sorted(root.glob(f"versions/{name.removeprefix('python')}.*/bin/python")):
+        yield str(place)
+    uv = shutil.which("uv")
+    if uv:
+        done = subprocess.run(
+            [uv, "python", "find", name.removeprefix("python")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode == 0:
+            yield done.stdout.strip()
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if "WARNING" not in line]
+    errors = [line for line in lines if line.startswith(("ERROR", "error", "  ×"))]
+    return (errors or lines or ["nothing"])[-1].strip()
+
+
+@contextlib.contextmanager
+def _locked(folder: pathlib.Path, tell: Tell) -> Iterator[None]:
+    """One process at a time makes an environment; a lock that was left behind is taken over."""
+    lock = folder.with_name(folder.name + ".lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    told = False
+    started = time.monotonic()
+    while True:
+        try:
+            lock.mkdir()
+            break
+        except FileExistsError:
+            if not told:
+                tell(f"another process is making {folder}: waiting for it")
+                told = True
+            with contextlib.suppress(OSError):
+                if time.time() - lock.stat().st_mtime > _PATIENCE_SECONDS:
+                    lock.rmdir()
+            if time.monotonic() - started > _PATIENCE_SECONDS:
+                raise NoEnvironment(f"{lock} is there for too long: remove it") from None
+            time.sleep(0.2)
+    try:
+        yield
+    finally:
+        lock.rmdir()
+
+
+def run_worker(python: str, request: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
+    """The answer of the worker under that Python; see bridge/other_jaxlib_worker.py.
+
+    Raises:
+      NoEnvironment: if it ends without an answer, as when XLA ends its process.
+    """
+    answer = folder / "answer.json"
+    question = folder / "request.json"
+    question.write_text(json.dumps({**request, "answer": str(answer)}))
+    done = subprocess.run(
+        [python, str(WORKER), str(question)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+    )
+    if not answer.exists():
+        raise NoEnvironment(
+            f"the compiler of {python} ended with {done.returncode}: {_last_line(done.stderr)}"
+        )
+    return json.loads(answer.read_text())

@@ -1,0 +1,166 @@
+"""`find_nan`: which operation makes the first NaN that a function returns, where, of what."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.base.boundary import named_as
+from hlofront.base.config import debug_infs, debug_nans
+from hlofront.bridge.client import PjitFunction
+from hlofront.bridge.state import Array
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
+from hlofront.higher_order.jit_call import jit_p
+from hlofront.inspect.nan import subprogram_search
+from hlofront.inspect.nan.report import NanOrigin, NanReport, Values
+from hlofront.inspect.nan.search import Search, Start, Trail, Value, facts, nonfinite
+from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.stages import Traced
+from hlofront.transforms.simplify import dead_code_program
+
+_ = subprogram_search  # It says how loops, branches and calls are entered.
+
+
+def find_nan(
+    fun: Callable[..., Any], *, nan: bool = True, inf: bool = False
+) -> Callable[..., NanReport]:
+    """Find the operation that makes the first NaN which a function returns.
+
+    The function is traced, and its program is run one operation at a time on the arguments: into
+    jitted functions, derivatives, branches and loops. An operation is bad if its result has a NaN
+    and none of its operands has one; of operations on each element, at the same place. NaNs are
+    followed to the results, so that one that a `where` drops is no culprit; such operations are
+    listed as `hidden`.
+
+        report = find_nan(jax.grad(loss))(params, batch)
+        print(report)
+
+    Loops of a few steps are run step by step. Long ones are compiled and run whole, and then only
+    the steps in which an operation makes its first bad value are run one operation at a time, 16 of
+    them at most; loops and branches inside of long loops are looked into if their results are bad.
+    Callbacks run as often
+    as they do otherwise, except for pure ones in long loops.
+
+    Args:
+      fun: a function of pytrees of arrays, jitted or not. One that has static arguments is given
+        jitted, so that it says which they are. What it donates is kept.
+      nan: whether NaNs are looked for.
+      inf: whether infinities are looked for. Constants and arguments may be infinite; what an
+        operation makes of them is not its fault.
+
+    Returns:
+      A function of the arguments of `fun` that returns a NanReport. The report is true if a result
+      is bad; printed, it tells what happened where.
+
+    Raises:
+      ValueError: if nothing is looked for.
+      TypeError: if it is called while a function is traced.
+    """
+    kinds = (*(("nan",) if nan else ()), *(("inf",) if inf else ()))
+    if not kinds:
+        raise ValueError("find_nan looks for nothing: give nan=True or inf=True")
+
+    is_jitted = isinstance(fun, PjitFunction) and hasattr(fun, "trace")
+
+    def find(*args: Any, **kwargs: Any) -> NanReport:
+        staged: Any = fun if is_jitted else jit(fun)
+        leaves = tree.tree_leaves((args, kwargs))
+        if not is_eager() or any(isinstance(leaf, Tracer) for leaf in leaves):
+            raise TypeError(
+                "find_nan runs a function on values, and was called while a function is traced: "
+                "call it outside of jit, grad and vmap, as in find_nan(grad(f))(x)"
+            )
+        traced: Traced = staged.trace(*args, **kwargs)
+        given = traced._jitted.plan.dynamic(args, kwargs)
+        with debug_nans(False), debug_infs(False), interpreting_with(engine()):
+            with np.errstate(all="ignore"):
+                return _report(traced, tree.tree_leaves(given), kinds, is_jitted)
+
+    return named_as(find, fun)
+
+
+def _report(
+    traced: Traced, leaves: list[Any], kinds: tuple[str, ...], is_jitted: bool
+) -> NanReport:
+    program = traced.jaxpr
+    info = program.debug_info
+    search = Search(kinds)
+    names = (info.arg_names if info else None) or [f"argument {i}" for i in range(len(leaves))]
+    # Numbers of Python and NumPy become arrays of the program's dtypes.
+    leaves = [x if isinstance(x, Array) else engine().lift(x) for x in leaves]
+    args = [search.given(x, f"argument {n}") for n, x in zip(names, leaves, strict=True)]
+    arguments = _bad_values(search, args, [f"argument {name}" for name in names])
+    lean, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
+    results = search.run(lean, args)
+    paths = (info.result_paths if info else None) or [f"result[{i}]" for i in range(len(results))]
+    bad = _bad_values(search, results, paths)
+    only_compiled = False
+    if not bad and is_jitted and not program.effects and not arguments:
+        compiled = [Value(x, "") for x in _compiled(traced, program, leaves)]
+        bad = _bad_values(search, compiled, paths)
+        only_compiled = bool(bad)
+    trails: dict[Start, Trail] = {}
+    for value in results:
+        for trail in value.bad:
+            trails.setdefault(trail.start, trail)
+    reached = sorted(trails, key=lambda start: start.number)
+    operations = _once(search, reached, trails)
+    seen = {id(start.equation) for start in reached} | search.carried
+    others = [start for start in search.starts if id(start.equation) not in seen]
+    return NanReport(
+        function=info.func_src_info if info else traced.fun_name,
+        kinds=kinds,
+        found=bool(bad),
+        operation=operations[0] if operations else None,
+        operations=operations,
+        hidden=_once(search, others, {}),
+        arguments=arguments,
+        results=bad,
+        only_compiled=only_compiled,
+        inputs=tuple(dict.fromkeys(s.argument for s in reached if s.equation is None)),
+    )
+
+
+def _bad_values(search: Search, values: list[Value], names: Any) -> tuple[Values, ...]:
+    """The values that are bad, as what is known of them."""
+    found: list[Values] = []
+    for name, value in zip(names, values, strict=True):
+        host = nonfinite(value.array)
+        if host is not None and (mask := search.mask(host)).any():
+            index = tuple(int(i) for i in np.unravel_index(int(mask.argmax()), host.shape))
+            found.append(facts(name, host, index))
+    return tuple(found)
+
+
+def _once(search: Search, starts: list[Start], trails: dict[Start, Trail]) -> tuple[NanOrigin, ...]:
+    """The operations that are starts, those of one equation once."""
+    found: dict[int, NanOrigin] = {}
+    for start in starts:
+        operation, key = start.operation, id(start.equation)
+        if operation is None or key in found:
+            continue
+        trail = trails.get(start)
+        found[key] = _with(operation, trail, search.times.get(key, 1))
+    return tuple(found.values())
+
+
+def _with(operation: NanOrigin, trail: Trail | None, times: int) -> NanOrigin:
+    fields = {name: getattr(operation, name) for name in NanOrigin.__dataclass_fields__}
+    way = trail.steps() if trail is not None else ()
+    return NanOrigin(**{**fields, "way": way, "times": times})
+
+
+def _compiled(traced: Traced, program: ClosedJaxpr, leaves: list[Any]) -> list[Any]:
+    """The results of the program as it runs otherwise, but that no argument is donated."""
+    function = traced._jitted
+    return jit_p.bind(
+        *leaves,
+        name=function.name,
+        jaxpr=program,
+        donated_invars=(False,) * len(leaves),
+        keep_unused=function.keep_unused,
+        inline=False,
+        compiler_options_kvs=function.compiler_options,
+    )

@@ -1,0 +1,128 @@
+"""Programs that keep account of themselves: in which step of a loop what goes bad first."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import ExtendedDType, issubdtype
+from hlofront.core.aval import typeof
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal
+from hlofront.core.primitive import Primitive
+from hlofront.inspect.nan.operands import ELEMENTWISE
+from hlofront.numpy import isfinite, isinf, isnan, where
+from hlofront.primitives.converting import convert_element_type
+from hlofront.primitives.slicing import stack
+
+# Of operations that run one program: which, and on what of their operands.
+calls: dict[
+    Primitive, tuple[Callable[[dict[str, Any]], Any], Callable[[list[Any], dict[str, Any]], Any]]
+] = {}
+
+# (kinds of bad elements that are looked for, members of values that are followed)
+SearchFor = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def bad_elements(x: Any, kinds: tuple[str, ...]) -> Any:
+    """Which elements of an array of a program are bad; None where none can be."""
+    dtype = typeof(x).dtype
+    if isinstance(dtype, ExtendedDType) or not issubdtype(dtype, np.inexact):
+        return None
+    if kinds == ("inf",):
+        return isinf(x)
+    return isnan(x) if kinds == ("nan",) else ~isfinite(x)
+
+
+def noted(
+    search_for: SearchFor, time: Any, new: Sequence[Any], since: Sequence[Sequence[Any]] | None
+) -> list[list[Any]]:
+    """Since when the parts of a carry are bad, and infinite: -1 from the start, -2 not at all."""
+    kinds, followed = search_for
+    found: list[list[Any]] = []
+    for i, which in enumerate(followed):
+        times: list[Any] = []
+        for place, x in enumerate(new):
+            before = -1 if since is None else where(since[i][place] > -2, since[i][place], time)
+            bad = bad_elements(x, ("inf",) if which == "infinite" else kinds)
+            bad = False if bad is None else bad.any()
+            times.append(convert_element_type(where(bad, before, -2), np.int32))
+        found.append(times)
+    return found
+
+
+def strong(values: Sequence[Any]) -> list[Any]:
+    return [
+        x
+        if isinstance(typeof(x).dtype, ExtendedDType)
+        else convert_element_type(x, typeof(x).dtype)
+        for x in values
+    ]
+
+
+def watched_step(
+    program: ClosedJaxpr, search_for: SearchFor, args: Sequence[Any]
+) -> tuple[list[Any], Any]:
+    """(the results of a program, of each of its operations whether bad elements begin there)."""
+    begun: list[Any] = []
+    results = _run(program, args, search_for[0], begun)
+    return results, stack(begun) if begun else np.zeros(0, bool)
+
+
+def count_watched(program: ClosedJaxpr) -> int:
+    """The number of operations that `watched_step` tells of."""
+    return sum(
+        count_watched(inner) if (inner := _inner(equation)) is not None else 1
+        for equation in program.jaxpr.eqns
+    )
+
+
+def _inner(equation: Equation) -> ClosedJaxpr | None:
+    call = calls.get(equation.primitive)
+    program = call[0](equation.params) if call is not None else None
+    return program if isinstance(program, ClosedJaxpr) else None
+
+
+def _run(
+    program: ClosedJaxpr, args: Sequence[Any], kinds: tuple[str, ...], begun: list[Any]
+) -> list[Any]:
+    jaxpr = program.jaxpr
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, program.consts, strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+
+    def read(atom: Any) -> Any:
+        return atom.val if type(atom) is Literal else values[atom]
+
+    for equation in jaxpr.eqns:
+        operands = [read(atom) for atom in equation.invars]
+        inner = _inner(equation)
+        if inner is not None:
+            given = calls[equation.primitive][1](operands, equation.params)
+            results = _run(inner, given, kinds, begun)
+        else:
+            results = equation.primitive.bind(*operands, **equation.params)
+            if not equation.primitive.multiple_results:
+                results = (results,)
+            begun.append(_begins(equation.primitive.name, operands, results, kinds))
+        values.update(zip(equation.outvars, results, strict=True))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _begins(
+    name: str, operands: Sequence[Any], results: Sequence[Any], kinds: tuple[str, ...]
+) -> Any:
+    """Whether an operation makes bad elements of operands that have none there."""
+    made = [bad for x in results if (bad := bad_elements(x, kinds)) is not None]
+    if not made or name == "select_n":
+        return np.bool_(False)
+    had = [bad for x in operands if (bad := bad_elements(x, kinds)) is not None]
+    begins = np.bool_(False)
+    for bad in made:
+        if name in ELEMENTWISE:
+            for other in had:
+                bad = bad & ~other
+            begins = begins | bad.any()
+        else:
+            begins = begins | bad.any()
+            for other in had:
+                begins = begins & ~other.any()
+    return begins

@@ -1,0 +1,515 @@
+"""The search for a NaN: a program is run one operation at a time, and its values are looked at."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import source
+from hlofront.base.dtypes import ExtendedDType, issubdtype
+from hlofront.core.evaluate import last_uses
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.names import path_of
+from hlofront.core.primitive import Primitive
+from hlofront.inspect.nan.operands import ELEMENTWISE, elements_of, expression_of, typed
+from hlofront.inspect.nan.report import (
+    Inside,
+    NanOrigin,
+    OperandReport,
+    OperationStep,
+    SourceLine,
+    Values,
+    source_line_of,
+    written,
+)
+from hlofront.transforms.partial_eval import live
+from hlofront.transforms.stage import stage
+
+# So many ways are kept of how bad values came into one array.
+_MOST_TRAILS = 8
+# So many operations are described; later ones are counted.
+_MOST_DESCRIBED = 100
+# Arrays of so many bytes and fewer are kept until their program ends, to tell what was computed.
+_SMALL = 1 << 16
+
+
+class Start:
+    """Where bad values begin: an argument, a constant, or an operation."""
+
+    __slots__ = ("argument", "equation", "number", "operation")
+
+    def __init__(
+        self,
+        number: int,
+        equation: Equation | None = None,
+        operation: NanOrigin | None = None,
+        argument: str = "",
+    ):
+        self.number = number
+        self.equation = equation
+        self.operation = operation
+        self.argument = argument
+
+    def brief(self) -> str:
+        """What it is, on one line."""
+        if self.operation is not None:
+            return self.operation.brief()
+        if self.equation is None:
+            return f"{self.argument}, which is so already"
+        return str(
+            OperationStep(self.equation.primitive.name, source_line_of(self.equation.traceback))
+        )
+
+
+class Trail:
+    """How bad values came into an array: from a start, through an operation, after others."""
+
+    __slots__ = ("equation", "previous", "start")
+
+    def __init__(self, start: Start, equation: Equation | None, previous: "Trail | None"):
+        self.start = start
+        self.equation = equation
+        self.previous = previous
+
+    def steps(self) -> tuple[OperationStep, ...]:
+        """The operations that handed them on, first to last."""
+        equations: list[Equation] = []
+        trail: Trail | None = self
+        while trail is not None and trail.previous is not None:
+            if trail.equation is not None and (
+                not equations or equations[-1] is not trail.equation
+            ):
+                equations.append(trail.equation)
+            trail = trail.previous
+        return tuple(
+            OperationStep(e.primitive.name, source_line_of(e.traceback))
+            for e in reversed(equations)
+        )
+
+
+class Value:
+    """An array of the program as it runs, and what is known of its bad elements."""
+
+    __slots__ = ("array", "bad", "infinite", "origin")
+
+    def __init__(
+        self,
+        array: Any,
+        origin: "Equation | str",
+        bad: tuple[Trail, ...] = (),
+        infinite: tuple[Trail, ...] = (),
+    ):
+        self.array = array
+        # The equation that made it, or words.
+        self.origin = origin
+        self.bad = bad
+        # Where its infinities come from, while NaNs are looked for: they turn into some.
+        self.infinite = infinite
+
+
+class Level:
+    """One run of one program."""
+
+    __slots__ = ("definitions", "inside", "program", "values")
+
+    def __init__(self, program: Jaxpr, inside: tuple[Inside, ...]):
+        self.program = program
+        self.inside = inside
+        self.values: dict[Any, Value] = {}
+        self.definitions: dict[Any, Equation] | None = None
+
+    def read(self, atom: Any) -> Value:
+        if type(atom) is Literal:
+            return Value(atom.val, f"the constant {_scalar_text(atom.val)}")
+        return self.values[atom]
+
+    def definition(self, atom: Any) -> Equation | None:
+        """The equation of this program that makes a value."""
+        if self.definitions is None:
+            self.definitions = {var: e for e in self.program.eqns for var in e.outvars}
+        return None if type(atom) is Literal else self.definitions.get(atom)
+
+
+def _scalar_text(value: Any) -> str:
+    return str(np.asarray(value)[()])
+
+
+def nonfinite(x: Any) -> np.ndarray | None:
+    """The array as NumPy's, if some of its elements are NaN or infinite."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        return np.asarray(x) if isinstance(x, float | complex) and not np.isfinite(x) else None
+    if isinstance(dtype, ExtendedDType) or not issubdtype(dtype, np.inexact):
+        return None
+    array = np.asarray(x)
+    # A sum is finite only if all elements are, and needs no memory.
+    if np.isfinite(array.sum()) or bool(np.isfinite(array).all()):
+        return None
+    return array
+
+
+class Search:
+    """Runs programs and keeps account of bad values."""
+
+    __slots__ = (
+        "carried", "described", "followed", "kinds", "number", "starts", "steps", "times",
+    )  # fmt: skip
+
+    def __init__(self, kinds: Sequence[str]):
+        self.kinds = tuple(kinds)
+        # Members of values that say where bad elements come from. Infinities turn into NaNs.
+        self.followed = ("bad", "infinite") if self.kinds == ("nan",) else ("bad",)
+        self.starts: list[Start] = []
+        self.number = 0
+        self.described = 0
+        # Equations whose bad values were in the carry of a long loop that is bad at its end.
+        self.carried: set[int] = set()
+        # How often each equation was a start.
+        self.times: dict[int, int] = {}
+        # Of programs that were run: the equations, and what each is the last to use.
+        self.steps: dict[Jaxpr, list[tuple[Equation, set[Any]]]] = {}
+
+    # ---- what is bad
+
+    def mask(self, array: np.ndarray, which: str = "bad") -> np.ndarray:
+        """Which elements are bad, or infinite."""
+        if which == "infinite":
+            return np.isinf(array)
+        if len(self.kinds) == 2:
+            return ~np.isfinite(array)
+        return np.isnan(array) if self.kinds == ("nan",) else np.isinf(array)
+
+    def kind_of(self, array: np.ndarray, which: str = "bad") -> str:
+        if which == "infinite" or "nan" not in self.kinds:
+            return "inf"
+        return "nan" if np.isnan(array).any() else "inf"
+
+    def part(self, array: Any, whole: Value) -> Value:
+        """A part of an array, as a value of its own."""
+        if not whole.bad and not whole.infinite:
+            return Value(array, whole.origin)
+        host = nonfinite(array)
+        if host is None:
+            return Value(array, whole.origin)
+        found = Value(array, whole.origin)
+        for which in self.followed:
+            if self.mask(host, which).any():
+                setattr(found, which, getattr(whole, which))
+        return found
+
+    def given(self, array: Any, name: str) -> Value:
+        """A value that comes from outside: an argument, or a constant."""
+        host = nonfinite(array)
+        if host is None:
+            return Value(array, name)
+        found = Value(array, name)
+        trail = (Trail(Start(self._next(), argument=name), None, None),)
+        for which in self.followed:
+            if self.mask(host, which).any():
+                setattr(found, which, trail)
+        return found
+
+    def _next(self) -> int:
+        self.number += 1
+        return self.number
+
+    # ---- running
+
+    def run(
+        self, program: ClosedJaxpr, args: Sequence[Value], inside: tuple[Inside, ...] = ()
+    ) -> list[Value]:
+        """Run a program on values, one operation at a time."""
+        jaxpr = program.jaxpr
+        level = Level(jaxpr, inside)
+        values = level.values
+        for var, const in zip(jaxpr.constvars, program.consts, strict=True):
+            values[var] = self.given(const, "a constant that the function captured")
+        values.update(zip(jaxpr.invars, args, strict=True))
+        steps = self.steps.get(jaxpr)
+        if steps is None:
+            # What nothing depends on is not compiled either, and may be what cannot run.
+            lean = jaxpr.replace(eqns=live(jaxpr.eqns, jaxpr.outvars))
+            steps = self.steps[jaxpr] = list(zip(lean.eqns, last_uses(lean), strict=True))
+        for equation, done in steps:
+            operands = [level.read(atom) for atom in equation.invars]
+            enter = entering.get(equation.primitive)
+            if enter is None:
+                results = self.operation(level, equation, operands)
+            else:
+                results = enter(self, level, equation, operands)
+            values.update(zip(equation.outvars, results, strict=True))
+            for var in done:
+                if type(var) is not Var or getattr(values[var].array, "nbytes", 0) > _SMALL:
+                    del values[var]
+        return [level.read(atom) for atom in jaxpr.outvars]
+
+    def operation(self, level: Level, equation: Equation, operands: list[Value]) -> list[Value]:
+        """Run an operation as it is."""
+        primitive = equation.primitive
+        results = primitive.bind(*(v.array for v in operands), **equation.params)
+        if not primitive.multiple_results:
+            results = (results,)
+        return [self.judged(level, equation, operands, x) for x in results]
+
+    def judged(self, level: Level, equation: Equation, operands: list[Value], x: Any) -> Value:
+        """A result of an operation, looked at."""
+        host = nonfinite(x)
+        if host is None:
+            return Value(x, equation)
+        bad: tuple[Trail, ...] = ()
+        infinite: tuple[Trail, ...] = ()
+        if (mask := self.mask(host)).any():
+            bad = self._trails(level, equation, operands, host, mask, "bad")
+        if "infinite" in self.followed and (mask := np.isinf(host)).any():
+            infinite = self._trails(level, equation, operands, host, mask, "infinite")
+        return Value(x, equation, bad, infinite)
+
+    def _trails(
+        self,
+        level: Level,
+        equation: Equation,
+        operands: list[Value],
+        host: np.ndarray,
+        mask: np.ndarray,
+        which: str,
+    ) -> tuple[Trail, ...]:
+        """How the bad elements of a result came: from operands, or from this operation."""
+        name = equation.primitive.name
+        new = mask
+        trails: list[Trail] = []
+        for place, operand in enumerate(operands):
+            theirs: tuple[Trail, ...] = getattr(operand, which)
+            if not theirs:
+                continue
+            if name in ELEMENTWISE:
+                array = np.asarray(operand.array)
+                shared = np.broadcast_to(self.mask(array, which), host.shape) & mask
+                if name == "select_n":
+                    shared = shared & (np.asarray(operands[0].array).astype(np.int32) == place - 1)
+                if not shared.any():
+                    continue
+                new = new & ~shared
+            trails += theirs
+        if not trails or (name in ELEMENTWISE and new.any()):
+            start = self.start(level, equation, operands, host, new, which)
+            trails.append(Trail(start, equation, None))
+        return self.together(
+            trail if trail.equation is equation else Trail(trail.start, equation, trail)
+            for trail in trails
+        )
+
+    def together(self, trails: Iterable[Trail]) -> tuple[Trail, ...]:
+        """Trails without those that begin at the same start, the earliest first."""
+        found: dict[Start, Trail] = {}
+        for trail in trails:
+            found.setdefault(trail.start, trail)
+        if len(found) == 1:
+            return tuple(found.values())
+        return tuple(sorted(found.values(), key=lambda trail: trail.start.number)[:_MOST_TRAILS])
+
+    # ---- starts
+
+    def start(
+        self,
+        level: Level,
+        equation: Equation,
+        operands: list[Value],
+        host: np.ndarray,
+        mask: np.ndarray,
+        which: str = "bad",
+    ) -> Start:
+        """Bad values begin here: at an operation whose operands have none where its result has."""
+        key = id(equation)
+        operation = None
+        if which == "bad":
+            self.times[key] = self.times.get(key, 0) + 1
+        if self.described < _MOST_DESCRIBED or self.times.get(key, 0) == 1:
+            self.described += 1
+            kind = self.kind_of(host[mask] if host.shape else host, which)
+            operation = self._described(level, equation, operands, host, mask, kind)
+        start = Start(self._next(), equation, operation)
+        if which == "bad":
+            self.starts.append(start)
+        return start
+
+    def _described(
+        self,
+        level: Level,
+        equation: Equation,
+        operands: list[Value],
+        host: np.ndarray,
+        mask: np.ndarray,
+        kind: str,
+    ) -> NanOrigin:
+        index = tuple(int(i) for i in np.unravel_index(int(mask.argmax()), host.shape))
+        arrays = [v.array for v in operands]
+        elements = elements_of(equation, arrays, index)
+        places = callers(equation.traceback)
+        return NanOrigin(
+            primitive=equation.primitive.name,
+            parameters=_parameters(equation),
+            kind=kind,
+            expression=expression_of(equation, arrays, elements),
+            value=str(host[index]),
+            place=places[0] if places else None,
+            callers=places[1:],
+            name_stack=tuple(filter(None, path_of(equation.name_stack).split("/"))),
+            inside=level.inside,
+            operands=tuple(
+                self._operand(level, atom, operand, element, index)
+                for atom, operand, element in zip(equation.invars, operands, elements, strict=True)
+            )
+            if operands
+            else (),
+            result=facts("", host, index, mask),
+        )
+
+    def _operand(
+        self, level: Level, atom: Any, operand: Value, element: Any, index: tuple[int, ...]
+    ) -> OperandReport:
+        definition = level.definition(atom)
+        lines: list[str] = []
+        place = None
+        if definition is not None:
+            place = source_line_of(definition.traceback)
+            described = _computed(level, definition, index, written(place))
+            lines = _before(level, definition, index)
+        elif isinstance(operand.origin, str):
+            described = operand.origin
+        else:
+            place = source_line_of(operand.origin.traceback)
+            at = written(place)
+            described = operand.origin.primitive.name + (f" at {at}" if at else "")
+        since = ""
+        for trail in operand.infinite[:1]:
+            start = trail.start
+            if start.equation is None:
+                since = f"{start.argument}, where it is so already"
+            elif start.equation is not definition:
+                since = (
+                    start.operation.brief()
+                    if start.operation
+                    else str(
+                        OperationStep(
+                            start.equation.primitive.name, source_line_of(start.equation.traceback)
+                        )
+                    )
+                )
+        name = operand.origin if isinstance(operand.origin, str) else ""
+        return OperandReport(
+            facts(name, operand.array), element, described, place, tuple(lines), since
+        )
+
+
+def _parameters(equation: Equation) -> dict[str, str]:
+    """The parameters that say something, as texts."""
+    found: dict[str, str] = {}
+    for name, value in equation.params.items():
+        if value is None or callable(value) or isinstance(value, Jaxpr | ClosedJaxpr):
+            continue
+        if isinstance(value, tuple | list) and any(
+            callable(x) or isinstance(x, Jaxpr | ClosedJaxpr) for x in value
+        ):
+            continue
+        found[name] = source.shortened(str(value))
+    return found
+
+
+# How many operations before an operand are told.
+_MOST_BEFORE = 3
+
+
+def _before(level: Level, definition: Equation, index: tuple[int, ...]) -> list[str]:
+    """What the operation that made an operand was given, and so on: a line for each."""
+    lines: list[str] = []
+    equation = definition
+    for _ in range(_MOST_BEFORE):
+        atoms = [atom for atom in equation.invars if type(atom) is not Literal]
+        inexact = [a for a in atoms if issubdtype(getattr(a.aval, "dtype", bool), np.inexact)]
+        atom = (inexact or atoms or [None])[0]
+        if atom is None:
+            break
+        previous = level.definition(atom)
+        if previous is None:
+            value = level.values.get(atom)
+            if value is not None:
+                origin = value.origin
+                described = origin if isinstance(origin, str) else origin.primitive.name
+                lines.append(f"<- {described}")
+            break
+        lines.append(
+            f"<- {_computed(level, previous, index, written(source_line_of(previous.traceback)))}"
+        )
+        equation = previous
+    return lines
+
+
+def _computed(level: Level, equation: Equation, index: tuple[int, ...], at: str) -> str:
+    """An operation on the elements that it had at a place, where those are still there."""
+    text = equation.primitive.name
+    values = [level.read(a) if type(a) is Literal else level.values.get(a) for a in equation.invars]
+    if text in ELEMENTWISE and all(v is not None for v in values):
+        arrays = [v.array for v in values if v is not None]
+        elements = elements_of(equation, arrays, index)
+        if all(x is not None for x in elements):
+            text = expression_of(equation, arrays, elements)
+    return f"{text} at {at}" if at else text
+
+
+def callers(traceback: Any) -> tuple[SourceLine, ...]:
+    """The user's lines inside the function that was traced, innermost first."""
+    if traceback is None:
+        return ()
+    start = stage.__code__
+    places: list[SourceLine] = []
+    for code, instruction in zip(*traceback.raw_frames(), strict=True):
+        if code.co_name == start.co_name and code.co_filename == start.co_filename:
+            break
+        if source.is_user_file(code.co_filename):
+            frame = source.Frame(code, instruction)
+            places.append(
+                SourceLine(
+                    frame.file,
+                    frame.line,
+                    frame.function,
+                    source.line_text(frame),
+                    source.expression_text(frame),
+                    frame.column,
+                )
+            )
+    if places:
+        return tuple(places)
+    # A program that a function of ours has traced, for the user's line further out.
+    outer = source_line_of(traceback)
+    return (outer,) if outer else ()
+
+
+def facts(
+    name: str,
+    array: Any,
+    index: tuple[int, ...] | None = None,
+    mask: np.ndarray | None = None,
+) -> Values:
+    """What is known of an array."""
+    dtype, shape = typed(array)
+    if isinstance(dtype, ExtendedDType):
+        return Values(name, str(dtype), shape, 0, 0, None, None)
+    host = np.asarray(array)
+    nans = infinities = 0
+    ordered = host
+    if issubdtype(host.dtype, np.inexact):
+        finite = np.isfinite(host)
+        if not finite.all():
+            nans, infinities = int(np.isnan(host).sum()), int(np.isinf(host).sum())
+            ordered = host[finite]
+            if index is None:
+                wanted = ~finite if mask is None else mask
+                index = tuple(int(i) for i in np.unravel_index(int(wanted.argmax()), host.shape))
+    least = greatest = None
+    if ordered.size and not issubdtype(host.dtype, np.complexfloating):
+        least, greatest = ordered.min(), ordered.max()
+    return Values(name, str(host.dtype), shape, nans, infinities, least, greatest, index)
+
+
+# Operations that are entered: (search, level, equation, operands) -> results.
+entering: dict[Primitive, Callable[[Search, Level, Equation, list[Value]], list[Value]]] = {}

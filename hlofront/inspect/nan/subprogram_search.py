@@ -1,0 +1,507 @@
+"""The search for a NaN inside operations with programs of their own: calls, branches and loops.
+
+Short loops are run step by step. Long ones are compiled and run whole; where a result is bad, a
+second program that keeps account says at which step each part of the carry went bad, and that step
+alone is run one operation at a time.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import ExtendedDType
+from hlofront.core.aval import typeof
+from hlofront.core.derived import DerivedCache
+from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, subjaxprs
+from hlofront.core.primitive import Primitive
+from hlofront.higher_order.checkpoint import remat_p
+from hlofront.higher_order.cond import cond_p
+from hlofront.higher_order.custom_jvp import custom_jvp_call_p
+from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p, remat_opt_p
+from hlofront.higher_order.custom_vmap import custom_vmap_call_p
+from hlofront.higher_order.jit_call import closed_call_p, jit_p
+from hlofront.higher_order.linear_call import linear_call_p
+from hlofront.higher_order.linear_solve import custom_linear_solve_p
+from hlofront.higher_order.platform import composite_p
+from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.while_loop import split, while_loop, while_p
+from hlofront.inspect.nan.instrumentation import calls, count_watched, noted, strong, watched_step
+from hlofront.inspect.nan.report import Inside, source_line_of
+from hlofront.inspect.nan.search import Level, Search, Trail, Value, entering, nonfinite
+from hlofront.numpy import full, where
+from hlofront.primitives.converting import convert_element_type
+from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
+from hlofront.primitives.slicing import stack
+from hlofront.runtime.dispatch.jit import jit
+
+# Loops of so many operations in all their steps are run one operation at a time.
+SHORT = 2_000
+# So many steps of one long loop are.
+_MOST_STEPS = 16
+
+
+def inside(
+    level: Level, equation: Equation, program: ClosedJaxpr, branch: int | None = None
+) -> tuple[Inside, ...]:
+    """Where the operations of a program are that an equation runs."""
+    info = program.debug_info
+    name = equation.params.get("name")
+    name = name if isinstance(name, str) else "" if info is None else info.func_name
+    place = source_line_of(equation.traceback)
+    return (*level.inside, Inside(equation.primitive.name, name, place, None, branch))
+
+
+def size(jaxpr: Jaxpr) -> int:
+    """The number of equations of a program and those in it."""
+    return sum(map(size, subjaxprs(jaxpr)), len(jaxpr.eqns))
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+
+def _calling(
+    primitive: Primitive,
+    program_of: Callable[[dict[str, Any]], Any],
+    given: Callable[[list[Any], dict[str, Any]], list[Any]] = lambda operands, params: operands,
+) -> None:
+    """How to enter an operation that runs one program."""
+
+    def enter(
+        search: Search, level: Level, equation: Equation, operands: list[Value]
+    ) -> list[Value]:
+        program = program_of(equation.params)
+        if not isinstance(program, ClosedJaxpr):
+            return search.operation(level, equation, operands)
+        args = given(operands, equation.params)
+        return search.run(program, args, inside(level, equation, program))
+
+    entering[primitive] = enter
+    calls[primitive] = program_of, given
+
+
+def _given_to_solve(operands: list[Any], params: dict[str, Any]) -> list[Any]:
+    lengths = params["const_lengths"]
+    start = lengths.matvec + lengths.vecmat
+    return [*operands[start : start + lengths.solve], *operands[sum(lengths) :]]
+
+
+_calling(jit_p, lambda p: p["jaxpr"])
+_calling(closed_call_p, lambda p: p["call_jaxpr"])
+_calling(remat_p, lambda p: p["jaxpr"])
+_calling(custom_jvp_call_p, lambda p: p["call_jaxpr"])
+_calling(custom_vjp_call_p, lambda p: p["call_jaxpr"])
+_calling(remat_opt_p, lambda p: p["fwd_jaxpr"])
+_calling(custom_vmap_call_p, lambda p: p["call"])
+_calling(linear_call_p, lambda p: p["callee"])
+_calling(composite_p, lambda p: p["jaxpr"])
+_calling(custom_linear_solve_p, lambda p: p["jaxprs"].solve, _given_to_solve)
+
+
+def _in_cond(
+    search: Search, level: Level, equation: Equation, operands: list[Value]
+) -> list[Value]:
+    branches = equation.params["branches"]
+    chosen = min(max(int(np.asarray(operands[0].array)), 0), len(branches) - 1)
+    program = branches[chosen]
+    return search.run(program, operands[1:], inside(level, equation, program, branch=chosen))
+
+
+entering[cond_p] = _in_cond
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+
+
+class _Loop:
+    """One run of a loop: time goes from 0, whatever the index that a step has."""
+
+    def __init__(self, search: Search, level: Level, equation: Equation, program: ClosedJaxpr):
+        self.search = search
+        self.level = level
+        self.equation = equation
+        self.program = program
+        self.place = inside(level, equation, program)
+        # How often a single step may still be looked at.
+        self.left = _MOST_STEPS
+        self.looked_at: dict[int, list[Value]] = {}
+        self.start_time = 0
+        self.start_carry: list[Value] = []
+
+    def index(self, time: int) -> int:
+        return time
+
+    def inside(self, time: int) -> tuple[Inside, ...]:
+        """Where the operations of a step are."""
+        *around, here = self.place
+        step = Inside(here.operation, here.function, here.place, self.index(time))
+        return (*around, step)
+
+    def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
+        """What one step gives on a carry: the carry, and what is collected."""
+        raise TypeError(f"{type(self).__name__} has no steps")
+
+    def watched(self, time: int) -> tuple[list[Any], Any, Any]:
+        """(the carry before a step, since when each part of it is so, when what began), compiled.
+
+        Since when, for each of what is followed: the time of the step that made it so; -1: from
+        the start; -2: it is not. When what began: of each operation of a step the first time that
+        bad elements began there, -1 where they never did.
+        """
+        raise TypeError(f"{type(self).__name__} cannot be watched")
+
+    def carry_at(self, time: int) -> list[Value]:
+        """The carry before a step, with how bad values came into it."""
+        if time == self.start_time:
+            return self.start_carry
+        arrays, since, _ = self.watched(time)
+        found: list[Value] = []
+        for place, array in enumerate(arrays):
+            value = Value(array, self.origin(place))
+            found.append(value)
+            host = nonfinite(array)
+            if host is None:
+                continue
+            for which, times in zip(self.search.followed, since, strict=True):
+                first = int(times[place])
+                if self.search.mask(host, which).any():
+                    begun = getattr(self.start_carry[place], which)
+                    trails = begun if first == -1 else self.made_at(first, place, value, which)
+                    setattr(value, which, trails)
+        return found
+
+    def origin(self, place: int) -> "Equation | str":
+        """What makes a part of the carry."""
+        jaxpr = self.program.jaxpr
+        for equation in reversed(jaxpr.eqns):
+            if jaxpr.outvars[place] in equation.outvars:
+                return equation
+        return "the carry"
+
+    def made_at(self, time: int, place: int, value: Value, which: str = "bad") -> tuple[Trail, ...]:
+        """How a result of a step came to be bad: the step is run one operation at a time."""
+        found = self.looked_at.get(time)
+        if found is None and self.left > 0:
+            self.left -= 1
+            found = self.looked_at[time] = self.step(time, self.carry_at(time))
+        trails = getattr(found[place], which) if found is not None else ()
+        if trails:
+            return self.search.together(
+                Trail(trail.start, self.equation, trail) for trail in trails
+            )
+        # There were too many to look at, or the operations one by one give something else.
+        host = np.asarray(value.array)
+        level = Level(self.level.program, self.inside(time))
+        mask = self.search.mask(host, which)
+        start = self.search.start(level, self.equation, [], host, mask, which)
+        return (Trail(start, self.equation, None),)
+
+    def whole(
+        self, operands: Sequence[Value], collected_from: int, times: Sequence[int] | None
+    ) -> list[Value]:
+        """The results of the loop, run whole; those that are bad are gone after.
+
+        Args:
+          operands: of the operation.
+          collected_from: the first result that is collected from steps.
+          times: of each index of what is collected, the time of its step.
+        """
+        equation, search = self.equation, self.search
+        results = equation.primitive.bind(*(v.array for v in operands), **equation.params)
+        found: list[Value] = []
+        last: list[Value] | None = None
+        for place, array in enumerate(results):
+            value = Value(array, equation)
+            found.append(value)
+            host = nonfinite(array)
+            if host is None:
+                continue
+            if "infinite" in search.followed and np.isinf(host).any():
+                # What made the infinities that long loops return is not gone after.
+                value.infinite = search.together(t for v in operands for t in v.infinite)
+            mask = search.mask(host)
+            if not mask.any():
+                continue
+            if place >= collected_from:
+                rows = mask.reshape(len(mask), -1).any(axis=1)
+                first = min(times[i] for i in np.flatnonzero(rows))
+                part = Value(host[self.index(first)], equation)
+                value.bad = self.made_at(first, place, part)
+            else:
+                last = last or self.carry_at(self.end())
+                value.bad = last[place].bad or self.made_at(self.end() - 1, place, value)
+            value.bad = search.together(Trail(t.start, equation, t) for t in value.bad)
+        self.look_beside(found, collected_from)
+        return found
+
+    def look_beside(self, results: Sequence[Value], collected_from: int) -> None:
+        """Look at the steps in which an operation goes bad first, for what no result tells of.
+
+        Args:
+          results: of the loop; what of them turns out to come from there is told by them.
+          collected_from: the first result that is collected from steps.
+        """
+        _, _, firsts = self.watched(self.end())
+        for time in sorted({int(n) for n in np.asarray(firsts) if n >= 0}):
+            if time in self.looked_at or self.left <= 0:
+                continue
+            self.left -= 1
+            outputs = self.looked_at[time] = self.step(time, self.carry_at(time))
+            for place, value in enumerate(outputs):
+                trails = [Trail(t.start, self.equation, t) for t in value.bad]
+                if place >= collected_from:
+                    results[place].bad = self.search.together((*results[place].bad, *trails))
+                elif any(result.bad for result in results[:collected_from]):
+                    # It may be that which is in the last carry, or be gone from it.
+                    self.search.carried.update(id(t.start.equation) for t in trails)
+
+    def end(self) -> int:
+        """The time after the last step."""
+        raise TypeError(f"{type(self).__name__} has no end")
+
+
+# The compiled searches of scans, by what is searched for and whether the scan runs in reverse.
+_watched_scans: DerivedCache[tuple[object, bool], Callable[..., Any]] = DerivedCache()
+
+
+class _Scan(_Loop):
+    """A scan."""
+
+    def __init__(self, search: Search, level: Level, equation: Equation, operands: list[Value]):
+        params = equation.params
+        super().__init__(search, level, equation, params["jaxpr"])
+        count = params["num_consts"]
+        self.split = count + params["num_carry"]
+        self.consts = operands[:count]
+        self.start_carry = operands[count : self.split]
+        self.xs = operands[self.split :]
+        self.length: int = params["length"]
+        self.reverse: bool = params["reverse"]
+
+    def index(self, time: int) -> int:
+        return self.length - 1 - time if self.reverse else time
+
+    def end(self) -> int:
+        return self.length
+
+    def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
+        i = self.index(time)
+        parts = [self.search.part(_row(x.array, i), x) for x in self.xs]
+        return self.search.run(self.program, [*self.consts, *carry, *parts], self.inside(time))
+
+    def watched(self, time: int) -> tuple[list[Any], Any, Any]:
+        program, reverse = self.program, self.reverse
+        search_for = self.search.kinds, self.search.followed
+        run = _watched_scans.get_or_compute(
+            program,
+            (search_for, reverse),
+            lambda: jit(
+                lambda consts, carry, xs, end: _watch_scan(
+                    program, search_for, reverse, consts, carry, xs, end
+                )
+            ),
+        )
+        given = [[v.array for v in part] for part in (self.consts, self.start_carry, self.xs)]
+        return run(*given, np.int32(time))
+
+
+def _watch_scan(
+    program: ClosedJaxpr,
+    search_for: Any,
+    reverse: bool,
+    consts: Any,
+    carry: Any,
+    xs: Any,
+    end: Any,
+) -> Any:
+    length = xs[0].shape[0] if xs else 0
+
+    def step(state: Any) -> Any:
+        time, carry, since, firsts = state
+        at = length - 1 - time if reverse else time
+        parts = [dynamic_index_in_dim(x, at, keepdims=False) for x in xs]
+        results, begun = watched_step(program, search_for, [*consts, *carry, *parts])
+        new = strong(results[: len(carry)])
+        firsts = where((firsts < 0) & begun, time, firsts)
+        return time + 1, new, noted(search_for, time, new, since), firsts
+
+    carry = strong(carry)
+    never = full((count_watched(program),), -1, np.int32)
+    state = (convert_element_type(0, np.int32), carry, noted(search_for, 0, carry, None), never)
+    return while_loop(lambda state: state[0] < end, step, state)[1:]
+
+
+def _row(x: Any, i: int) -> Any:
+    """One index of the first axis."""
+    if isinstance(typeof(x).dtype, ExtendedDType):
+        return dynamic_index_in_dim(x, i, keepdims=False)
+    return np.asarray(x)[i]
+
+
+def _stacked(search: Search, values: Sequence[Value], equation: Equation) -> Value:
+    """What steps returned, along a new first axis."""
+    arrays = [v.array for v in values]
+    if isinstance(typeof(arrays[0]).dtype, ExtendedDType):
+        array = stack(arrays)
+    else:
+        array = np.stack([np.asarray(x) for x in arrays])
+    return Value(
+        array,
+        equation,
+        search.together(Trail(t.start, equation, t) for v in values for t in v.bad),
+        search.together(Trail(t.start, equation, t) for v in values for t in v.infinite),
+    )
+
+
+def _in_scan(
+    search: Search, level: Level, equation: Equation, operands: list[Value]
+) -> list[Value]:
+    loop = _Scan(search, level, equation, operands)
+    program, length = loop.program, loop.length
+    count = equation.params["num_carry"]
+    if not length:
+        return search.operation(level, equation, operands)
+    if not program.effects and length * size(program.jaxpr) > SHORT:
+        times = [loop.index(i) for i in range(length)]
+        return loop.whole(operands, count, times)
+    carry = list(loop.start_carry)
+    collected: list[list[Value]] = [[] for _ in equation.outvars[count:]]
+    for time in range(length):
+        outputs = loop.step(time, carry)
+        carry = outputs[:count]
+        for values, value in zip(collected, outputs[count:], strict=True):
+            values.append(value)
+    if loop.reverse:
+        for values in collected:
+            values.reverse()
+    return [*carry, *(_stacked(search, values, equation) for values in collected)]
+
+
+entering[scan_p] = _in_scan
+
+
+# The compiled searches of loops, of their bodies, by the condition and what is searched for.
+_watched_loops: DerivedCache[tuple[ClosedJaxpr, object], Callable[..., Any]] = DerivedCache()
+
+
+class _While(_Loop):
+    """A while loop."""
+
+    def __init__(self, search: Search, level: Level, equation: Equation, operands: list[Value]):
+        params = equation.params
+        super().__init__(search, level, equation, params["body_jaxpr"])
+        self.condition: ClosedJaxpr = params["cond_jaxpr"]
+        self.read, self.consts, self.start_carry = map(
+            list, split(operands, params["cond_nconsts"], params["body_nconsts"])
+        )
+        self.ended = 0
+
+    def end(self) -> int:
+        if not self.ended:
+            self.ended = self._watch(np.iinfo(np.int32).max)[0]
+        return self.ended
+
+    def goes_on(self, time: int, carry: Sequence[Value]) -> Any:
+        """Whether there is a step, as NumPy's; several answers where it is batched."""
+        given = [*self.read, *carry]
+        return np.asarray(self.search.run(self.condition, given, self.inside(time))[0].array)
+
+    def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
+        answer = self.goes_on(time, carry)
+        new = self.search.run(self.program, [*self.consts, *carry], self.inside(time))
+        if not answer.ndim:
+            return new
+        return [self._merged(answer, x, y) for x, y in zip(new, carry, strict=True)]
+
+    def _merged(self, answer: np.ndarray, new: Value, old: Value) -> Value:
+        """Steps of a batched loop change those examples that go on."""
+        rank = len(typeof(new.array).shape)
+        chosen = answer.reshape(answer.shape + (1,) * (rank - answer.ndim))
+        if isinstance(typeof(new.array).dtype, ExtendedDType):
+            return Value(where(chosen, new.array, old.array), new.origin)
+        array = np.where(chosen, np.asarray(new.array), np.asarray(old.array))
+        found = Value(array, new.origin)
+        host = nonfinite(array)
+        if host is None:
+            return found
+        for which in self.search.followed:
+            mask = self.search.mask(host, which)
+            trails: tuple[Trail, ...] = ()
+            for value, there in ((new, chosen), (old, ~chosen)):
+                if (mask & there).any():
+                    trails += getattr(value, which)
+            setattr(found, which, self.search.together(trails))
+        return found
+
+    def watched(self, time: int) -> tuple[list[Any], Any, Any]:
+        return self._watch(time)[1:]
+
+    def _watch(self, end: int) -> Any:
+        """(time, carry, since when it is bad, when what began) at this time, or at the end."""
+        program, condition = self.program, self.condition
+        search_for = self.search.kinds, self.search.followed
+        run = _watched_loops.get_or_compute(
+            program,
+            (condition, search_for),
+            lambda: jit(
+                lambda read, consts, carry, begin, end: _watch_while(
+                    condition, program, search_for, read, consts, carry, begin, end
+                )
+            ),
+        )
+        given = [[v.array for v in part] for part in (self.read, self.consts, self.start_carry)]
+        time, *found = run(*given, np.int32(self.start_time), np.int32(end))
+        return int(time), *found
+
+
+def _watch_while(
+    condition: ClosedJaxpr,
+    program: ClosedJaxpr,
+    search_for: Any,
+    read: Any,
+    consts: Any,
+    carry: Any,
+    begin: Any,
+    end: Any,
+) -> Any:
+    def answer(carry: Any) -> Any:
+        return jaxpr_as_fun(condition, *read, *carry)[0]
+
+    def step(state: Any) -> Any:
+        time, carry, since, firsts = state
+        results, begun = watched_step(program, search_for, [*consts, *carry])
+        new = strong(results)
+        chosen = answer(carry)
+        if chosen.ndim:
+            new = [
+                where(chosen.reshape(chosen.shape + (1,) * (x.ndim - chosen.ndim)), x, y)
+                for x, y in zip(new, carry, strict=True)
+            ]
+        firsts = where((firsts < 0) & begun, time, firsts)
+        return time + 1, new, noted(search_for, time, new, since), firsts
+
+    carry = strong(carry)
+    never = full((count_watched(program),), -1, np.int32)
+    state = (begin, carry, noted(search_for, 0, carry, None), never)
+    return while_loop(lambda state: (state[0] < end) & answer(state[1]).any(), step, state)
+
+
+def _in_while(
+    search: Search, level: Level, equation: Equation, operands: list[Value]
+) -> list[Value]:
+    loop = _While(search, level, equation, operands)
+    cost = size(loop.program.jaxpr) + size(loop.condition.jaxpr)
+    short = SHORT // max(cost, 1)
+    effects = loop.program.effects | loop.condition.effects
+    time, carry = 0, list(loop.start_carry)
+    while effects or time < short:
+        if not loop.goes_on(time, carry).any():
+            return carry
+        carry = loop.step(time, carry)
+        time += 1
+    loop.start_time, loop.start_carry = time, carry
+    return loop.whole([*loop.read, *loop.consts, *carry], len(carry), None)
+
+
+entering[while_p] = _in_while

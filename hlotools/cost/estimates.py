@@ -1,0 +1,291 @@
+"""How much work operations of HLO are: our own estimates, from shapes and attributes alone."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, unquoted
+
+_ARITHMETIC = frozenset({
+    "add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "negate", "abs",
+    "compare", "select", "and", "or", "xor", "not", "sign", "floor", "ceil", "clamp",
+    "round-nearest-afz", "round-nearest-even", "shift-left", "shift-right-logical",
+    "shift-right-arithmetic", "popcnt", "clz", "is-finite", "reduce-precision", "convert",
+    "stochastic-convert", "real", "imag", "complex",
+})  # fmt: skip
+_TRANSCENDENTAL = frozenset({
+    "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "tanh", "sine",
+    "cosine", "tan", "sqrt", "rsqrt", "cbrt", "power", "atan2", "erf", "acos", "acosh", "asin",
+    "asinh", "atanh", "cosh", "sinh",
+})  # fmt: skip
+ELEMENTWISE = _ARITHMETIC | _TRANSCENDENTAL
+# What moves no bytes of its own.
+_FREE = frozenset({
+    "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "add-dependency",
+    "opt-barrier", "partition-id", "replica-id", "get-dimension-size", "domain",
+})  # fmt: skip
+COLLECTIVES = frozenset({
+    "all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-permute",
+    "collective-broadcast", "ragged-all-to-all", "send", "recv",
+})  # fmt: skip
+_COPIES = frozenset({"copy", "copy-start", "transpose"})
+_LABELS = re.compile(r"(\w+)_(\w+)->(\w+)")
+_FIELD = re.compile(r"(\w+)=((?:-?\d{1,9}(?:_-?\d{1,9})?x?)+)")
+_WINDOW_SIZE = re.compile(r"\bsize=([\dx]+)")
+
+
+class Work(NamedTuple):
+    """What an operation does: floating-point operations, transcendental ones, bytes moved.
+
+    `known` is false where a part of it cannot be told: a custom call, a loop without a known
+    number of steps. What can be told is counted, such a loop as one step.
+    """
+
+    flops: int = 0
+    transcendentals: int = 0
+    bytes: int = 0
+    known: bool = True
+
+    def __add__(self, other: "Work") -> "Work":  # type: ignore[override]
+        return Work(
+            self.flops + other.flops,
+            self.transcendentals + other.transcendentals,
+            self.bytes + other.bytes,
+            self.known and other.known,
+        )
+
+    def most(self) -> tuple[int, int]:
+        """What is greater where there is more to do."""
+        return self.flops + self.transcendentals, self.bytes
+
+    def times(self, count: int) -> "Work":
+        return Work(
+            self.flops * count, self.transcendentals * count, self.bytes * count, self.known
+        )
+
+
+def is_collective(opcode: str) -> bool:
+    return opcode.removesuffix("-start") in COLLECTIVES
+
+
+class Estimates:
+    """The work of one module's operations, each computation's added up once."""
+
+    def __init__(self, module: HloModule):
+        self.module = module
+        self._computations: dict[int, Work] = {}
+        for computation in module.callees_first():
+            self._computations[id(computation)] = self._sum(computation)
+
+    def of(self, instruction: Instruction) -> Work:
+        """The work of one operation, with that of the computations it calls."""
+        opcode = instruction.opcode
+        size = instruction.shape.size
+        moved = 0
+        if opcode not in _FREE and not opcode.endswith("-done"):
+            moved = instruction.shape.stored_bytes + sum(
+                o.shape.stored_bytes for o in instruction.operands
+            )
+        if opcode in _ARITHMETIC:
+            # Conversions, comparisons and bitwise operations cost what additions cost.
+            return Work(size, 0, moved)
+        if opcode in _TRANSCENDENTAL:
+            return Work(0, size, moved)
+        if opcode == "dot":
+            return Work(2 * size * _contracted(instruction), 0, moved)
+        if opcode == "convolution":
+            image, kernel = ([o.shape for o in instruction.operands] + [instruction.shape] * 2)[:2]
+            return Work(2 * _products(instruction, image, kernel, instruction.shape), 0, moved)
+        if opcode == "fft" and instruction.operands:
+            # As XLA counts: a complex product and sum per element and factor of two.
+            factors = _product(n.bit_length() - 1 for n in instruction.numbers("fft_length"))
+            return Work(8 * factors * instruction.operands[0].shape.size, 0, moved)
+        called = [self._computations[id(c)] for cs in instruction.called.values() for c in cs]
+        if not called:
+            if opcode == "custom-call":
+                flops = _gemm_flops(instruction) or _convolution_flops(instruction)
+                return Work(flops or 0, 0, moved, flops is not None)
+            if opcode in ("dynamic-slice", "slice", "gather"):
+                # Only the elements that are taken are read.
+                moved = 2 * instruction.shape.stored_bytes
+            elif opcode == "dynamic-update-slice" and len(instruction.operands) > 1:
+                moved = 2 * instruction.operands[1].shape.stored_bytes
+            return Work(0, 0, moved)
+        if opcode == "fusion":
+            inside = called[0]
+            return Work(inside.flops, inside.transcendentals, moved, inside.known)
+        if opcode == "while":
+            steps = trip_count(instruction)
+            once = called[0]
+            for work in called[1:]:
+                once = once + work
+            return once.times(steps or 1) if steps else once._replace(known=False)
+        if opcode in ("conditional", "call", "async-start"):
+            # Of a conditional's branches the one with most to do.
+            return max(called, key=Work.most)
+        if opcode == "sort" and instruction.operands:
+            return Work(_comparisons(instruction), 0, moved)
+        applied = called[-1]
+        return Work(
+            applied.flops * _applications(instruction),
+            applied.transcendentals * _applications(instruction),
+            moved,
+            applied.known,
+        )
+
+    def computation(self, computation: Computation) -> Work:
+        return self._computations[id(computation)]
+
+    def total(self) -> Work:
+        """The work of the whole program."""
+        return self._computations[id(self.module.entry)]
+
+    def _sum(self, computation: Computation) -> Work:
+        total = Work()
+        for instruction in computation.instructions:
+            total = total + self.of(instruction)
+        return total
+
+    def totals(self) -> dict[str, Any]:
+        """What there is in the whole program: counts of operations, and the work."""
+        counts = Counter(i.opcode for i in self.module.instructions())
+        work = self.total()
+        hidden = ("parameter", "constant", "tuple", "get-tuple-element")
+        return {
+            "operations": sum(counts.values()) - sum(counts[opcode] for opcode in hidden),
+            "fusions": counts["fusion"],
+            "copies": counts["copy"] + counts["copy-start"],
+            "transposes": counts["transpose"],
+            "collectives": sum(n for opcode, n in counts.items() if is_collective(opcode)),
+            "custom_calls": counts["custom-call"],
+            "loops": counts["while"],
+            "flops": work.flops,
+            "transcendentals": work.transcendentals,
+            "bytes": work.bytes,
+        }
+
+
+def trip_count(instruction: Instruction) -> int | None:
+    """How often a loop runs, where XLA wrote it down."""
+    config = instruction.backend_config
+    known = config.get("known_trip_count") if isinstance(config, dict) else None
+    count = known.get("n") if isinstance(known, dict) else None
+    text = str(count)
+    return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
+def _product(sizes: Iterable[int]) -> int:
+    return math.prod(max(size, 0) for size in sizes)
+
+
+def _contracted(instruction: Instruction) -> int:
+    """How many products are added up for one element of a dot's result."""
+    if not instruction.operands:
+        return 0
+    sizes = instruction.operands[0].shape.dimensions
+    return _product(sizes[n] for n in instruction.numbers("lhs_contracting_dims") if n < len(sizes))
+
+
+# The products of longer windows are not counted one by one.
+_LONGEST_WINDOW = 100_000
+
+
+def _convolution_flops(instruction: Instruction) -> int | None:
+    """The work of a convolution by a library, None for other custom calls."""
+    target = unquoted(instruction.attributes.get("custom_call_target", ""))
+    results = list(instruction.shape.leaves())
+    if not target.startswith("__cudnn$conv") or len(instruction.operands) < 2 or not results:
+        return None
+    first, second, result = *(o.shape for o in instruction.operands[:2]), results[0]
+    # Its labels are those of the convolution forward, whichever of the three is computed.
+    if "BackwardInput" in target:
+        first, result = result, first
+    elif "BackwardFilter" in target:
+        second, result = result, second
+    return 2 * _products(instruction, first, second, result) or None
+
+
+def _products(instruction: Instruction, image: Shape, kernel: Shape, result: Shape) -> int:
+    """How many products a convolution adds up; none of the padding, and of holes."""
+    labels = _LABELS.search(instruction.attributes.get("dim_labels", ""))
+    if labels is None:
+        return 0
+    sizes = [
+        dict(zip(label, shape.dimensions, strict=False))
+        for label, shape in zip(labels.groups(), (image, kernel, result), strict=True)
+    ]
+    window = {
+        key: value.split("x")
+        for key, value in _FIELD.findall(instruction.attributes.get("window", ""))
+    }
+    groups = max([*instruction.numbers("batch_group_count"), 1])
+    products = sizes[1].get("i", 0) * sizes[1].get("o", 0) * sizes[0].get("b", 0) // groups
+    for n, size in enumerate(window.get("size", ())):
+        key = str(n)
+
+        def field(name: str, default: str, n: int = n) -> str:
+            values = window.get(name, ())
+            return values[n] if n < len(values) else default
+
+        low = int(field("pad", "0_0").split("_")[0])
+        stride, holes, spread = (
+            int(field(name, "1")) for name in ("stride", "lhs_dilate", "rhs_dilate")
+        )
+        length, outputs, taps = sizes[0].get(key, 0), sizes[2].get(key, 0), int(size)
+        if outputs * taps > _LONGEST_WINDOW:
+            products *= outputs * taps
+            continue
+        places = (
+            out * stride + tap * spread - low for out in range(outputs) for tap in range(taps)
+        )
+        products *= sum(
+            1 for at in places if 0 <= at <= (length - 1) * holes and at % max(holes, 1) == 0
+        )
+    return products
+
+
+def _comparisons(instruction: Instruction) -> int:
+    """How many comparisons a sort takes, about; each counts as one operation."""
+    shape = instruction.operands[0].shape
+    along = [shape.dimensions[n] for n in instruction.dimensions if n < len(shape.dimensions)]
+    return shape.size * max(1, math.ceil(math.log2(max([*along, 2]))))
+
+
+def _applications(instruction: Instruction) -> int:
+    """How often a reduction, scatter or map applies its function, about."""
+    operands = instruction.operands
+    if not operands:
+        return 0
+    first = operands[0].shape.size
+    leaves = max(1, sum(1 for _ in instruction.shape.leaves()))
+    size = instruction.shape.size // leaves
+    match instruction.opcode:
+        case "reduce":
+            return max(first - size, 0)
+        case "reduce-window" | "select-and-scatter":
+            window = _WINDOW_SIZE.search(instruction.attributes.get("window", ""))
+            taps = _product(int(n) for n in window[1].split("x") if n) if window else 1
+            return size * max(taps - 1, 1)
+        case "scatter":
+            return operands[-1].shape.size
+    return size
+
+
+def _gemm_flops(instruction: Instruction) -> int | None:
+    """The work of a matrix product by a library, None for other custom calls."""
+    config = instruction.backend_config
+    gemm = config.get("gemm_backend_config") if isinstance(config, dict) else None
+    if not isinstance(gemm, dict) or not instruction.operands:
+        return None
+    numbers = gemm.get("dot_dimension_numbers")
+    listed = numbers.get("lhs_contracting_dimensions") if isinstance(numbers, dict) else None
+    sizes = instruction.operands[0].shape.dimensions
+    if not isinstance(listed, list):
+        return None
+    places = [int(n) for n in map(str, listed) if n.isdecimal() and len(n) < 4]
+    result = next(iter(instruction.shape.leaves()), None)
+    if result is None:
+        return None
+    return 2 * result.size * _product(sizes[n] for n in places if n < len(sizes))

@@ -1,0 +1,203 @@
+"""What differs between two texts of a program: changes, each with the sites it was found at."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from hlotools.ir.hlo import Instruction
+
+
+class OperationSite(NamedTuple):
+    """An operation on one side: what it is and which of the user's lines it comes from.
+
+    `at` is the operation, where the program could be read; it is no part of `as_dict`.
+    """
+
+    name: str
+    opcode: str
+    type: str
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    at: Instruction | None = None
+
+    @property
+    def source(self) -> str:
+        """The file's own name and the line, "" where they are not known."""
+        name = self.file.replace("\\", "/").rpartition("/")[2]
+        return f"{name}:{self.line}" if name and self.line else name
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "opcode": self.opcode,
+            "type": self.type,
+            "file": self.file or None,
+            "line": self.line or None,
+            "function": self.function or None,
+        }
+
+
+class Change(NamedTuple):
+    """One thing that differs, and all sites where it does.
+
+    `kind` is "added", "removed", "changed", "split", "merged", "regrouped", "reordered",
+    "exchanged", "scheduled" or "module"; "retyped" and "refused" are findings, whose `parts` are
+    the changes that they are made of (another dtype; other fusions of the same work). `what` says
+    of what: "operation", "copy", "collective", "fusion", "dtype", "shape", "layout", "opcode",
+    "constant", "operands", "body", "views", "schedule" or the name of an attribute.
+    `before` and `after` are its texts, and `note` what else there is to say; `count` is how often
+    it was found, of changes that have several sites each; where `key` is given, changes of one
+    key are one whatever else they say.
+    """
+
+    kind: str
+    what: str
+    before: str
+    after: str
+    a: tuple[OperationSite, ...]
+    b: tuple[OperationSite, ...]
+    note: str = ""
+    count: int = 1
+    key: str = ""
+    parts: "tuple[Change, ...]" = ()
+
+    @property
+    def sentence(self) -> str:
+        """The change in words, without the source lines."""
+        names_a, names_b = listed(self.a), listed(self.b)
+        note = f" ({self.note})" if self.note else ""
+        match self.kind:
+            case "split":
+                parts = len(self.b) // self.count
+                plain = all(site.opcode != "fusion" for site in self.b)
+                what = "no longer fused but" if plain else "split in"
+                if self.count == 1:
+                    be = "is" if plain else "was"
+                    return f"{names_a} {be} {what} {_number(parts)}: {self.after}{note}"
+                be = "are" if plain else "were each"
+                return (
+                    f"{self.count} fusions ({names_a}) {be} {what} {_number(parts)}, such as "
+                    f"{self.after}{note}"
+                )
+            case "merged":
+                if self.count == 1:
+                    return f"{self.before} were merged into {names_b}{note}"
+                first = self.b[0].name
+                return (
+                    f"{self.before} were merged into {first}{note}; and alike into "
+                    f"{listed(self.b[1:])}"
+                )
+            case "regrouped":
+                times = f", {self.count} times" if self.count > 1 else ""
+                return f"fusions were regrouped{times}: {self.before} became {self.after}{note}"
+            case "scheduled":
+                return f"the schedule of {self.before}: {self.after}"
+            case "reordered":
+                return f"{self.what} of {names_a}: {self.before} -> {self.after}"
+            case "exchanged":
+                return f"{self.what} of {self.note} exchanged: {self.before} -> {self.after}"
+            case "retyped":
+                return f"dtype {self.before} -> {self.after}: {self.note}"
+            case "refused":
+                return f"{self.before} became {self.after} {self.note}"
+            case "added":
+                return f"added {_many(self.what, len(self.b))}{names_b}: {self.after}"
+            case "removed":
+                return f"removed {_many(self.what, len(self.a))}{names_a}: {self.before}"
+            case "module":
+                return (
+                    f"the module's {self.what}: {self.before or 'none'} -> {self.after or 'none'}"
+                )
+        if self.what in _LISTS:
+            both = [f"without {self.before}"] if self.before else []
+            both += [f"with {self.after}"] if self.after else []
+            return _LISTS[self.what].format(names_a or names_b, " and ".join(both))
+        names = names_a
+        if names_a != names_b and len(self.a) <= _BOTH:
+            # Of many sites the names on one side do: on the other they are often others.
+            names = f"{names_a} -> {names_b}"
+        return f"{self.what} of {names}: {self.before or 'none'} -> {self.after or 'none'}{note}"
+
+    @property
+    def sources(self) -> list[str]:
+        """The user's lines that it comes from, each once."""
+        sites = [*self.a, *self.b] if self.kind != "changed" else (self.b or self.a)
+        return list(dict.fromkeys(site.source for site in sites if site.source))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "what": self.what,
+            "before": self.before or None,
+            "after": self.after or None,
+            "a": [site.as_dict() for site in self.a],
+            "b": [site.as_dict() for site in self.b],
+            "text": self.sentence,
+            "parts": [part.as_dict() for part in self.parts],
+        }
+
+
+_NUMBERS = ("no parts", "one", "two", "three", "four", "five", "six")
+_SHOWN = 4
+_BOTH = 2
+_LISTS = {"body": "inside {}: {}", "views": "views of values beside what is told here: {1}"}
+
+
+def _number(count: int) -> str:
+    return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
+
+
+def _many(what: str, count: int) -> str:
+    return f"{what} " if count == 1 else f"{count} × {what}: "
+
+
+def listed(sites: Iterable[OperationSite]) -> str:
+    names = list(dict.fromkeys(site.name for site in sites))
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def grouped(changes: Iterable[Change]) -> list[Change]:
+    """Changes that say the same of several sites as one."""
+    found: dict[Any, Change] = {}
+    for change in changes:
+        before, after = ("", change.key) if change.key else _nameless(change)
+        key = (change.kind, change.what, change.note, before, after)
+        known = found.get(key)
+        if known is not None:
+            if change.key:
+                if (known.before, known.after) != (change.before, change.after):
+                    known = known._replace(note="of the first")
+            elif change.kind not in _EXAMPLES:
+                known = known._replace(before=before, after=after)
+            change = known._replace(
+                a=known.a + change.a, b=known.b + change.b, count=known.count + 1
+            )
+        found[key] = change
+    return list(found.values())
+
+
+# Of these the first one's names stay, as an example.
+_EXAMPLES = ("split", "merged", "regrouped")
+# The operands at the end of an operation; of constants and parameters it is what they are.
+_OPERANDS = re.compile(r"(?<!constant)(?<!parameter)\([^()]*\)$")
+_NAMES = re.compile(r"[A-Za-z_][\w.\-]*")
+
+
+def _nameless(change: Change) -> tuple[str, str]:
+    """What stood before and stands after, without the names of operations."""
+    texts = [change.before, change.after]
+    if change.kind in _EXAMPLES:
+        for site in (*change.a, *change.b):
+            texts = [text.replace(site.name + " (", "(") for text in texts]
+    elif change.kind in ("added", "removed"):
+        texts = [_OPERANDS.sub("", text) for text in texts]
+    elif change.kind == "reordered":
+        letters: dict[str, str] = {}
+
+        def letter(name: re.Match[str]) -> str:
+            return letters.setdefault(name[0], chr(ord("a") + len(letters) % 26))
+
+        texts = [_NAMES.sub(letter, text) for text in texts]
+    return texts[0], texts[1]

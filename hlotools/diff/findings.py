@@ -1,0 +1,471 @@
+"""What belongs together among the changes of two programs, as one finding with parts.
+
+One dtype changed at the source adds converts, and new layouts with them; one flag of fusions
+regroups hundreds of operations over the same work. Each is one change to whoever reads a diff: the
+finding says what happened and counts what it holds, and its parts are the changes themselves.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from hlotools.cost.estimates import is_collective
+from hlotools.diff.changes import Change, OperationSite
+from hlotools.diff.match import CONVERTS, Matching
+from hlotools.diff.regrouping import TRIVIAL, WorkDigests, content
+from hlotools.ir.hlo import HloModule, Instruction
+
+# What says how and where the backend computes something, not what.
+_HOW = ("layout", "backend_config", "estimated cycles", "views")
+_VIEWS = frozenset({"bitcast", "get-tuple-element", "tuple", "parameter"})
+_STRUCTURAL = frozenset({"split", "merged", "regrouped"})
+# What a compiler does not compute twice for the sake of a fusion.
+_HEAVY = frozenset({
+    "dot", "convolution", "custom-call", "scatter", "sort", "fft", "cholesky", "triangular-solve",
+    "while", "conditional", "call", "rng", "rng-bit-generator", "infeed", "outfeed", "send", "recv",
+    "topk",
+})  # fmt: skip
+# From so many changes on, what fusions became is told as one.
+_FEW = 2
+# How many steps from what was touched something may be that follows from it.
+_FARTHEST = 50
+
+
+def findings(changes: Sequence[Change], matching: Matching) -> list[Change]:
+    """The changes, those that have one cause as parts of one; in the order they are given in."""
+    if len(changes) < 2:
+        return list(changes)
+    found = _exchanged(changes, matching)
+    sides = _Side(matching.a.module), _Side(matching.b.module)
+    found = _retyped(found, sides)
+    return _refused(found, sides, matching)
+
+
+class _Side:
+    """One module: which operation of a computation that runs holds an operation of a fusion."""
+
+    def __init__(self, module: HloModule):
+        self.callers = {id(i.fused): i for i in module.instructions() if i.fused is not None}
+        self.dtypes: Counter[str] = Counter()
+        # By opcode and number of elements: in which dtypes; of converts, between which.
+        self.kinds: dict[tuple[str, int], set[str]] = {}
+        for i in module.instructions():
+            self.dtypes.update(leaf.dtype for leaf in i.shape.leaves())
+            if i.opcode in CONVERTS and i.operands:
+                dtype = f"{i.operands[0].shape.dtype} {i.shape.dtype}"
+            elif i.opcode in TRIVIAL or i.opcode == "fusion":
+                continue
+            else:
+                dtype = i.shape.dtype
+            self.kinds.setdefault((i.opcode, i.shape.size), set()).add(dtype)
+
+    def top(self, instruction: Instruction) -> Instruction:
+        for _ in range(100):
+            caller = self.callers.get(id(instruction.computation))
+            if caller is None:
+                break
+            instruction = caller
+        return instruction
+
+    def tops(self, sites: Iterable[OperationSite]) -> dict[int, Instruction]:
+        found = (self.top(site.at) for site in sites if site.at is not None)
+        return {id(i): i for i in found}
+
+
+_Sides = tuple[_Side, _Side]
+
+
+def _together(
+    changes: Sequence[Change],
+    parts: Iterable[Change],
+    core: Sequence[Change],
+    heading: tuple[str, str, str, str],
+    note: str = "",
+) -> list[Change]:
+    """The changes with one in site of the parts, where the first of them stands."""
+    chosen = {id(part) for part in parts}
+    ordered = tuple(change for change in changes if id(change) in chosen)
+    told = ": ".join(filter(None, [note, _counted_parts(ordered)]))
+    made = Change(*heading, _sites(core, 0), _sites(core, 1), told, parts=ordered)
+    return [
+        made if change is ordered[0] else change
+        for change in changes
+        if id(change) not in chosen or change is ordered[0]
+    ]
+
+
+def _sites(parts: Iterable[Change], side: int) -> tuple[OperationSite, ...]:
+    return tuple(site for part in parts for site in (part.a, part.b)[side])
+
+
+class _Near:
+    """What has been touched, in both modules, and what stands beside it."""
+
+    def __init__(self, sides: _Sides, parts: Iterable[Change]):
+        self.sides = sides
+        self.near: tuple[set[int], set[int]] = set(), set()
+        for part in parts:
+            self.add(part)
+
+    def add(self, change: Change) -> None:
+        for side, near, sites in zip(self.sides, self.near, (change.a, change.b), strict=True):
+            for instruction in side.tops(sites).values():
+                near.add(id(instruction))
+                near.update(map(id, (*instruction.operands, *instruction.users)))
+
+    def __contains__(self, change: Change) -> bool:
+        for side, near, sites in zip(self.sides, self.near, (change.a, change.b), strict=True):
+            if near.intersection(side.tops(sites)):
+                return True
+        return False
+
+    def following(self, changes: Sequence[Change], fits: Callable[[Change], bool]) -> list[Change]:
+        """Changes that fit and stand beside what is touched, or beside others of them."""
+        left = [change for change in changes if fits(change)]
+        found: list[Change] = []
+        for _ in range(_FARTHEST):
+            beside = {id(change): change for change in left if change in self}
+            if not beside:
+                break
+            left = [change for change in left if id(change) not in beside]
+            found += beside.values()
+            for change in beside.values():
+                self.add(change)
+        return found
+
+
+def _is_how(change: Change) -> bool:
+    """Whether it is of layouts, configurations and views alone: how, not what."""
+    if change.kind == "changed" and change.what.partition(" ")[0] in _HOW:
+        return True
+    if change.what in _HOW:
+        return True
+    if change.kind in ("added", "removed"):
+        return all(site.opcode in _VIEWS for site in (*change.a, *change.b))
+    return change.what == "index"
+
+
+def _gives_more(change: Change) -> bool:
+    """Whether a fusion but gives another number of values."""
+    return change.what == "shape" and any(
+        x.at is not None
+        and y.at is not None
+        and (x.at.shape.is_tuple or y.at.shape.is_tuple)
+        and len(list(x.at.shape.leaves())) != len(list(y.at.shape.leaves()))
+        for x, y in zip(change.a, change.b, strict=False)
+    )
+
+
+# ---- operands that changed sites ----------------------------------------------------------------
+
+
+def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
+    """Two operations of which each uses now what the other used, as one change."""
+    single: list[tuple[Change, Instruction, Instruction]] = []
+    for change in changes:
+        if change.what == "operands" and len(change.a) == len(change.b) == 1:
+            a, b = change.a[0].at, change.b[0].at
+            if a is not None and b is not None and len(a.operands) == len(b.operands):
+                pairs = zip(a.operands, b.operands, strict=True)
+                different = [(x, y) for x, y in pairs if not matching.same(x, y)]
+                if len(different) == 1:
+                    single.append((change, *different[0]))
+    found = list(changes)
+    taken: set[int] = set()
+    for n, (first, x1, y1) in enumerate(single):
+        for second, x2, y2 in single[n + 1 :]:
+            free = id(first) not in taken and id(second) not in taken
+            if free and matching.same(x1, y2) and matching.same(x2, y1):
+                taken |= {id(first), id(second)}
+                names = f"{first.a[0].name} and {second.a[0].name}"
+                both = Change(
+                    kind="exchanged",
+                    what="operands",
+                    before=f"{x1.name}, {x2.name}",
+                    after=f"{x2.name}, {x1.name}",
+                    a=first.a + second.a,
+                    b=first.b + second.b,
+                    note=names,
+                    parts=(first, second),
+                )
+                found[found.index(first)] = both
+                found.remove(second)
+    return found
+
+
+# ---- dtypes --------------------------------------------------------------------------------------
+
+
+def _convert_of(site: OperationSite) -> tuple[str, str] | None:
+    """The dtypes that a convert, or a fusion of nothing else, goes between."""
+    at = site.at
+    if at is None:
+        return None
+    if at.fused is not None:
+        converts = [i for i in content(at) if i.opcode in CONVERTS]
+        others = [i for i in content(at) if i.opcode not in TRIVIAL]
+        at = converts[0] if len(converts) == 1 and not others else at
+    if at.opcode not in CONVERTS or not at.operands:
+        return None
+    return at.operands[0].shape.dtype, at.shape.dtype
+
+
+def _dtypes_of(change: Change) -> frozenset[str]:
+    """The two dtypes that a change is about; nothing where it is about something else."""
+    if change.kind == "changed" and change.what == "dtype":
+        sites = zip(change.a, change.b, strict=False)
+        sized = [(x.at, y.at) for x, y in sites if x.at is not None and y.at is not None]
+        # Operations of several sizes do not stand for each other but by chance.
+        if all(x.shape.is_tuple or x.shape.size == y.shape.size for x, y in sized):
+            return frozenset((change.before, change.after))
+    if change.kind in ("added", "removed"):
+        found = {_convert_of(site) for site in (*change.a, *change.b)}
+        if len(found) == 1 and (pair := found.pop()) is not None:
+            return frozenset(pair)
+    return frozenset()
+
+
+def _retyped(changes: list[Change], sides: _Sides) -> list[Change]:
+    """What is about one pair of dtypes as one change, with what follows from it."""
+    by_pair: dict[frozenset[str], list[Change]] = {}
+    for change in changes:
+        pair = _dtypes_of(change)
+        if len(pair) == 2:
+            by_pair.setdefault(pair, []).append(change)
+    for pair, core in by_pair.items():
+        if not _is_news(pair, sides):
+            # What is computed in which of them is as it was: something else moved.
+            continue
+
+        own = set(map(id, core))
+
+        def follows(change: Change) -> bool:
+            if id(change) in own:  # noqa: B023
+                return False
+            if change.what == "body":
+                return _same_opcodes(change)
+            about = _dtypes_of(change)
+            return (
+                _is_how(change)
+                or _gives_more(change)
+                or _only_rounded(change, pair)  # noqa: B023
+                or bool(about and about < pair)  # noqa: B023
+            )
+
+        parts = core + _Near(sides, core).following(changes, follows)
+        if len(parts) < 2:
+            continue
+        x, y = sorted(pair)
+        share = [side.dtypes[y] / max(side.dtypes[x] + side.dtypes[y], 1) for side in sides]
+        before, after = (x, y) if share[1] >= share[0] else (y, x)
+        changes = _together(changes, parts, core, ("retyped", "dtype", before, after))
+    return changes
+
+
+def _is_news(pair: frozenset[str], sides: _Sides) -> bool:
+    """Whether something is computed in the other dtype of two, or converted anew."""
+    mine, others = sides[0].kinds, sides[1].kinds
+    for key in mine.keys() | others.keys():
+        converts = key[0] in CONVERTS
+        if converts or (key in mine and key in others):
+            different = mine.get(key, set()) ^ others.get(key, set())
+            if any(pair.issuperset(dtypes.split()) for dtypes in different):
+                return True
+    return False
+
+
+def _same_opcodes(change: Change) -> bool:
+    """Whether the fusions do the same, trivial operations aside."""
+    sites = zip(change.a, change.b, strict=False)
+    return all(
+        x.at is not None and y.at is not None and _work(x.at) == _work(y.at) for x, y in sites
+    )
+
+
+# How much of a number a dtype of few bits may round away.
+_ROUNDED = 0.07
+
+
+def _only_rounded(change: Change, pair: frozenset[str]) -> bool:
+    """Whether a constant differs by no more than what its other dtype makes of it."""
+    if change.kind != "changed" or change.what != "constant":
+        return False
+    try:
+        before, after = float(change.before), float(change.after)
+    except ValueError:
+        return False
+    return abs(before - after) <= _ROUNDED * abs(before) and all(
+        x.at is not None and y.at is not None and {x.at.shape.dtype, y.at.shape.dtype} == pair
+        for x, y in zip(change.a, change.b, strict=False)
+    )
+
+
+# ---- fusions -------------------------------------------------------------------------------------
+
+
+def _work(instruction: Instruction) -> Counter[Any]:
+    """What is done in an operation, however its values lie: opcodes with numbers of elements."""
+    return Counter(
+        (i.opcode, i.shape.size)
+        for i in content(instruction)
+        if i.opcode not in TRIVIAL and i.opcode != "transpose"
+    )
+
+
+def _is_structural(change: Change) -> bool:
+    """Whether it says that something is fused in another way."""
+    if change.kind in _STRUCTURAL:
+        return True
+    if change.kind in ("added", "removed"):
+        return change.what == "fusion"
+    return change.what == "opcode" and any(
+        site.opcode == "fusion" for site in (*change.a, *change.b)
+    )
+
+
+class _Balance:
+    """The work of everything that changed, on both sides."""
+
+    def __init__(self, changes: Iterable[Change], sides: _Sides):
+        self.bags: tuple[Counter[Any], Counter[Any]] = Counter(), Counter()
+        leaves = list(changes)
+        for number, (side, bag) in enumerate(zip(sides, self.bags, strict=True)):
+            for instruction in side.tops(_sites(leaves, number)).values():
+                bag.update(_work(instruction))
+
+    def elsewhere(self, token: Any) -> bool:
+        """Whether the work is on both sides of what changed."""
+        counts = self.bags[0][token], self.bags[1][token]
+        if token[0] in _HEAVY or is_collective(token[0]):
+            return counts[0] == counts[1]
+        # What is cheap is computed again where it is used.
+        return min(counts) > 0
+
+    def holds(self, change: Change) -> bool:
+        """Whether all that a change adds or takes away is on the other side too."""
+        if change.what in ("copy", "collective", "constant", "parameter"):
+            return False
+        if change.what == "opcode" and not _is_structural(change):
+            return False
+        at = [site.at for site in (*change.a, *change.b) if site.at is not None]
+        return bool(at) and all(self.elsewhere(token) for i in at for token in _work(i))
+
+
+def _refused(changes: list[Change], sides: _Sides, matching: Matching) -> list[Change]:
+    """What fusions became, where both sides do the same work, as one change."""
+    leaves = [change for change in changes if not change.parts]
+    if not any(map(_is_structural, leaves)):
+        return changes
+    balance = _Balance(leaves, sides)
+    core = [change for change in leaves if _is_structural(change) and balance.holds(change)]
+    if not core:
+        return changes
+    own, swapped = set(map(id, core)), set(map(id, _swapped(leaves)))
+    tops = [sides[n].tops(_sites(core, n)) for n in (0, 1)]
+
+    def follows(change: Change) -> bool:
+        if id(change) in own or change.parts:
+            return False
+        if change.what == "operands":
+            # A value that another fusion makes now.
+            return all(
+                id(top) in tops[n]
+                for n, i in _other_operands(change, matching)
+                for top in (sides[n].top(i),)
+            )
+        if _is_how(change) or _gives_more(change) or change.what == "kind" or id(change) in swapped:
+            return True
+        if change.kind in ("added", "removed") or change.what in ("shape", "dtype", "body"):
+            return balance.holds(change)
+        return False
+
+    parts = core + _Near(sides, core).following(changes, follows)
+    if len(parts) < _FEW:
+        return changes
+    is_same = _same_values(core, matching)
+    heading = (
+        "refused",
+        "fusion",
+        *(_fusions(list(tops[n].values())) for n in (0, 1)),
+    )
+    note = "over the same work" if is_same else "with operations of the same kinds and sizes"
+    return _together(changes, parts, core, heading, note)
+
+
+def _other_operands(change: Change, matching: Matching) -> list[tuple[int, Instruction]]:
+    """The operands in which operations differ, with their sides."""
+    found: list[tuple[int, Instruction]] = []
+    for x, y in zip(change.a, change.b, strict=False):
+        if x.at is not None and y.at is not None:
+            for p, q in zip(x.at.operands, y.at.operands, strict=False):
+                if not matching.same(p, q):
+                    found += [(0, p), (1, q)]
+    return found
+
+
+def _swapped(changes: Iterable[Change]) -> list[Change]:
+    """Attributes of operations that were matched crosswise: what one has, another one had."""
+    groups: dict[str, list[Change]] = {}
+    for change in changes:
+        attribute = change.what not in ("dtype", "shape", "operands", "layout", "opcode", "body")
+        if change.kind == "changed" and attribute and len(change.a) == len(change.b):
+            groups.setdefault(change.what, []).append(change)
+    found: list[Change] = []
+    for group in groups.values():
+        # Those whose texts go round: of each as many that have it as that had it.
+        while group:
+            before: Counter[str] = Counter()
+            after: Counter[str] = Counter()
+            for change in group:
+                before[change.before] += len(change.a)
+                after[change.after] += len(change.a)
+            rest = [c for c in group if c.after in before and c.before in after]
+            if len(rest) == len(group):
+                found += group if before == after else []
+                break
+            group = rest
+    return found
+
+
+def _same_values(core: Iterable[Change], matching: Matching) -> bool:
+    """Whether all that is computed in what changed is computed on the other side too."""
+    modules = matching.a.module, matching.b.module
+    work = [
+        WorkDigests(hashes, module.entry, {})
+        for hashes, module in zip((matching.a, matching.b), modules, strict=True)
+    ]
+    known = [{piece for pieces in each.inside.values() for piece in pieces} for each in work]
+    for change in core:
+        for side, sites in enumerate((change.a, change.b)):
+            for site in sites:
+                pieces = work[side].inside.get(id(site.at))
+                if pieces is None or not pieces.keys() <= known[1 - side]:
+                    return False
+    return True
+
+
+def _fusions(instructions: Sequence[Instruction]) -> str:
+    fusions = sum(i.opcode == "fusion" for i in instructions)
+    others = len(instructions) - fusions
+    text = f"{fusions} fusion" + ("" if fusions == 1 else "s")
+    return text + (f" and {others} operation{'' if others == 1 else 's'}" if others else "")
+
+
+# ---- in words ------------------------------------------------------------------------------------
+
+
+def _counted_parts(parts: Sequence[Change]) -> str:
+    """How many of what a finding holds, in words."""
+    counts: Counter[str] = Counter()
+    for part in parts:
+        if part.kind in _STRUCTURAL:
+            counts[f"{part.kind}"] += max(part.count, 1)
+        elif part.kind in ("added", "removed"):
+            opcodes = {site.opcode for site in (*part.a, *part.b)}
+            what = opcodes.pop() if len(opcodes) == 1 else part.what
+            counts[f"{what} {part.kind}"] += len(part.a) + len(part.b)
+        elif part.what == "views":
+            counts["views"] += 1
+        else:
+            counts[part.what.partition(" ")[0]] += max(len(part.a), len(part.b), 1)
+    return ", ".join(f"{count} × {what}" for what, count in counts.items())

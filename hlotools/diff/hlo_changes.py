@@ -1,0 +1,594 @@
+"""What differs between two modules of HLO, in the words of those who read HLO."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from hlotools.cost.estimates import is_collective
+from hlotools.diff.changes import Change, OperationSite, grouped
+from hlotools.diff.match import Compared, Matching
+from hlotools.diff.regrouping import TRIVIAL, Regrouped, content
+from hlotools.ir.digests import (
+    COMMUTATIVE,
+    clean_attributes,
+    is_commutative,
+    module_attributes,
+)
+from hlotools.ir.graph_building import captures
+from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source
+
+_SHOWN = 6
+# A fusion's body that lost and gained as many operations is told as a whole.
+_REWRITTEN = 4
+_VIEWS = frozenset({"bitcast", "get-tuple-element", "tuple"})
+_FEW_VIEWS = 2
+_ORDER = {
+    "split": 0,
+    "merged": 0,
+    "regrouped": 0,
+    "added": 1,
+    "removed": 1,
+    "reordered": 2,
+    "changed": 3,
+    "module": 5,
+}
+
+
+def hlo_changes(matching: Matching) -> list[Change]:
+    """What differs between two modules of HLO, the important first."""
+    a, b = matching.a, matching.b
+    changes = [_regrouped(group, matching) for group in matching.regrouped]
+    for compared in matching.compared:
+        changes += _in_computation(compared, matching)
+    changes += _module_changes(a.module, b.module, bool(changes))
+    if matching.regrouped:
+        changes = list(_without_moved_constants(changes, a.module, b.module))
+    return sorted(_consequences_together(grouped(changes)), key=_rank)
+
+
+def _rank(change: Change) -> tuple[int, bool, int]:
+    if change.what == "views":
+        return 4, True, 0
+    opcodes = {site.opcode for site in (*change.a, *change.b)}
+    trivial = bool(opcodes) and opcodes <= TRIVIAL - {"copy", "convert"}
+    # What is computed comes before where it lies and how the backend does it.
+    late = ("operands", "layout", "backend_config", _CYCLES)
+    what = change.what.partition(" ")[0] if change.what != _CYCLES else _CYCLES
+    return _ORDER[change.kind], trivial, late.index(what) + 1 if what in late else 0
+
+
+def _consequences_together(changes: list[Change]) -> list[Change]:
+    """What only follows from other changes, as one change of each kind, behind the others."""
+    views = [change for change in changes if _is_view(change)]
+    count = sum(len(change.a) + len(change.b) for change in views)
+    if count <= _FEW_VIEWS:
+        views = [
+            change
+            for change in views
+            if all(site.opcode != "bitcast" for site in (*change.a, *change.b))
+        ]
+    if views and len(views) < len(changes):
+        together = Change(
+            kind="changed",
+            what="views",
+            before=_counted(Counter(site.opcode for change in views for site in change.a)),
+            after=_counted(Counter(site.opcode for change in views for site in change.b)),
+            a=tuple(site for change in views for site in change.a),
+            b=tuple(site for change in views for site in change.b),
+        )
+        changes = [*(change for change in changes if change not in views), together]
+    cycles = [change for change in changes if change.what.endswith("." + _CYCLES_KEY)]
+    if len(cycles) > 1 and all(_number(c.before) and _number(c.after) for c in cycles):
+        sums = [
+            sum(int(_number(text)) * len(c.a) for text, c in zip(texts, cycles, strict=True))
+            for texts in ([c.before for c in cycles], [c.after for c in cycles])
+        ]
+        together = Change(
+            kind="changed",
+            what=_CYCLES,
+            before=f"{sums[0]:,} in all",
+            after=f"{sums[1]:,}",
+            a=tuple(site for change in cycles for site in change.a),
+            b=tuple(site for change in cycles for site in change.b),
+        )
+        changes = [*(change for change in changes if change not in cycles), together]
+    return changes
+
+
+def _without_moved_constants(changes: list[Change], a: HloModule, b: HloModule) -> Iterator[Change]:
+    """The changes but for constants that fusions took in or gave out."""
+    known: list[set[str]] = []
+    for module in (a, b):
+        constants = (i for i in module.instructions() if i.opcode == "constant")
+        known.append({described(i) for i in constants})
+    for change in changes:
+        moved = change.what == "constant" and (
+            (change.kind == "added" and change.after in known[0])
+            or (change.kind == "removed" and change.before in known[1])
+        )
+        if not moved:
+            yield change
+
+
+_CYCLES = "estimated cycles"
+_CYCLES_KEY = "estimated_cycles"
+
+
+def _number(text: str) -> str:
+    digits = text.strip('"')
+    return digits if digits.isdecimal() and len(digits) < 19 else ""
+
+
+def _is_view(change: Change) -> bool:
+    """Whether it is of operations that only look at other values."""
+    views = all(site.opcode in _VIEWS for site in (*change.a, *change.b))
+    return change.kind in ("added", "removed") and views
+
+
+def site_of(instruction: Instruction, path: str) -> OperationSite:
+    """Where an operation is; `path` names the fusions that it is in."""
+    source = nearest_source(instruction)
+    return OperationSite(
+        path + instruction.name,
+        instruction.opcode,
+        instruction.shape.short_text(),
+        source.file if source else "",
+        source.line if source else 0,
+        source.function if source else "",
+        instruction,
+    )
+
+
+# ---- fusions that were regrouped ----------------------------------------------------------------
+
+
+def _regrouped(found: Regrouped, matching: Matching) -> Change:
+    before, after = _opcodes(found.a, matching), _opcodes(found.b, matching)
+    notes = [
+        f"{word} {', '.join(o for o in one if o not in other)}"
+        for word, one, other in (("without", before, after), ("also", after, before))
+        if not one.keys() <= other.keys()
+    ]
+    return Change(
+        kind=found.kind,
+        what="fusion",
+        before=_and(found.a),
+        after=_and(found.b),
+        a=tuple(site_of(i, "") for i in found.a),
+        b=tuple(site_of(i, "") for i in found.b),
+        note=", ".join(notes),
+    )
+
+
+def _and(instructions: list[Instruction]) -> str:
+    """Operations with what they do, the first few by name."""
+    named = [f"{i.name} ({_summary(i)})" for i in instructions[:_SHOWN]]
+    more = len(instructions) - len(named)
+    last = f"{more} more" if more else named.pop()
+    return f"{', '.join(named)} and {last}" if named else last
+
+
+def _opcodes(instructions: list[Instruction], matching: Matching) -> dict[str, None]:
+    """What operations do that is worth telling, each once."""
+    found = [opcode for i in instructions for opcode in matching.opcodes(i)]
+    return dict.fromkeys(opcode for opcode in found if opcode not in TRIVIAL)
+
+
+def _summary(instruction: Instruction) -> str:
+    """What a fusion does, in a few words; the opcode of another operation."""
+    if instruction.fused is None:
+        return instruction.opcode
+    body = content(instruction)
+    telling = [i for i in body if i.opcode not in TRIVIAL] or body
+    opcodes = list(dict.fromkeys(i.opcode for i in telling))
+    more = f" and {len(opcodes) - 5} more" if len(opcodes) > 5 else ""
+    return ", ".join(opcodes[:5]) + more
+
+
+def _counted(opcodes: Counter[str]) -> str:
+    """Opcodes with how often each is there, those that tell much first."""
+    ordered = sorted(opcodes, key=lambda opcode: opcode in TRIVIAL)
+    shown = [f"{opcodes[o]} × {o}" if opcodes[o] > 1 else o for o in ordered[:8]]
+    more = sum(opcodes[opcode] for opcode in ordered[8:])
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+# ---- one pair of computations -------------------------------------------------------------------
+
+
+def _what(instruction: Instruction) -> str:
+    opcode = instruction.opcode
+    if opcode in ("fusion", "parameter", "constant"):
+        return opcode
+    if opcode in ("copy", "copy-start", "copy-done"):
+        return "copy"
+    return "collective" if is_collective(opcode) else "operation"
+
+
+def described(instruction: Instruction, caller: Instruction | None = None) -> str:
+    """An operation in one line, for one who reads what was added or removed."""
+    shape = instruction.shape.short_text()
+    if instruction.opcode == "constant":
+        literal = instruction.literal
+        return f"{shape} constant({literal if len(literal) < 40 else literal[:37] + '...'})"
+    if instruction.fused is not None:
+        return f"{shape} fusion of {_summary(instruction)}"
+    if instruction.opcode == "parameter":
+        return f"{shape} parameter({instruction.number})"
+    named = ", ".join(_named(operand, caller) for operand in instruction.operands[:4])
+    more = ", ..." if len(instruction.operands) > 4 else ""
+    return f"{shape} {instruction.opcode}({named}{more})"
+
+
+def _named(instruction: Instruction, caller: Instruction | None) -> str:
+    """An operand's name; of a fusion's parameter that of what the fusion is given."""
+    number = instruction.number
+    if caller is not None and instruction.opcode == "parameter" and number < len(caller.operands):
+        return caller.operands[number].name
+    return instruction.name
+
+
+def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
+    path = compared.paths[0] or ("" if compared.a.is_entry else f"{compared.a.name}/")
+    path_b = compared.paths[1] or ("" if compared.b.is_entry else f"{compared.b.name}/")
+    caller_a, caller_b = compared.callers or (None, None)
+    told: set[int] = set()
+    for change, nodes in _reordered(compared, matching, path, path_b):
+        told |= nodes
+        yield change
+    # The parts of a fusion's signature are not news beside what it computes.
+    fused = compared.callers is not None
+    signature = fused or "captured" in compared.a.attributes or "captured" in compared.b.attributes
+    added = [i for i in compared.added if not (signature and i.opcode == "parameter")]
+    removed = [i for i in compared.removed if not (signature and i.opcode == "parameter")]
+    added = [i for i in added if id(i) not in told]
+    removed = [i for i in removed if id(i) not in told]
+    rewritten = fused and len(added) + len(removed) >= _REWRITTEN
+    if rewritten and caller_a is not None and caller_b is not None:
+        yield Change(
+            kind="changed",
+            what="body",
+            before=_counted(Counter(i.opcode for i in removed)),
+            after=_counted(Counter(i.opcode for i in added)),
+            a=(_body_site(caller_a, path, removed),),
+            b=(_body_site(caller_b, path_b, added),),
+        )
+    else:
+        for i in added:
+            yield Change("added", _what(i), "", described(i, caller_b), (), (site_of(i, path_b),))
+        for i in removed:
+            yield Change("removed", _what(i), described(i, caller_a), "", (site_of(i, path),), ())
+    for a, b in compared.pairs:
+        if a.opcode == b.opcode == "parameter" and _as_given(a, b, compared.callers):
+            continue
+        sites = (site_of(a, path),), (site_of(b, path_b),)
+        for what, before, after in differences(a, b, matching, compared.callers):
+            if what == "operands" and (rewritten or id(a) in told):
+                continue
+            key = _kinds_of_operands(a, b) if what == "operands" else ""
+            yield Change("changed", what, before, after, *sites, key=key)
+
+
+def _kinds_of_operands(a: Instruction, b: Instruction) -> str:
+    """What operands are: equal where the same has happened in several sites."""
+    kinds = [[f"{o.opcode} {o.shape.without_layout()}" for o in i.operands] for i in (a, b)]
+    return f"{a.opcode}: {kinds[0]} -> {kinds[1]}"
+
+
+def _body_site(caller: Instruction, path: str, inside: list[Instruction]) -> OperationSite:
+    """A fusion, with the line of what changed inside it."""
+    telling = [i for i in inside if i.opcode not in TRIVIAL and i.source] or inside or [caller]
+    site = site_of(telling[0], "")
+    return site._replace(
+        name=path.rstrip("/"), opcode="fusion", type=caller.shape.short_text(), at=caller
+    )
+
+
+def _as_given(
+    a: Instruction, b: Instruction, callers: tuple[Instruction, Instruction] | None
+) -> bool:
+    """Whether two parameters of fusions are but what they are given, which is told there."""
+    if callers is None:
+        return False
+    given = [
+        parameter.number < len(caller.operands)
+        and caller.operands[parameter.number].shape == parameter.shape
+        for parameter, caller in zip((a, b), callers, strict=True)
+    ]
+    return all(given)
+
+
+def differences(
+    a: Instruction,
+    b: Instruction,
+    matching: Matching,
+    callers: tuple[Instruction, Instruction] | None = None,
+) -> Iterator[tuple[str, str, str]]:
+    """What two operations that stand for each other differ in: (what, before, after)."""
+    if matching.a.own(a) != matching.b.own(b):
+        if a.opcode != b.opcode:
+            yield "opcode", _opcode(a), _opcode(b)
+        yield from _shape_differences(a.shape, b.shape)
+        if a.literal.split() != b.literal.split():
+            yield "constant", _clipped(a.literal, b.literal), _clipped(b.literal, a.literal)
+        if a.number != b.number and callers is None and "captured" not in a.computation.attributes:
+            yield "parameter", str(a.number), str(b.number)
+        if a.opcode == b.opcode:
+            yield from _attribute_differences(a, b)
+        for key in sorted(a.called.keys() ^ b.called.keys()):
+            if a.opcode == b.opcode:
+                yield key, _names(a, key), _names(b, key)
+        for key in a.called.keys() & b.called.keys():
+            if len(a.called[key]) != len(b.called[key]):
+                yield key, _names(a, key), _names(b, key)
+    if a.opcode not in ("tuple", "fusion") or len(a.operands) == len(b.operands):
+        yield from _operand_differences(a, b, matching, callers)
+    for x, y in ((a, b), (b, a)):
+        for before in x.predecessors:
+            other = matching.to.get(id(before)) or matching.back.get(id(before))
+            if other is not None and other not in y.predecessors:
+                if x is a:
+                    yield "control predecessor", before.name, ""
+                else:
+                    yield "control predecessor", "", before.name
+
+
+def _opcode(instruction: Instruction) -> str:
+    opcode = instruction.opcode
+    return f"fusion of {_summary(instruction)}" if opcode == "fusion" else opcode
+
+
+def _names(instruction: Instruction, key: str) -> str:
+    return ", ".join(c.name for c in instruction.called.get(key, ()))
+
+
+# ---- attributes ---------------------------------------------------------------------------------
+
+
+def _attribute_differences(a: Instruction, b: Instruction) -> Iterator[tuple[str, str, str]]:
+    attributes_a, attributes_b = clean_attributes(a), clean_attributes(b)
+    for key in sorted(attributes_a.keys() | attributes_b.keys()):
+        before, after = attributes_a.get(key, ""), attributes_b.get(key, "")
+        if before == after:
+            continue
+        if key == "index" and a.operands and b.operands:
+            # A site in a tuple that has become another tuple.
+            if a.operands[0].shape.without_layout() != b.operands[0].shape.without_layout():
+                continue
+        found = _config_differences(before, after) if key == "backend_config" else []
+        if found:
+            for path, x, y in found:
+                yield f"{key} {path}", x, y
+        else:
+            yield key, _clipped(before, after), _clipped(after, before)
+
+
+def _config_differences(before: str, after: str) -> list[tuple[str, str, str]]:
+    """The keys in which two configurations differ, where both are JSON: (path, before, after)."""
+    try:
+        waiting: list[tuple[str, Any, Any]] = [("", json.loads(before), json.loads(after))]
+    except (ValueError, RecursionError):
+        return []
+    found: list[tuple[str, str, str]] = []
+    while waiting:
+        path, x, y = waiting.pop()
+        if x == y:
+            continue
+        if isinstance(x, dict) and isinstance(y, dict):
+            for key in sorted(x.keys() | y.keys(), reverse=True):
+                waiting.append((f"{path}.{key}" if path else key, x.get(key), y.get(key)))
+        else:
+            texts = ["" if v is None else json.dumps(v, separators=(",", ":")) for v in (x, y)]
+            if not path:
+                return []
+            found.append((path, _clipped(*texts), _clipped(*reversed(texts))))
+    return found
+
+
+# ---- operands -----------------------------------------------------------------------------------
+
+
+def _operand_differences(
+    a: Instruction,
+    b: Instruction,
+    matching: Matching,
+    callers: tuple[Instruction, Instruction] | None,
+) -> Iterator[tuple[str, str, str]]:
+    # What is in order, and behind it what regions take from outside, which has none.
+    ends = len(a.operands) - captures(a), len(b.operands) - captures(b)
+    if (is_commutative(a) and is_commutative(b)) or a.opcode == "fusion" or ends[0] != ends[1]:
+        ends = 0, 0
+    # Of the rest only what has no partner on the other side at all.
+    left = b.operands[ends[1] :]
+    rest: list[Instruction] = []
+    for x in a.operands[ends[0] :]:
+        partner = next((y for y in left if matching.same(x, y)), None)
+        if partner is None:
+            rest.append(x)
+        else:
+            left.remove(partner)
+    mine, theirs = a.operands[: ends[0]] + rest, b.operands[: ends[1]] + left
+    if a.opcode == "tuple" and len(mine) != len(theirs):
+        return
+    changed = [
+        (x, y)
+        for x, y in zip(mine, theirs, strict=False)
+        # What was added or removed is told where it stands.
+        if not matching.same(x, y)
+        and (id(x) in matching.to or _is_captured(x))
+        and (id(y) in matching.back or _is_captured(y))
+    ]
+    if changed:
+        caller_a, caller_b = callers or (None, None)
+        yield (
+            "operands",
+            ", ".join(_named(x, caller_a) for x, _ in changed[:4]),
+            ", ".join(_named(y, caller_b) for _, y in changed[:4]),
+        )
+
+
+def _is_captured(instruction: Instruction) -> bool:
+    """Whether it is how a region has a value from outside, which is added or removed with it."""
+    return instruction.opcode == "parameter" and "captured" in instruction.computation.attributes
+
+
+_SIGNS = {"add": "+", "multiply": "*", "and": "&", "or": "|", "xor": "^"}
+_DONE = {"add": "additions", "multiply": "multiplications"}
+
+
+class _Tree(NamedTuple):
+    """A sum of sums, or the like: its operations, the root first, and the values added up."""
+
+    root: Instruction
+    nodes: list[Instruction]
+    leaves: list[Instruction]
+
+    def text(self, names: dict[int, str]) -> str:
+        """With the leaves' names, each sum in parentheses."""
+        inner = {id(node) for node in self.nodes}
+        sign = f" {_SIGNS.get(self.root.opcode, self.root.opcode)} "
+        texts: dict[int, str] = {}
+        # The nodes' order is from users to operands.
+        for node in reversed(self.nodes):
+            parts = [f"({texts[id(o)]})" if id(o) in inner else names[id(o)] for o in node.operands]
+            texts[id(node)] = sign.join(parts)
+        return texts[id(self.root)]
+
+    def structure(self, names: dict[int, Any]) -> Any:
+        """What is added to what: equal where only the two sides of additions are exchanged."""
+        inner = {id(node) for node in self.nodes}
+        found: dict[int, Any] = {}
+        for node in reversed(self.nodes):
+            parts = [found[id(o)] if id(o) in inner else names[id(o)] for o in node.operands]
+            found[id(node)] = "(" + ",".join(sorted(map(str, parts))) + ")"
+        return found[id(self.root)]
+
+
+_LARGEST_TREE = 64
+
+
+def _trees(instructions: Iterable[Instruction]) -> Iterator[_Tree]:
+    """The sums of three values and more, and their like."""
+    for root in instructions:
+        if root.opcode not in COMMUTATIVE or _is_inner(root):
+            continue
+        nodes, leaves = [root], []
+        for node in nodes:
+            for operand in node.operands:
+                if operand.opcode == root.opcode and _is_inner(operand):
+                    nodes.append(operand)
+                else:
+                    leaves.append(operand)
+            if len(nodes) > _LARGEST_TREE:
+                break
+        if 2 < len(leaves) <= _LARGEST_TREE:
+            yield _Tree(root, nodes, leaves)
+
+
+def _is_inner(node: Instruction) -> bool:
+    """Whether it is but a part of the sum that is its only user."""
+    if len(node.users) != 1 or node.is_root:
+        return False
+    user = node.users[0]
+    return (
+        user.opcode == node.opcode
+        and user.operands.count(node) == 1
+        and user.shape.without_layout() == node.shape.without_layout()
+    )
+
+
+def _reordered(
+    compared: Compared, matching: Matching, path: str, path_b: str
+) -> Iterator[tuple[Change, set[int]]]:
+    """Sums and their like of the same values in another order, with the operations in them."""
+    changed = [a for a, b in compared.pairs if not _equal(a, b, matching)] + compared.removed
+    candidates = {id(i) for i in changed if i.opcode in COMMUTATIVE}
+    if not candidates:
+        return
+    caller = compared.callers[0] if compared.callers else None
+    others: dict[Any, list[_Tree]] = {}
+    for tree in _trees(compared.b.instructions):
+        leaves = sorted(id(matching.back.get(id(i), i)) for i in tree.leaves)
+        others.setdefault((tree.root.opcode, tuple(leaves)), []).append(tree)
+    for tree in _trees(compared.a.instructions):
+        fitting = others.get((tree.root.opcode, tuple(sorted(map(id, tree.leaves)))), [])
+        if not fitting or not any(id(i) in candidates for i in tree.nodes):
+            continue
+        other = fitting.pop(0)
+        same = {id(matching.to[id(i)]): id(i) for i in tree.leaves if id(i) in matching.to}
+        if other.structure(same) == tree.structure({id(i): id(i) for i in tree.leaves}):
+            continue
+        names = {id(i): _named(i, caller) for i in tree.leaves}
+        # The other side's names are often others: this side's show what has moved.
+        before = tree.text(names)
+        after = other.text({key: names[mine] for key, mine in same.items()})
+        what = f"order of {_DONE.get(tree.root.opcode, tree.root.opcode)}"
+        sites = (site_of(tree.root, path),), (site_of(other.root, path_b),)
+        nodes = {id(i) for i in (*tree.nodes, *other.nodes)}
+        yield Change("reordered", what, before, after, *sites), nodes
+
+
+def _equal(a: Instruction, b: Instruction, matching: Matching) -> bool:
+    known = matching.digests.get(id(a))
+    return known is not None and known == matching.digests.get(id(b))
+
+
+# ---- shapes, and the module itself --------------------------------------------------------------
+
+
+def _shape_differences(a: Shape, b: Shape) -> Iterator[tuple[str, str, str]]:
+    if a == b:
+        return
+    leaves_a, leaves_b = list(a.leaves()), list(b.leaves())
+    if len(leaves_a) != len(leaves_b) or a.is_tuple != b.is_tuple:
+        yield "shape", a.without_layout(), b.without_layout()
+        return
+    seen: set[tuple[str, str, str]] = set()
+    for x, y in zip(leaves_a, leaves_b, strict=True):
+        found: list[tuple[str, str, str]] = []
+        if x.dtype != y.dtype:
+            found.append(("dtype", x.dtype, y.dtype))
+        if (x.dimensions, x.dynamic) != (y.dimensions, y.dynamic):
+            found.append(("shape", f"[{x.sizes_text()}]", f"[{y.sizes_text()}]"))
+        elif x.layout_text() != y.layout_text() and (
+            x.dimensions or not (x.is_default_layout and y.is_default_layout)
+        ):
+            found.append(("layout", *_layouts(x, y)))
+        for one in found:
+            if one not in seen:
+                seen.add(one)
+                yield one
+
+
+def _layouts(a: Shape, b: Shape) -> tuple[str, str]:
+    """Two layouts, without tiles and memory where both have the same of them."""
+    before, after = a.layout_text(), b.layout_text()
+    orders = [text[1:-1].partition(":") for text in (before, after)]
+    if orders[0][2] == orders[1][2]:
+        return "{" + orders[0][0] + "}", "{" + orders[1][0] + "}"
+    return before, after
+
+
+def _clipped(text: str, other: str) -> str:
+    """A long text from where it begins to differ from another."""
+    if len(text) <= 60:
+        return text
+    same = next((n for n, (x, y) in enumerate(zip(text, other, strict=False)) if x != y), 0)
+    start = max(0, same - 20)
+    return (
+        ("..." if start else "")
+        + text[start : start + 60]
+        + ("..." if start + 60 < len(text) else "")
+    )
+
+
+def _module_changes(a: HloModule, b: HloModule, explained: bool) -> Iterator[Change]:
+    first, second = module_attributes(a), module_attributes(b)
+    for key in sorted(first.keys() | second.keys()):
+        # The entry's layouts are those of its parameters and result, which are told already.
+        if key == "entry_computation_layout" and explained:
+            continue
+        before, after = first.get(key, ""), second.get(key, "")
+        if before != after:
+            yield Change("module", key, _clipped(before, after), _clipped(after, before), (), ())

@@ -1,0 +1,119 @@
+"""In which order two scheduled modules run their operations, and what runs at another time."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from hlotools.diff.changes import Change
+from hlotools.diff.hlo_changes import site_of
+from hlotools.ir.digests import Hashes, with_users
+from hlotools.ir.hlo import Computation, HloModule, Instruction
+from hlotools.ir.mlir_lines import rising
+
+# What takes no time of its own.
+_TIMELESS = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
+# Whose computations are scheduled as the entry is.
+_RUNNING = frozenset({"while", "conditional", "call", "async-start"})
+_SHOWN = 4
+
+
+def is_scheduled(module: HloModule) -> bool:
+    return module.attributes.get("is_scheduled") == "true"
+
+
+def same_schedule(a: Hashes, b: Hashes) -> bool:
+    """Whether two modules that are the same program run it in one order."""
+    return _orders(a) == _orders(b)
+
+
+def _orders(hashes: Hashes) -> list[list[bytes]]:
+    found = [
+        [hashes[i] for i in computation.instructions if i.opcode not in _TIMELESS]
+        for computation in _computations(hashes.module.entry)
+    ]
+    return [found[0], *sorted(found[1:])]
+
+
+def _computations(entry: Computation) -> list[Computation]:
+    found = [entry]
+    seen = {id(entry)}
+    for computation in found:
+        for instruction in computation.instructions:
+            if instruction.opcode not in _RUNNING:
+                continue
+            for callees in instruction.called.values():
+                for callee in callees:
+                    if id(callee) not in seen:
+                        seen.add(id(callee))
+                        found.append(callee)
+    return found
+
+
+def schedule_changes(a: Hashes, b: Hashes) -> Iterator[Change]:
+    """What runs at another time, a change per computation; only what is in both is looked at."""
+    waiting = [(a.module.entry, b.module.entry)]
+    seen: set[tuple[int, int]] = set()
+    while waiting:
+        first, second = waiting.pop()
+        if (id(first), id(second)) in seen:
+            continue
+        seen.add((id(first), id(second)))
+        partners = _partners(a, b, first, second)
+        order = {id(i): n for n, i in enumerate(second.instructions)}
+        running: list[tuple[Instruction, Instruction]] = []
+        for instruction in first.instructions:
+            partner = partners.get(id(instruction))
+            if partner is None:
+                continue
+            if instruction.opcode in _RUNNING:
+                for key in instruction.called.keys() & partner.called.keys():
+                    pairs = zip(instruction.called[key], partner.called[key], strict=False)
+                    waiting += pairs
+            if instruction.opcode not in _TIMELESS:
+                running.append((instruction, partner))
+        sites = [order[id(partner)] for _, partner in running]
+        kept = set(rising(sites))
+        if len(kept) < len(running):
+            yield _change(first, running, sites, kept)
+
+
+def _partners(
+    a: Hashes, b: Hashes, first: Computation, second: Computation
+) -> dict[int, Instruction]:
+    """What of the second computation is what of the first, those of one kind in their order."""
+    keys_a = with_users(first, a.body(first, None))
+    keys_b = with_users(second, b.body(second, None))
+    groups: dict[bytes, list[Instruction]] = defaultdict(list)
+    for instruction in reversed(second.instructions):
+        groups[keys_b[id(instruction)]].append(instruction)
+    found: dict[int, Instruction] = {}
+    for instruction in first.instructions:
+        group = groups.get(keys_a[id(instruction)])
+        if group:
+            found[id(instruction)] = group.pop()
+    return found
+
+
+def _change(
+    computation: Computation,
+    running: Sequence[tuple[Instruction, Instruction]],
+    sites: Sequence[int],
+    kept: set[int],
+) -> Change:
+    ranks = {site: n for n, site in enumerate(sorted(sites))}
+    moved = [n for n in range(len(running)) if n not in kept]
+    said: list[str] = []
+    for n in moved[:_SHOWN]:
+        distance = ranks[sites[n]] - n
+        how = "later" if distance > 0 else "earlier"
+        said.append(f"{running[n][0].name} ({abs(distance)} {how})")
+    more = f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
+    name = f"ENTRY {computation.name}" if computation.is_entry else computation.name
+    moves = f"{len(moved)} of {len(running)} operations run at another site"
+    return Change(
+        kind="scheduled",
+        what="schedule",
+        before=name,
+        after=f"{moves}: {', '.join(said)}{more}",
+        a=tuple(site_of(running[n][0], "") for n in moved),
+        b=tuple(site_of(running[n][1], "") for n in moved),
+    )

@@ -1,0 +1,187 @@
+"""What operations of HLO are, as digests that know neither names nor places.
+
+Two operations have one digest where they compute the same from the same: opcode, shape with
+layout, attributes and operands, those of commutative operations in any order. The digest of a
+fusion is that of what its body computes from its operands, in whatever order it takes them.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from hlotools.ir.hlo import CALLING, Computation, HloModule, Instruction
+from hlotools.ir.payloads import clean_config, sorted_map, without_paths
+
+COMMUTATIVE = frozenset(
+    # Those of HLO, and as jaxprs call them.
+    ("add", "multiply", "and", "or", "xor", "maximum", "minimum", "mul", "max", "min", "add_any")
+)
+# What says where an operation is from, or how its text names others.
+_PLACES = frozenset({"metadata", "origin", "original_value", "control-predecessors", "channel_id"})
+_LEFT_OUT = _PLACES | frozenset(CALLING)
+_METADATA = re.compile(r'\s*,?\s*metadata=\{(?:[^{}"]++|"(?:[^"\\]++|\\.)*+"|\{[^{}]*+\})*+\}')
+# Fusions in fusions are looked into this deep.
+_DEEPEST_FUSION = 3
+
+
+def is_commutative(instruction: Instruction) -> bool:
+    if instruction.opcode == "compare":
+        return instruction.attributes.get("direction") in ("EQ", "NE")
+    return instruction.opcode in COMMUTATIVE
+
+
+def clean_value(key: str, text: str) -> str:
+    """An attribute's text without places, maps in order."""
+    if key == "backend_config":
+        return clean_config(text)
+    if key == "frontend_attributes":
+        return without_paths(sorted_map(text))
+    if key == "sharding":
+        return _METADATA.sub("", text) if "metadata" in text else text
+    return without_paths(text) if '"' in text else re.sub(r"\s+", " ", text)
+
+
+def clean_attributes(instruction: Instruction) -> dict[str, str]:
+    """The attributes that say what an operation does, in order; not the computations it calls."""
+    attributes = instruction.attributes
+    found = {
+        key: clean_value(key, attributes[key]) for key in sorted(attributes) if key not in _LEFT_OUT
+    }
+    if instruction.opcode == "reduce" and "dimensions" in found:
+        # They are gone, in whatever order they are named.
+        found["dimensions"] = "{" + ",".join(map(str, sorted(instruction.dimensions))) + "}"
+    return found
+
+
+# A module's attributes that say how it came about, not what it is.
+_HISTORY = frozenset({"frontend_attributes"})
+# And those that ask for nothing of a program of one partition.
+_OF_PARTITIONS = "allow_spmd_sharding_propagation"
+
+
+def module_attributes(module: HloModule) -> dict[str, str]:
+    """The attributes of a module that say what it is, in order."""
+    given = module.attributes
+    alone = given.get("num_partitions", "1") == "1"
+    return {
+        key: clean_value(key, given[key])
+        for key in sorted(given)
+        if key not in _HISTORY and not (alone and key.startswith(_OF_PARTITIONS))
+    }
+
+
+def digest(parts: Sequence[bytes]) -> bytes:
+    found = hashlib.blake2b(digest_size=12)
+    for part in parts:
+        found.update(b"%d:" % len(part))
+        found.update(part)
+    return found.digest()
+
+
+class Hashes:
+    """The digests of one module's operations and computations."""
+
+    def __init__(self, module: HloModule):
+        self.module = module
+        # What each says of itself, without its operands.
+        self._own: dict[int, bytes] = {}
+        self._orders: dict[int, list[Instruction]] = {}
+        self._bodies: dict[int, dict[int, bytes]] = {}
+        self._computations: dict[int, bytes] = {}
+        for computation in module.callees_first():
+            found = self.body(computation, None)
+            self._bodies[id(computation)] = found
+            # Parameters that nothing uses are a part of what a caller must give.
+            given = [self.own(p) for p in computation.parameters]
+            self._computations[id(computation)] = digest([self._result(computation, found), *given])
+
+    def __getitem__(self, instruction: Instruction) -> bytes:
+        return self._bodies[id(instruction.computation)][id(instruction)]
+
+    def own(self, instruction: Instruction) -> bytes:
+        """What it says of itself: opcode, shape, attributes, constants; and what it calls."""
+        known = self._own.get(id(instruction))
+        if known is None:
+            parts = [
+                instruction.opcode,
+                instruction.shape.canonical_text(),
+                re.sub(r"\s+", " ", instruction.literal),
+                str(instruction.number),
+            ]
+            for key, value in clean_attributes(instruction).items():
+                parts += [key, value]
+            called = [
+                self._computations[id(callee)]
+                for key in sorted(instruction.called)
+                if instruction.opcode != "fusion"
+                for callee in instruction.called[key]
+            ]
+            known = digest(["\0".join(parts).encode("utf-8", "replace"), *called])
+            self._own[id(instruction)] = known
+        return known
+
+    def computation(self, computation: Computation) -> bytes:
+        """The digest of what a computation computes from its parameters."""
+        return self._computations[id(computation)]
+
+    def body(
+        self, computation: Computation, arguments: Sequence[bytes] | None, depth: int = 0
+    ) -> dict[int, bytes]:
+        """The digest of each instruction, by its id.
+
+        Args:
+          arguments: the digests of what the parameters stand for; None: they stand for
+            themselves, by their numbers.
+        """
+        found: dict[int, bytes] = {}
+        order = self._orders.get(id(computation))
+        if order is None:
+            order = self._orders[id(computation)] = computation.in_order()
+        for instruction in order:
+            number = instruction.number
+            if instruction.opcode == "parameter" and arguments is not None:
+                given = arguments[number] if number < len(arguments) else b"%d" % number
+                # What a body takes its operand for is a part of what it is.
+                taken = instruction.shape.canonical_text().encode()
+                found[id(instruction)] = digest([given, taken])
+                continue
+            operands = [found[id(operand)] for operand in instruction.operands]
+            parts = [self.own(instruction)]
+            fused = instruction.fused
+            if fused is not None and depth < _DEEPEST_FUSION:
+                inner = self.body(fused, operands, depth + 1)
+                parts.append(self._result(fused, inner))
+            else:
+                if fused is not None:
+                    parts.append(self._computations[id(fused)])
+                parts += sorted(operands) if is_commutative(instruction) else operands
+            if instruction.predecessors:
+                parts += [b"after", *sorted(found[id(i)] for i in instruction.predecessors)]
+            found[id(instruction)] = digest(parts)
+        return found
+
+    def _result(self, computation: Computation, body: dict[int, bytes]) -> bytes:
+        """The digest of the result and of what is done beside it."""
+        beside = [
+            body[id(i)]
+            for i in computation.instructions
+            if not i.users and not i.is_root and i.opcode != "parameter"
+        ]
+        return digest([body[id(computation.root)], *sorted(beside)])
+
+
+def with_users(computation: Computation, body: dict[int, bytes]) -> dict[int, bytes]:
+    """The digests refined by what the values are used for, which tells equal operations apart."""
+    found: dict[int, bytes] = {}
+    for instruction in reversed(computation.in_order()):
+        uses: list[bytes] = [b"result"] if instruction.is_root else []
+        for user in instruction.users:
+            places = b"any"
+            if not is_commutative(user) and user.opcode != "fusion":
+                at = [i for i, operand in enumerate(user.operands) if operand is instruction]
+                places = ",".join(map(str, at)).encode()
+            known = found.get(id(user))
+            if known is not None:
+                uses.append(digest([known, places]))
+        found[id(instruction)] = digest([body[id(instruction)], *sorted(uses)])
+    return found

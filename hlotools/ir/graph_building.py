@@ -1,0 +1,157 @@
+"""Programs that are not HLO as the objects that HLO is read as, so that they are compared alike."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+
+from hlotools.ir.digests import is_commutative
+from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape
+
+# Programs inside programs, this deep.
+DEEPEST = 100
+
+
+def array(dtype: str, dimensions: Sequence[int]) -> Shape:
+    """The shape of an array; a size of -1 is not known."""
+    sizes = tuple(dimensions)
+    text = f"{dtype}[{','.join('?' if n < 0 else str(n) for n in sizes)}]"
+    return Shape(text, dtype, sizes, tuple(n < 0 for n in sizes))
+
+
+def captures(instruction: Instruction) -> int:
+    """How many operands, the last ones, an operation has for what its regions take from outside."""
+    counts = [c.attributes.get("captured") for each in instruction.called.values() for c in each]
+    return max((int(count) for count in counts if count), default=0)
+
+
+def parameters_of_regions(
+    a: Instruction,
+    b: Instruction,
+    first: Computation,
+    second: Computation,
+    same: Callable[[Instruction, Instruction], bool],
+) -> list[tuple[int, int]]:
+    """The numbers of the parameters of two regions that stand for each other.
+
+    Those of their own do in order; those for values from outside do where the values do.
+    """
+    captured = captures(a), captures(b)
+    own = [len(c.parameters) - n for c, n in zip((first, second), captured, strict=True)]
+    pairs = [(n, n) for n in range(min(own))]
+    mine = a.operands[len(a.operands) - captured[0] :]
+    free = dict(enumerate(b.operands[len(b.operands) - captured[1] :]))
+    left = list(enumerate(mine))
+    for fits in (same, lambda x, y: x.shape == y.shape):
+        rest: list[tuple[int, Instruction]] = []
+        for n, x in left:
+            m = next((m for m, y in free.items() if fits(x, y)), None)
+            if m is None:
+                rest.append((n, x))
+            else:
+                pairs.append((own[0] + n, own[1] + m))
+                del free[m]
+        left = rest
+    return pairs
+
+
+_MOST_PAIRS = 64
+
+
+def operands_of_regions(
+    a: Instruction, b: Instruction, free: Callable[[Instruction, Instruction], bool]
+) -> list[tuple[Instruction, Instruction]]:
+    """The operands of two operations with regions that may stand for each other.
+
+    What regions take from outside has no order: there only what has one shape may.
+    """
+    ends = len(a.operands) - captures(a), len(b.operands) - captures(b)
+    pairs = [
+        (x, y)
+        for x in a.operands[ends[0] :]
+        for y in b.operands[ends[1] :]
+        if x.shape == y.shape and free(x, y)
+    ]
+    own = zip(a.operands[: ends[0]], b.operands[: ends[1]], strict=False)
+    return [*own, *pairs[:_MOST_PAIRS]]
+
+
+def several(shapes: Sequence[Shape]) -> Shape:
+    """The shape of several results: itself, where it is one."""
+    if len(shapes) == 1:
+        return shapes[0]
+    return Shape(f"({', '.join(s.text for s in shapes)})", "tuple", elements=tuple(shapes))
+
+
+def metadata(file: str, line: int) -> str:
+    """The attribute that says which of the user's lines an operation is from."""
+    escaped = file.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{{source_file="{escaped}" source_line={line}}}'
+
+
+class GraphBuilder:
+    """A module in the making."""
+
+    def __init__(self, name: str):
+        self.module = HloModule(name)
+        # What each operation is, as far as it is known from the text before it.
+        self.digests: dict[int, bytes] = {}
+
+    def computation(self, name: str) -> Computation:
+        made = Computation(name)
+        made.module = self.module
+        self.module.computations.append(made)
+        return made
+
+    def add(
+        self,
+        computation: Computation,
+        name: str,
+        opcode: str,
+        shape: Shape,
+        operands: Sequence[Instruction] = (),
+        attributes: dict[str, str] | None = None,
+        literal: str = "",
+        number: int = -1,
+        place: tuple[str, int] = ("", 0),
+        identity: Iterable[bytes] = (),
+    ) -> Instruction:
+        """Add an operation.
+
+        Args:
+          place: the user's file and line, "" and 0 where they are not known.
+          identity: what it is beside what is given here, such as the programs that it runs.
+        """
+        attributes = attributes or {}
+        made = Instruction(name, shape, opcode, attributes, literal, number)
+        made.computation = computation
+        made.operands = list(operands)
+        found = hashlib.blake2b(digest_size=12)
+        texts = [opcode, shape.text, literal, str(number), *map(str, sorted(attributes.items()))]
+        found.update("\0".join(texts).encode("utf-8", "replace"))
+        given = [self.digests[id(operand)] for operand in operands]
+        for part in (*(sorted(given) if is_commutative(made) else given), *identity):
+            found.update(part)
+        self.digests[id(made)] = found.digest()
+        if place[0]:
+            attributes["metadata"] = metadata(*place)
+        computation.instructions.append(made)
+        return made
+
+    def returned(self, computation: Computation, values: Sequence[Instruction]) -> None:
+        """Say what a computation returns."""
+        if len(values) == 1:
+            root = values[0]
+        else:
+            root = self.add(
+                computation, "results", "tuple", several([v.shape for v in values]), values
+            )
+        root.is_root = True
+        computation.root = root
+
+    def finished(self, entry: Computation) -> HloModule:
+        """The module, once everything is in it."""
+        entry.is_entry = True
+        self.module.entry = entry
+        for instruction in self.module.instructions():
+            for operand in dict.fromkeys(instruction.operands):
+                operand.users.append(instruction)
+        return self.module

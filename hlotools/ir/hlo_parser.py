@@ -1,0 +1,529 @@
+"""HLO text read into objects, in Python alone: XLA's own parser may abort the process.
+
+The text is read in one pass, from positions and never by recursion, so that time and memory grow
+with its length alone, whatever it says.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NoReturn
+
+from hlotools.ir.hlo import (
+    CALLING,
+    Computation,
+    FileLocation,
+    HloModule,
+    HloSyntaxError,
+    Instruction,
+    Shape,
+    StackFrame,
+    tuple_text,
+    unquoted,
+)
+
+_CALLING = frozenset(CALLING)
+# Text nested deeper than this is no program's.
+DEEPEST = 100
+DEEPEST_TUPLE = 20
+# And longer than this is no list of theirs.
+LONGEST = 1_000_000
+LONGEST_SIZES = 10_000
+
+_SPACE = re.compile(r"(?:\s++|/\*(?s:.*?)\*/|//[^\n]*+)*+")
+_NAME = re.compile(r"%?([\w.\-]+)")
+_MODULE = re.compile(r"HloModule\s+([^\s,]+)")
+_COMPUTATION = re.compile(r"(ENTRY\s+)?%?([\w.\-]+)(?=[\s({,])")
+_INSTRUCTION = re.compile(r"(ROOT\s+)?%?([\w.\-]+)\s*=\s*(?:/\*[^*]*\*/\s*)?")
+_ARRAY = re.compile(r"([a-z][a-z0-9]*)\[([^\[\]\n]*)\](?:\{([^{}\n]*)\})?")
+_NESTED_LAYOUT = re.compile(r"[a-z][a-z0-9]*\[[^\[\]\n]*\](?=\{)")
+_OPCODE = re.compile(r"\s*([a-z][\w\-]*)\(")
+_PLAIN_OPERANDS = re.compile(r"[^()\[\]{}\"]*+\)")
+_ATTRIBUTE = re.compile(r"\s*,\s*([\w.\-]+)=")
+_PLAIN_VALUE = re.compile(r'[^\s,(){}\[\]"]++(?=[,\n}]|\s*(?:\n|$))|\{[^(){}\[\]"]*+\}(?=[,\n])')
+# A string, a comment or a bracket. A quote that nothing closes is found alone.
+_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}"]', re.DOTALL)
+# Where a list is cut, beside that.
+_PART = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}",]', re.DOTALL)
+_VALUE_END = re.compile(r'"(?:[^"\\]++|\\.)*+"|[()\[\]{}",\n]', re.DOTALL)
+_CLOSES = {")": "(", "]": "[", "}": "{"}
+_TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*\n")
+_TABLE_ENTRY = re.compile(r'(\d{1,9})\s+("(?:[^"\\\n]++|\\.)*+"|\{[^{}\n]*\})[ \t]*(?:\n|$)')
+_ENTRY_FIELD = re.compile(r"(\w+)=(-?\d{1,9})\b")
+_LOCATION = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
+_LAYOUT = re.compile(r"([\d,\s]*)(?::(.*))?$", re.DOTALL)
+_TILE = re.compile(r"\([\d,*\s\-]*\)")
+_MEMORY_SPACE = re.compile(r"S\((\d{1,9})\)")
+
+
+def parse(text: str) -> HloModule:
+    """The module that a text of HLO describes, as Python objects.
+
+    Args:
+      text: what `Compiled.as_text()`, `Lowered.as_text("hlo")` or XLA's dumps hold: of any
+        platform, with or without percent signs, operand shapes, metadata, layouts or schedules.
+
+    Raises:
+      HloSyntaxError: if the text is not HLO; it has the line, the column, and what was wanted.
+    """
+    return _Reader(text).module()
+
+
+class _Reader:
+    """One text, and how far it has been read."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.at = 0
+        self.shapes: dict[str, Shape] = {}
+        # Whose computations are looked up when everything has been read, with their positions.
+        self.calls: list[tuple[Instruction, int]] = []
+        # Whose control predecessors are looked up when their computation has been read.
+        self.ordered: list[tuple[Instruction, int]] = []
+
+    # ---- errors and small steps -----------------------------------------------------------------
+
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
+        at = self.at if at is None else at
+        first = self.text.rfind("\n", 0, at) + 1
+        end = self.text.find("\n", first)
+        line = self.text[first : len(self.text) if end < 0 else end]
+        raise HloSyntaxError(message, self.text.count("\n", 0, at) + 1, at - first + 1, line)
+
+    def found(self, at: int | None = None) -> str:
+        """What stands there, for messages."""
+        at = self.at if at is None else at
+        seen = re.compile(r"[\w.%\-]+|\S|$").match(self.text, at)
+        return repr(seen[0][:40]) if seen and seen[0] else "the end of the line"
+
+    def skip(self) -> None:
+        found = _SPACE.match(self.text, self.at)
+        if found:
+            self.at = found.end()
+
+    def closing(self, at: int) -> int:
+        """The position behind the bracket that closes the one at `at`."""
+        waiting: list[tuple[str, int]] = []
+        for found in _BRACKET.finditer(self.text, at):
+            token = found[0]
+            if token in _CLOSES:
+                opened, where = waiting.pop()
+                if opened != _CLOSES[token]:
+                    if self.text.find("\n", where, found.start()) >= 0:
+                        # It is the one that lacks its partner: the other is lines away.
+                        self.fail(f"{opened!r} is never closed", where)
+                    self.fail(f"{token!r} closes nothing: {opened!r} is open", found.start())
+                if not waiting:
+                    return found.end()
+            elif token in "([{":
+                waiting.append((token, found.start()))
+                if len(waiting) > DEEPEST:
+                    self.fail(f"nested deeper than {DEEPEST} brackets", found.start())
+            elif token == '"':
+                self.fail("a string that is never closed", found.start())
+        opened, where = waiting[-1] if waiting else (self.text[at], at)
+        self.fail(f"{opened!r} is never closed", where)
+
+    def parts(self, first: int, end: int) -> Iterator[tuple[str, int]]:
+        """What stands between the commas of a list, with positions; comments are left out."""
+        text = self.text
+        depth, start, count = 0, first, 0
+        piece = ""
+        for token in _PART.finditer(text, first, end):
+            sign = token[0]
+            if sign in "([{":
+                depth += 1
+            elif sign in ")]}":
+                depth -= 1
+            elif sign.startswith("/*"):
+                piece += text[start : token.start()]
+                start = token.end()
+            elif sign == "," and depth == 0:
+                yield (piece + text[start : token.start()]).strip(), start
+                piece, start = "", token.end()
+                count += 1
+                if count > LONGEST:
+                    self.fail(f"a list of more than {LONGEST:,} values", first)
+        last = (piece + text[start:end]).strip()
+        if last or count:
+            yield last, start
+
+    # ---- the module -----------------------------------------------------------------------------
+
+    def module(self) -> HloModule:
+        self.skip()
+        found = _MODULE.match(self.text, self.at)
+        if found is None:
+            self.fail(f"wanted 'HloModule NAME', got {self.found()}")
+        module = HloModule(found[1])
+        self.at = found.end()
+        module.attributes = self.attributes()
+        self.end_of_line("the module's head")
+        self.tables(module)
+        entries: list[Computation] = []
+        names: dict[str, Computation] = {}
+        first = None
+        while True:
+            self.skip()
+            if self.at >= len(self.text):
+                break
+            first = self.at if first is None else first
+            start = self.at
+            computation = self.computation(module)
+            if computation.name in names:
+                self.fail(f"there are two computations {computation.name!r}", start)
+            names[computation.name] = computation
+            computation.module = module
+            module.computations.append(computation)
+            if computation.is_entry:
+                if entries:
+                    self.fail("there are two ENTRY computations", start)
+                entries.append(computation)
+        if not module.computations:
+            self.fail("the module has no computations")
+        # Texts of one computation may leave the word out.
+        module.entry = entries[0] if entries else module.computations[-1]
+        module.entry.is_entry = True
+        module.percent = self.text.startswith("%", first) or (
+            self.text.startswith("ENTRY %", first)
+        )
+        self.link(names)
+        try:
+            ordered = module.callees_first()
+        except ValueError as error:
+            self.fail(str(error), first)
+        depths: dict[int, int] = {}
+        for computation in ordered:
+            called = [
+                depths[id(callee)]
+                for instruction in computation.instructions
+                if instruction.called
+                for callees in instruction.called.values()
+                for callee in callees
+            ]
+            depths[id(computation)] = depth = 1 + max(called, default=0)
+            if depth > DEEPEST:
+                self.fail(f"computations call one another deeper than {DEEPEST}", first)
+        return module
+
+    def end_of_line(self, what: str) -> None:
+        found = re.compile(r"[ \t]*(?://[^\n]*)?(?:\r?\n|$)").match(self.text, self.at)
+        if found is None:
+            self.fail(f"wanted the end of {what}, got {self.found()}")
+        self.at = found.end()
+
+    def tables(self, module: HloModule) -> None:
+        frames = module.frames
+        while True:
+            self.skip()
+            found = _TABLE.match(self.text, self.at)
+            if found is None:
+                return
+            self.at = found.end()
+            while entry := _TABLE_ENTRY.match(self.text, self.at):
+                number, value = int(entry[1]), entry[2]
+                if value[0] == '"':
+                    names = frames.files if found[1] == "FileNames" else frames.functions
+                    names[number] = unquoted(value)
+                else:
+                    fields = {k: int(v) for k, v in _ENTRY_FIELD.findall(value)}
+                    get = fields.get
+                    if found[1] == "StackFrames":
+                        frames.stack[number] = StackFrame(
+                            get("file_location_id", 0), get("parent_frame_id", 0)
+                        )
+                    else:
+                        values = (get(name, 0) for name in _LOCATION)
+                        frames.locations[number] = FileLocation(*values)
+                self.at = entry.end()
+            if self.text[self.at : self.at + 1].isdigit():
+                self.fail(f'wanted an entry of {found[1]}, such as 1 "..." or 1 {{...}}')
+
+    def attributes(self) -> dict[str, str]:
+        """`, name=value` as often as it stands there; the values as text."""
+        text = self.text
+        found: dict[str, str] = {}
+        while True:
+            name = _ATTRIBUTE.match(text, self.at)
+            if name is None:
+                return found
+            self.at = name.end()
+            plain = _PLAIN_VALUE.match(text, self.at)
+            if plain:
+                self.at = plain.end()
+                found[name[1]] = plain[0]
+            else:
+                found[name[1]] = self.value()
+
+    def value(self) -> str:
+        """Everything up to the comma, line's end or bracket that ends an attribute's value."""
+        start = self.at
+        text = self.text
+        while True:
+            token = _VALUE_END.search(text, self.at)
+            if token is None:
+                self.at = len(text)
+                break
+            if token[0] in "([{":
+                self.at = self.closing(token.start())
+            elif token[0] == '"':
+                self.fail("a string that is never closed", token.start())
+            elif token[0][0] == '"':
+                self.at = token.end()
+            else:
+                self.at = token.start()
+                break
+        value = text[start : self.at].strip()
+        if not value:
+            self.fail(f"wanted an attribute's value, got {self.found()}", start)
+        return value
+
+    # ---- computations ---------------------------------------------------------------------------
+
+    def computation(self, module: HloModule) -> Computation:
+        text = self.text
+        start = self.at
+        found = _COMPUTATION.match(text, start)
+        if found is None:
+            self.fail(f"wanted a computation, NAME (parameters) -> shape {{, got {self.found()}")
+        computation = Computation(found[2], found[1] is not None)
+        self.at = found.end()
+        self.skip()
+        if text.startswith("(", self.at):
+            self.at = self.closing(self.at)
+            self.skip()
+            if not text.startswith("->", self.at):
+                self.fail(f"wanted '->' and the shape of the result, got {self.found()}")
+            self.at += 2
+            self.skip()
+            self.shape()
+        computation.attributes = self.attributes()
+        self.skip()
+        if not text.startswith("{", self.at):
+            self.fail(f"wanted '{{' before the instructions, got {self.found()}")
+        opened = self.at
+        self.at += 1
+        names: dict[str, Instruction] = {}
+        # Where operands stand, to be looked up when all are known.
+        waiting: list[tuple[Instruction, int, int]] = []
+        root = None
+        while True:
+            self.skip()
+            if text.startswith("}", self.at):
+                self.at += 1
+                break
+            if self.at >= len(text):
+                self.fail("'{' is never closed", opened)
+            begun = self.at
+            instruction, first, end = self.instruction()
+            if instruction.name in names:
+                self.fail(f"there are two instructions {instruction.name!r}", begun)
+            names[instruction.name] = instruction
+            instruction.computation = computation
+            computation.instructions.append(instruction)
+            if end > first:
+                waiting.append((instruction, first, end))
+            if instruction.is_root:
+                if root is not None:
+                    self.fail("there are two ROOT instructions", begun)
+                root = instruction
+            if not _CALLING.isdisjoint(instruction.attributes):
+                self.calls.append((instruction, begun))
+            if "control-predecessors" in instruction.attributes:
+                self.ordered.append((instruction, begun))
+        if not computation.instructions:
+            self.fail(f"the computation {computation.name} has no instructions", opened)
+        computation.attributes.update(self.attributes())
+        computation.root = root or computation.instructions[-1]
+        computation.root.is_root = True
+        self.link_operands(computation, names, waiting, module)
+        try:
+            computation.in_order()
+        except ValueError as error:
+            self.fail(str(error), start)
+        return computation
+
+    def link_operands(
+        self,
+        computation: Computation,
+        names: dict[str, Instruction],
+        waiting: list[tuple[Instruction, int, int]],
+        module: HloModule,
+    ) -> None:
+        for instruction, at in self.ordered:
+            for name in _NAME.findall(instruction.attributes["control-predecessors"]):
+                before = names.get(name)
+                if before is None:
+                    self.fail(
+                        f"{instruction.name} runs after {name!r}, which is not in "
+                        f"{computation.name}",
+                        at,
+                    )
+                instruction.predecessors.append(before)
+        self.ordered.clear()
+        for instruction, first, end in waiting:
+            operands = instruction.operands
+            for part, at in self.parts(first, end):
+                name = part.rpartition(" ")[2].removeprefix("%")
+                operand = names.get(name)
+                if operand is None:
+                    if not _NAME.fullmatch(name):
+                        self.fail(f"wanted an operand's name, got {part[:40]!r}", at)
+                    self.fail(f"{name[:80]!r} is not an instruction of {computation.name}", at)
+                if " " in part:
+                    module.operand_shapes = True
+                operands.append(operand)
+        for instruction in computation.instructions:
+            for operand in dict.fromkeys(instruction.operands):
+                operand.users.append(instruction)
+
+    def link(self, names: dict[str, Computation]) -> None:
+        """Find the computations that instructions call."""
+        for instruction, at in self.calls:
+            for key in CALLING:
+                value = instruction.attributes.get(key)
+                if value is None:
+                    continue
+                callees: list[Computation] = []
+                for name in _NAME.findall(value):
+                    callee = names.get(name)
+                    if callee is None:
+                        self.fail(f"{key}={value[:80]}: there is no computation {name!r}", at)
+                    callees.append(callee)
+                instruction.called[key] = callees
+
+    # ---- instructions ---------------------------------------------------------------------------
+
+    def instruction(self) -> tuple[Instruction, int, int]:
+        """The instruction that stands here, and from where to where its operands do."""
+        text = self.text
+        found = _INSTRUCTION.match(text, self.at)
+        if found is None:
+            self.fail(f"wanted an instruction, NAME = shape opcode(operands), got {self.found()}")
+        self.at = found.end()
+        shape = self.shape()
+        opcode = _OPCODE.match(text, self.at)
+        if opcode is None:
+            self.skip()
+            self.fail(f"wanted an opcode and '(', got {self.found()}")
+        self.at = first = opcode.end()
+        name = opcode[1]
+        instruction = Instruction(found[2], shape, name, None, "", -1, found[1] is not None)
+        plain = _PLAIN_OPERANDS.match(text, first)
+        end = plain.end() if plain else self.closing(first - 1)
+        self.at = end
+        operands = first, end - 1
+        if name == "constant":
+            instruction.literal = text[first : end - 1].strip()
+            operands = 0, 0
+        elif name == "parameter":
+            number = text[first : end - 1].strip()
+            if not (number.isdecimal() and len(number) < 10):
+                self.fail(f"wanted the parameter's number, got {number[:40]!r}", first)
+            instruction.number = int(number)
+            operands = 0, 0
+        instruction.attributes = self.attributes()
+        after = _LINE_END.match(text, self.at)
+        if after is None:
+            self.fail(f"wanted ', NAME=VALUE' or the end of the instruction, got {self.found()}")
+        self.at = after.end()
+        return instruction, *operands
+
+    # ---- shapes ---------------------------------------------------------------------------------
+
+    def shape(self, depth: int = 0) -> Shape:
+        """The shape that stands here; equal texts are one object."""
+        text = self.text
+        start = self.at
+        found = _ARRAY.match(text, start)
+        if found and (found[3] is not None or not text.startswith("{", found.end())):
+            self.at = found.end()
+            return self.array(found, found[3], start)
+        if text.startswith(("(", "b("), start):
+            return self.tuple_shape(start, depth)
+        nested = _NESTED_LAYOUT.match(text, start)
+        if nested:
+            found = _ARRAY.match(text, start)
+            self.at = self.closing(nested.end())
+            if found:
+                return self.array(found, text[nested.end() + 1 : self.at - 1], start)
+        self.fail(f"wanted a shape, such as f32[2,3]{{1,0}}, got {self.found(start)}", start)
+
+    def tuple_shape(self, start: int, depth: int) -> Shape:
+        text = self.text
+        if depth >= DEEPEST_TUPLE:
+            self.fail(f"nested deeper than {DEEPEST_TUPLE} tuples", start)
+        buffer = text.startswith("b", start)
+        opened = start + buffer
+        self.at = opened + 1
+        elements: list[Shape] = []
+        while True:
+            self.skip()
+            sign = text[self.at : self.at + 1]
+            if sign == ")":
+                self.at += 1
+                break
+            if elements:
+                if sign != ",":
+                    if self.at >= len(text):
+                        self.fail("'(' is never closed", opened)
+                    self.fail(f"wanted ',' or ')' in a tuple's shape, got {self.found()}")
+                self.at += 1
+                self.skip()
+            elements.append(self.shape(depth + 1))
+            if len(elements) > LONGEST:
+                self.fail(f"a list of more than {LONGEST:,} values", opened)
+        if buffer and len(elements) != 1:
+            self.fail("a buffer is of one array", start)
+        whole = tuple_text([e.text for e in elements])
+        whole = "b" + whole if buffer else whole
+        known = self.shapes.get(whole)
+        if known is None:
+            known = Shape(whole, "buffer" if buffer else "tuple", elements=tuple(elements))
+            self.shapes[whole] = known
+        return known
+
+    def array(self, found: re.Match[str], layout: str | None, start: int) -> Shape:
+        text = self.text[start : self.at]
+        known = self.shapes.get(text)
+        if known is not None:
+            return known
+        sizes: list[int] = []
+        dynamic: list[bool] = []
+        if found.end(2) - found.start(2) > LONGEST_SIZES:
+            self.fail("more dimensions than there can be", found.start(2))
+        for part in found[2].split(",") if found[2].strip() else ():
+            size = part.strip()
+            bounded = size.startswith("<=")
+            digits = size[2:] if bounded else size
+            if not (size == "?" or (digits.isdecimal() and len(digits) < 20)):
+                self.fail(f"wanted a dimension's size, got {size!r}", found.start(2))
+            sizes.append(-1 if size == "?" else int(digits))
+            dynamic.append(bounded or size == "?")
+        shape = Shape(text, found[1], tuple(sizes), tuple(dynamic))
+        if layout is not None:
+            self.layout(shape, layout, start)
+        self.shapes[text] = shape
+        return shape
+
+    def layout(self, shape: Shape, layout: str, start: int) -> None:
+        parts = _LAYOUT.match(layout)
+        if parts is None:
+            self.fail(f"wanted a layout such as {{1,0}}, got {layout[:40]!r}", start)
+        order = tuple(int(n) for n in parts[1].split(",") if n.strip() and len(n.strip()) < 10)
+        if sorted(order) != list(range(len(shape.dimensions))) and order:
+            self.fail(f"{{{parts[1]}}} is no order of {len(shape.dimensions)} dimensions", start)
+        shape.layout = order
+        rest = parts[2] or ""
+        # T(8,128)(2,1) tiles, S(1) the memory space, and what else there is: E(32), L(4), D(D,C).
+        tiles = re.search(r"T((?:\([\d,*\s\-]*\))+)", rest)
+        if tiles:
+            shape.tiles = tuple(part[1:-1] for part in _TILE.findall(tiles[1]))
+            rest = rest[: tiles.start()] + rest[tiles.end() :]
+        space = _MEMORY_SPACE.search(rest)
+        if space:
+            shape.memory_space = int(space[1])
+            rest = rest[: space.start()] + rest[space.end() :]
+        shape.extra = rest
+
+
+_LINE_END = re.compile(r"[ \t]*(?:/\*[^\n]*?\*/[ \t]*)?(?://[^\n]*)?(?:\r?\n|(?=\})|$)")

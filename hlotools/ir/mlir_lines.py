@@ -1,0 +1,509 @@
+"""StableHLO and jaxprs as lines without names and sites, so that two of them can be compared.
+
+MLIR's own parser is not used: the text may come from any version. A line is told by what it
+computes from what: its text with each value named in the order of definition, and a digest that
+goes through to the values' own lines.
+"""
+
+import difflib
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hlotools.diff.changes import Change, OperationSite
+from hlotools.ir.hlo import HloSyntaxError
+from hlotools.ir.payloads import sorted_map, without_paths
+
+
+class Line(NamedTuple):
+    """One line of a program: its text, canonically; what it is; what it stands for."""
+
+    text: str  # with values renumbered
+    shape: str  # without values
+    digest: str  # with what the values are
+    defined: tuple[str, ...]
+    used: tuple[str, ...]
+    site: OperationSite
+    written: str  # as it was, without its location
+
+
+# More than this, strings of constants aside, is no program that one compares line by line.
+_LARGEST = 32 << 20
+_LONG_STRING = re.compile(r'"[^"\\\n]{1000,}+"')
+
+
+def bounded(text: str) -> str:
+    """The text, with the long strings that constants and kernels are as their digests.
+
+    Raises:
+      HloSyntaxError: if what is left is too large to be read line by line.
+    """
+    if len(text) > _LARGEST:
+        text = _LONG_STRING.sub(_digested, text)
+    if len(text) > _LARGEST:
+        start = text.rfind("\n", 0, _LARGEST) + 1
+        raise HloSyntaxError(
+            f"more than {_LARGEST >> 20} MB of text, constants aside",
+            text.count("\n", 0, start) + 1,
+            _LARGEST - start + 1,
+            text[start : _LARGEST + 100].partition("\n")[0],
+        )
+    return text
+
+
+def _digested(found: re.Match[str]) -> str:
+    return f'"<{hashlib.blake2b(found[0].encode("utf-8", "replace"), digest_size=12).hexdigest()}>"'
+
+
+def canonical_stablehlo(text: str) -> str:
+    """StableHLO without locations, with values and private functions numbered in order."""
+    return "\n".join(line.text for line in stablehlo_lines(text)) + "\n"
+
+
+def canonical_jaxpr(text: str) -> str:
+    """A jaxpr with its variables numbered in order, without notes of source lines."""
+    return "\n".join(line.text for line in jaxpr_lines(text)) + "\n"
+
+
+_STRING = r'"(?:[^"\\]++|\\.)*+"'
+_LOCATION_LINE = re.compile(r"\s*#loc\d*\s*=\s*loc\(")
+_ALIAS = re.compile(r"#loc\d*\b")
+_FILE = re.compile(r'"([^"\n]+)":(\d{1,9})(?::\d+)?')
+_NAMED_PLACE = re.compile(r'loc\("([^"\n]*)"')
+_LOC = re.compile(r"\s*\bloc\(")
+_BRACKET = re.compile(_STRING + r"|[()]", re.DOTALL)
+_VALUE = re.compile(r"%[\w$.\-]+")
+_SYMBOL = re.compile(r"@([\w$.\-]+)")
+_ATTRIBUTES = re.compile(r"\{[^{}%\n]*+\}")
+_COMMUTATIVE = re.compile(
+    r"(\bstablehlo\.(?:add|multiply|maximum|minimum|and|or|xor) )(%[\w#]+), (%[\w#]+)(?= )"
+)
+_OPERATION = re.compile(r"(?:= )?\"?(?<!\w)([a-z]\w*+\.[\w.]++|(?:call|return)\b)\"?")
+_TYPE = re.compile(r"(?:->|:) ([^:>{}]*tensor<[^\n{]*?)\s*\{?$")
+
+
+def _in_order(attributes: re.Match[str]) -> str:
+    return sorted_map(attributes[0]) if " = " in attributes[0] else attributes[0]
+
+
+def _without_locations(line: str) -> tuple[str, str]:
+    """A line without `loc(...)`, and what stood in the last one."""
+    location = ""
+    kept: list[str] = []
+    at = 0
+    while True:
+        found = _LOC.search(line, at)
+        if found is None:
+            return "".join([*kept, line[at:]]), location
+        depth = 0
+        end = len(line)
+        for bracket in _BRACKET.finditer(line, found.end() - 1):
+            if bracket[0] == "(":
+                depth += 1
+            elif bracket[0] == ")":
+                depth -= 1
+                if depth == 0:
+                    end = bracket.end()
+                    break
+        location = line[found.start() : end].strip()
+        kept.append(line[at : found.start()])
+        at = end
+
+
+def _source(location: str, aliases: dict[str, str]) -> tuple[str, int]:
+    """The file and line that a location leads to."""
+    for _ in range(20):
+        file = _FILE.search(location)
+        if file:
+            return file[1], int(file[2])
+        alias = _ALIAS.search(location)
+        if alias is None or alias[0] not in aliases:
+            break
+        location = aliases[alias[0]]
+    return "", 0
+
+
+def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
+    """The lines of a module, locations taken off and kept as sites.
+
+    Args:
+      renamed: whether names and orders are made canonical.
+    """
+    aliases: dict[str, str] = {}
+    kept: list[tuple[str, str]] = []
+    for line in bounded(text).splitlines():
+        if _LOCATION_LINE.match(line):
+            name, _, value = line.partition("=")
+            aliases[name.strip()] = value.strip()
+            continue
+        plain, location = _without_locations(line) if "loc(" in line else (line, "")
+        if plain.strip():
+            kept.append((plain.rstrip(), location))
+    if not renamed:
+        return [_as_written(line, location, aliases) for line, location in kept]
+    kept = _functions_in_order(kept)
+    # The module's name is the function's; functions are numbered as they are first named.
+    symbols: dict[str, str] = {"main": "main"}
+    lines: list[Line] = []
+    values = _Values("%")
+    for plain, location in kept:
+        stripped = plain.lstrip()
+        if stripped.startswith("module "):
+            plain = re.sub(r"^(\s*module) @[\w$.\-]+", r"\1", plain)
+        if stripped.startswith("func.func"):
+            values = _Values("%", values.count)
+
+        def named(found: re.Match[str]) -> str:
+            if found[1] not in symbols:
+                symbols[found[1]] = f"f{len(symbols)}"
+            return "@" + symbols[found[1]]
+
+        custom_target = "custom_call @" in plain
+        if "@" in plain and not custom_target:
+            plain = "".join(
+                part if part.startswith('"') else _SYMBOL.sub(named, part)
+                for part in re.split(f"({_STRING})", plain)
+            )
+        if "{" in plain:
+            plain = _ATTRIBUTES.sub(_in_order, plain)
+        if '"' in plain:
+            plain = without_paths(plain)
+        opcode = _OPERATION.search(plain)
+        type_ = _TYPE.search(plain)
+        file, number = _source(location, aliases) if location else ("", 0)
+        if ", %" in plain:
+            plain = _COMMUTATIVE.sub(values.in_order, plain)
+        definitions = _mlir_definitions(plain)
+        defined, used, new, shape, digest = values.line(plain, definitions, _VALUE)
+        first = _VALUE.match(plain, min(definitions)) if definitions else None
+        name = first[0] if first else opcode[1] if opcode else ""
+        if stripped.startswith("func.func") and (symbol := _SYMBOL.search(stripped)):
+            name = symbol[0]
+        site = OperationSite(
+            name,
+            opcode[1].rpartition(".")[2] if opcode else "",
+            type_[1].strip() if type_ else "",
+            file,
+            number,
+        )
+        lines.append(Line(new, shape, digest, defined, used, site, stripped))
+    return lines
+
+
+def _as_written(line: str, location: str, aliases: dict[str, str]) -> Line:
+    file, number = _source(location, aliases) if location else ("", 0)
+    return Line(line, "", "", (), (), OperationSite("", "", "", file, number), line.strip())
+
+
+_FUNCTION = re.compile(r"(\s*)func\.func .*?@([\w$.\-]+)")
+
+
+def _functions_in_order(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The lines with private functions in the order in which they are first named."""
+    starts: list[tuple[int, str, str]] = []
+    for n, (line, _) in enumerate(lines):
+        found = _FUNCTION.match(line) if "func.func" in line else None
+        if found:
+            starts.append((n, found[2], found[1]))
+    if len(starts) < 3:
+        return lines
+    # The last function ends where something stands as far left as the module.
+    first, margin = starts[0][0], len(starts[-1][2])
+    end = next(
+        (
+            n
+            for n in range(starts[-1][0] + 1, len(lines))
+            if len(lines[n][0]) - len(lines[n][0].lstrip()) < margin
+        ),
+        len(lines),
+    )
+    ends = [n for n, _, _ in starts[1:]] + [end]
+    blocks = {name: lines[n:stop] for (n, name, _), stop in zip(starts, ends, strict=True)}
+    public = [name for n, name, _ in starts if " private " not in lines[n][0]]
+    order: dict[str, None] = {}
+    waiting = list(reversed(public))
+    while waiting:
+        name = waiting.pop()
+        if name not in order:
+            order[name] = None
+            called = [
+                symbol
+                for line, _ in blocks[name][1:]
+                if "@" in line
+                for symbol in _SYMBOL.findall(line)
+                if symbol in blocks
+            ]
+            waiting += reversed(called)
+    for name in blocks:
+        order.setdefault(name)
+    return lines[:first] + [line for name in order for line in blocks[name]] + lines[end:]
+
+
+# What is followed by its type at once, or by `=`, is defined there; `%0:3 =` are three values.
+_DEFINED = re.compile(r"%[\w$.\-]+(?=:\s+[\w!(]|(?::\d+)?\s*=)")
+_SEVERAL = re.compile(r"\s*%[\w$.\-]+(?::\d+)?(?:, %[\w$.\-]+(?::\d+)?)+ =")
+
+
+def _mlir_definitions(line: str) -> set[int]:
+    found = {defined.start() for defined in _DEFINED.finditer(line)}
+    several = _SEVERAL.match(line)
+    if several:
+        found |= {value.start() for value in _VALUE.finditer(line, 0, several.end())}
+    return found
+
+
+class _Values:
+    """Values of a program by the names of its text: new names, and digests of what they are."""
+
+    def __init__(self, sign: str, count: int = 0):
+        self.sign = sign
+        self.count = count
+        self.names: dict[str, str] = {}
+        self.digests: dict[str, str] = {}
+
+    def in_order(self, found: re.Match[str]) -> str:
+        """The operands of a commutative operation in the order of their definition."""
+
+        def number(value: str) -> tuple[int, str]:
+            name = self.names.get(value.partition("#")[0], "")
+            return int(name[2:]) if name else -1, value
+
+        first, second = sorted((found[2], found[3]), key=number)
+        return f"{found[1]}{first}, {second}"
+
+    def line(
+        self, line: str, definitions: set[int], pattern: re.Pattern[str]
+    ) -> tuple[tuple[str, ...], tuple[str, ...], str, str, str]:
+        """(defined, used, the line renamed, the line without values, its digest)."""
+        defined: list[str] = []
+        used: list[str] = []
+        new: list[str] = []
+        bare: list[str] = []
+        meant: list[str] = []
+        at = 0
+        fresh: list[tuple[str, str]] = []
+        for found in pattern.finditer(line):
+            old = found[0]
+            if found.start() not in definitions and old not in self.names and self.sign != "%":
+                continue
+            before = line[at : found.start()]
+            at = found.end()
+            new.append(before)
+            bare.append(before)
+            meant.append(before)
+            bare.append(self.sign or "_")
+            if found.start() in definitions:
+                name = f"{self.sign}v{self.count}"
+                self.count += 1
+                fresh.append((old, name))
+                defined.append(name)
+                new.append(name)
+                meant.append("=")
+            else:
+                name = dict(fresh).get(old) or self.names.get(old, old)
+                used.append(name)
+                new.append(name)
+                meant.append(self.digests.get(name, name))
+        rest = line[at:]
+        parts = [part + rest for part in ("".join(new), "".join(bare), "".join(meant))]
+        digest = hashlib.blake2b(
+            " ".join(parts[2].split()).encode("utf-8", "replace"), digest_size=9
+        ).hexdigest()
+        for n, (old, name) in enumerate(fresh):
+            self.names[old] = name
+            self.digests[name] = f"{digest}.{n}"
+        return tuple(defined), tuple(used), parts[0], " ".join(parts[1].split()), digest
+
+
+# ---- jaxprs -------------------------------------------------------------------------------------
+
+_VARIABLE = re.compile(r"(?<![\w.@'\"=])[a-z]{1,6}(?![\w('\"=])")
+_DEFINED_VARIABLE = re.compile(
+    r"(?<![\w.])([a-z]{1,6}):(?=(?:[a-z]\w*\[|[a-z]\w*<|Ref|MutableRef|AbstractToken|Token))"
+)
+_NOTE = re.compile(r"\s+# .*$")
+_PRIMITIVE = re.compile(r"= ([a-z]\w*)")
+_NOT_VARIABLES = frozenset({"inf", "nan", "lambda", "let", "in"})
+
+
+def jaxpr_lines(text: str) -> list[Line]:
+    """The lines of a jaxpr, in order; notes that source_info leaves are sites."""
+    values = _Values("")
+    lines: list[Line] = []
+    for line in bounded(text).splitlines():
+        note = _NOTE.search(line)
+        plain = line[: note.start()] if note else line.rstrip()
+        if not plain.strip():
+            continue
+        found = _FILE_NOTE.search(note[0]) if note else None
+        definitions = {
+            d.start() for d in _DEFINED_VARIABLE.finditer(plain) if d[1] not in _NOT_VARIABLES
+        }
+        primitive = _PRIMITIVE.search(plain)
+        # The primitive is no variable, though it may be spelt like one.
+        shielded = plain
+        if primitive:
+            name = primitive[1]
+            shielded = plain[: primitive.start(1)] + name.upper() + plain[primitive.end(1) :]
+        defined, used, new, shape, digest = values.line(shielded, definitions, _VARIABLE)
+        if primitive:
+            upper, name = "= " + primitive[1].upper(), "= " + primitive[1]
+            new, shape = new.replace(upper, name, 1), shape.replace(upper, name, 1)
+        type_ = re.search(r":(\S+)", plain)
+        first = _VARIABLE.match(plain, min(definitions)) if definitions else None
+        site = OperationSite(
+            first[0] if first else "",
+            primitive[1] if primitive else "",
+            type_[1] if type_ else "",
+            found[1] if found else "",
+            int(found[2]) if found else 0,
+        )
+        lines.append(Line(new, shape, digest, defined, used, site, plain.strip()))
+    return lines
+
+
+_FILE_NOTE = re.compile(r"(\S+?):(\d{1,9})\b")
+
+
+# ---- comparing ----------------------------------------------------------------------------------
+
+_LARGE = 1500
+
+
+def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """The positions of what is equal in both, in order: a longest run first, about."""
+    found: list[tuple[int, int]] = []
+    waiting = [(0, len(a), 0, len(b))]
+    while waiting:
+        i, j, k, m = waiting.pop()
+        while i < j and k < m and a[i] == b[k]:
+            found.append((i, k))
+            i, k = i + 1, k + 1
+        while i < j and k < m and a[j - 1] == b[m - 1]:
+            j, m = j - 1, m - 1
+            found.append((j, m))
+        if i == j or k == m:
+            continue
+        if j - i <= _LARGE and m - k <= _LARGE:
+            matcher = difflib.SequenceMatcher(None, a[i:j], b[k:m], autojunk=False)
+            for block in matcher.get_matching_blocks():
+                found += [(i + block.a + n, k + block.b + n) for n in range(block.size)]
+            continue
+        # Too long to try everything: what occurs once on both sides is where it is cut.
+        once_b = _once(b, k, m)
+        anchors = [
+            (site, once_b[value]) for value, site in _once(a, i, j).items() if value in once_b
+        ]
+        anchors.sort()
+        anchors = [anchors[n] for n in rising([site for _, site in anchors])]
+        if not anchors:
+            continue
+        start = (i, k)
+        for x, y in anchors:
+            found.append((x, y))
+            waiting.append((start[0], x, start[1], y))
+            start = (x + 1, y + 1)
+        waiting.append((start[0], j, start[1], m))
+    return sorted(found)
+
+
+def _once(values: Sequence[str], first: int, end: int) -> dict[str, int]:
+    seen: dict[str, int] = {}
+    for n in range(first, end):
+        seen[values[n]] = -1 if values[n] in seen else n
+    return {value: n for value, n in seen.items() if n >= 0}
+
+
+def rising(numbers: Sequence[int]) -> list[int]:
+    """The sites of a longest run of numbers that rise."""
+    tails: list[int] = []
+    back: list[int] = []
+    for n, number in enumerate(numbers):
+        low, high = 0, len(tails)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if numbers[tails[middle]] < number else (low, middle)
+        back.append(tails[low - 1] if low else -1)
+        tails[low : low + 1] = [n]
+    found: list[int] = []
+    n = tails[-1] if tails else -1
+    while n >= 0:
+        found.append(n)
+        n = back[n]
+    return found[::-1]
+
+
+def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
+    """What differs between two programs of lines."""
+    pairs: dict[int, int] = {}
+    start = (0, 0)
+    # First by what lines mean, then, between those, by what they look like without values.
+    for x, y in [*aligned([i.digest for i in a], [i.digest for i in b]), (len(a), len(b))]:
+        block_a, block_b = a[start[0] : x], b[start[1] : y]
+        for n, m in aligned([i.shape for i in block_a], [i.shape for i in block_b]):
+            pairs[start[0] + n] = start[1] + m
+        if x < len(a):
+            pairs[x] = y
+        start = (x + 1, y + 1)
+    taken = set(pairs.values())
+    # What stands in the same gap and is the same operation, or makes the same type, was changed.
+    changed: dict[int, int] = {}
+    free = [m for m in range(len(b)) if m not in taken]
+    for key in (lambda line: line.site.opcode, lambda line: line.site.type):
+        bounds = sorted({**pairs, **changed}.items())
+        at = 0
+        for n in range(len(a)):
+            if n in pairs or n in changed:
+                continue
+            while at < len(bounds) and bounds[at][0] < n:
+                at += 1
+            low = bounds[at - 1][1] if at else -1
+            high = bounds[at][1] if at < len(bounds) else len(b)
+            told = key(a[n])
+            fitting = next((m for m in free if low < m < high and key(b[m]) == told), None)
+            if told and fitting is not None:
+                changed[n] = fitting
+                free.remove(fitting)
+    names: dict[str, str] = {}
+    for n, m in {**pairs, **changed}.items():
+        names.update(zip(a[n].defined, b[m].defined, strict=False))
+    known = set(names.values())
+    for n in range(len(a)):
+        x = a[n]
+        if n in pairs:
+            y = b[pairs[n]]
+            moved = [
+                (u, v)
+                for u, v in zip(x.used, y.used, strict=False)
+                if u in names and names[u] != v and v in known
+            ]
+            if moved and x.digest != y.digest:
+                yield Change(
+                    kind="changed",
+                    what="operands",
+                    before=x.written,
+                    after=y.written,
+                    a=(x.site,),
+                    b=(y.site,),
+                )
+        elif n in changed:
+            y = b[changed[n]]
+            yield Change(
+                kind="changed",
+                what="operation",
+                before=x.written,
+                after=y.written,
+                a=(x.site,),
+                b=(y.site,),
+            )
+        elif x.shape not in ("}", "{", "})"):
+            yield Change(
+                kind="removed", what="operation", before=x.written, after="", a=(x.site,), b=()
+            )
+    for m in free:
+        y = b[m]
+        if y.shape not in ("}", "{", "})"):
+            yield Change(
+                kind="added", what="operation", before="", after=y.written, a=(), b=(y.site,)
+            )

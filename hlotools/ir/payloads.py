@@ -1,0 +1,219 @@
+"""What backends keep in strings: configurations, kernels as base64; without places and paths."""
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+import zlib
+from typing import Any
+
+from hlotools.ir.hlo import unquoted
+
+# A file's absolute path, or anything in a folder of installed packages: its last part is kept.
+_SUFFIX = r"(?:py|pyc|so|mlir|cc|cpp|cu|ptx|cubin|bc|h|c|json|textproto|ipynb|hlo|txt)"
+_PATH = re.compile(
+    r"(?<![\w.>])(?:[A-Za-z]:)?(?:[\\/]+[\w.@+~<>\-]+)*[\\/]+"
+    rf"(?:(?:site|dist)-packages[\\/]+(?:[\w.@+~\-]+[\\/]+)*([\w.@+~\-]+)|([\w.@+~<>\-]+\.{_SUFFIX})\b)"
+)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
+_BYTES_PATH = re.compile(_PATH.pattern.encode())
+_MLIR_MAGIC = b"ML\xefR"
+_LARGEST = 64 << 20
+_PRINTABLE = re.compile(rb"[\x20-\x7e]{6,}")
+
+
+def without_paths(text: str) -> str:
+    """Text whose absolute paths are their last parts, also inside base64."""
+    if "/" in text or "\\" in text:
+        text = _PATH.sub(lambda found: "<path>/" + (found[1] or found[2]), text)
+    if len(text) >= 24:
+        text = _BASE64.sub(lambda found: _payload(found[0]), text)
+    return text
+
+
+def _payload(text: str) -> str:
+    """A digest of what base64 holds, if it is MLIR's bytecode or has paths; else the text."""
+    if len(text) % 4:
+        return text
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return text
+    unpacked = _unpacked(data)
+    clean = _without_places(unpacked)
+    if clean == data:
+        return text
+    return f"<payload {hashlib.blake2b(clean, digest_size=12).hexdigest()}>"
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Decompressed, where it is zlib's or gzip's."""
+    if data[:1] == b"\x78" or data[:2] == b"\x1f\x8b":
+        try:
+            return zlib.decompressobj(47).decompress(data, _LARGEST)
+        except zlib.error:
+            return data
+    return data
+
+
+def _without_places(data: bytes) -> bytes:
+    if data.startswith(_MLIR_MAGIC):
+        parts = _bytecode(data)
+        if parts is not None:
+            return b"\0".join(parts)
+    if not _PRINTABLE.search(data):
+        return data
+    return _cut_paths(data)
+
+
+# MLIR's bytecode, as its format's public documentation has it: the magic, a version, the producer
+# and then sections, each with its length. The section of strings has their lengths, the last
+# first, ahead of the strings, so that a longer path changes more bytes than its own. Attributes
+# are in one section, and how long each is and of which dialect in another.
+_STRINGS, _DIALECTS, _ATTRIBUTES, _OFFSETS = 0, 1, 2, 3
+# The builtin dialect's codes for locations: call sites, lines, fused ones, names, unknown, ranges.
+_LOCATIONS = frozenset({10, 11, 12, 13, 14, 15, 22})
+
+
+def _bytecode(data: bytes) -> list[bytes] | None:
+    """The sections' bytes, with paths cut down and locations left out; None if it is not so."""
+    sections: dict[int, bytes] = {}
+    try:
+        version, at = _varint(data, 4)
+        # What stands up to the zero is the version of the compiler: left out.
+        at = data.index(b"\0", at) + 1
+        while at < len(data):
+            kind = data[at]
+            length, at = _varint(data, at + 1)
+            if kind & 0x80:
+                alignment, at = _varint(data, at)
+                while alignment > 1 and at % alignment:
+                    at += 1
+            sections[kind & 0x7F] = data[at : at + length]
+            if len(sections[kind & 0x7F]) < length:
+                return None
+            at += length
+        strings = _strings(sections.pop(_STRINGS, b"\x01"))
+        found = [b"%d" % version, *map(_cut_paths, strings)]
+        if {_DIALECTS, _ATTRIBUTES, _OFFSETS} <= sections.keys():
+            dialects = _dialects(sections[_DIALECTS], strings)
+            found += _attributes(
+                sections.pop(_ATTRIBUTES), sections.pop(_OFFSETS), dialects.index(b"builtin")
+            )
+    except (IndexError, ValueError):
+        return None
+    for kind, section in sections.items():
+        found += [b"%d" % kind, section]
+    return found
+
+
+def _strings(section: bytes) -> list[bytes]:
+    count, at = _varint(section, 0)
+    if count > len(section):
+        raise ValueError("more strings than bytes")
+    lengths: list[int] = []
+    for _ in range(count):
+        length, at = _varint(section, at)
+        lengths.append(length)
+    found: list[bytes] = []
+    for length in reversed(lengths):
+        found.append(section[at : at + length].removesuffix(b"\0"))
+        at += length
+    return found
+
+
+def _cut_paths(text: bytes) -> bytes:
+    return _BYTES_PATH.sub(lambda path: b"<path>/" + (path[1] or path[2]), text)
+
+
+def _dialects(section: bytes, strings: list[bytes]) -> list[bytes]:
+    """The names of the dialects, in their order."""
+    count, at = _varint(section, 0)
+    found: list[bytes] = []
+    for _ in range(min(count, len(section))):
+        name, at = _varint(section, at)
+        found.append(strings[name >> 1])
+        if name & 1:
+            # Its version is a section of its own.
+            length, at = _varint(section, at + 1)
+            at += length
+    return found
+
+
+def _attributes(section: bytes, offsets: bytes, builtin: int) -> list[bytes]:
+    """The attributes and types, each as its bytes, but locations as nothing but that."""
+    attributes, at = _varint(offsets, 0)
+    types, at = _varint(offsets, at)
+    found: list[bytes] = []
+    start = done = 0
+    while at < len(offsets) and done < attributes + types:
+        dialect, at = _varint(offsets, at)
+        count, at = _varint(offsets, at)
+        for _ in range(min(count, len(offsets))):
+            size, at = _varint(offsets, at)
+            entry = section[start : start + (size >> 1)]
+            start += size >> 1
+            is_location = (
+                dialect == builtin
+                and done < attributes
+                and bool(size & 1)
+                and bool(entry)
+                and _varint(entry, 0)[0] in _LOCATIONS
+            )
+            found.append(b"location" if is_location else entry)
+            done += 1
+    if start != len(section):
+        raise ValueError("entries of other lengths")
+    return found
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number whose first byte's trailing zeros say how many bytes follow it."""
+    first = data[at]
+    if first == 0:
+        return int.from_bytes(data[at + 1 : at + 9], "little"), at + 9
+    more = (first & -first).bit_length() - 1
+    value = int.from_bytes(data[at : at + more + 1], "little")
+    return value >> (more + 1), at + more + 1
+
+
+# ---- attributes ---------------------------------------------------------------------------------
+
+
+def clean_config(text: str) -> str:
+    """A backend's configuration with its keys in order and without paths."""
+    inner = unquoted(text) if text.startswith('"') else text
+    try:
+        value = json.loads(inner)
+    except (ValueError, RecursionError):
+        return without_paths(sorted_map(inner) if inner.startswith("{") else inner)
+    return json.dumps(_clean(value), sort_keys=True, separators=(",", ":"))
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _clean(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_clean(inner) for inner in value]
+    return without_paths(value) if isinstance(value, str) else value
+
+
+_SEPARATOR = re.compile(r'"(?:[^"\\]++|\\.)*+"|[()\[\]{}<>,]', re.DOTALL)
+
+
+def sorted_map(text: str) -> str:
+    """`{b=1,a=2}` with its entries in order; only the outermost map is sorted."""
+    parts: list[str] = []
+    depth, start = 0, 1
+    for found in _SEPARATOR.finditer(text, 1, len(text) - 1):
+        sign = found[0]
+        if sign in "([{<":
+            depth += 1
+        elif sign in ")]}>":
+            depth -= 1
+        elif sign == "," and depth <= 0:
+            parts.append(text[start : found.start()].strip())
+            start = found.end()
+    parts.append(text[start:-1].strip())
+    return "{" + ", ".join(sorted(parts)) + "}"

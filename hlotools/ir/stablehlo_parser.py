@@ -1,0 +1,577 @@
+"""StableHLO as objects: a reader of MLIR's text in Python alone, whatever version wrote it.
+
+Functions and the regions of operations are computations. A region uses values from outside of it:
+here it takes them as parameters, behind its own, and its operation as operands.
+"""
+
+import re
+from collections.abc import Sequence
+
+from hlotools.diff.changes import OperationSite
+from hlotools.ir.graph_building import DEEPEST, GraphBuilder, array, several
+from hlotools.ir.hlo import Computation, HloModule, HloSyntaxError, Instruction, Shape
+from hlotools.ir.mlir_lines import Line, stablehlo_lines
+
+_STRING = r'"(?:[^"\\]++|\\.)*+"'
+_BRACKET = re.compile(_STRING + r"|->|[\[\](){}<>]|,| : |=")
+_GROUP = re.compile(_STRING + r"|->|<\{|\}>|[\[\](){}<>]")
+_VALUE = re.compile(r"%[\w$.\-]+(?:#\d+)?")
+_VALUES_AND_STRINGS = re.compile(_STRING + r"|(%[\w$.\-]+(?:#\d+)?)")
+_RESULTS = re.compile(r"((?:%[\w$.\-]++(?::\d++)?(?:,\s*+)?)++)\s*+=\s*+")
+_RESULT = re.compile(r"(%[\w$.\-]+)(?::(\d{1,6}))?")
+_OPCODE = re.compile(r"\"?([A-Za-z_][\w.$]*)\"?")
+_SYMBOL = re.compile(r"@(\"[^\"]*\"|[\w$.\-]+)")
+_TENSOR = re.compile(r"tensor<((?:(?:\d{1,18}|\?)x)*)(.*)>$", re.DOTALL)
+_PAIR = re.compile(r"(%[\w$.\-]+) = (%[\w$.\-]+(?:#\d+)?)")
+_ARGUMENTS_AT_END = re.compile(r"\((%[\w$.\-]+: .*)\)\s*\{$")
+_APPLIES = re.compile(r"applies (\S+)")
+# What a value is called in another site, or which number a channel has.
+_LEFT_OUT = frozenset({"jax.result_info", "channel_handle.handle"})
+_REGIONS = {"while": ("condition", "body"), "if": ("then", "else")}
+_BARE = {"compare": ("direction", "compare_type"), "slice": ("slice",)}
+
+
+class _Block:
+    """A computation in the making: its values by name, and those that it takes from outside."""
+
+    def __init__(self, computation: Computation, parent: "_Block | None"):
+        self.computation = computation
+        self.parent = parent
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.names: dict[str, Instruction] = {}
+        self.parts: dict[tuple[int, int], Instruction] = {}
+        self.own = 0
+        # By the id of a value of the block around it: that value, and the parameter for it.
+        self.captured: dict[int, tuple[Instruction, Instruction]] = {}
+
+
+class _Open:
+    """An operation whose regions are being read."""
+
+    def __init__(self, line: Line, head: str, parameters: list[tuple[str, Shape]]):
+        self.line = line
+        self.head = head
+        # What the regions take, where their text does not say it.
+        self.parameters = parameters
+        self.blocks: list[_Block] = []
+
+
+def read_stablehlo(text: str) -> HloModule:
+    """The program of a module's text.
+
+    Raises:
+      HloSyntaxError: if it cannot be read.
+    """
+    return _Reader(text).read()
+
+
+class _Reader:
+    def __init__(self, text: str):
+        self.lines = stablehlo_lines(text, renamed=False)
+        self.builder = GraphBuilder("module")
+        self.functions: dict[str, Computation] = {}
+        self.public: list[str] = []
+        # Calls by name: the callee may come later.
+        self.calls: list[tuple[Instruction, str, str]] = []
+        self.stack: list[_Open | None] = []
+        self.block: _Block | None = None
+        self.types: dict[str, Shape] = {}
+        self.shapes: dict[tuple[str, int], Shape] = {}
+        self.known: dict[tuple[str, str], tuple[dict[str, str], list[tuple[str, str]]]] = {}
+        # Their names mean nothing.
+        self.meshes: dict[str, str] = {}
+        self.at = 0
+
+    def fail(self, message: str) -> HloSyntaxError:
+        line = self.lines[min(self.at, len(self.lines) - 1)].written if self.lines else ""
+        return HloSyntaxError(message, self.at + 1, 1, line)
+
+    def read(self) -> HloModule:
+        for at, line in enumerate(self.lines):
+            self.at = at
+            self.line(line)
+        if self.block is not None or self.stack:
+            raise self.fail("the text ends inside of a function")
+        name = "main" if "main" in self.functions else next(iter(self.public), "")
+        if not name:
+            raise self.fail("there is no function")
+        for instruction, key, symbol in self.calls:
+            callee = self.functions.get(symbol)
+            if callee is not None:
+                instruction.called.setdefault(key, []).append(callee)
+            else:
+                instruction.attributes[key] = "@" + symbol
+        return self.builder.finished(self.functions[name])
+
+    def line(self, line: Line) -> None:
+        text = line.written
+        if self.block is None:
+            if text.startswith("func.func"):
+                self.function(line)
+            elif text.startswith(("module", "builtin.module")):
+                self.module(text)
+            elif text.startswith("sdy.mesh") and (symbol := _SYMBOL.search(text)):
+                self.meshes[symbol[0]] = text.partition(" = ")[2].partition(" {")[0]
+            elif text != "}" and not text.startswith("#"):
+                self.builder.module.attributes[text.partition(" = ")[0][:60]] = text
+        elif text.startswith("}"):
+            self.close(line)
+        elif text.startswith("^"):
+            self.arguments(text[text.find("(") + 1 : text.rfind(")")])
+        elif text.startswith("cond {"):
+            self.region()
+        elif text.startswith("reducer("):
+            self.region()
+            self.arguments(text[len("reducer(") : text.rfind(")")].replace(") (", ", "))
+        elif text.startswith(("return", "func.return", "stablehlo.return", "sdy.return")):
+            values = [self.value(self.block, name) for name in _VALUE.findall(text)]
+            self.builder.returned(self.block.computation, values)
+        else:
+            self.operation(line)
+
+    # ---- functions and regions
+
+    def module(self, text: str) -> None:
+        start = text.find("attributes {")
+        if start >= 0:
+            inner = text[start + len("attributes {") :].rstrip("{ ").rstrip("}")
+            self.builder.module.attributes.update(_dictionary(inner))
+
+    def function(self, line: Line) -> None:
+        text = line.written
+        symbol = _SYMBOL.search(text)
+        if symbol is None:
+            raise self.fail("a function has no name")
+        name = symbol[1]
+        computation = self.builder.computation(name.strip('"'))
+        self.functions[name] = computation
+        if " private " not in text[: symbol.start() + 1]:
+            self.public.append(name)
+        open_ = text.find("(", symbol.end())
+        end = _closing(text, open_)
+        if not text.endswith("{"):
+            # Only declared: what it does is not here.
+            self.builder.returned(computation, [])
+            return
+        self.block = _Block(computation, None)
+        self.stack.append(None)
+        self.arguments(text[open_ + 1 : end])
+
+    def arguments(self, text: str) -> None:
+        """The parameters of a function or region, as in `%arg0: tensor<f32> {a = b}, ...`."""
+        block = self.current()
+        for part in _parts(text):
+            name, _, rest = part.strip().partition(": ")
+            if not name.startswith("%"):
+                continue
+            at = rest.find(" {")
+            attributes = _dictionary(rest[at + 2 :].strip()[:-1]) if at >= 0 else {}
+            self.parameter(block, name, self.type(rest[:at] if at >= 0 else rest), attributes)
+
+    def parameter(
+        self, block: _Block, name: str, shape: Shape, attributes: dict[str, str] | None = None
+    ) -> None:
+        made = self.builder.add(
+            block.computation, name, "parameter", shape, (), attributes, "", block.own
+        )
+        block.own += 1
+        block.names[name] = made
+
+    def current(self) -> _Block:
+        if self.block is None:
+            raise self.fail("this is in no function")
+        return self.block
+
+    def region(self) -> None:
+        """Begin a region of the operation that is open."""
+        opened = self.stack[-1] if self.stack else None
+        block = self.current()
+        if opened is None:
+            raise self.fail("a region belongs to no operation")
+        if block.depth >= DEEPEST:
+            raise self.fail(f"regions are more than {DEEPEST} deep")
+        results = _RESULTS.match(opened.head)
+        opcode = _opcode(opened.head[results.end() :] if results else opened.head)
+        first = _RESULT.match(opened.head)
+        number = len(opened.blocks)
+        label = _region_label(opcode, number)
+        part = label if opcode in _REGIONS else f"{label}{number}"
+        made = self.builder.computation(f"{first[1] if first else opcode}.{part}")
+        self.block = _Block(made, block)
+        opened.blocks.append(self.block)
+        for name, shape in opened.parameters:
+            self.parameter(self.block, name, shape)
+
+    def close(self, line: Line) -> None:
+        text, block = line.written, self.current()
+        if not hasattr(block.computation, "root"):
+            self.builder.returned(block.computation, [])
+        opened = self.stack[-1]
+        self.block = block.parent
+        if opened is None:
+            self.stack.pop()
+        elif text.endswith("{"):  # `} do {` and `}, {`
+            self.region()
+        else:
+            self.stack.pop()
+            self.made(opened, text.lstrip("})"), line.site)
+
+    # ---- operations
+
+    def operation(self, line: Line) -> None:
+        text = line.written
+        after = self.lines[self.at + 1].written if self.at + 1 < len(self.lines) else ""
+        continued = after.startswith(("cond {", "reducer("))
+        if not (text.endswith("{") or continued):
+            self.made(_Open(line, text, []), "", line.site)
+            return
+        parameters: list[tuple[str, Shape]] = []
+        pairs = _PAIR.findall(text[text.find("(") :]) if "while(" in text else []
+        if pairs:
+            types = _split_type(text)[1].partition(" attributes {")[0]
+            shapes = [self.type(part) for part in _parts(types)]
+            parameters = [(name, shape) for (name, _), shape in zip(pairs, shapes, strict=False)]
+        head = text
+        given = None
+        if not continued and text.rstrip("{ ").endswith(")"):
+            given = _ARGUMENTS_AT_END.search(text)
+        if given is not None:
+            head = text[: given.start()]
+        opened = _Open(line, head.rstrip("{").rstrip(), parameters)
+        self.stack.append(opened)
+        if not continued:
+            self.region()
+            if given is not None:
+                self.arguments(given[1])
+
+    def made(self, opened: _Open, trailing: str, site: OperationSite) -> None:
+        """Add an operation whose regions were read; `trailing` and its site stand behind them."""
+        block = self.current()
+        text = opened.head
+        if self.meshes and "@" in text:
+            text = _SYMBOL.sub(lambda found: self.meshes.get(found[0], found[0]), text)
+        results = _RESULTS.match(text)
+        names: list[tuple[str, int]] = []
+        if results is not None:
+            names = [(name, int(count or 1)) for name, count in _RESULT.findall(results[1])]
+            text = text[results.end() :]
+        opcode = _opcode(text)
+        body, types = _split_type(text)
+        if opened.blocks and trailing:
+            more, types_behind = _split_type(trailing)
+            types = types_behind or types
+            body = body.rstrip("( ") + " " + more
+        body = _OPCODE.sub("", body, count=1)
+        literal = ""
+        operands: list[Instruction] = []
+        if opcode == "constant":
+            literal, body = body.strip(), ""
+            if literal.startswith("dense<") and literal.endswith(">"):
+                literal = literal[len("dense<") : -1]
+        elif "%" in body:
+            # `%iterArg = %c`: the left one is the region's.
+            body = _PAIR.sub(r"\2", body) if opcode == "while" else body
+            found = [f[1] for f in _VALUES_AND_STRINGS.finditer(body) if f[1]]
+            operands = [self.value(block, name) for name in found]
+            body = _VALUES_AND_STRINGS.sub(lambda f: "" if f[1] else f[0], body)
+        attributes, symbols = self.attributes(opcode, body) if body.strip(" (),") else ({}, [])
+        count = sum(n for _, n in names)
+        shape = self.shapes.get((types, count))
+        if shape is None:
+            shape = self.shapes[types, count] = several(self.result_types(types, count))
+        regions = [self.closed(each, opened) for each in opened.blocks]
+        operands += self.outer(opened)
+        made = self.builder.add(
+            block.computation,
+            names[0][0] if names else opcode,
+            opcode,
+            shape,
+            operands,
+            attributes,
+            literal,
+            site=(site.file, site.line),
+            identity=[self.builder.digests[id(each.root)] for each in regions]
+            + [symbol.encode() for _, symbol in symbols],
+        )
+        for number, region in enumerate(regions):
+            made.called.setdefault(_region_label(opcode, number), []).append(region)
+        for key, symbol in symbols:
+            self.calls.append((made, key, symbol))
+        if made.shape.is_tuple:
+            parts = [self.part(block, made, n) for n in range(count)]
+            block.names.update(zip((name for name, _ in names), parts, strict=False))
+        if len(names) == 1:
+            block.names[names[0][0]] = made
+
+    def attributes(self, opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
+        """What `_attributes` says, found once for texts that are equal."""
+        found = self.known.get((opcode, body))
+        if found is None:
+            found = self.known[opcode, body] = _attributes(opcode, body)
+        return dict(found[0]), found[1]
+
+    def result_types(self, types: str, count: int) -> list[Shape]:
+        """The types of the results, from what stands behind the colon."""
+        types = types.partition(" attributes {")[0]
+        if "->" in types:
+            types = types.rpartition("->")[2].strip()
+            if types.startswith("("):
+                types = types[1:-1]
+        found = [self.type(part) for part in _parts(types) if part.strip()] if count else []
+        if len(found) < count:
+            raise self.fail(f"{count} results have {len(found)} types")
+        return found[len(found) - count :]
+
+    def closed(self, block: _Block, opened: _Open) -> Computation:
+        """A region, with a parameter for each value that one of the operation's regions takes."""
+        outer = self.outer(opened)
+        parameters = [i for i in block.computation.instructions if i.opcode == "parameter"]
+        for position, value in enumerate(outer):
+            known = block.captured.get(id(value))
+            if known is None:
+                parameter = self.builder.add(
+                    block.computation, value.name, "parameter", value.shape
+                )
+            else:
+                parameter = known[1]
+            parameter.number = block.own + position
+            parameters.append(parameter)
+        if outer:
+            block.computation.attributes["captured"] = str(len(outer))
+        return block.computation
+
+    def outer(self, opened: _Open) -> list[Instruction]:
+        """The values that the regions of an operation take from outside, in an order of their own.
+
+        It is the same order wherever the text mentions them first.
+        """
+        found = {key: value for b in opened.blocks for key, (value, _) in b.captured.items()}
+        return sorted(found.values(), key=lambda value: self.builder.digests[id(value)])
+
+    # ---- values and types
+
+    def value(self, block: _Block, reference: str) -> Instruction:
+        """The value of a name such as %0 or %0#1, handed into the regions around."""
+        name, _, number = reference.partition("#")
+        owner: _Block | None = block
+        inner: list[_Block] = []
+        while owner is not None and name not in owner.names:
+            inner.append(owner)
+            owner = owner.parent
+        if owner is None:
+            raise self.fail(f"{name} is not defined")
+        found = owner.names[name]
+        if found.shape.is_tuple:
+            found = self.part(owner, found, int(number or 0))
+        for each in reversed(inner):
+            found = self.taken(each, found)
+        return found
+
+    def taken(self, block: _Block, value: Instruction) -> Instruction:
+        """A value of the block around, as a block has it."""
+        known = block.captured.get(id(value))
+        if known is not None:
+            return known[1]
+        if value.opcode == "constant":
+            made = self.builder.add(
+                block.computation, value.name, "constant", value.shape, (), {}, value.literal
+            )
+            if "metadata" in value.attributes:
+                made.attributes["metadata"] = value.attributes["metadata"]
+            key = (id(value), -1)
+            return block.parts.setdefault(key, made)
+        made = self.builder.add(
+            block.computation,
+            value.name,
+            "parameter",
+            value.shape,
+            identity=[b"captured", self.builder.digests[id(value)]],
+        )
+        block.captured[id(value)] = value, made
+        return made
+
+    def part(self, block: _Block, value: Instruction, number: int) -> Instruction:
+        """One of several results of an operation."""
+        if not value.shape.is_tuple:
+            return value
+        if number >= len(value.shape.elements):
+            raise self.fail(f"{value.name} has {len(value.shape.elements)} results, not {number}")
+        key = (id(value), number)
+        found = block.parts.get(key)
+        if found is None:
+            found = block.parts[key] = self.builder.add(
+                value.computation,
+                f"{value.name}#{number}",
+                "get-tuple-element",
+                value.shape.elements[number],
+                [value],
+                {"index": str(number)},
+            )
+            if "metadata" in value.attributes:
+                found.attributes["metadata"] = value.attributes["metadata"]
+        return found
+
+    def type(self, text: str) -> Shape:
+        text = text.strip()
+        found = self.types.get(text)
+        if found is None:
+            tensor = _TENSOR.match(text)
+            if tensor is None:
+                found = Shape(text, text.removeprefix("!"))
+            else:
+                sizes = [-1 if n == "?" else int(n) for n in tensor[1].split("x")[:-1]]
+                found = array(tensor[2], sizes)
+            self.types[text] = found
+        return found
+
+
+# ---- pieces of text -----------------------------------------------------------------------------
+
+
+def _region_label(opcode: str, number: int) -> str:
+    """What a region is to its operation."""
+    labels = _REGIONS.get(opcode, ())
+    return labels[number] if number < len(labels) else "branch" if opcode == "case" else "region"
+
+
+def _opcode(text: str) -> str:
+    found = _OPCODE.match(text)
+    name = found[1] if found else ""
+    return "call" if name == "func.call" else name.removeprefix("stablehlo.")
+
+
+def _closing(text: str, at: int) -> int:
+    """The position of the bracket that closes the one at a position."""
+    depth = 0
+    for found in _BRACKET.finditer(text, at):
+        token = found[0]
+        if token in ("(", "[", "{", "<"):
+            depth += 1
+        elif token in (")", "]", "}", ">"):
+            depth -= 1
+            if depth == 0:
+                return found.start()
+    return len(text)
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between the commas that are in no brackets."""
+    found: list[str] = []
+    start = depth = 0
+    for token in _BRACKET.finditer(text):
+        if token[0] in ("(", "[", "{", "<"):
+            depth += 1
+        elif token[0] in (")", "]", "}", ">"):
+            depth -= 1
+        elif token[0] == "," and depth == 0:
+            found.append(text[start : token.start()])
+            start = token.end()
+    found.append(text[start:])
+    return found
+
+
+def _split_type(text: str) -> tuple[str, str]:
+    """An operation and the types behind its last colon."""
+    head = text[:200]
+    if "stablehlo.constant" in head:
+        body, _, types = text.rpartition(" : ")
+        return body, types
+    depth, last = 0, -1
+    for token in _BRACKET.finditer(text):
+        if token[0] in ("(", "[", "{", "<"):
+            depth += 1
+        elif token[0] in (")", "]", "}", ">"):
+            depth -= 1
+        elif token[0] == " : " and depth == 0:
+            last = token.start()
+    return (text, "") if last < 0 else (text[:last], text[last + 3 :])
+
+
+def _dictionary(text: str) -> dict[str, str]:
+    """Attributes between braces, those in an attribute of the dialect's own opened."""
+    found: dict[str, str] = {}
+    for part in _parts(text):
+        key, equals, value = part.strip().partition(" = ")
+        if not key:
+            continue
+        value = value.strip() if equals else "true"
+        found.update(_opened(key, value))
+    return {key: value for key, value in found.items() if key not in _LEFT_OUT}
+
+
+def _opened(key: str, value: str) -> dict[str, str]:
+    """An attribute; of one that is a dictionary, or of the dialect's own, each of its parts."""
+    if " = " in value and value.startswith("#") and value.endswith(">"):
+        inner = _dictionary(value[value.find("<") + 1 : -1])
+    elif " = " in value and value.startswith("{") and value.endswith("}"):
+        inner = _dictionary(value[1:-1])
+    else:
+        return {key: _plain(value)}
+    return {f"{key}.{part}": text for part, text in inner.items()}
+
+
+_NUMBER = re.compile(r"(-?[\d.e+\-]+) : \w+")
+_ARRAY = re.compile(r"array<\w+(?:: (.*))?>")
+_DENSE = re.compile(r"dense<(.*)> : tensor<[^<>]*>")
+
+
+def _plain(value: str) -> str:
+    """An attribute's value without the type that it is written with."""
+    for pattern, form in ((_NUMBER, "{}"), (_ARRAY, "[{}]"), (_DENSE, "{}")):
+        found = pattern.fullmatch(value)
+        if found is not None:
+            return form.format(found[1] or "")
+    return value
+
+
+def _attributes(opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """(attributes, functions that are named) from an operation's text without its values."""
+    found: dict[str, str] = {}
+    rest: list[str] = []
+    at = depth = 0
+    opened = -1
+    # Braces that are no attribute's value hold attributes.
+    for token in _GROUP.finditer(body):
+        if token[0] in ("<{", "{", "(", "[", "<"):
+            is_value = body[max(0, token.start() - 4) : token.start()].rstrip().endswith("=")
+            if depth == 0 and token[0].endswith("{") and not is_value:
+                rest.append(body[at : token.start()])
+                opened = token.end()
+            depth += 1
+        elif token[0] in ("}>", "}", ")", "]", ">"):
+            depth -= 1
+            if depth == 0 and opened >= 0:
+                found.update(_dictionary(body[opened : token.start()]))
+                at, opened = token.end(), -1
+    rest.append(body[at:])
+    bare: list[str] = []
+    for part in _parts(" ".join(rest).replace("init:", "")):
+        applied = _APPLIES.search(part)
+        if applied is not None:
+            found["applies"] = applied[1].removeprefix("stablehlo.")
+            part = part.replace(applied[0], "")
+        key, equals, value = part.partition(" = ")
+        if equals:
+            words = key.replace("(", " ").replace(")", " ").split()
+            found.update(_opened(words[-1] if words else "value", value.strip()))
+            bare += [word for word in words[:-1] if word.startswith("@")]
+        elif part.strip(" (),"):
+            bare.append(part.strip(" (),"))
+    symbols: list[tuple[str, str]] = []
+    named: Sequence[str] = _BARE.get(opcode, ())
+    words: list[str] = []
+    for n, text in enumerate(bare):
+        symbol = _SYMBOL.match(text)
+        if symbol is not None and opcode == "custom_call":
+            found["call_target_name"] = symbol[1]
+        elif symbol is not None:
+            symbols.append(("to_apply", symbol[1]))
+        elif n < len(named):
+            found[named[n]] = text
+        else:
+            words.append(text)
+    if words:
+        found["arguments"] = ", ".join(words)
+    for key in [key for key, value in found.items() if "@" in value and '"' not in value]:
+        symbols += [(key, symbol) for symbol in _SYMBOL.findall(found.pop(key))]
+    return found, symbols

@@ -1,0 +1,102 @@
+"""The file that a page is: data, scripts and styles in one, asking for nothing from elsewhere."""
+
+import base64
+import functools
+import hashlib
+import json
+import linecache
+import os
+import pathlib
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+from hlotools.page.page_model import Files
+
+FORMAT = "hlofront.page/1"
+_FOLDER = pathlib.Path(__file__).parent / "assets"
+STYLES = ("page.css", "page_program.css", "page_diff.css")
+SCRIPTS = (
+    "page_base.js",
+    "page_sources.js",
+    "page_list.js",
+    "page_layout.js",
+    "page_plans.js",
+    "page_graph.js",
+    "page_program.js",
+    "page_pairs.js",
+    "page_diff.js",
+    "page_start.js",
+)
+# Of a longer file only what is near the lines in use is put on the page.
+_LONGEST_FILE = 4000
+_NEAR = 40
+
+
+@functools.cache
+def _asset(names: tuple[str, ...]) -> tuple[str, str]:
+    """Files joined, and what a page's policy calls that text."""
+    text = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in names)
+    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
+    return text, f"'sha256-{digest}'"
+
+
+def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
+    """A page that shows `data`.
+
+    Nothing in the data can run or load anything: it is JSON in which no tag can begin, the scripts
+    write it as text, and the page's policy allows its own script and style and nothing else.
+
+    Args:
+      title: the page's title.
+      data: what the scripts show; a dictionary that `json.dumps` takes.
+      files: the source files that it refers to by number.
+    """
+    style, style_digest = _asset(STYLES)
+    script, script_digest = _asset(SCRIPTS)
+    policy = (
+        f"default-src 'none'; style-src {style_digest}; script-src {script_digest}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    data = {
+        **data,
+        "format": FORMAT,
+        "title": title,
+        "files": _texts(files),
+        "functions": files.functions.values,
+    }
+    # In JSON these three stand in strings alone, where their escapes mean the same.
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(title)}</title>\n<style>{style}</style></head>\n"
+        "<body><noscript>A script in this page draws it: allow scripts to see it.</noscript>\n"
+        f'<script type="application/json" id="data">{text}</script>\n'
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def _texts(files: Files) -> list[dict[str, Any]]:
+    """The files with their lines: those of Python alone, wherever a program says it is from."""
+    found = []
+    for path, used in zip(files.paths.values, files.used, strict=True):
+        name = os.path.basename(path.replace("\\", "/")) or path
+        found.append({"path": path, "name": name, "lines": _lines(path, used)})
+    return found
+
+
+def _lines(path: str, used: Iterable[int]) -> dict[int, str]:
+    # A text of HLO may name any file of this machine, and a page may be sent to others.
+    # What is no file is a notebook's cell.
+    if not (path.endswith(".py") or (path in linecache.cache and not os.path.exists(path))):
+        return {}
+    lines = linecache.getlines(path)
+    if len(lines) <= _LONGEST_FILE:
+        return {n: line.rstrip() for n, line in enumerate(lines, 1)}
+    near = {n for line in used for n in range(line - _NEAR, line + _NEAR)}
+    return {n: lines[n - 1].rstrip() for n in sorted(near) if 1 <= n <= len(lines)}

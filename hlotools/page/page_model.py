@@ -1,0 +1,150 @@
+"""A program as a page is given it: its operations in columns, what repeats in tables."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from hlotools.ir.hlo import Source
+
+# Attributes and constants longer than this are cut: a module may hold megabytes of them.
+LONGEST = 4000
+
+
+class ValueTable:
+    """Values by number, each once."""
+
+    def __init__(self):
+        self.values: list[Any] = []
+        self._numbers: dict[Hashable, int] = {}
+
+    def number(self, value: Any) -> int:
+        key = tuple(value) if isinstance(value, list) else value
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self.values)
+            self.values.append(value)
+        return found
+
+
+class Files:
+    """The source files that operations come from, and which of their lines."""
+
+    def __init__(self):
+        self.paths = ValueTable()
+        self.functions = ValueTable()
+        self.used: list[set[int]] = []
+
+    def number(self, path: str, lines: Iterable[int] = ()) -> int:
+        number = self.paths.number(path)
+        if number == len(self.used):
+            self.used.append(set())
+        self.used[number].update(lines)
+        return number
+
+    def stack(self, places: Iterable[Source]) -> list[int]:
+        """Places as numbers: file, line, function and so on, the innermost first."""
+        found: list[int] = []
+        for place in places:
+            if place.file:
+                found += [
+                    self.number(place.file, [place.line]),
+                    place.line,
+                    self.functions.number(place.function),
+                ]
+        return found
+
+
+class ProgramData:
+    """The columns of one program; `as_dict` is what the page's script reads.
+
+    An operation's number is its place in the columns; a computation holds those from its first to
+    before its end.
+    """
+
+    def __init__(self, kind: str, files: Files):
+        self.kind = kind
+        self.files = files
+        self.computations: list[dict[str, Any]] = []
+        self.names: list[str] = []
+        self.opcodes: list[int] = []
+        self.types: list[int] = []
+        self.operands: list[list[int]] = []
+        self.stacks: list[int] = []
+        self.paths: list[int] = []
+        # What stands in the parentheses where that is no operands, or not these alone; what
+        # follows; what is hidden.
+        self.inside: dict[int, str] = {}
+        self.mixed: dict[int, list[int | str]] = {}
+        self.extra: dict[int, str] = {}
+        self.hidden: dict[int, str] = {}
+        self.called: dict[int, list[tuple[str, int]]] = {}
+        self.runs: dict[int, int | None] = {}
+        self.roots: list[int] = []
+        self.metrics: list[dict[str, Any]] = []
+        self.lines: list[list[Any]] = []
+        self._tables = {name: ValueTable() for name in ("opcodes", "types", "stacks", "paths")}
+
+    def computation(self, name: str, entry: bool = False) -> None:
+        """Begin a computation: the operations that follow are its own."""
+        first = len(self.names)
+        self.computations.append({"name": name, "entry": entry, "first": first, "end": first})
+
+    def operation(
+        self,
+        name: str,
+        opcode: str,
+        type_: str = "",
+        operands: Iterable[int] = (),
+        *,
+        stack: Iterable[Source] = (),
+        path: str = "",
+        inside: str = "",
+        extra: str = "",
+        hidden: str = "",
+    ) -> int:
+        """Add an operation to the last computation: its number."""
+        number = len(self.names)
+        tables = self._tables
+        self.names.append(name)
+        self.opcodes.append(tables["opcodes"].number(opcode))
+        self.types.append(tables["types"].number(cut(type_)))
+        self.operands.append(list(operands))
+        places = self.files.stack(stack)
+        self.stacks.append(tables["stacks"].number(places) if places else -1)
+        self.paths.append(tables["paths"].number(path) if path else -1)
+        for known, text in ((self.inside, inside), (self.extra, extra), (self.hidden, hidden)):
+            if text:
+                known[number] = cut(text)
+        self.computations[-1]["end"] = number + 1
+        return number
+
+    def metric(self, key: str, label: str, values: list[Any], total: float | None) -> None:
+        """A figure of every operation, None where it is not known."""
+        self.metrics.append({"key": key, "label": label, "values": values, "total": total})
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "computations": self.computations,
+            "names": self.names,
+            "opcodes": self.opcodes,
+            "types": self.types,
+            "operands": self.operands,
+            "stacks": self.stacks,
+            "paths": self.paths,
+            "inside": self.inside,
+            "mixed": self.mixed,
+            "extra": self.extra,
+            "hidden": self.hidden,
+            "called": self.called,
+            "runs": self.runs,
+            "roots": self.roots,
+            "metrics": self.metrics,
+            "lines": self.lines,
+            "tables": {name: table.values for name, table in self._tables.items()},
+        }
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    if len(text) <= longest:
+        return text
+    return f"{text[:longest]} … and {len(text) - longest:,} more characters"
