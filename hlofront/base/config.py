@@ -24,6 +24,7 @@ from hlofront.base.option import (
     optional,
     options,
     unset,
+    words,
 )
 from hlofront.base.option import Option as Option
 from hlofront.base.option import config as config
@@ -203,9 +204,10 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_distributed_debug": (False, "logs the details of joining a cluster"),
     "jax_dump_ir_modes": (
         "stablehlo",
-        "lists the stages to dump: jaxpr, stablehlo, eqn_count_pprof",
+        "lists what jax_dump_ir_to writes of a program, with commas between",
+        words("stablehlo", "jaxpr", "eqn_count_pprof"),
     ),
-    "jax_dump_ir_to": ("", "is the directory that programs are dumped to"),
+    "jax_dump_ir_to": ("", "is the folder that programs are written to when they are compiled"),
     "jax_enable_compilation_cache": (True, "uses the compilation cache, if it has a directory"),
     "jax_enable_pgle": (False, "compiles anew with latencies that were profiled"),
     "jax_enable_preemption_service": (True, "watches for preemption in a cluster"),
@@ -215,7 +217,7 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_export_calling_convention_version": (10, "is the calling convention of exported programs"),
     "jax_export_ignore_forward_compatibility": (False, "exports with operations of this release"),
     "jax_force_dcn_cross_host_transfers": (False, "sends transfers over the data center network"),
-    "jax_include_debug_info_in_dumps": (True, "dumps source locations with programs"),
+    "jax_include_debug_info_in_dumps": (True, "writes source lines into what jax_dump_ir_to dumps"),
     "jax_log_checkpoint_residuals": (False, "logs what a checkpoint saves"),
     "jax_log_compiles": (False, "logs each compilation"),
     "jax_logging_level": (

@@ -109,6 +109,17 @@ def choice(*choices: str) -> OptionKind:
     return OptionKind("one of " + ", ".join(map(repr, choices)), check, check)
 
 
+def words(*known: str) -> OptionKind:
+    """Return the kind of an option that takes a text of some of these words and commas."""
+
+    def check(value: object) -> str:
+        if not isinstance(value, str) or not set(value.split(",")) <= {*known, ""}:
+            raise Refused
+        return value
+
+    return OptionKind("words with commas between, of " + ", ".join(map(repr, known)), check, check)
+
+
 def optional(kind: OptionKind) -> OptionKind:
     """The kind of an option that also takes None, for "not set"."""
 

@@ -26,6 +26,8 @@ PjitFunction = _jax.PjitFunction
 batched_device_put = _jax.batched_device_put
 pjit = _jax.pjit
 hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
+# Turns a profile of pprof from JSON into bytes.
+profile_of_json = _jax.json_to_pprof_profile
 HostBufferSemantics = _jax.HostBufferSemantics
 
 try:

@@ -24,7 +24,8 @@ from hlofront.pjrt.compile import (
 )
 from hlofront.runtime.compilation import disk_cache
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
-from hlofront.runtime.debugging import nan_checks
+from hlofront.runtime.debugging import ir_dumps, nan_checks
+from hlofront.runtime.debugging.ir_dumps import dump_jaxpr, dump_module
 from hlofront.runtime.dispatch.executable import Executable, host_side
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_device
 from hlofront.transforms.arguments import ArgumentPlan
@@ -162,6 +163,7 @@ def lowered(
         with mlir_lock:
             found = modules.get(key)
             if found is None:
+                dump_jaxpr(program, name)
                 with timed(events.LOWER, fun_name=name) as clock:
                     found = modules[key] = lower_program(
                         program,
@@ -293,6 +295,7 @@ class Compilation:
         from hlofront.runtime.compilation.aot_targets import compile_absent
 
         module = self._lowered()
+        dump_module(module)
         with timed(events.COMPILE, fun_name=self._name) as clock:
             made = compile_absent(
                 *(self._program, self._name, module, self._device_assignment or self._device),
@@ -327,10 +330,14 @@ class Compilation:
         found = cache_entry.load(self._devices) if cache_entry is not None else None
         if found is not None:
             timings.load += time.perf_counter() - started
-            warn_of_constants(program)
-            _warn_of_donations(found[1].unusable)
+            if ir_dumps.are_on():
+                dump_module(self._lowered())
+            else:
+                warn_of_constants(program)
+                _warn_of_donations(found[1].unusable)
             return found
         module = self._lowered()
+        dump_module(module)
         if cache_entry is None:
             cache_entry = self._cache_entry(module)
             started = time.perf_counter()
