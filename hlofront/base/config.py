@@ -218,7 +218,7 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_export_ignore_forward_compatibility": (False, "exports with operations of this release"),
     "jax_force_dcn_cross_host_transfers": (False, "sends transfers over the data center network"),
     "jax_include_debug_info_in_dumps": (True, "writes source lines into what jax_dump_ir_to dumps"),
-    "jax_log_checkpoint_residuals": (False, "logs what a checkpoint saves"),
+    "jax_log_checkpoint_residuals": (False, "logs what a checkpoint saves for the derivative"),
     "jax_log_compiles": (False, "logs each compilation"),
     "jax_logging_level": (
         "NOTSET",

@@ -19,6 +19,7 @@ from hlofront.higher_order.jit_call import (
     call_rules,
     split_captured,
 )
+from hlofront.higher_order.saved_residuals import log_checkpoint_residuals
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import abstract, result_paths, stage_tree
 from hlofront.transforms.make_jaxpr import bad_argument
@@ -197,7 +198,11 @@ def _(unknown, equation):
     known_outputs: list[Any] = [var for var, u in pairs if not u]
     saved = [Var(aval) for aval in split.known.out_avals[len(known_outputs) :]]
     known_outputs += saved
-    residuals = [*saved, *[known_inputs[place] for place in split.inputs]]
+    kept_inputs = [known_inputs[place] for place in split.inputs]
+    residuals = [*saved, *kept_inputs]
+    if any(split.unknown_out):
+        kept_avals = [atom.aval for atom in kept_inputs]
+        log_checkpoint_residuals(program, kept_avals, split.known, len(saved))
     known = rest = None
     if known_outputs or split.known.effects:
         known = call_rules.equation(

@@ -1,10 +1,12 @@
 """What differentiation keeps from the forward pass: saved_residuals and its printed form."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from hlofront.base import source, tree
+from hlofront.base import events, source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.config import options
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Literal
 from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.higher_order.jit_call import closed_call_p, jit_p
@@ -42,10 +44,14 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
         [abstract(leaf) for leaf in leaves],
         DebugInfo("saved_residuals", signature.find_where),
     )
-    program = inline_calls(
+    return _described(_without_calls(program), names)
+
+
+def _without_calls(program: ClosedJaxpr) -> ClosedJaxpr:
+    """Return the program with the equations of jitted functions in place of their calls."""
+    return inline_calls(
         program.jaxpr, program.consts, {jit_p: "jaxpr", closed_call_p: "call_jaxpr"}
     )
-    return _described(program, names)
 
 
 def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[tuple[Any, str]]:
@@ -84,3 +90,32 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
     """Print, a line each, the values that differentiation of `f` keeps. See `saved_residuals`."""
     for aval, text in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short(True)} {text}")
+
+
+_log_residuals = options["jax_log_checkpoint_residuals"]
+
+
+def log_checkpoint_residuals(
+    program: ClosedJaxpr, inputs: Sequence[Any], known: ClosedJaxpr, saved_count: int
+) -> None:
+    """Log what a checkpointed function keeps: as a warning under jax_log_checkpoint_residuals.
+
+    Args:
+      program: the checkpointed function.
+      inputs: the types of those of its arguments that it keeps.
+      known: what runs first, whose last `saved_count` results are kept as well.
+    """
+    level = logging.WARNING if _log_residuals.value else logging.DEBUG
+    if not events.logger.isEnabledFor(level):
+        return
+    jaxpr = known.jaxpr
+    saved = jaxpr.outvars[len(jaxpr.outvars) - saved_count :]
+    saving = _without_calls(ClosedJaxpr(jaxpr.replace(outvars=saved), known.consts))
+    lines = [f"  {aval.str_short()}, an argument" for aval in inputs]
+    lines += [
+        f"  {aval.str_short()}, {text}"
+        for aval, text in _described(saving, ("",) * len(jaxpr.invars))
+    ]
+    function = program.debug_info.func_src_info or "a function"
+    what = "saves for its derivative:\n" if lines else "saves nothing for its derivative"
+    events.logger.log(level, "checkpoint of %s %s%s", function, what, "\n".join(lines))

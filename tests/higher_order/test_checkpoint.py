@@ -1,11 +1,14 @@
 """Checkpointed functions that call jitted ones, split by policies."""
 
+import re
+
 import numpy as np
 import pytest
 
 import hlofront as jax
 from hlofront import lax
 from hlofront import numpy as jnp
+from hlofront.base.config import options
 
 X = np.full((3, 3), 0.5, np.float32)
 POLICIES = jax.checkpoint_policies
@@ -68,3 +71,35 @@ def test_calls_in_calls_have_the_derivatives_of_the_function(policy, around):
     wanted = jax.jit(jax.grad(lambda x: step(x).sum()))(X)
     gradient = jax.jit(jax.vmap(jax.grad(lambda x: checkpointed(x).sum())))(X[None])[0]
     np.testing.assert_allclose(gradient, wanted, rtol=1e-5)
+
+
+def logged_by_grad(function, x, caplog):
+    """What is logged when a function is differentiated, without the places in this file."""
+    caplog.clear()
+    jax.grad(lambda x: function(x).sum())(x)
+    return [
+        re.sub(r" (at|from) \S*test_checkpoint\.py:\S*", "", record.getMessage())
+        for record in caplog.records
+        if record.levelname == "WARNING"
+    ]
+
+
+def test_what_a_checkpoint_saves_is_logged(caplog):
+    def block(x):
+        return jnp.cos(x @ x)
+
+    x = jnp.ones((3, 3))
+    by_policy = jax.checkpoint(block, policy=jax.checkpoint_policies.dots_saveable)
+    with options["jax_log_checkpoint_residuals"](True):
+        assert logged_by_grad(jax.checkpoint(block), x, caplog) == [
+            "checkpoint of block saves for its derivative:\n  float32[3,3], an argument"
+        ]
+        assert logged_by_grad(jax.jit(by_policy), x, caplog) == [
+            "checkpoint of block saves for its derivative:\n  float32[3,3], an argument\n"
+            "  float32[3,3], output of dot_general (test_what_a_checkpoint_saves_is_logged"
+            ".<locals>.block)"
+        ]
+        assert logged_by_grad(jax.checkpoint(lambda x: 2 * x), x, caplog) == [
+            "checkpoint of <lambda> saves nothing for its derivative"
+        ]
+    assert not logged_by_grad(jax.checkpoint(block), x, caplog)
