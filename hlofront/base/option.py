@@ -75,6 +75,12 @@ def _check_pattern(value):
     return _check_text(value)
 
 
+def _check_numbers(value):
+    if not isinstance(value, str) or not re.fullmatch(r"all|\d+( *, *\d+)*", value):
+        raise Refused
+    return value
+
+
 def _check_settings(value):
     if not isinstance(value, str | dict):
         raise Refused
@@ -92,6 +98,7 @@ INT = OptionKind("an integer", _check_int, int)
 FLOAT = OptionKind("a number", _check_float, float)
 TEXT = OptionKind("a string", _check_text, str)
 PATTERN = OptionKind("a regular expression", _check_pattern, _check_pattern)
+NUMBERS = OptionKind("'all', or numbers with commas between", _check_numbers, _check_numbers)
 SETTINGS = OptionKind("a string of name:value pairs or a dict", _check_settings, str)
 DEVICE = OptionKind(
     "a device, such as devices()[0], or a platform such as 'cpu'", _check_device, str

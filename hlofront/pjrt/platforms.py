@@ -20,6 +20,7 @@ from hlofront.bridge import compile_process
 from hlofront.bridge import plugins as bridge
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import hardware
+from hlofront.pjrt.client_settings import client_settings
 
 GPUS = ("cuda", "rocm", "oneapi")
 ENVIRONMENT = "PJRT_NAMES_AND_LIBRARY_PATHS"
@@ -359,7 +360,7 @@ def make_client(name: str) -> Any:
     load(name)
     options = plugin.options() if callable(plugin.options) else plugin.options
     try:
-        return bridge.make_client(name, options or {})
+        return bridge.make_client(name, {**(options or {}), **client_settings(name)})
     except JaxRuntimeError as error:
         raise PluginError(
             f"Unable to initialize backend {name!r} ({plugin.source}): {error}. "

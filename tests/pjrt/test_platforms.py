@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import hlofront as jax
+from hlofront.base.config import options
 from hlofront.base.errors import PluginError
 from hlofront.pjrt import clients, hardware, platforms
 
@@ -258,3 +259,62 @@ def test_nothing_is_printed_where_plugins_have_no_device():
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "3.0\n", "")
+
+
+# ---- what the options tell a plugin --------------------------------------------------------------
+
+
+@pytest.fixture
+def made_with(monkeypatch):
+    """Make the client of a platform, whose plugin is not there; what it would be made with."""
+    monkeypatch.setattr(platforms.hardware, "seen", lambda name: None)
+    monkeypatch.setattr(platforms, "load", lambda name: None)
+    monkeypatch.setattr(platforms.bridge, "make_client", lambda name, settings: dict(settings))
+
+    def make(name, own_options=None):
+        plugin = platforms.Plugin(name, "/there.so", "register_plugin", 1, options=own_options)
+        monkeypatch.setattr(platforms, "_registered", {name: plugin})
+        return platforms.make_client(name)
+
+    return make
+
+
+def test_by_default_a_plugin_gets_its_own_options_alone(made_with):
+    assert made_with("cuda") == {}
+    assert made_with("mine", {"speed": 2}) == {"speed": 2}
+
+
+@pytest.mark.parametrize("platform", ["cuda", "rocm", "oneapi"])
+def test_a_plugin_is_told_which_devices_to_use(platform, made_with):
+    option = options[f"jax_{platform}_visible_devices"]
+    with option("0, 3"):
+        assert made_with(platform, {"visible_devices": [1]}) == {"visible_devices": [0, 3]}
+        assert made_with("mine") == {}
+    for wrong in ("", "0,", "first", 0):
+        with pytest.raises(ValueError, match="takes 'all', or numbers with commas between"):
+            option(wrong)
+
+
+def test_a_plugin_is_told_what_its_client_is_to_be_made_with(made_with):
+    option = options["jax_pjrt_client_create_options"]
+    with option("speed:2;name:quick"):
+        assert made_with("mine", {"speed": 1}) == {"speed": "2", "name": "quick"}
+    with option({"speed": 2}):
+        assert made_with("tpu") == {"speed": 2}
+    for wrong in ("speed", "speed:2:3"):
+        with option(wrong), pytest.raises(PluginError, match=f"cannot read '{wrong}'"):
+            made_with("mine")
+
+
+def test_a_cluster_of_gpus_can_be_pretended(made_with):
+    with options["jax_mock_gpu_topology"]("2x4x8"):
+        told = {"enable_mock_nccl": True, "num_nodes": 8, "mock_gpu_topology": "2x4x8"}
+        assert made_with("cuda") == told
+        assert made_with("tpu") == {}
+    with options["mock_num_gpu_processes"](3):
+        assert made_with("rocm") == {"enable_mock_nccl": True, "num_nodes": 3}
+    with (
+        options["jax_mock_gpu_topology"]("two"),
+        pytest.raises(PluginError, match="'2x4x8': cannot read 'two'"),
+    ):
+        made_with("cuda")
