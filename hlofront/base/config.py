@@ -91,7 +91,7 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jax_disable_most_optimizations": (False, "compiles fast and runs slowly"),
     "jax_disable_vmap_shmap_error": (False, "allows vmap of shard_map over its own axes"),
     "jax_embedded_constants_max_bytes": (32, "is the size from which constants are arguments"),
-    "jax_enable_checks": (False, "checks every jaxpr that transformations make"),
+    "jax_enable_checks": (False, "type-checks jaxprs, tangents and cotangents when they are made"),
     "jax_enable_custom_prng": (False, "makes PRNGKey return typed keys"),
     "jax_enable_x64": (False, "keeps 64-bit types, which are otherwise narrowed to 32 bits"),
     "jax_error_checking_behavior_divide": ("ignore", "is what division by zero does", _CHECKED),

@@ -14,6 +14,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
+from hlofront.core.rule_checks import check_tangents, checks_are_on
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.derivatives import instantiate as instantiated
@@ -62,7 +63,10 @@ register_value_type(JVPTracer, lambda tracer: tracer.aval)
 class JVPTrace(Trace):
     """Runs operations on values that have tangents by their jvp rules."""
 
-    __slots__ = ("debug_info", "inner", "parent", "programs_of", "x64")
+    __slots__ = ("checks", "debug_info", "inner", "parent", "programs_of", "x64")
+
+    # Whether the tangents that rules give are checked.
+    checks: bool
 
     # Where operations go that no tangent takes part in.
     parent: Trace
@@ -83,6 +87,7 @@ class JVPTrace(Trace):
         # Programs that captured values of this function. See `StagingTrace.programs_of`.
         self.programs_of: dict[Any, Any] = {}
         self.x64 = _x64.value
+        self.checks = checks_are_on()
 
     def wrap(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
@@ -118,6 +123,8 @@ class JVPTrace(Trace):
         rule = rules.jvp[primitive]
         with interpreting_with(self.inner):
             primal_out, tangent_out = rule(primals, tangents, **params)
+        if self.checks:
+            check_tangents(primitive, primal_out, tangent_out)
         if primitive.multiple_results:
             return [self.wrap(p, t) for p, t in zip(primal_out, tangent_out, strict=True)]
         return self.wrap(primal_out, tangent_out)
@@ -177,6 +184,7 @@ def jvp_jaxpr(
         for var, tangent in zip(jaxpr.invars, tangents, strict=True)
         if type(tangent) is not Zero
     }
+    checks = checks_are_on()
     for equation in jaxpr.eqns:
         primitive = equation.primitive
         operands: list[Any] = []
@@ -205,6 +213,8 @@ def jvp_jaxpr(
                     for atom, tangent in zip(equation.invars, own, strict=True)
                 ]
                 results, moved = rules.jvp[primitive](operands, own, **equation.params)
+                if checks:
+                    check_tangents(primitive, results, moved)
         except Exception:
             with user_context(equation.traceback):
                 raise

@@ -7,6 +7,7 @@ from hlofront.core import rules
 from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.rule_checks import checked
 
 
 class PartialEval:
@@ -149,4 +150,4 @@ def closed(
     used = {var: value for var, value in constants.items() if var in read}
     effects = no_effects.union(*(equation.effects for equation in equations))
     jaxpr = Jaxpr(list(used), inputs, outputs, equations, effects, like.origin)
-    return ClosedJaxpr(jaxpr, list(used.values()))
+    return checked(ClosedJaxpr(jaxpr, list(used.values())))

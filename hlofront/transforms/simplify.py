@@ -9,6 +9,7 @@ from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import NameStack
 from hlofront.core.primitive import ALL
+from hlofront.core.rule_checks import checked
 
 
 def dead_code(
@@ -97,7 +98,7 @@ def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
     ]
     if len(pairs) != len(jaxpr.constvars):
         jaxpr = jaxpr.replace(constvars=[var for var, _ in pairs])
-    return ClosedJaxpr(jaxpr, [value for _, value in pairs])
+    return checked(ClosedJaxpr(jaxpr, [value for _, value in pairs]))
 
 
 def forwarded(jaxpr: Jaxpr) -> list[int | None]:
@@ -167,10 +168,10 @@ def inline_calls(jaxpr: Jaxpr, consts: Sequence[Any], called: dict[Any, str]) ->
 
     write(jaxpr, ())
     outvars = [atom_of(atom) for atom in jaxpr.outvars]
-    return ClosedJaxpr(
-        Jaxpr(list(constants), jaxpr.invars, outvars, equations, jaxpr.effects, jaxpr.debug_info),
-        list(constants.values()),
+    inlined = Jaxpr(
+        *(list(constants), jaxpr.invars, outvars, equations, jaxpr.effects, jaxpr.debug_info)
     )
+    return checked(ClosedJaxpr(inlined, list(constants.values())))
 
 
 def inline_jaxpr(program: ClosedJaxpr) -> ClosedJaxpr:

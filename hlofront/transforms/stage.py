@@ -17,6 +17,7 @@ from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import current_name_stack, in_own_program, replayed_traceback
 from hlofront.core.primitive import ALL, Primitive
+from hlofront.core.rule_checks import checked
 from hlofront.core.trace import Trace, Tracer, interpreting_with, leaked
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.origins import explain_origin
@@ -216,7 +217,7 @@ class StagingTrace(Trace):
             effects,
             self.debug_info,
         )
-        return ClosedJaxpr(jaxpr, [_typed(value, var.aval) for var, value in constants])
+        return checked(ClosedJaxpr(jaxpr, [_typed(value, var.aval) for var, value in constants]))
 
 
 def _typed(value: Any, aval: Any) -> Any:

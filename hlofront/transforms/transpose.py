@@ -8,6 +8,7 @@ from hlofront.core import rules
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from hlofront.core.names import coming_from
+from hlofront.core.rule_checks import check_cotangents, checks_are_on
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_tangents
@@ -40,6 +41,7 @@ def transpose_jaxpr(
     for atom, cotangent in zip(jaxpr.outvars, cotangents, strict=True):
         if type(cotangent) is not Zero and atom in linear:
             _add(arrived, atom, cotangent)
+    checks = checks_are_on()
     while backwards:
         equation = backwards.pop()
         primitive = equation.primitive
@@ -64,6 +66,9 @@ def transpose_jaxpr(
         try:
             with coming_from(equation.name_stack, equation.traceback):
                 incoming = rules.transpose[primitive](cotangent, *operands, **equation.params)
+                if checks:
+                    incoming = list(incoming)
+                    check_cotangents(primitive, equation.invars, incoming)
                 for atom, c in zip(equation.invars, incoming, strict=True):
                     if c is not None and type(c) is not Zero and atom in linear:
                         _add(arrived, atom, c)

@@ -13,6 +13,7 @@ from hlofront.base.option import changed_options
 from hlofront.bridge.client import is_absent
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.rule_checks import checked
 from hlofront.higher_order.jit_call import split_captured
 from hlofront.pjrt.cache_key import text_digest
 from hlofront.pjrt.clients import check_not_forked, lowering_platform
@@ -163,7 +164,7 @@ def lowered(
         with mlir_lock:
             found = modules.get(key)
             if found is None:
-                dump_jaxpr(program, name)
+                dump_jaxpr(checked(program), name)
                 with timed(events.LOWER, fun_name=name) as clock:
                     found = modules[key] = lower_program(
                         program,

@@ -1,0 +1,86 @@
+"""Checks of what rules and transformations make, where the option jax_enable_checks asks for them.
+
+They tell whoever writes a rule which one is wrong: without them, a result of a wrong type is handed
+on until something far away breaks. Each is an option read where nothing is to be checked.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.base.config import options
+from hlofront.base.errors import JaxprTypeError
+from hlofront.core.aval import typeof
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import Zero
+
+_enable_checks = options["jax_enable_checks"]
+
+
+def checks_are_on() -> bool:
+    """Return whether jaxprs, tangents and cotangents are checked here."""
+    return _enable_checks.value
+
+
+def checked(program: ClosedJaxpr) -> ClosedJaxpr:
+    """Return a program that was made just now, type-checked if the option says so.
+
+    Raises:
+      JaxprTypeError: if the program breaks the type rules.
+    """
+    if _enable_checks.value:
+        # Loads the printing of jaxprs as well.
+        from hlofront.core.check import check_jaxpr
+
+        check_jaxpr(program)
+    return program
+
+
+def check_tangents(primitive: Primitive, results: Any, tangents: Any) -> None:
+    """Raise a JaxprTypeError if the jvp rule of a primitive gave tangents of the wrong types.
+
+    Args:
+      results: its result, or a sequence of them where it has several.
+      tangents: their tangents, as the rule gave them.
+    """
+    if not primitive.multiple_results:
+        results, tangents = (results,), (tangents,)
+    if len(results) != len(tangents):
+        raise JaxprTypeError(
+            f"the jvp rule of {primitive.name} gives {len(tangents)} tangents for "
+            f"{len(results)} results"
+        )
+    for result, tangent in zip(results, tangents, strict=True):
+        aval = typeof(result)
+        _check_type(primitive, "jvp", "tangent", "result", aval, tangent)
+
+
+def check_cotangents(primitive: Primitive, operands: Sequence[Any], cotangents: Any) -> None:
+    """Raise a JaxprTypeError if the transpose rule of a primitive gave wrong cotangents.
+
+    Args:
+      operands: the operands of an equation, as atoms of a jaxpr.
+      cotangents: per operand its cotangent, as the rule gave it; None where it has none.
+    """
+    cotangents = list(cotangents)
+    if len(operands) != len(cotangents):
+        raise JaxprTypeError(
+            f"the transpose rule of {primitive.name} gives {len(cotangents)} cotangents for "
+            f"{len(operands)} operands"
+        )
+    for operand, cotangent in zip(operands, cotangents, strict=True):
+        if cotangent is not None:
+            _check_type(primitive, "transpose", "cotangent", "operand", operand.aval, cotangent)
+
+
+def _check_type(
+    primitive: Primitive, rule: str, derivative: str, value: str, aval: Any, given: Any
+) -> None:
+    wanted = aval.to_tangent_aval()
+    actual = given.aval if type(given) is Zero else typeof(given)
+    if (actual.shape, actual.dtype) != (wanted.shape, wanted.dtype):
+        raise JaxprTypeError(
+            f"the {rule} rule of {primitive.name} gives a {derivative} of type "
+            f"{actual.str_short(True)} for its {value} of type {aval.str_short(True)}, where a "
+            f"{derivative} is of type {wanted.str_short(True)}"
+        )

@@ -1,0 +1,105 @@
+"""jax_enable_checks: wrong results of a rule are found where the rule gives them."""
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront.base.errors import JaxprTypeError
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.primitive import Primitive
+from hlofront.transforms import partial_eval, simplify
+
+x = jnp.ones(3, np.float32)
+
+
+def identity(name):
+    """A new operation that gives its operand back, with the rules for being run and traced."""
+    primitive = Primitive(name)
+    rules.infer(primitive)(lambda x: ShapedArray(x.shape, x.dtype))
+    rules.run(primitive)(lambda x: x)
+    return primitive
+
+
+def test_a_program_that_breaks_the_type_rules_is_found_when_it_is_traced():
+    fickle = Primitive("fickle")
+    dtypes = iter([np.dtype("float32"), np.dtype("int32")] * 8)
+    rules.infer(fickle)(lambda x: ShapedArray(x.shape, next(dtypes)))
+    jax.make_jaxpr(fickle.bind)(x)
+    with (
+        jax.enable_checks(True),
+        pytest.raises(JaxprTypeError, match=r"fickle"),
+    ):
+        jax.make_jaxpr(lambda x: fickle.bind(x))(x)
+
+
+def test_a_tangent_of_a_wrong_shape_is_found():
+    primitive = identity("wrong_tangent")
+    rules.jvp(primitive)(lambda primals, tangents: (primitive.bind(*primals), jnp.ones(7)))
+
+    def derivative(x):
+        return jax.jvp(primitive.bind, (x,), (x,))[1]
+
+    assert derivative(x).shape == (7,)
+    message = r"the jvp rule of wrong_tangent gives a tangent of type f32\[7\] for its result of"
+    with jax.enable_checks(True):
+        with pytest.raises(JaxprTypeError, match=message):
+            derivative(x)
+        with pytest.raises(JaxprTypeError, match=message):
+            jax.jvp(jax.jit(lambda x: primitive.bind(x)), (x,), (x,))
+
+
+@pytest.mark.parametrize(
+    ("cotangent", "message"),
+    [
+        (lambda c: [jnp.ones(7, np.float32)], r"f32\[7\] for its operand of type f32\[3\]"),
+        (lambda c: [c.astype(np.int32)], r"i32\[3\] for its operand of type f32\[3\]"),
+        (lambda c: [c, c], "gives 2 cotangents for 1 operands"),
+    ],
+)
+def test_a_wrong_cotangent_is_found(cotangent, message):
+    primitive = identity("wrong_cotangent")
+    rules.jvp(primitive)(lambda primals, ts: (primitive.bind(*primals), primitive.bind(*ts)))
+    rules.transpose(primitive)(lambda c, x: cotangent(c))
+    with (
+        jax.enable_checks(True),
+        pytest.raises(JaxprTypeError, match=f"the transpose rule of wrong_cotangent.*{message}"),
+    ):
+        jax.vjp(lambda x: primitive.bind(x), x)[1](x)
+
+
+def wrong_program():
+    """A program whose last equation is said to give another type than it gives."""
+    program = jax.make_jaxpr(lambda x: jnp.sin(jnp.cos(x)))(x)
+    *before, last = program.eqns
+    wrong = last.replace(outvars=[type(last.outvars[0])(ShapedArray((7,), np.dtype("float32")))])
+    jaxpr = program.jaxpr.replace(eqns=[*before, wrong], outvars=wrong.outvars)
+    return ClosedJaxpr(jaxpr, program.consts)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: simplify.without_unused_constants(p.jaxpr, p),
+        lambda p: simplify.inline_calls(p.jaxpr, p.consts, {}),
+        lambda p: partial_eval.closed({}, p.jaxpr.invars, p.jaxpr.outvars, p.eqns, p.jaxpr),
+    ],
+)
+def test_programs_that_are_made_of_others_are_checked(make):
+    make(wrong_program())
+    with jax.enable_checks(True), pytest.raises(JaxprTypeError, match=r"f32\[7\]"):
+        make(wrong_program())
+
+
+def test_programs_of_right_types_pass():
+    def loss(w):
+        return jax.lax.scan(lambda c, row: (jnp.tanh(c @ w) + row, c), x, jnp.ones((4, 3)))[0].sum()
+
+    w = jnp.ones((3, 3), np.float32)
+    with jax.enable_checks(True):
+        checked = jax.jit(jax.vmap(jax.grad(loss)))(w[None])
+        checked_hessian = jax.hessian(jax.checkpoint(loss))(w)
+    np.testing.assert_array_equal(checked[0], jax.grad(loss)(w))
+    np.testing.assert_allclose(checked_hessian, jax.hessian(loss)(w), rtol=1e-5)
