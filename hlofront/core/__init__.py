@@ -35,7 +35,7 @@ __getattr__, __dir__ = _lazy(
         "max_dim": "hlofront.core.dimensions",
         "min_dim": "hlofront.core.dimensions",
         "no_effects": "hlofront.core.effects",
-        "subjaxprs": "hlofront.core.jaxpr",
+        "subjaxprs": "hlofront.core.subprograms",
         "typeof": "hlofront.core.aval",
     },
 )

@@ -4,7 +4,7 @@
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hlofront.base import show, source
@@ -12,16 +12,9 @@ from hlofront.base.errors import JaxprTypeError, NoRuleError
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.effects import Effects, no_effects
-from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var, programs_in
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.print import Printing
-
-# Primitives that hand their operands, all and as they are, to the program in this parameter.
-_CALLED = {
-    "jit": "jaxpr",
-    "remat2": "jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-}
+from hlofront.core.subprograms import Subprogram, is_program, subprograms_of
 
 
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
@@ -101,44 +94,60 @@ def _need_bound(atoms: Iterable[Atom], bound: set[Var], equation: Equation | Non
 
 
 def _check_inner_programs(equation: Equation, checked: set[int]) -> None:
-    for name, value in equation.params.items():
-        members = value if isinstance(value, tuple | list) else (value,)
+    for part in _parts(equation):
+        if not is_program(part.program):
+            continue
         try:
-            for member in members:
-                if isinstance(member, ClosedJaxpr):
-                    _check_program(member, checked)
-                else:
-                    for program in programs_in(member):
-                        _check_program(program, checked)
+            _check_program(part.program, checked)
         except JaxprTypeError as error:
             raise JaxprTypeError(
-                f"{error}\n\nwhich is the parameter '{name}' of {equation.primitive}, "
+                f"{error}\n\nwhich is the parameter '{part.parameter}' of {equation.primitive}, "
                 f"from source: {source.summarize(equation.traceback)}"
             ) from error.__cause__
 
 
 def _check_call(equation: Equation) -> None:
-    parameter = _CALLED.get(equation.primitive.name)
-    if parameter is None:
-        return
-    called = equation.params[parameter]
-    if not isinstance(called, Jaxpr | ClosedJaxpr):
+    for part in _parts(equation):
+        if part.is_call:
+            _check_operands(equation, part)
+
+
+def _parts(equation: Equation) -> Sequence[Subprogram]:
+    """Return what an equation holds, also where that is no program as it should be."""
+    rule = rules.subprograms.get(equation.primitive)
+    if rule is None:
+        return subprograms_of(equation)
+    try:
+        return rule(**equation.params)
+    except Exception:
+        # The operation refuses its parameters, and its infer rule says which ones.
+        return ()
+
+
+def _check_operands(equation: Equation, part: Subprogram) -> None:
+    if not is_program(part.program):
         raise _Broken(
             f"Call primitive {equation.primitive} has no jaxpr to call: its parameter "
-            f"'{parameter}' is {source.shortened(repr(called))}",
+            f"'{part.parameter}' is {source.shortened(repr(part.program))}",
             equation,
         )
-    if len(equation.invars) != len(called.in_avals):
+    avals = part.jaxpr.in_avals
+    operands = part.operands or ()
+    passes_all = operands == range(len(avals))
+    if max(operands, default=-1) >= len(equation.invars) or (
+        passes_all and len(avals) != len(equation.invars)
+    ):
         raise _Broken(
             f"Call primitive {equation.primitive} with {len(equation.invars)} operands cannot "
-            f"call jaxpr with {len(called.in_avals)} inputs",
+            f"call jaxpr with {len(avals)} inputs",
             equation,
         )
-    for number, (atom, wanted) in enumerate(zip(equation.invars, called.in_avals, strict=True)):
-        if not types_match(atom.aval, wanted):
+    for number, aval in zip(operands, avals, strict=True):
+        atom = equation.invars[number]
+        if not types_match(atom.aval, aval):
             raise _Broken(
                 f"Call primitive {equation.primitive} passes operand {number} of type "
-                f"{_type(atom.aval)} to a jaxpr whose input has type {_type(wanted)}",
+                f"{_type(atom.aval)} to a jaxpr whose input has type {_type(aval)}",
                 equation,
             )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from hlofront.base.boundary import user_context
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
+from hlofront.core.liveness import last_uses
 from hlofront.core.names import coming_from
 from hlofront.core.trace import as_result, is_eager
 
@@ -75,16 +76,3 @@ def _assign(
             f"the program has {len(variables)} {kind}s, and {len(values)} values were given"
         )
     environment.update(zip(variables, values, strict=True))
-
-
-def last_uses(jaxpr: Jaxpr) -> list[set[Any]]:
-    """For each equation the variables that nothing after it uses, its own results included."""
-    needed = {atom for atom in jaxpr.outvars if type(atom) is not Literal}
-    found: list[set[Any]] = []
-    for equation in reversed(jaxpr.eqns):
-        mentioned = [*equation.outvars, *equation.invars]
-        done = {atom for atom in mentioned if type(atom) is not Literal and atom not in needed}
-        needed |= done
-        found.append(done)
-    found.reverse()
-    return found

@@ -322,21 +322,3 @@ class ClosedJaxpr:
         return printing.print_jaxpr(self.jaxpr)
 
     __repr__ = __str__
-
-
-def subjaxprs(jaxpr: Jaxpr) -> Iterable[Jaxpr]:
-    """The programs directly inside the equations of a program."""
-    for equation in jaxpr.eqns:
-        for value in equation.params.values():
-            yield from programs_in(value)
-
-
-def programs_in(value: Any) -> Iterable[Jaxpr]:
-    """The programs in one parameter: itself, or the members of a tuple of them."""
-    if isinstance(value, ClosedJaxpr):
-        yield value.jaxpr
-    elif isinstance(value, Jaxpr):
-        yield value
-    elif isinstance(value, tuple | list):
-        for member in value:
-            yield from programs_in(member)

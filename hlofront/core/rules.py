@@ -272,6 +272,11 @@ show: RuleTable[ShowRule] = RuleTable(
 simplify: RuleTable[SimplifyRule] = RuleTable(
     "simplify", "hlofront/higher_order", "(used outputs, equation) -> used inputs, equation"
 )
+subprograms = RuleTable(
+    "subprograms",
+    "hlofront/higher_order",
+    "(**params) -> the Subprograms that it holds; core/subprograms.py has makers of such rules",
+)
 
 
 def get_primitive_transpose(p: Primitive) -> TransposeRule:

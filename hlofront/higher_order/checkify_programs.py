@@ -10,6 +10,14 @@ from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import (
+    Subprogram,
+    called_by,
+    inputs_among,
+    split_inputs,
+    subprograms_of,
+    with_program,
+)
 from hlofront.higher_order.checkify_errors import ErrorCategory
 from hlofront.higher_order.checkify_rules import (
     State,
@@ -29,7 +37,7 @@ from hlofront.higher_order.linear_call import linear_call_p
 from hlofront.higher_order.linear_solve import custom_linear_solve_p
 from hlofront.higher_order.platform import composite_p
 from hlofront.higher_order.scan import scan_p
-from hlofront.higher_order.while_loop import split, while_p
+from hlofront.higher_order.while_loop import while_p
 from hlofront.primitives.converting import stop_gradient
 from hlofront.primitives.shaping import broadcast_in_dim
 from hlofront.transforms.stage import stage
@@ -139,9 +147,22 @@ def _slot_avals(effects: Sequence[ErrorEffect]) -> list[Any]:
 # ---- calls ---------------------------------------------------------------------------------------
 
 
+def _programs_of(equation: Equation) -> tuple[ClosedJaxpr, ...]:
+    """Return the programs that an equation holds, with the values of their constants."""
+    programs = [part.program for part in subprograms_of(equation)]
+    return tuple([program for program in programs if isinstance(program, ClosedJaxpr)])
+
+
+def _program_of(equation: Equation) -> tuple[Subprogram, ClosedJaxpr]:
+    """The program that an equation calls, with the values of its constants."""
+    part = called_by(equation)
+    if part is None or not isinstance(part.program, ClosedJaxpr):
+        raise TypeError(f"{equation.primitive} calls no program that is written down")
+    return part, part.program
+
+
 def _call(
     primitive: Primitive,
-    parameter: str,
     adapted: Callable[[dict[str, Any]], dict[str, Any]] = lambda params: {},
 ) -> None:
     """The checks of an operation that hands its operands to a program as they are."""
@@ -149,64 +170,46 @@ def _call(
     @error_check(primitive)
     def rule(state: State, equation: Equation, operands: list[Any]) -> Any:
         params = equation.params
-        made = checked(params[parameter], state)
+        part, program = _program_of(equation)
+        made = checked(program, state)
         if made is None:
             return run(equation, operands)
-        params = {**params, **adapted(params), parameter: made.program}
+        params = with_program({**params, **adapted(params)}, part, made.program)
         return made.taken(state, primitive.bind(state.flag(), *operands, **params))
 
 
-_call(jit_p, "jaxpr", lambda p: {"donated_invars": (False, *p["donated_invars"])})
-_call(closed_call_p, "call_jaxpr")
+_call(jit_p, lambda p: {"donated_invars": (False, *p["donated_invars"])})
+_call(closed_call_p)
 _call(
     remat_p,
-    "jaxpr",
     lambda p: (
         {} if isinstance(p["prevent_cse"], bool) else {"prevent_cse": (True, *p["prevent_cse"])}
     ),
 )
 
 
-def _kept_whole(
-    primitive: Primitive,
-    parameter: str,
-    given_of: Callable[..., Any] = lambda operands, **_: operands,
-) -> None:
-    """The checks of an operation that has rules for its program: it is run as it is.
+@error_check(
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+    custom_vmap_call_p,
+    linear_call_p,
+    composite_p,
+    custom_linear_solve_p,
+)
+def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+    """Run an operation that has rules for its program unchanged, and its program for the checks.
 
-    What its program does is done once more for its checks, which derivatives do not see. XLA finds
-    that it is the same.
+    Derivatives do not see the second run, and XLA finds that it computes the same.
     """
-
-    @error_check(primitive)
-    def rule(state: State, equation: Equation, operands: list[Any]) -> Any:
-        program = equation.params[parameter]
-        if parameter == "jaxprs":
-            program = program.solve
-        elif check_effect in program.effects:
-            params = {**equation.params, parameter: without_checks(program)}
-            equation = equation.replace(params=params)
-        made = checked(program, State(state.errors, quiet=True))
-        if made is None:
-            return run_for_nans(state, equation, operands)
-        made.call(state, [stop_gradient(x) for x in given_of(operands, **equation.params)])
-        return run(equation, operands)
-
-
-_kept_whole(custom_jvp_call_p, "call_jaxpr")
-_kept_whole(custom_vjp_call_p, "call_jaxpr")
-_kept_whole(custom_vmap_call_p, "call")
-_kept_whole(linear_call_p, "callee")
-_kept_whole(composite_p, "jaxpr")
-
-
-def _given_to_solve(operands: Sequence[Any], *, const_lengths: Any, **_: Any) -> Any:
-    start = const_lengths.matvec + const_lengths.vecmat
-    captured = operands[start : start + const_lengths.solve]
-    return [*captured, *operands[sum(const_lengths) :]]
-
-
-_kept_whole(custom_linear_solve_p, "jaxprs", _given_to_solve)
+    part, program = _program_of(equation)
+    if check_effect in program.effects and equation.primitive is not custom_linear_solve_p:
+        params = with_program(equation.params, part, without_checks(program))
+        equation = equation.replace(params=params)
+    made = checked(program, State(state.errors, quiet=True))
+    if made is None:
+        return run_for_nans(state, equation, operands)
+    made.call(state, [stop_gradient(x) for x in inputs_among(part, operands)])
+    return run(equation, operands)
 
 
 # ---- branches ------------------------------------------------------------------------------------
@@ -214,7 +217,7 @@ _kept_whole(custom_linear_solve_p, "jaxprs", _given_to_solve)
 
 @error_check(cond_p)
 def _(state: State, equation: Equation, operands: list[Any]) -> Any:
-    branches = equation.params["branches"]
+    branches = _programs_of(equation)
     parts = [checked(branch, state) for branch in branches]
     if all(part is None for part in parts):
         return run(equation, operands)
@@ -256,11 +259,12 @@ def _branch(
 @error_check(scan_p)
 def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     params, errors = equation.params, state.errors
-    body = params["jaxpr"]
+    (step_part,) = subprograms_of(equation)
+    (body,) = _programs_of(equation)
     part = checked(body, state)
     if part is None:
         return run(equation, operands)
-    effects, count = part.effects, params["num_consts"]
+    effects, count = part.effects, step_part.carried.start
     width = part.width
 
     def step(*args: Any) -> list[Any]:
@@ -279,7 +283,10 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
         *operands[:count],
         *state.values(effects),
         *operands[count:],
-        **{**params, "jaxpr": checked_body, "num_carry": params["num_carry"] + width},
+        **{
+            **with_program(params, step_part, checked_body),
+            "num_carry": params["num_carry"] + width,
+        },
     )
     state.metadata.update(part.metadata)
     state.set(effects, results[:width])
@@ -288,9 +295,11 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 @error_check(while_p)
 def _(state: State, equation: Equation, operands: list[Any]) -> Any:
-    params, errors = equation.params, state.errors
-    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    read, consts, carry = split(operands, params["cond_nconsts"], params["body_nconsts"])
+    errors = state.errors
+    condition, body = _programs_of(equation)
+    condition_part, body_part = subprograms_of(equation)
+    read, carry, _ = split_inputs(condition_part, operands)
+    consts, _, _ = split_inputs(body_part, operands)
     parts = checked(condition, state), checked(body, state)
     if all(part is None for part in parts):
         return run(equation, operands)

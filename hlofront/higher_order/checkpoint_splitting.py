@@ -6,14 +6,16 @@ from typing import Any
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
+from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import replace_programs
 from hlofront.higher_order.checkpoint_policies import either_policy, is_saved
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.cond_rules import BranchesInTwo, cond_equation
 from hlofront.higher_order.jit_call import call_rules, closed_call_p, jit_p, jit_rules
 from hlofront.higher_order.scan import scan_p, stacked
 from hlofront.higher_order.scan_splitting import operand_parts, scan_equation, where
-from hlofront.transforms.partial_eval import PartialEval, closed, live, split_equations
+from hlofront.transforms.partial_eval import PartialEval, closed, split_equations
 from hlofront.transforms.simplify import dead_code_program
 
 remat_p = Primitive("remat2", multiple_results=True, carries_programs=True)
@@ -144,14 +146,16 @@ class _Steps:
         self.kept = [places[var] for var in split.kept]
         constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
         results = [*jaxpr.outvars, *self.collected]
-        self.first = closed(constants, jaxpr.invars, results, live(split.first, results), jaxpr)
+        self.first = closed(
+            constants, jaxpr.invars, results, live_equations(split.first, results), jaxpr
+        )
         kept = set(self.kept)
         self.rows = [i for i, want in enumerate(wanted) if i >= count and want and i not in kept]
         self.again: ClosedJaxpr | None = None
         if not any(carry) and not self.rows:
             return
         results = [*where(jaxpr.outvars[:count], carry), *[jaxpr.outvars[i] for i in self.rows]]
-        read = _read(split.again, results)
+        read = variables_read(split.again, results)
         handed = [var for var in split.kept if var in read]
         self.handed = [places[var] for var in handed]
         self.consts = [i for i, var in enumerate(consts) if var in read]
@@ -244,14 +248,14 @@ def _branch(program: ClosedJaxpr, again: Flags, policy: Policy) -> PartialEval:
             places.setdefault(atom, place)
     places.update((var, ~place) for place, var in enumerate(jaxpr.invars))
     results = where(jaxpr.outvars, again)
-    read = _read(split.again, results)
+    read = variables_read(split.again, results)
     handed = [var for var in (*split.kept, *jaxpr.invars) if var in read]
     for var in handed:
         if var not in places:
             places[var] = len(outputs)
             outputs.append(var)
     return PartialEval(
-        closed(constants, jaxpr.invars, outputs, live(split.first, outputs), jaxpr),
+        closed(constants, jaxpr.invars, outputs, live_equations(split.first, outputs), jaxpr),
         closed(constants, handed, results, split.again, jaxpr),
         (False,) * len(jaxpr.outvars),
         tuple([places[var] for var in handed]),
@@ -264,12 +268,6 @@ _INSIDE: dict[Any, Callable[[Equation, Flags, Policy], _InTwo | None]] = {
     closed_call_p: _call_in_two,
     jit_p: _call_in_two,
 }
-
-
-def _read(equations: Sequence[Equation], outputs: Sequence[Any]) -> set[Any]:
-    read = {atom for e in equations for atom in e.invars if type(atom) is not Literal}
-    read.update(atom for atom in outputs if type(atom) is not Literal)
-    return read
 
 
 # ---- a checkpointed program ----------------------------------------------------------------------
@@ -301,8 +299,8 @@ class CheckpointInTwo:
             [type(a) is not Literal and a in depends for a in jaxpr.outvars]
         )
         outputs = where(jaxpr.outvars, self.unknown_out)
-        rest = live(rest, outputs)
-        split = Recomputed(known_equations, _read(rest, outputs), policy)
+        rest = live_equations(rest, outputs)
+        split = Recomputed(known_equations, variables_read(rest, outputs), policy)
         known_inputs = [var for var, u in zip(jaxpr.invars, unknown, strict=True) if not u]
         unknown_inputs = [var for var, u in zip(jaxpr.invars, unknown, strict=True) if u]
         self.inputs = [place for place, var in enumerate(known_inputs) if var in split.needed]
@@ -311,7 +309,7 @@ class CheckpointInTwo:
             *(atom for atom, u in zip(jaxpr.outvars, self.unknown_out, strict=True) if not u),
             *split.kept,
         ]
-        first = live(split.first, known_outputs)
+        first = live_equations(split.first, known_outputs)
         self.known = _pruned(closed(constants, known_inputs, known_outputs, first, jaxpr))
         inputs = [*split.kept, *[known_inputs[place] for place in self.inputs], *unknown_inputs]
         self.rest = _pruned(
@@ -343,23 +341,9 @@ def _with_policy(program: ClosedJaxpr, policy: Policy) -> ClosedJaxpr:
 
 
 def _equation_with(equation: Equation, policy: Policy) -> Equation:
-    params = equation.params
-    changed: dict[str, Any] = {}
-    for name, value in params.items():
-        if isinstance(value, ClosedJaxpr):
-            changed[name] = _with_policy(value, policy)
-        elif isinstance(value, tuple) and any(isinstance(part, ClosedJaxpr) for part in value):
-            changed[name] = tuple(
-                [_with_policy(p, policy) if isinstance(p, ClosedJaxpr) else p for p in value]
-            )
+    params = replace_programs(equation, lambda program: _with_policy(program, policy))
     if equation.primitive is remat_p:
-        changed["policy"] = either_policy(policy, params["policy"])
-    if all(_same(new, params[name]) for name, new in changed.items()):
-        return equation
-    return equation.replace(params={**params, **changed})
-
-
-def _same(new: Any, old: Any) -> bool:
-    if isinstance(new, tuple):
-        return all(n is o for n, o in zip(new, old, strict=True))
-    return new is old
+        either = either_policy(policy, params["policy"])
+        if either is not params["policy"]:
+            params = {**params, "policy": either}
+    return equation if params is equation.params else equation.replace(params=params)

@@ -17,6 +17,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import (
     different_structures,
@@ -38,6 +39,15 @@ cond_p = Primitive("cond", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit
 _not_given: Any = object()
+
+
+@rules.subprograms(cond_p)
+def _(*, branches, **_):
+    operands, results = range(1, 1 + len(branches[0].in_avals)), range(len(branches[0].out_avals))
+    return [
+        Subprogram(branch, "branches", "branch", operands, results, path=(index,))
+        for index, branch in enumerate(branches)
+    ]
 
 
 @rules.infer(cond_p)

@@ -12,6 +12,7 @@ from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import calls
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.batched_functions import BatchedCall, BatchedRule, in_program
@@ -31,6 +32,7 @@ from hlofront.transforms.transpose import transpose_program
 
 custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, carries_programs=True)
 not_lowered(custom_jvp_call_p, "jvp_jaxpr_fun")
+rules.subprograms(custom_jvp_call_p)(calls("call_jaxpr"))
 
 
 # ---- custom_jvp ----------------------------------------------------------------------------------

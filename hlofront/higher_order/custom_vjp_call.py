@@ -7,6 +7,7 @@ from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import Subprogram, called, calls, no_subprograms
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.higher_order.batched_functions import (
     BatchedBackward,
@@ -27,6 +28,15 @@ custom_lin_p = Primitive("custom_lin", multiple_results=True, carries_programs=T
 remat_opt_p = Primitive("remat_opt", multiple_results=True, carries_programs=True)
 not_lowered(custom_vjp_call_p, "fwd_jaxpr_thunk", "bwd")
 not_lowered(remat_opt_p, "fun_jaxpr")
+
+rules.subprograms(custom_vjp_call_p)(calls("call_jaxpr"))
+rules.subprograms(custom_lin_p)(no_subprograms)
+
+
+@rules.subprograms(remat_opt_p)
+def _(*, fwd_jaxpr, fun_jaxpr, num_consts):
+    return called(fwd_jaxpr, "fwd_jaxpr"), Subprogram(fun_jaxpr, "fun_jaxpr", "alternative")
+
 
 # ---- the call ------------------------------------------------------------------------------------
 

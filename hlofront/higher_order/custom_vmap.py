@@ -12,6 +12,7 @@ from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import Subprogram, called
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import as_array
 from hlofront.higher_order.batched_functions import without_axis
@@ -27,6 +28,15 @@ from hlofront.transforms.simplify import dead_code_program
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True, carries_programs=True)
 not_lowered(custom_vmap_call_p, "rule", "in_tree", "out_tree", "primal")
+
+
+@rules.subprograms(custom_vmap_call_p)
+def _(*, call, primal=None, **_):
+    parts = [called(call, "call")]
+    if primal is not None:
+        parts.append(Subprogram(primal[0], "primal", "alternative", path=(0,)))
+    return parts
+
 
 # What stands behind a rule: (size, which operands are batched, flat operands with the axis first)
 # -> (flat results, which of them are batched).

@@ -9,6 +9,7 @@ from hlofront.core.axes import AxisData
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import calls
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer
 from hlofront.transforms.batch import batch_program_at
@@ -72,6 +73,8 @@ class CallRules:
       parameter: the name of the parameter that holds the program.
       adapted: (params, places of the operands that stay) -> params for a program made from it:
         a place is None for an operand that is new.
+      inlined: whether the operation does nothing but call, so that the program's equations may
+        replace it.
     """
 
     def __init__(
@@ -79,10 +82,12 @@ class CallRules:
         primitive: Primitive,
         parameter: str,
         adapted: Callable[[dict[str, Any], Sequence[int | None]], dict[str, Any]] = lambda p, _: p,
+        inlined: bool = False,
     ):
         self.primitive = primitive
         self.parameter = parameter
         self.adapted = adapted
+        rules.subprograms(primitive)(calls(parameter, "inlined" if inlined else "call"))
         rules.infer(primitive)(lambda *avals, **params: params[parameter].out_avals)
         rules.effects(primitive)(lambda *avals, **params: params[parameter].effects)
         rules.jvp(primitive)(self.jvp)
@@ -182,9 +187,9 @@ def _donating(params: dict[str, Any], places: Sequence[int | None]) -> dict[str,
     }
 
 
-jit_rules = CallRules(jit_p, "jaxpr", _donating)
+jit_rules = CallRules(jit_p, "jaxpr", _donating, inlined=True)
 rules.partial_eval(jit_p)(jit_rules.partial_eval)
-call_rules = CallRules(closed_call_p, "call_jaxpr")
+call_rules = CallRules(closed_call_p, "call_jaxpr", inlined=True)
 rules.partial_eval(closed_call_p)(call_rules.partial_eval)
 
 

@@ -12,6 +12,7 @@ from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import Subprogram, called
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.jit_call import with_captured
@@ -22,6 +23,11 @@ from hlofront.transforms.flatten import stage_tree
 
 linear_call_p = Primitive("linear_call", multiple_results=True, carries_programs=True)
 not_lowered(linear_call_p, "transpose")
+
+
+@rules.subprograms(linear_call_p)
+def _(*, callee, transpose, num_res):
+    return called(callee, "callee"), Subprogram(transpose, "transpose", "alternative")
 
 
 @boundary

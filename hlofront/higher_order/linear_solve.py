@@ -12,6 +12,7 @@ from hlofront.core.axes import AxisData
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import Subprogram
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.jit_call import split_captured
@@ -42,6 +43,22 @@ class _LinearSolveTuple(NamedTuple):
     def transposed(self) -> "_LinearSolveTuple":
         """What solves the transposed system."""
         return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
+
+
+@rules.subprograms(custom_linear_solve_p)
+def _(*, const_lengths, jaxprs):
+    solve = jaxprs.solve
+    before = const_lengths.matvec + const_lengths.vecmat
+    captured = range(before, before + const_lengths.solve)
+    start = sum(const_lengths)
+    rest = range(start, start + len(solve.in_avals) - len(captured))
+    inputs, outputs = (*captured, *rest), range(len(solve.out_avals))
+    return [
+        Subprogram(program, "jaxprs", "call", inputs, outputs, path=(index,))
+        if name == "solve"
+        else Subprogram(program, "jaxprs", "alternative", path=(index,))
+        for index, (name, program) in enumerate(zip(jaxprs._fields, jaxprs, strict=True))
+    ]
 
 
 def _staged(

@@ -12,6 +12,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import calls
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import written_once
 from hlofront.higher_order.cond import Branches, with_shared_constants, written_down
@@ -104,6 +105,7 @@ def platform_dependent(*args, default=None, **per_platform):
 
 # Operands: the constants of its meaning, and its arguments.
 composite_p = Primitive("composite", multiple_results=True, carries_programs=True)
+rules.subprograms(composite_p)(calls("jaxpr"))
 
 
 @rules.infer(composite_p)

@@ -17,6 +17,7 @@ from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer
+from hlofront.core.subprograms import combines
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, process
 from hlofront.higher_order.jit_call import spread
@@ -40,6 +41,8 @@ from hlofront.transforms.stage import stage
 reduce_p = Primitive("reduce", multiple_results=True)
 reduce_window_p = Primitive("reduce_window", multiple_results=True)
 select_and_scatter_p = Primitive("select_and_scatter")
+rules.subprograms(reduce_p, reduce_window_p)(combines("jaxpr"))
+rules.subprograms(select_and_scatter_p)(combines("select_jaxpr", "scatter_jaxpr"))
 
 
 # ---- the user's function -------------------------------------------------------------------------

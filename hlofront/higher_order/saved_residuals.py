@@ -9,10 +9,9 @@ from hlofront.base.boundary import boundary
 from hlofront.base.config import options
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Literal
 from hlofront.higher_order.checkpoint_policies import name_p
-from hlofront.higher_order.jit_call import closed_call_p, jit_p
 from hlofront.transforms.flatten import Signature, abstract, stage_tree
 from hlofront.transforms.grad import linearize
-from hlofront.transforms.simplify import inline_calls
+from hlofront.transforms.simplify import inline_jaxpr
 
 
 @boundary
@@ -44,14 +43,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
         [abstract(leaf) for leaf in leaves],
         DebugInfo("saved_residuals", signature.find_where),
     )
-    return _described(_without_calls(program), names)
-
-
-def _without_calls(program: ClosedJaxpr) -> ClosedJaxpr:
-    """Return the program with the equations of jitted functions in place of their calls."""
-    return inline_calls(
-        program.jaxpr, program.consts, {jit_p: "jaxpr", closed_call_p: "call_jaxpr"}
-    )
+    return _described(inline_jaxpr(program), names)
 
 
 def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[tuple[Any, str]]:
@@ -110,7 +102,7 @@ def log_checkpoint_residuals(
         return
     jaxpr = known.jaxpr
     saved = jaxpr.outvars[len(jaxpr.outvars) - saved_count :]
-    saving = _without_calls(ClosedJaxpr(jaxpr.replace(outvars=saved), known.consts))
+    saving = inline_jaxpr(ClosedJaxpr(jaxpr.replace(outvars=saved), known.consts))
     lines = [f"  {aval.str_short()}, an argument" for aval in inputs]
     lines += [
         f"  {aval.str_short()}, {text}"

@@ -14,6 +14,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.check import types_match
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.bodies import (
     carry_name,
@@ -33,6 +34,23 @@ from hlofront.transforms.simplify import constants_as_inputs, forwarded
 scan_p = Primitive("scan", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit
+
+
+@rules.subprograms(scan_p)
+def _(*, jaxpr, length, num_carry, num_consts, **_):
+    count, sliced = len(jaxpr.in_avals), num_consts + num_carry
+    return (
+        Subprogram(
+            jaxpr,
+            "jaxpr",
+            "body",
+            operands=range(count),
+            results=range(len(jaxpr.out_avals)),
+            carried=range(num_consts, sliced),
+            sliced=range(sliced, count),
+            iterations=length,
+        ),
+    )
 
 
 @rules.infer(scan_p)

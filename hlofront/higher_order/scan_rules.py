@@ -7,6 +7,7 @@ from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.liveness import live_equations
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.higher_order.scan import scan_p
@@ -30,7 +31,7 @@ from hlofront.primitives.derivatives import (
 )
 from hlofront.transforms.batch import batch_program_at
 from hlofront.transforms.jvp import as_tangent, jvp_program
-from hlofront.transforms.partial_eval import listed, live
+from hlofront.transforms.partial_eval import listed
 from hlofront.transforms.simplify import constants_as_inputs, dead_code_program
 from hlofront.transforms.stage import stage
 from hlofront.transforms.transpose import transpose_jaxpr
@@ -256,7 +257,7 @@ def _transposed_step(params: Params, linear: Flags, given: Sequence[Any]) -> _St
         ]
 
     made = stage(backwards, [aval for section in sections for aval in section], jaxpr.origin)
-    smaller = made.jaxpr.replace(eqns=live(made.jaxpr.eqns, made.jaxpr.outvars))
+    smaller = made.jaxpr.replace(eqns=live_equations(made.jaxpr.eqns, made.jaxpr.outvars))
     made = ClosedJaxpr(smaller, made.consts)
     return _Step(made, smaller.invars, smaller.outvars, (reached_consts, reached_carry, present))
 

@@ -7,9 +7,10 @@ from hlofront.core import rules
 from hlofront.core.derived import DerivedCache, Key, Value
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.liveness import live_equations
 from hlofront.higher_order.jit_call import closed_call_p
 from hlofront.higher_order.scan import scan_p, stacked
-from hlofront.transforms.partial_eval import PartialEval, listed, live, partial_eval_program
+from hlofront.transforms.partial_eval import PartialEval, listed, partial_eval_program
 from hlofront.transforms.simplify import inline_calls
 
 Flags = tuple[bool, ...]
@@ -154,7 +155,7 @@ class _Split:
     def _known_part(self, split: PartialEval, consts: int, carry: int) -> None:
         jaxpr = split.known.jaxpr
         if any(equation.primitive is closed_call_p for equation in jaxpr.eqns):
-            inlined = inline_calls(jaxpr, (), {closed_call_p: "call_jaxpr"})
+            inlined = inline_calls(jaxpr, (), only=(closed_call_p,))
             jaxpr = jaxpr if inlined.consts else inlined.jaxpr
         inputs = self.inputs = jaxpr.invars
         outputs = jaxpr.outvars[: split.unknown_out.count(False)]
@@ -182,10 +183,10 @@ class _Split:
                 self.collected.append(var)
             self.residuals.append((var, places[var]))
         handed = [var for var, same in zip(self.residuals, self.same, strict=True) if same]
-        self.hoisted = live(fixed, [var for var, _ in handed])
+        self.hoisted = live_equations(fixed, [var for var, _ in handed])
         done = {id(equation) for equation in self.hoisted}
         results = [*outputs, *self.collected]
-        kept = live([e for e in (*fixed, *stepwise) if id(e) not in done], results)
+        kept = live_equations([e for e in (*fixed, *stepwise) if id(e) not in done], results)
         read = {atom for e in kept for atom in e.invars if type(atom) is not Literal}
         read.update(atom for atom in results if type(atom) is not Literal)
         # What was computed before the loop and is read in it.

@@ -13,6 +13,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.check import types_match
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.bodies import (
     carry_name,
@@ -34,6 +35,32 @@ from hlofront.transforms.simplify import forwarded
 while_p = Primitive("while", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit
+
+
+@rules.subprograms(while_p)
+def _(*, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    count = len(body_jaxpr.out_avals)
+    before = cond_nconsts + body_nconsts
+    carry = range(before, before + count)
+    return (
+        Subprogram(
+            cond_jaxpr,
+            "cond_jaxpr",
+            "condition",
+            operands=(*range(cond_nconsts), *carry),
+            carried=range(cond_nconsts, cond_nconsts + count),
+            iterations=None,
+        ),
+        Subprogram(
+            body_jaxpr,
+            "body_jaxpr",
+            "body",
+            operands=range(cond_nconsts, before + count),
+            results=range(count),
+            carried=range(body_nconsts, body_nconsts + count),
+            iterations=None,
+        ),
+    )
 
 
 @rules.infer(while_p)

@@ -9,6 +9,7 @@ from hlofront.core.axes import AxisData
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
+from hlofront.core.liveness import live_equations
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.higher_order.jit_call import spread
 from hlofront.higher_order.while_loop import split, while_p
@@ -16,7 +17,7 @@ from hlofront.primitives.batching import to_front
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
-from hlofront.transforms.partial_eval import live, partial_eval_program, split_equations
+from hlofront.transforms.partial_eval import partial_eval_program, split_equations
 from hlofront.transforms.simplify import dead_code_program
 
 Flags = tuple[bool, ...]
@@ -190,7 +191,8 @@ class _Split:
         jaxpr = parts.known.jaxpr
         outvars = jaxpr.outvars[:count]
         made = ClosedJaxpr(
-            jaxpr.replace(outvars=outvars, eqns=live(jaxpr.eqns, outvars)), parts.known.consts
+            jaxpr.replace(outvars=outvars, eqns=live_equations(jaxpr.eqns, outvars)),
+            parts.known.consts,
         )
         own = consts.count(False)
         self.body, stays = dead_code_program(

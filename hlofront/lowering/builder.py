@@ -10,14 +10,16 @@ from hlofront.base.config import enable_x64
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Operation, context, ir
+from hlofront.core import liveness
 from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.derived import once_per_program
 from hlofront.core.digest import LARGE_CONSTANT_BYTES
 from hlofront.core.effects import Effect, ordered_effects
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import NameStack, path_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower, simplify
+from hlofront.core.subprograms import subprograms_of
 from hlofront.lowering import types
 from hlofront.lowering.direct import DIRECT
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
@@ -552,18 +554,11 @@ def large_constants(program: ClosedJaxpr) -> list[Constant]:
         if aval.size * aval.dtype.itemsize > LARGE_CONSTANT_BYTES:
             unique[id(const)] = const, aval
     for equation in live_equations(program.jaxpr):
-        for inner in closed_programs(equation):
-            unique.update((id(const), (const, aval)) for const, aval in large_constants(inner))
+        for part in subprograms_of(equation):
+            if isinstance(part.program, ClosedJaxpr):
+                constants = large_constants(part.program)
+                unique.update((id(const), (const, aval)) for const, aval in constants)
     return list(unique.values())
-
-
-def closed_programs(equation: Equation) -> list[ClosedJaxpr]:
-    """The programs with constants in the parameters of an equation."""
-    found: list[ClosedJaxpr] = []
-    for value in equation.params.values():
-        members = value if isinstance(value, tuple | list) else (value,)
-        found += [member for member in members if isinstance(member, ClosedJaxpr)]
-    return found
 
 
 # Loops and branches: they are lowered without the operands and results that nobody reads. Calls
@@ -572,26 +567,16 @@ PRUNED: set[Primitive] = set()
 
 
 def live_equations(jaxpr: Jaxpr) -> Sequence[Equation]:
-    """The equations that the outputs or an effect depend on, in order; found once per program."""
+    """Return the equations that the outputs or an effect depend on, in order; once per program."""
     if jaxpr.live is None:
-        jaxpr.live = _live_equations(jaxpr)
+        jaxpr.live = tuple(liveness.live_equations(jaxpr.eqns, jaxpr.outvars, _pruned))
     return jaxpr.live
 
 
-def _live_equations(jaxpr: Jaxpr) -> tuple[Equation, ...]:
-    needed = {atom for atom in jaxpr.outvars if type(atom) is not Literal}
-    live: list[Equation] = []
-    for equation in reversed(jaxpr.eqns):
-        if not equation.effects and needed.isdisjoint(equation.outvars):
-            continue
-        if equation.primitive in PRUNED:
-            used = [var in needed for var in equation.outvars]
-            equation = simplify[equation.primitive](used, equation)[1]
-        live.append(equation)
-        for atom in equation.invars:
-            if type(atom) is not Literal:
-                needed.add(atom)
-    return tuple(reversed(live))
+def _pruned(equation: Equation, needed: set[Var]) -> Equation | None:
+    if equation.primitive not in PRUNED:
+        return equation
+    return simplify[equation.primitive]([var in needed for var in equation.outvars], equation)[1]
 
 
 def _as_list(x: Any) -> list[Any]:

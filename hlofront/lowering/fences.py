@@ -16,12 +16,9 @@ import numpy as np
 from hlofront.base.source import user_frame
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import Subprogram, called_by, inputs_among
 from hlofront.higher_order.checkpoint import remat_p
-from hlofront.higher_order.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p, remat_opt_p
-from hlofront.higher_order.custom_vmap import custom_vmap_call_p
-from hlofront.higher_order.jit_call import closed_call_p, jit_p
-from hlofront.higher_order.linear_call import linear_call_p
+from hlofront.higher_order.jit_call import closed_call_p
 from hlofront.lowering.builder import live_equations
 from hlofront.primitives import comparing as c
 from hlofront.primitives import converting as v
@@ -106,23 +103,11 @@ _COPIED = frozenset(
 _SLICES = frozenset((slice_p, dynamic_slice_p, split_p, unstack_p))
 
 
-# Operations that XLA sees through, as it inlines calls, and the parameter with what they call.
-_CALLS: dict[Primitive, str] = {
-    jit_p: "jaxpr",
-    closed_call_p: "call_jaxpr",
-    custom_jvp_call_p: "call_jaxpr",
-    custom_vjp_call_p: "call_jaxpr",
-    custom_vmap_call_p: "call",
-    linear_call_p: "callee",
-    remat_opt_p: "fwd_jaxpr",
-    remat_p: "jaxpr",
-}
-
-# How each primitive is treated; the results of those that are not here are stored.
+# How each primitive is treated that calls no program. XLA inlines calls, and so sees through them;
+# it stores the results of all other operations.
 _KINDS: dict[Primitive, str] = {
     **dict.fromkeys(_COPIED, "copied"),
     **dict.fromkeys(_SLICES, "slice"),
-    **dict.fromkeys(_CALLS, "call"),
 }
 
 
@@ -226,11 +211,11 @@ class _Program:
         for equation in live_equations(jaxpr):
             kind = kinds.get(equation.primitive)
             if kind is None:
-                continue
-            if kind == "copied":
+                call = called_by(equation)
+                if call is not None:
+                    self._call(equation, call)
+            elif kind == "copied":
                 self._copied(equation)
-            elif kind == "call":
-                self._call(equation)
             else:
                 sliced = self.unstored.get(equation.invars[0])
                 if sliced is not None:
@@ -282,10 +267,12 @@ class _Program:
         else:
             unstored[result] = known
 
-    def _call(self, equation: Equation) -> None:
-        called = self._called(equation)
+    def _call(self, equation: Equation, call: Subprogram) -> None:
+        called = self._fences.program(call.jaxpr)
         operands: list[_Unstored] = []
-        for position, atom in enumerate(equation.invars):
+        for position, atom in zip(
+            call.operands or (), inputs_among(call, equation.invars), strict=True
+        ):
             if type(atom) is Literal:
                 operands.append(_CONSTANT)
             elif _is_barred(equation, position):
@@ -326,24 +313,20 @@ class _Program:
         else:
             self.unstored[var] = known
 
-    def _called(self, equation: Equation) -> "_Program":
-        return self._fences.program(equation.params[_CALLS[equation.primitive]].jaxpr)
-
     def uses(self) -> dict[Var, int]:
         """How often each value is used, the uses inside called programs counted."""
         if self._uses is not None:
             return self._uses
         uses: dict[Var, int] = {}
         for equation in live_equations(self._jaxpr):
-            if equation.primitive in _CALLS:
-                called = self._called(equation)
+            call = called_by(equation)
+            if call is not None:
+                called = self._fences.program(call.jaxpr)
                 inner = called.uses()
-                counts = [
-                    1 if _is_barred(equation, position) else inner.get(var, 0)
-                    for var, position in called.inputs.items()
-                ]
-                for atom, count in zip(equation.invars, counts, strict=True):
+                for position, var in zip(call.operands or (), called.inputs, strict=True):
+                    atom = equation.invars[position]
                     if type(atom) is not Literal:
+                        count = 1 if _is_barred(equation, position) else inner.get(var, 0)
                         uses[atom] = uses.get(atom, 0) + count
             else:
                 # Once, however often it is an operand.

@@ -8,7 +8,8 @@ from hlofront.base.errors import VerificationError
 from hlofront.bridge.mlir import Operation, context, hlo_text, ir, to_xla_computation
 from hlofront.core.aval import AbstractToken, token_aval
 from hlofront.core.effects import Effect, ordered_effects
-from hlofront.core.jaxpr import ClosedJaxpr, Literal
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.liveness import variables_read
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, large_constants, live_equations
 from hlofront.lowering.fences import Fence, Fences
@@ -203,9 +204,7 @@ def _create_main(in_types: list[Any], out_types: list[Any], ip: Any) -> Any:
 
 def _used_inputs(program: ClosedJaxpr) -> tuple[int, ...]:
     jaxpr = program.jaxpr
-    used = {atom for atom in jaxpr.outvars if type(atom) is not Literal}
-    for equation in live_equations(jaxpr):
-        used.update(atom for atom in equation.invars if type(atom) is not Literal)
+    used = variables_read(live_equations(jaxpr), jaxpr.outvars)
     return tuple(i for i, var in enumerate(jaxpr.invars) if var in used)
 
 

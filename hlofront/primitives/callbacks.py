@@ -10,7 +10,8 @@ from hlofront.base import tree
 from hlofront.core.aval import typeof
 from hlofront.core.effects import Effect
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import batch, effects, infer, jvp, transpose
+from hlofront.core.rules import batch, effects, infer, jvp, subprograms, transpose
+from hlofront.core.subprograms import no_subprograms
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size
@@ -85,6 +86,7 @@ ordered_debug_effect = OrderedDebugEffect()
 
 pure_callback_p = Primitive("pure_callback", multiple_results=True, carries_programs=True)
 io_callback_p = Primitive("io_callback", multiple_results=True, carries_programs=True)
+subprograms(pure_callback_p, io_callback_p)(no_subprograms)
 
 
 class FlatCallback:
@@ -167,6 +169,7 @@ def _(cotangents, *operands, **_):
 
 debug_callback_p = Primitive("debug_callback", multiple_results=True, carries_programs=True)
 debug_print_p = Primitive("debug_print", multiple_results=True, carries_programs=True)
+subprograms(debug_callback_p, debug_print_p)(no_subprograms)
 
 
 class FlatDebugCallback:

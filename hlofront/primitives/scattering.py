@@ -14,6 +14,7 @@ from hlofront.core.dimensions import Axes
 from hlofront.core.jaxpr import Equation, Jaxpr, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.subprograms import combines
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, shifted, with_new_axis
@@ -77,6 +78,9 @@ scatter_sub_p = Primitive("scatter-sub")
 scatter_mul_p = Primitive("scatter-mul")
 scatter_min_p = Primitive("scatter-min")
 scatter_max_p = Primitive("scatter-max")
+rules.subprograms(
+    scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p
+)(combines("update_jaxpr"))
 
 _ARGUMENTS = """
 

@@ -7,6 +7,7 @@ from hlofront.core import rules
 from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.rule_checks import checked
 
 
@@ -94,7 +95,7 @@ def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> Parti
         atom for atom, u in zip(jaxpr.outvars, unknown_out, strict=True) if not u
     ]
     unknown_outputs = [atom for atom, u in zip(jaxpr.outvars, unknown_out, strict=True) if u]
-    unknown_equations = live(unknown_equations, unknown_outputs)
+    unknown_equations = live_equations(unknown_equations, unknown_outputs)
     # What the second part reads and does not make, in the order of its use.
     made = {var for equation in unknown_equations for var in equation.outvars}
     unknown_inputs = [var for var, u in zip(jaxpr.invars, unknown, strict=True) if u]
@@ -117,24 +118,17 @@ def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> Parti
             known_outputs.append(var)
         sources.append(places[var])
     return PartialEval(
-        closed(constants, known_inputs, known_outputs, live(known_equations, known_outputs), jaxpr),
+        closed(
+            constants,
+            known_inputs,
+            known_outputs,
+            live_equations(known_equations, known_outputs),
+            jaxpr,
+        ),
         closed(constants, [*residuals, *unknown_inputs], unknown_outputs, unknown_equations, jaxpr),
         unknown_out,
         tuple(sources),
     )
-
-
-def live(equations: Sequence[Equation], outputs: Sequence[Any]) -> list[Equation]:
-    """The equations that these outputs depend on, or that have effects, in order."""
-    needed = {atom for atom in outputs if type(atom) is not Literal}
-    found: list[Equation] = []
-    for equation in reversed(equations):
-        if not equation.effects and needed.isdisjoint(equation.outvars):
-            continue
-        found.append(equation)
-        needed.update(atom for atom in equation.invars if type(atom) is not Literal)
-    found.reverse()
-    return found
 
 
 def closed(
@@ -145,8 +139,7 @@ def closed(
     like: Jaxpr,
 ) -> ClosedJaxpr:
     """A program of these equations, with those of the constants that it reads."""
-    read = {atom for e in equations for atom in e.invars if type(atom) is not Literal}
-    read.update(atom for atom in outputs if type(atom) is not Literal)
+    read = variables_read(equations, outputs)
     used = {var: value for var, value in constants.items() if var in read}
     effects = no_effects.union(*(equation.effects for equation in equations))
     jaxpr = Jaxpr(list(used), inputs, outputs, equations, effects, like.origin)

@@ -1,15 +1,17 @@
 """Programs made smaller, with the same results: dead code, inlined calls, forwarded inputs."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from hlofront.core import rules
 from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.names import NameStack
-from hlofront.core.primitive import ALL
+from hlofront.core.primitive import Primitive
 from hlofront.core.rule_checks import checked
+from hlofront.core.subprograms import Subprogram, called_by, inputs_among
 
 
 def dead_code(
@@ -32,30 +34,27 @@ def dead_code(
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(jaxpr.invars)
     outvars = [atom for atom, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    needed = {atom for atom in outvars if type(atom) is not Literal}
-    kept: list[Equation] = []
-    for equation in reversed(jaxpr.eqns):
-        used = [var in needed for var in equation.outvars]
-        rule = rules.simplify.get(equation.primitive)
-        if rule is not None and not all(used):
-            _, smaller = rule(used, equation)
-        else:
-            smaller = equation if any(used) or equation.effects else None
-        if smaller is None:
-            continue
-        kept.append(smaller)
-        needed.update(atom for atom in smaller.invars if type(atom) is not Literal)
-    kept.reverse()
+    equations = live_equations(jaxpr.eqns, outvars, _smaller)
+    needed = variables_read(equations, outvars)
     stays = [var in needed or keep for var, keep in zip(jaxpr.invars, instantiate, strict=True)]
-    effects = no_effects.union(*(equation.effects for equation in kept))
+    effects = no_effects.union(*(equation.effects for equation in equations))
     smaller_jaxpr = jaxpr.replace(
         invars=[var for var, stay in zip(jaxpr.invars, stays, strict=True) if stay],
         outvars=outvars,
-        eqns=kept,
+        eqns=equations,
         effects=effects,
         debug_info=jaxpr.origin,
     )
     return smaller_jaxpr, stays
+
+
+def _smaller(equation: Equation, needed: set[Var]) -> Equation | None:
+    """Return a live equation without those of its results that nothing needs."""
+    rule = rules.simplify.get(equation.primitive)
+    if rule is None:
+        return equation
+    used = [var in needed for var in equation.outvars]
+    return equation if all(used) else rule(used, equation)[1]
 
 
 def dce_jaxpr_consts(
@@ -63,8 +62,7 @@ def dce_jaxpr_consts(
 ) -> tuple[Jaxpr, list[bool], list[bool]]:
     """As `dead_code`, and per constant whether it stayed."""
     smaller, stays = dead_code(jaxpr, used_outputs, instantiate)
-    read = {atom for e in smaller.eqns for atom in e.invars if type(atom) is not Literal}
-    read.update(atom for atom in smaller.outvars if type(atom) is not Literal)
+    read = variables_read(smaller.eqns, smaller.outvars)
     used = [var in read for var in smaller.constvars]
     kept = [var for var, u in zip(smaller.constvars, used, strict=True) if u]
     return smaller.replace(constvars=kept), used, stays
@@ -89,8 +87,7 @@ def _dead_code_program(
 
 def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
     """The program with those of its constants that the jaxpr, made from it, still reads."""
-    read = {atom for e in jaxpr.eqns for atom in e.invars if type(atom) is not Literal}
-    read.update(atom for atom in jaxpr.outvars if type(atom) is not Literal)
+    read = variables_read(jaxpr.eqns, jaxpr.outvars)
     pairs = [
         (var, value)
         for var, value in zip(jaxpr.constvars, program.consts, strict=True)
@@ -129,11 +126,26 @@ def drop_unused(outvars: Sequence[Var], used: Sequence[bool]) -> list[Var]:
     return [var if u else DropVar(var.aval) for var, u in zip(outvars, used, strict=True)]
 
 
-def inline_calls(jaxpr: Jaxpr, consts: Sequence[Any], called: dict[Any, str]) -> ClosedJaxpr:
-    """A program in which calls are replaced by the equations of what they call, at any depth.
+def inline_jaxpr(program: ClosedJaxpr) -> ClosedJaxpr:
+    """Return a program in which plain calls are replaced by the equations that they call.
+
+    Plain calls are those whose `subprograms` rule says "inlined", such as calls of jitted
+    functions; calls inside the called programs are replaced too.
+    """
+    if not any(map(_inlined_call, program.eqns)):
+        return program
+    return inline_calls(program.jaxpr, program.consts)
+
+
+def inline_calls(
+    jaxpr: Jaxpr, consts: Sequence[Any], only: Collection[Primitive] | None = None
+) -> ClosedJaxpr:
+    """Return a jaxpr with plain calls inlined, as `inline_jaxpr` does.
 
     Args:
-      called: primitives that hand all operands as they are to the program in the parameter named.
+      jaxpr: the program.
+      consts: the values of its constants.
+      only: the operations whose calls are replaced; None: all that are plain calls.
     """
     constants: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     equations: list[Equation] = []
@@ -146,22 +158,17 @@ def inline_calls(jaxpr: Jaxpr, consts: Sequence[Any], called: dict[Any, str]) ->
         for equation in inner.eqns:
             invars = [atom_of(atom) for atom in equation.invars]
             stack = (*scope, *equation.name_stack)
-            parameter = called.get(equation.primitive)
-            if parameter is None:
+            call = _inlined_call(equation)
+            if call is None or (only is not None and equation.primitive not in only):
                 outvars = [Var(var.aval) for var in equation.outvars]
                 names.update(zip(equation.outvars, outvars, strict=True))
                 equations.append(equation.replace(invars=invars, outvars=outvars, name_stack=stack))
                 continue
-            program = equation.params[parameter]
-            body, own = (
-                (program.jaxpr, program.consts)
-                if isinstance(program, ClosedJaxpr)
-                else (program, ())
-            )
-            for var, value in zip(body.constvars, own, strict=True):
+            body = call.jaxpr
+            for var, value in zip(body.constvars, call.consts, strict=True):
                 constants[var] = value
                 names[var] = var
-            names.update(zip(body.invars, invars, strict=True))
+            names.update(zip(body.invars, inputs_among(call, invars), strict=True))
             write(body, stack)
             results = [atom_of(atom) for atom in body.outvars]
             names.update(zip(equation.outvars, results, strict=True))
@@ -174,11 +181,7 @@ def inline_calls(jaxpr: Jaxpr, consts: Sequence[Any], called: dict[Any, str]) ->
     return checked(ClosedJaxpr(inlined, list(constants.values())))
 
 
-def inline_jaxpr(program: ClosedJaxpr) -> ClosedJaxpr:
-    """The program with the equations of jitted functions in the place of their calls."""
-    called = {ALL[name]: parameter for name, parameter in _CALLS.items() if name in ALL}
-    return inline_calls(program.jaxpr, program.consts, called)
-
-
-# Operations that only call: by name, as their definitions use this file.
-_CALLS = {"jit": "jaxpr", "closed_call": "call_jaxpr"}
+def _inlined_call(equation: Equation) -> Subprogram | None:
+    """Return the program that an equation calls, if it does nothing but call."""
+    call = called_by(equation)
+    return call if call is not None and call.role == "inlined" else None

@@ -9,7 +9,7 @@ import pytest
 import hlofront as jax
 from hlofront import lax
 from hlofront import numpy as jnp
-from hlofront.core.jaxpr import programs_in
+from hlofront.core.subprograms import subjaxprs
 from hlofront.test_util import check_grads
 
 DTYPES = (np.float32, np.complex64)
@@ -197,12 +197,7 @@ def test_derivatives_of_pinv_make_nothing_larger_than_the_matrix(shape):
 
     def greatest(jaxpr):
         sizes = [var.aval.size for equation in jaxpr.eqns for var in equation.outvars]
-        inner = [
-            greatest(program)
-            for equation in jaxpr.eqns
-            for value in equation.params.values()
-            for program in programs_in(value)
-        ]
+        inner = [greatest(program) for program in subjaxprs(jaxpr)]
         return max(sizes + inner, default=0)
 
     x = np.zeros(shape, np.float32)

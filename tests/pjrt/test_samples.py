@@ -8,8 +8,8 @@ import pytest
 
 import hlofront
 from hlofront.core.rules import lower
+from hlofront.core.subprograms import subjaxprs
 from hlofront.lowering import rules
-from hlofront.lowering.builder import closed_programs
 from hlofront.pjrt import targets
 from tests.systematic import trials
 from tests.systematic.unsupported import why_not
@@ -35,8 +35,8 @@ LONG = {"eigh", "svd", "betainc", "igamma", "igammac", "random_gamma_grad", "hou
 def primitives_of(jaxpr):
     for equation in jaxpr.eqns:
         yield equation.primitive
-        for inner in closed_programs(equation):
-            yield from primitives_of(inner.jaxpr)
+    for inner in subjaxprs(jaxpr):
+        yield from primitives_of(inner)
 
 
 def chosen(platform):

@@ -7,8 +7,8 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType, issubdtype
-from hlofront.core.evaluate import last_uses
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.liveness import last_uses, live_equations
 from hlofront.core.names import path_of
 from hlofront.core.primitive import Primitive
 from hlofront.inspect.nan.operands import ELEMENTWISE, elements_of, expression_of, typed
@@ -22,7 +22,6 @@ from hlofront.inspect.nan.report import (
     source_line_of,
     written,
 )
-from hlofront.transforms.partial_eval import live
 from hlofront.transforms.stage import stage
 
 # So many ways are kept of how bad values came into one array.
@@ -228,7 +227,7 @@ class Search:
         steps = self.steps.get(jaxpr)
         if steps is None:
             # What nothing depends on is not compiled either, and may be what cannot run.
-            lean = jaxpr.replace(eqns=live(jaxpr.eqns, jaxpr.outvars))
+            lean = jaxpr.replace(eqns=live_equations(jaxpr.eqns, jaxpr.outvars))
             steps = self.steps[jaxpr] = list(zip(lean.eqns, last_uses(lean), strict=True))
         for equation, done in steps:
             operands = [level.read(atom) for atom in equation.invars]

@@ -14,8 +14,9 @@ from hlofront.base.dtypes import ExtendedDType
 from hlofront.core.aval import typeof
 from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, subjaxprs
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import subjaxprs
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.bridge.client import profile_of_json
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, programs_in
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
 from hlofront.core.print import print_jaxpr
+from hlofront.core.subprograms import subprograms_of
 
 if TYPE_CHECKING:
     from hlofront.lowering.module import Module
@@ -145,8 +146,8 @@ def _all_equations(jaxpr: Jaxpr, visited: set[int]) -> Iterator[Equation]:
     """Yield the equations of a program and of the programs in it, each program's once."""
     for equation in jaxpr.eqns:
         yield equation
-        for parameter in equation.params.values():
-            for inner in programs_in(parameter):
-                if id(inner) not in visited:
-                    visited.add(id(inner))
-                    yield from _all_equations(inner, visited)
+        for part in subprograms_of(equation):
+            inner = part.jaxpr
+            if id(inner) not in visited:
+                visited.add(id(inner))
+                yield from _all_equations(inner, visited)

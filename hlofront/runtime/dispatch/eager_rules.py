@@ -1,12 +1,14 @@
 """How operations that are not compiled one by one run eagerly."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hlofront.core.aval import typeof
 from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import run
+from hlofront.core.rules import run, subprograms
+from hlofront.core.subprograms import Subprogram, with_program
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.higher_order.platform import number_for, platform_index_p
@@ -33,22 +35,21 @@ def _(*args, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, **_
 _programs: DerivedCache[tuple[object, ...], ClosedJaxpr] = DerivedCache(limit=64)
 
 
-def run_by_itself(primitive: Primitive, parameter: str) -> None:
-    """Run an operation that holds programs as a program of it alone, compiled once.
+def run_by_itself(primitive: Primitive) -> None:
+    """Run an operation that holds programs as a program of its own, compiled once.
 
-    What is compiled is kept with the program in this parameter, the first where there are several.
+    The compiled program is cached with the first branch, or with the body of a loop.
     """
 
     def rule(*args: Any, **params: Any) -> list[Any]:
-        holder = params[parameter]
-        if not isinstance(holder, ClosedJaxpr):
-            holder = holder[0]
+        parts = subprograms[primitive](**params)
+        holder = next(part.program for part in parts if part.role != "condition")
         avals = tuple(map(typeof, args))
-        key = (primitive, avals, *_with_another(params, holder, None).items())
+        key = (primitive, avals, *_with_another(params, parts, holder, None).items())
 
         def staged() -> ClosedJaxpr:
             # A copy, as what is derived from a program must not refer to it, or it goes late.
-            copied = _with_another(params, holder, ClosedJaxpr(holder.jaxpr, holder.consts))
+            copied = _with_another(params, parts, holder, ClosedJaxpr(holder.jaxpr, holder.consts))
             return stage(lambda *xs: primitive.bind(*xs, **copied), avals)
 
         program = _programs.get_or_compute(holder, key, staged)
@@ -60,21 +61,21 @@ def run_by_itself(primitive: Primitive, parameter: str) -> None:
 
 
 def _with_another(
-    params: dict[str, Any], program: ClosedJaxpr, another: ClosedJaxpr | None
+    params: dict[str, Any],
+    parts: Sequence[Subprogram],
+    program: ClosedJaxpr,
+    another: ClosedJaxpr | None,
 ) -> dict[str, Any]:
-    """Parameters in which another stands for a program, also as a member of a tuple."""
-
-    def changed(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple([another if member is program else member for member in value])
-        return another if value is program else value
-
-    return {name: changed(value) for name, value in params.items()}
+    """Return parameters in which another program, or None, stands wherever one stood."""
+    for part in parts:
+        if part.program is program:
+            params = with_program(params, part, another)
+    return params
 
 
-run_by_itself(scan_p, "jaxpr")
-run_by_itself(cond_p, "branches")
-run_by_itself(while_p, "body_jaxpr")
+run_by_itself(scan_p)
+run_by_itself(cond_p)
+run_by_itself(while_p)
 
 
 @run(platform_index_p)

@@ -12,6 +12,7 @@ from hlofront.bridge.client import (
 )
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.core.subprograms import subprograms_of
 from hlofront.primitives.placing import device_put_p, sharding_constraint_p
 from hlofront.primitives.shaping import asks_nothing
 from hlofront.transforms.flatten import ShapeDtypeStruct
@@ -201,10 +202,9 @@ def _inside(jaxpr: Jaxpr) -> Iterator[Any]:
             yield equation.params["sharding"]
         elif primitive is device_put_p:
             yield from filter(spans_devices, equation.params["devices"])
-        elif primitive.carries_programs:
-            for value in equation.params.values():
-                for member in value if isinstance(value, tuple | list) else (value,):
-                    if isinstance(member, ClosedJaxpr):
-                        yield from shardings_inside(member)
-                    elif isinstance(member, Jaxpr):
-                        yield from _inside(member)
+        else:
+            for part in subprograms_of(equation):
+                if isinstance(part.program, ClosedJaxpr):
+                    yield from shardings_inside(part.program)
+                else:
+                    yield from _inside(part.program)

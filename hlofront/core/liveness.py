@@ -1,0 +1,55 @@
+"""Liveness: which equations and variables of a program its outputs and effects depend on."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Var
+
+# Takes an equation that is live, and the variables that are needed after it, and returns the
+# equation that takes its place.
+Smaller = Callable[[Equation, set[Var]], Equation | None]
+
+
+def live_equations(
+    equations: Sequence[Equation], outputs: Iterable[Atom], smaller: Smaller | None = None
+) -> list[Equation]:
+    """Return the equations that outputs depend on or that have effects, in order.
+
+    Args:
+      equations: the equations of a program.
+      outputs: what is wanted of them.
+      smaller: returns what takes the place of a live equation, which may read fewer variables;
+        None if nothing does.
+    """
+    needed = {atom for atom in outputs if isinstance(atom, Var)}
+    live: list[Equation] = []
+    for equation in reversed(equations):
+        if not equation.effects and needed.isdisjoint(equation.outvars):
+            continue
+        if smaller is not None:
+            replacement = smaller(equation, needed)
+            if replacement is None:
+                continue
+            equation = replacement
+        live.append(equation)
+        needed.update(atom for atom in equation.invars if isinstance(atom, Var))
+    live.reverse()
+    return live
+
+
+def variables_read(equations: Iterable[Equation], outputs: Iterable[Atom]) -> set[Var]:
+    """Return the variables that equations or outputs read."""
+    read = {atom for e in equations for atom in e.invars if isinstance(atom, Var)}
+    read.update(atom for atom in outputs if isinstance(atom, Var))
+    return read
+
+
+def last_uses(jaxpr: Jaxpr) -> list[set[Var]]:
+    """Return for each equation the variables that nothing after it uses, its results included."""
+    needed = variables_read((), jaxpr.outvars)
+    uses: list[set[Var]] = []
+    for equation in reversed(jaxpr.eqns):
+        done = variables_read((equation,), equation.outvars) - needed
+        needed |= done
+        uses.append(done)
+    uses.reverse()
+    return uses

@@ -1,0 +1,243 @@
+"""Programs inside equations: which an operation holds, and how operands map to their inputs."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeGuard, cast
+
+from hlofront.core import rules
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
+
+Program = ClosedJaxpr | Jaxpr
+
+# What an operation does with a program:
+# - "inlined": it calls the program and does nothing else, so its equations may replace the call;
+# - "call": it runs the program once, with meaning of its own, such as a derivative rule;
+# - "branch": it runs one of several programs, which its first operand chooses;
+# - "body": it runs the program in each iteration of a loop;
+# - "condition": it runs the program before each iteration, to decide whether there is one;
+# - "combiner": it applies the program to elements of its operands, as a reduction does;
+# - "alternative": it does not run the program; a transformation of it may;
+# - "unknown": nothing says, because another package defines the operation.
+Role = Literal[
+    "inlined", "call", "branch", "body", "condition", "combiner", "alternative", "unknown"
+]
+
+_NONE = range(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Subprogram:
+    """A program that an equation holds, and how the equation's operands and results map to it.
+
+    Attributes:
+      program: the program. In the raw answer of a rule it may be a function that is not traced
+        yet; `subprograms_of` leaves those out.
+      parameter: the name of the parameter that holds the program.
+      role: what the operation does with the program.
+      operands: per input of the program, the index of the operand that it receives; None where
+        inputs are not operands.
+      results: per output of the program, the index of the equation's result that it becomes; None
+        where outputs are not results.
+      carried: the inputs that receive, from the second iteration on, the first outputs of the loop
+        body in the iteration before, in order.
+      sliced: the inputs that receive one index of the first axis of their operand per iteration.
+      iterations: how often the program runs; None where that depends on values.
+      path: the indices that lead to the program in a parameter that is a tuple or list.
+    """
+
+    program: Program
+    parameter: str
+    role: Role
+    operands: Sequence[int] | None = None
+    results: Sequence[int] | None = None
+    carried: range = _NONE
+    sliced: range = _NONE
+    iterations: int | None = 1
+    path: tuple[int, ...] = ()
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program without the values of its constants."""
+        return opened(self.program)
+
+    @property
+    def consts(self) -> Sequence[Any]:
+        """The values of the program's constants; empty where the program has none with it."""
+        return self.program.consts if isinstance(self.program, ClosedJaxpr) else ()
+
+    @property
+    def is_call(self) -> bool:
+        """Whether the operation runs the program exactly once."""
+        return self.role in ("call", "inlined")
+
+
+SubprogramRule = Callable[..., Sequence[Subprogram]]
+
+
+def is_program(value: object) -> TypeGuard[Program]:
+    """Return whether a value is a jaxpr, closed or not."""
+    return isinstance(value, ClosedJaxpr | Jaxpr)
+
+
+def opened(program: "Program") -> Jaxpr:
+    """Return the jaxpr of a closed jaxpr, or the jaxpr itself."""
+    return cast(Jaxpr, getattr(program, "jaxpr", program))
+
+
+# ---- what the homes of operations fill the table with --------------------------------------------
+
+
+def calls(parameter: str, role: Role = "call") -> SubprogramRule:
+    """Return the rule of an operation that passes all operands to the program in a parameter."""
+
+    def rule(**params: "Program") -> tuple[Subprogram]:
+        return (called(params[parameter], parameter, role),)
+
+    rule.__name__ = f"calls_{parameter}"
+    return rule
+
+
+def called(program: Program, parameter: str, role: Role = "call", offset: int = 0) -> Subprogram:
+    """Return the record of a program that is called on the operands from an offset on."""
+    if not is_program(program):
+        return Subprogram(program, parameter, role)
+    jaxpr = opened(program)
+    return Subprogram(
+        program,
+        parameter,
+        role,
+        operands=range(offset, offset + len(jaxpr.invars)),
+        results=range(len(jaxpr.outvars)),
+    )
+
+
+def combines(*parameters: str) -> SubprogramRule:
+    """Return the rule of an operation that applies programs to elements, if they are not None."""
+
+    def rule(**params: "Program | None") -> list[Subprogram]:
+        return [
+            Subprogram(program, parameter, "combiner")
+            for parameter in parameters
+            if (program := params[parameter]) is not None
+        ]
+
+    rule.__name__ = f"combines_{'_'.join(parameters)}"
+    return rule
+
+
+def no_subprograms(**_: object) -> Sequence[Subprogram]:
+    """Return no programs: the rule of operations whose parameters hold functions alone."""
+    return ()
+
+
+# ---- what interpreters ask -----------------------------------------------------------------------
+
+
+def subprograms_of(equation: "Equation") -> Sequence[Subprogram]:
+    """Return the programs that an equation holds, with what the operation does with each.
+
+    For operations without a rule of `core.rules.subprograms`, which other packages define, these
+    are the programs among its parameters and the members of parameters that are tuples or lists. A
+    single one with as many inputs as the equation has operands, and as many outputs as it has
+    results, is taken to be called with them.
+    """
+    rule = rules.subprograms.get(equation.primitive)
+    if rule is None:
+        return _in_params(equation)
+    return [part for part in rule(**equation.params) if is_program(part.program)]
+
+
+def called_by(equation: "Equation") -> Subprogram | None:
+    """Return the program that an equation runs exactly once, or None if there is none."""
+    if equation.primitive in rules.subprograms:
+        for part in subprograms_of(equation):
+            if part.is_call:
+                return part
+    return None
+
+
+def loop_body(params: Mapping[str, object], primitive: rules.Primitive) -> Subprogram:
+    """Return the program that a loop with these parameters runs in each iteration."""
+    return next(part for part in rules.subprograms[primitive](**params) if part.role == "body")
+
+
+def inputs_among(part: Subprogram, operands: Sequence[Any]) -> list[Any]:
+    """Return, of values for the operands of an equation, those that a program in it receives.
+
+    Raises:
+      TypeError: if the inputs of the program are not operands.
+    """
+    if part.operands is None:
+        raise TypeError(f"the inputs of the program {part.parameter!r} are not operands")
+    return [operands[index] for index in part.operands]
+
+
+def split_inputs(
+    part: Subprogram, operands: Sequence[Any]
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the inputs of a loop's program: (constant in all iterations, carried, sliced)."""
+    inputs = inputs_among(part, operands)
+    start, stop = part.carried.start, part.carried.stop
+    return inputs[:start], inputs[start:stop], inputs[stop:]
+
+
+def replace_programs(
+    equation: Equation, change: Callable[[ClosedJaxpr], ClosedJaxpr]
+) -> dict[str, object]:
+    """Return the parameters of an equation with each closed program in them replaced.
+
+    The very parameters of the equation are returned if `change` returns all programs unchanged.
+    """
+    params: dict[str, object] = equation.params
+    for part in subprograms_of(equation):
+        if isinstance(part.program, ClosedJaxpr):
+            program = change(part.program)
+            if program is not part.program:
+                params = with_program(params, part, program)
+    return params
+
+
+def with_program(
+    params: Mapping[str, object], part: Subprogram, program: Program
+) -> dict[str, object]:
+    """Return parameters in which another program replaces one that they hold."""
+    value = params[part.parameter]
+    return {**params, part.parameter: _with_member(value, part.path, program)}
+
+
+def _with_member(value: object, path: tuple[int, ...], program: "Program") -> object:
+    if not path:
+        return program
+    kind = type(value)
+    members = list(cast(Sequence[object], value))
+    members[path[0]] = _with_member(members[path[0]], path[1:], program)
+    return kind(*members) if hasattr(kind, "_fields") else kind(members)  # pyright: ignore[reportCallIssue]
+
+
+def _programs_in(value: object, path: tuple[int, ...]) -> Iterator[tuple[Program, tuple[int, ...]]]:
+    if is_program(value):
+        yield value, path
+    elif isinstance(value, tuple | list):
+        for index, member in enumerate(cast(Sequence[object], value)):
+            yield from _programs_in(member, (*path, index))
+
+
+def _in_params(equation: "Equation") -> Sequence[Subprogram]:
+    parts = [
+        Subprogram(program, parameter, "unknown", path=path)
+        for parameter, value in equation.params.items()
+        for program, path in _programs_in(value, ())
+    ]
+    if len(parts) == 1:
+        jaxpr = parts[0].jaxpr
+        operands, results = range(len(equation.invars)), range(len(equation.outvars))
+        if len(jaxpr.invars) == len(operands) and len(jaxpr.outvars) == len(results):
+            parts[0] = replace(parts[0], operands=operands, results=results)
+    return parts
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """Yield the programs directly inside the equations of a program."""
+    for equation in jaxpr.eqns:
+        for part in subprograms_of(equation):
+            yield part.jaxpr
