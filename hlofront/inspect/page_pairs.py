@@ -221,7 +221,7 @@ def line_pairs(
     section = PairedRows("")
 
     def changes_of(line: Line, side: int) -> list[int]:
-        return told[side].get((line.written, line.place.file, line.place.line), [])
+        return told[side].get((line.written, line.site.file, line.site.line), [])
 
     def one(n: int, m: int) -> None:
         ids = [*changes_of(a[n], 0), *changes_of(b[m], 1)]
@@ -252,8 +252,8 @@ def line_pairs(
         alike = aligned([i.shape for i in ours], [i.shape for i in theirs])
         for x, y in [*((n + x, m + y) for x, y in alike), (n_end, m_end)]:
             rest = aligned(
-                [i.place.opcode or i.written for i in a[start[0] : x]],
-                [i.place.opcode or i.written for i in b[start[1] : y]],
+                [i.site.opcode or i.written for i in a[start[0] : x]],
+                [i.site.opcode or i.written for i in b[start[1] : y]],
             )
             at = start
             for k, l in [*((start[0] + k, start[1] + l) for k, l in rest), (x, y)]:
@@ -296,5 +296,5 @@ def _indent(line: Line) -> str:
 
 
 def _place(line: Line, files: Files) -> list[int]:
-    place = line.place
+    place = line.site
     return files.stack([Source(place.file, place.line, place.function)])

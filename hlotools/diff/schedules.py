@@ -108,7 +108,7 @@ def _change(
         said.append(f"{running[n][0].name} ({abs(distance)} {how})")
     more = f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else ""
     name = f"ENTRY {computation.name}" if computation.is_entry else computation.name
-    moves = f"{len(moved)} of {len(running)} operations run at another site"
+    moves = f"{len(moved)} of {len(running)} operations run at another place"
     return Change(
         kind="scheduled",
         what="schedule",

@@ -111,13 +111,13 @@ class GraphBuilder:
         attributes: dict[str, str] | None = None,
         literal: str = "",
         number: int = -1,
-        place: tuple[str, int] = ("", 0),
+        source: tuple[str, int] = ("", 0),
         identity: Iterable[bytes] = (),
     ) -> Instruction:
         """Add an operation.
 
         Args:
-          place: the user's file and line, "" and 0 where they are not known.
+          source: the user's file and line, "" and 0 where they are not known.
           identity: what it is beside what is given here, such as the programs that it runs.
         """
         attributes = attributes or {}
@@ -131,8 +131,8 @@ class GraphBuilder:
         for part in (*(sorted(given) if is_commutative(made) else given), *identity):
             found.update(part)
         self.digests[id(made)] = found.digest()
-        if place[0]:
-            attributes["metadata"] = metadata(*place)
+        if source[0]:
+            attributes["metadata"] = metadata(*source)
         computation.instructions.append(made)
         return made
 

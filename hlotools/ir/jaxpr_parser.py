@@ -6,7 +6,7 @@ from hlotools.ir.graph_building import DEEPEST, GraphBuilder, array, several
 from hlotools.ir.hlo import Computation, HloModule, HloSyntaxError, Instruction, Shape
 
 _NOTE = re.compile(r"(?<![ \t])[ \t]++# (.*)$", re.MULTILINE)
-_PLACE = re.compile(r"(\S.*?):(\d{1,9})\b")
+_SOURCE = re.compile(r"(\S.*?):(\d{1,9})\b")
 _SPACE = re.compile(r"\s*")
 _LET = re.compile(r"let\s+([\w.]+)\s*=\s*(?=\{\s*lambda\b)")
 _LAMBDA = re.compile(r"\{\s*lambda\b\s*")
@@ -44,21 +44,21 @@ def read_jaxpr(text: str) -> HloModule:
 
 class _Reader:
     def __init__(self, text: str):
-        # Where notes of source lines stood: the position, in the text without notes, and the place.
-        self.places: list[tuple[int, str, int]] = []
+        # The notes of source lines: each position, in the text without notes, with its source.
+        self.sources: list[tuple[int, str, int]] = []
         parts: list[str] = []
         end = length = 0
         for note in _NOTE.finditer(text):
             parts.append(text[end : note.start()])
             length += note.start() - end
             end = note.end()
-            place = _PLACE.match(note[1])
-            if place is not None:
-                self.places.append((length, place[1], int(place[2])))
+            source = _SOURCE.match(note[1])
+            if source is not None:
+                self.sources.append((length, source[1], int(source[2])))
         parts.append(text[end:])
         self.text = "".join(parts)
         self.at = 0
-        self.next_place = 0
+        self.next_source = 0
         self.builder = GraphBuilder("jaxpr")
         self.named: dict[str, Computation] = {}
         self.depth = 0
@@ -159,13 +159,13 @@ class _Reader:
             raise self.fail("wanted '=' behind the results of an operation")
         primitive = self.take(_PRIMITIVE, "the name of an operation")[0]
         label = next((name for name, _ in binders if name != "_"), primitive)
-        place = self.place(start)
+        source = self.source(start)
         attributes: dict[str, str] = {}
         called: dict[str, list[Computation]] = {}
         if self.text.startswith("[", self.at):
             self.at += 1
             attributes, called = self.parameters(label)
-        operands = self.atoms(computation, names, constants, place)
+        operands = self.atoms(computation, names, constants, source)
         if called and primitive in _NAMED_CALLS:
             attributes.pop("name", None)
         made = self.builder.add(
@@ -175,7 +175,7 @@ class _Reader:
             shape=several([shape for _, shape in binders]),
             operands=operands,
             attributes=attributes,
-            place=place,
+            source=source,
         )
         made.called = called
         if len(binders) == 1:
@@ -189,7 +189,7 @@ class _Reader:
                 shape=shape,
                 operands=[made],
                 attributes={"index": str(n)},
-                place=place,
+                source=source,
             )
             if name != "_":
                 names[name] = part
@@ -199,7 +199,7 @@ class _Reader:
         computation: Computation,
         names: dict[str, Instruction],
         constants: dict[str, Instruction],
-        place: tuple[str, int],
+        source: tuple[str, int],
     ) -> list[Instruction]:
         """Variables and literals, up to what is neither: the next operation, or a bracket."""
         found: list[Instruction] = []
@@ -233,7 +233,7 @@ class _Reader:
                     operands=(),
                     attributes={},
                     literal=literal[1],
-                    place=place,
+                    source=source,
                 )
             found.append(constants[key])
 
@@ -241,13 +241,13 @@ class _Reader:
         """Whether what looks like a variable with its type is one of the words for numbers."""
         return re.match(r"(?:nan|inf):", self.text[self.at : self.at + 4]) is not None
 
-    def place(self, start: int) -> tuple[str, int]:
-        """The place noted behind what was read since a position; the first one counts."""
-        while self.next_place < len(self.places) and self.places[self.next_place][0] < start:
-            self.next_place += 1
+    def source(self, start: int) -> tuple[str, int]:
+        """The source noted behind what was read since a position; the first one counts."""
+        while self.next_source < len(self.sources) and self.sources[self.next_source][0] < start:
+            self.next_source += 1
         end = self.text.find("\n", start)
         # The note stands at the end of the operation's first line.
-        for position, file, line in self.places[self.next_place : self.next_place + 1]:
+        for position, file, line in self.sources[self.next_source : self.next_source + 1]:
             if position <= (len(self.text) if end < 0 else end):
                 return file, line
         return "", 0

@@ -289,7 +289,7 @@ class _Reader:
             operands,
             attributes,
             literal,
-            site=(site.file, site.line),
+            source=(site.file, site.line),
             identity=[self.builder.digests[id(each.root)] for each in regions]
             + [symbol.encode() for _, symbol in symbols],
         )

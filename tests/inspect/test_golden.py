@@ -28,7 +28,7 @@ def test_written_compared_and_rewritten(stage, tmp_path):
     path = tmp_path / "goldens" / "step.txt"
     make = lowered if stage == "stablehlo" else lambda *a: lowered(*a).compile()
     assert golden.check(make(), path).written
-    assert golden.check(make(), path) == golden.Checked(path, False, None)
+    assert golden.check(make(), path) == golden.GoldenCheck(path, False, None)
     assert f"golden of hlofront: {stage}; hlofront" in path.read_text()
     assert "test_golden" not in path.read_text(), "no paths, no lines"
     with pytest.raises(golden.GoldenMismatch, match=r"(?s)differs from its golden.*--hlo-update"):
