@@ -98,6 +98,10 @@ class Tracer(ArrayOperators):
         """How this value came to be a tracer, for errors; subclasses know more."""
         return ""
 
+    def _origin_arguments(self) -> list[str]:
+        """Return the users' arguments that this value depends on, as "x of f"; subclasses know."""
+        return []
+
     def _traced_function(self) -> str:
         """What was being traced, as "f at model.py:12 for jit"; subclasses know."""
         return ""

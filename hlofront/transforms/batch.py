@@ -41,6 +41,10 @@ class BatchTracer(Tracer):
         value = self.value
         return value._origin_message() if isinstance(value, Tracer) else ""
 
+    def _origin_arguments(self) -> list[str]:
+        value = self.value
+        return value._origin_arguments() if isinstance(value, Tracer) else []
+
     def _traced_function(self) -> str:
         return describe(self._trace.debug_info)
 

@@ -265,10 +265,12 @@ def stage_tree(
     in_tree: Any,
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo,
+    operands: Sequence[object] = (),
 ) -> tuple[ClosedJaxpr, Any]:
     """Write down `fun(*args, **kwargs)` for arguments of this structure.
 
-    Returns the program and the structure of its result.
+    `operands` are the values of a call from an enclosing program, for errors. Returns the program
+    and the structure of its result.
     """
     out_tree = None
 
@@ -279,4 +281,4 @@ def stage_tree(
         check_outputs(out_leaves, debug_info.func_src_info, debug_info.traced_for, out_tree)
         return out_leaves
 
-    return stage(flat, in_avals, debug_info), out_tree
+    return stage(flat, in_avals, debug_info, operands), out_tree

@@ -53,6 +53,10 @@ class JVPTracer(Tracer):
             "lax.stop_gradient of it first."
         )
 
+    def _origin_arguments(self) -> list[str]:
+        primal = self.primal
+        return primal._origin_arguments() if isinstance(primal, Tracer) else []
+
     def _traced_function(self) -> str:
         return describe(self._trace.debug_info)
 

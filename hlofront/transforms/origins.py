@@ -5,28 +5,68 @@ from typing import Any
 
 from hlofront.base import errors, source
 from hlofront.core.jaxpr import DebugInfo, Equation, Var
+from hlofront.core.trace import Tracer
 
 
 def explain_origin(
-    debug_info: DebugInfo | None, inputs: Sequence[Var], equations: Sequence[Equation], var: Var
+    debug_info: DebugInfo | None,
+    inputs: Sequence[Var],
+    equations: Sequence[Equation],
+    operands: Sequence[object],
+    var: Var,
 ) -> str:
-    """Follow a variable back through the equations to the inputs that it depends on."""
+    """Follow a variable back through the equations to the inputs that it depends on.
+
+    `operands` are the values that the program is called with from an enclosing one, or empty.
+    """
     if debug_info is None:
         return ""
     function = debug_info.func_src_info
     traced = f"{function} for {debug_info.traced_for}"
-    names = debug_info.arg_names or ()
     reached, made_by = _sources(inputs, equations, var)
-    # A function without a place is one of ours, which the user has jitted: where, they know.
-    site = None if " at " in function else source.call_site()
-    of = ""
+    site = None if _is_users(debug_info) else source.call_site()
     if site is not None:
-        of = f" of {function}"
         traced = f"{function}, called at {source.place(site.frame)}, for {debug_info.traced_for}"
-    if reached:
-        shown = [names[i] + of if i < len(names) else f"number {i}{of}" for i in reached]
-        return errors.depends_on_arguments(traced, shown)
-    return errors.made_by_operations(traced, [(e.primitive.name, e.traceback) for e in made_by])
+    if not reached:
+        return errors.made_by_operations(traced, [(e.primitive.name, e.traceback) for e in made_by])
+    if site is None:
+        return errors.depends_on_arguments(traced, _names(debug_info, reached))
+    named = user_arguments(debug_info, inputs, equations, operands, var)
+    return errors.depends_on_arguments(
+        traced, named or [f"{name} of {function}" for name in _names(debug_info, reached)]
+    )
+
+
+def user_arguments(
+    debug_info: DebugInfo | None,
+    inputs: Sequence[Var],
+    equations: Sequence[Equation],
+    operands: Sequence[object],
+    var: Var,
+) -> list[str]:
+    """Return the arguments of users' functions that a variable depends on, as in "x of loss".
+
+    The inputs of a jitted function of this package stand for the operands that an enclosing
+    program calls it with.
+    """
+    if debug_info is None:
+        return []
+    reached, _ = _sources(inputs, equations, var)
+    if _is_users(debug_info):
+        return [f"{name} of {debug_info.func_name}" for name in _names(debug_info, reached)]
+    called_with = [operands[i] for i in reached if i < len(operands)]
+    named = [x._origin_arguments() for x in called_with if isinstance(x, Tracer)]  # pyright: ignore[reportPrivateUsage]
+    return list(dict.fromkeys([name for names in named for name in names]))
+
+
+def _is_users(debug_info: DebugInfo) -> bool:
+    """Whether the traced function is the user's: functions of this package have no source place."""
+    return " at " in debug_info.func_src_info
+
+
+def _names(debug_info: DebugInfo, positions: Sequence[int]) -> list[str]:
+    names = debug_info.arg_names or ()
+    return [names[i] if i < len(names) else f"number {i}" for i in positions]
 
 
 def _sources(

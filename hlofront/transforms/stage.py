@@ -20,7 +20,7 @@ from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rule_checks import checked
 from hlofront.core.trace import Trace, Tracer, interpreting_with, leaked
 from hlofront.transforms.leaks import raise_if_leaked
-from hlofront.transforms.origins import explain_origin
+from hlofront.transforms.origins import explain_origin, user_arguments
 
 # Whether arrays stand in programs themselves, and are no constants beside them.
 _inside_jaxprs = options["jax_use_simplified_jaxpr_constants"]
@@ -72,7 +72,15 @@ class JitTracer(Tracer):
 
     def _origin_message(self) -> str:
         trace = self._trace
-        return explain_origin(trace.debug_info, trace.inputs, trace.equations, self._var)
+        return explain_origin(
+            trace.debug_info, trace.inputs, trace.equations, trace.operands, self._var
+        )
+
+    def _origin_arguments(self) -> list[str]:
+        trace = self._trace
+        return user_arguments(
+            trace.debug_info, trace.inputs, trace.equations, trace.operands, self._var
+        )
 
     def _traced_function(self) -> str:
         info = self._trace.debug_info
@@ -102,17 +110,28 @@ register_value_type(JitTracer, lambda tracer: tracer.aval)
 class StagingTrace(Trace):
     """Writes each operation down as an equation instead of running it."""
 
-    __slots__ = ("constants", "debug_info", "depth", "equations", "inputs", "programs_of")
+    __slots__ = (
+        "constants",
+        "debug_info",
+        "depth",
+        "equations",
+        "inputs",
+        "operands",
+        "programs_of",
+    )
 
     equations: list[Equation]
     inputs: list[Var]
     # id of a value -> its variable and the value, which this keeps alive.
     constants: dict[int, tuple[Var, Any]]
     debug_info: DebugInfo | None
+    # The values that an enclosing program calls this one with; () where there is none.
+    operands: Sequence[object]
     # Programs that captured values of this one, and so are of use only inside of it.
     programs_of: dict[Any, Any]
 
-    def __init__(self, debug_info: DebugInfo | None = None):
+    def __init__(self, debug_info: DebugInfo | None = None, operands: Sequence[object] = ()):
+        self.operands = operands
         self.alive = True
         self.programs_of = {}
         self.equations = []
@@ -273,18 +292,21 @@ def stage(
     fun: Callable[..., Sequence[Any]],
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo | None = None,
+    operands: Sequence[object] = (),
 ) -> ClosedJaxpr:
     """Write down what `fun` does with flat arguments of these types.
 
-    `fun` takes one tracer per aval and returns a flat sequence of outputs.
+    `fun` takes one tracer per aval and returns a flat sequence of outputs. `operands` are the
+    values of a call from an enclosing program, which errors name as the user knows them.
     """
-    trace = StagingTrace(debug_info)
+    trace = StagingTrace(debug_info, operands)
     try:
         with interpreting_with(trace), in_own_program():
             outputs = fun(*[trace.new_input(aval) for aval in in_avals])
             program = trace.finish(outputs)
     finally:
         trace.alive = False
+        trace.operands = ()
         trace.programs_of.clear()
     if check_tracer_leaks.value:
         del outputs

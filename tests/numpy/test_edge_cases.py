@@ -144,17 +144,31 @@ def test_deprecated(call, says):
     assert caught[0].filename == __file__
 
 
-def test_notes_about_jitted_functions_of_ours_name_the_users_line():
-    def outer(q):
-        return hlofront.jit(jnp.nonzero)(q + 1)
+def test_notes_about_jitted_functions_of_ours_name_the_users_line_and_argument():
+    nonzero = hlofront.jit(jnp.nonzero)
 
-    for call in (hlofront.jit(jnp.nonzero), hlofront.jit(outer)):
+    def derived(q):
+        return nonzero(q + 1)
+
+    def mapped(rows):
+        return hlofront.vmap(nonzero)(rows)
+
+    def twice(q):
+        return hlofront.jit(hlofront.jit(jnp.nonzero))(q)
+
+    x = jnp.ones((2, 3))
+    for call, argument in {
+        nonzero: "the argument a of nonzero",
+        hlofront.jit(derived): "the argument q of derived",
+        hlofront.jit(mapped): "the argument rows of mapped",
+        hlofront.jit(twice): "the argument q of twice",
+    }.items():
         with pytest.raises(hlofront.errors.ConcretizationTypeError) as caught:
-            call(jnp.ones(3))
+            call(x)
         text = str(caught.value)
         assert "the function nonzero, called at" in text
         assert "test_edge_cases.py" in text
-        assert "the argument a of nonzero" in text
+        assert argument in text
         assert "selecting.py" not in text
 
 

@@ -153,7 +153,7 @@ class Jitted(Function):
         inner_key = (id(table), key)
         if inner_key in enclosing:
             return enclosing[inner_key][0], leaves
-        found = self._trace(args, kwargs, in_tree, avals)
+        found = self._trace(args, kwargs, in_tree, avals, leaves)
         if any(isinstance(const, Tracer) for const in found.program.consts):
             enclosing[inner_key] = (found, table)
         else:
@@ -177,7 +177,14 @@ class Jitted(Function):
         recompilation.note(self.fun, self.table.number, kind)
         return found
 
-    def _trace(self, args: Any, kwargs: Any, in_tree: Any, avals: Any) -> TracedProgram:
+    def _trace(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        in_tree: Any,
+        avals: Any,
+        operands: Sequence[object] = (),
+    ) -> TracedProgram:
         plan = self.plan
         if no_tracing.value:
             raise RuntimeError(
@@ -193,7 +200,7 @@ class Jitted(Function):
         )
         with timed(events.TRACE, fun_name=self.name) as clock:
             fun = without_float0(plan.with_statics(self.fun, args, kwargs))
-            program, out_tree = stage_tree(fun, in_tree, avals, debug_info)
+            program, out_tree = stage_tree(fun, in_tree, avals, debug_info, operands)
         timings_of(program).trace += clock.seconds
         events.log_stage("Finished tracing %s for jit in %.6f s", self.name, clock.seconds)
         return TracedProgram(program, in_tree, out_tree, plan.donated(args, kwargs))
