@@ -37,6 +37,28 @@ def test_no_execution():
     assert f(1.0) == 2.0
 
 
+class WithoutWeakReferences:
+    __slots__ = ()
+
+    def __call__(self, x):
+        return x + 1
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda f: f(1.0),
+        lambda f: f.lower(1.0),
+        lambda f: hlofront.jit(f)(1.0),
+        lambda f: hlofront.vmap(f)(jnp.ones(2)),
+    ],
+)
+def test_jit_refuses_calls_of_what_cannot_be_referred_to_weakly(use):
+    # Where the object goes after the call, jaxlib would end the process.
+    with pytest.raises(TypeError, match="cannot create weak reference to 'WithoutWeakReferences'"):
+        use(hlofront.jit(WithoutWeakReferences()))
+
+
 def test_the_number_of_cpu_devices_cannot_change_once_they_are_made():
     jnp.ones(2)
     before = hlofront.config.jax_num_cpu_devices

@@ -3,8 +3,8 @@
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Any
+from functools import partial, update_wrapper
+from typing import Any, NoReturn
 
 from hlofront.base import caches, events
 from hlofront.base.boundary import JITTED, boundary, named_as
@@ -407,6 +407,7 @@ def jit(
             compiler_options=compiler_options,
         )
     check_callable(fun, "jit")
+    fun = _weakly_referable(fun)
     if device is not None and backend is not None:
         raise ValueError(
             "can't specify both a device and a backend for jit, got "
@@ -427,6 +428,28 @@ def jit(
     )
     key = (jitted.plan_key, keep_unused, inline, options, device, backend, jit_shardings)
     return make_callable(jitted, key)
+
+
+def _weakly_referable(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, or one that raises a TypeError where no weak reference can be made.
+
+    What jaxlib compiles for a function is found by a weak reference to it; without one the
+    process may end.
+    """
+    try:
+        weakref.ref(fun)
+    except TypeError as error:
+        message = (
+            f"{error}, which jit needs to find what it compiled: give jit a function, or add "
+            "'__weakref__' to the __slots__ of the class."
+        )
+    else:
+        return fun
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise TypeError(message)
+
+    return update_wrapper(refuse, fun)
 
 
 def _one_device(device: Any, *shardings: Any) -> Any:
