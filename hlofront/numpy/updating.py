@@ -66,8 +66,7 @@ def _update(
             values = as_values(values)
         elif type(values) is int and not -0x8000_0000 <= values <= 0x7FFF_FFFF:
             values = wide_integer(values, array.aval.dtype)
-        if method not in BY_SCALE:
-            warn_if_lossy(array.aval, values)
+        warn_if_lossy(array.aval, values)
     mask = find_mask(index, values)
     if mask is not None:
         if method in BY_SCALE:
