@@ -1,9 +1,11 @@
 """The same elements in another dtype, or the same bits."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, issubdtype
 from hlofront.core.aval import typeof
@@ -24,8 +26,11 @@ _uint8 = np.dtype(np.uint8)
 @operation(static_argnames=("dtype",))
 def _astype(x, dtype):
     x = any_operand("astype", x)
-    if dtype == _bool and issubdtype(typeof(x).dtype, np.complexfloating):
-        return convert(comparing.ne(x, scalar_like(typeof(x), 0)), _bool, False)
+    if issubdtype(typeof(x).dtype, np.complexfloating):
+        if dtype == _bool:
+            return convert(comparing.ne(x, scalar_like(typeof(x), 0)), _bool, False)
+        if not issubdtype(dtype, np.complexfloating):
+            x = elementwise.real(x)
     return convert(x, dtype, False)
 
 
@@ -35,7 +40,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     """Convert the elements to a dtype; None is the default float dtype.
 
     Floats become integers by dropping the fraction, clamped to what the dtype holds, NaN as 0;
-    complex numbers lose their imaginary part in others than booleans, with a warning.
+    complex numbers lose their imaginary part in dtypes other than booleans, with a
+    DeprecationWarning.
     """
     check_arraylike("astype", x)
     if dtype is None:
@@ -45,8 +51,22 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     if aval.dtype == dtype and not aval.weak_type:
         result = _copied(x) if copy else as_array(x)
     else:
+        _warn_of_lost_part(aval.dtype, dtype)
         result = _astype(x, dtype)
     return result if device is None else device_put(result, device)
+
+
+def _warn_of_lost_part(dtype: Any, wanted: Any) -> None:
+    """Warn where complex numbers are converted to real ones other than booleans."""
+    if wanted == _bool or issubdtype(wanted, np.complexfloating):
+        return
+    if issubdtype(dtype, np.complexfloating):
+        warnings.warn(
+            f"astype from {dtype} to {wanted} drops the imaginary part, which is deprecated and "
+            "will be an error: take jnp.real or jnp.imag first.",
+            DeprecationWarning,
+            stacklevel=source.frames_to_user(),
+        )
 
 
 _copied = copy

@@ -136,12 +136,22 @@ def test_too_many_elements_to_search_among():
         (lambda: jnp.shape([1, 2]), "shape requires ndarray or scalar"),
         (lambda: jnp.size((1, 2)), "size requires ndarray or scalar"),
         (lambda: hlofront.nn.one_hot(jnp.array([0.0, 1.0]), 2), "should be integer-typed"),
+        (lambda: jnp.ones(2, complex).astype("float32"), "drops the imaginary part"),
+        (lambda: jnp.astype(jnp.ones(2, complex), "int32"), "drops the imaginary part"),
     ],
 )
 def test_deprecated(call, says):
     with pytest.warns(DeprecationWarning, match=says) as caught:
         call()
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("method", ["power", "divide", "multiply", "set"])
+def test_updates_by_values_that_the_dtype_does_not_hold_warn(method):
+    for array, values in ((jnp.array([True, False]), 2), (jnp.array([1, 2]), 2.5)):
+        with pytest.warns(FutureWarning, match="incompatible types") as caught:
+            getattr(array.at[0:2], method)(values)
+        assert caught[0].filename == __file__
 
 
 def test_notes_about_jitted_functions_of_ours_name_the_users_line_and_argument():
