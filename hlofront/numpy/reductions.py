@@ -136,6 +136,13 @@ def working_dtype(dtype: Any) -> Any:
     return _float32 if dtype in _halves else dtype
 
 
+def sum_over(x: Any, axes: tuple[int, ...]) -> Any:
+    """Return the sum over these axes, in the dtype of `x`: 16-bit floats are summed in float32."""
+    dtype = typeof(x).dtype
+    total = reducing.reduce_sum(convert(x, working_dtype(dtype), False), axes)
+    return convert(total, dtype, False)
+
+
 def as_boolean(x: Any) -> Any:
     """Return elementwise whether an array is not zero."""
     dtype = typeof(x).dtype

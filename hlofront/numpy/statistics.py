@@ -23,7 +23,7 @@ from hlofront.numpy.promotion import (
     host_scalar,
     operands,
 )
-from hlofront.numpy.reductions import SUM, as_numbers, fold_axes, is_complex
+from hlofront.numpy.reductions import as_numbers, is_complex, sum_over
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.sorting import searchsorted
 from hlofront.primitives import comparing, creating, elementwise
@@ -72,7 +72,7 @@ def _check_weights(name: str, weights: Any, count: int, integral: bool) -> Any:
 
 
 def _sum(x: Any, axis: int) -> Any:
-    return fold_axes(SUM, x, (axis,), False, None, None)
+    return sum_over(x, (axis,))
 
 
 def _covariance(

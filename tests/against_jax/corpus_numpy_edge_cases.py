@@ -12,6 +12,7 @@ def programs(jax, jnp, lax):
     statistics(corpus, jax, jnp)
     sequences(corpus, jnp)
     indices(corpus, jax, jnp)
+    halves(corpus, jax, jnp)
     keys_and_sets(corpus, jax, jnp)
     vectorized(corpus, jnp)
     large(corpus, jax, jnp)
@@ -143,6 +144,28 @@ def indices(corpus, jax, jnp):
     def masks_beside(x):
         none = np.zeros(0, bool)
         return jnp.asarray(x)[:, none], jnp.asarray(x)[none, none]
+
+
+def halves(corpus, jax, jnp):
+    """Sums of 16-bit floats, which are made in float32, and slopes where norms are 0."""
+    for dtype in ("float16", "bfloat16"):
+        x = (np.arange(3000, dtype=np.float32) % 7 + 1).reshape(3, 1000) / 64
+        for name, call in {
+            "norm": jnp.linalg.norm,
+            "norm_1": lambda x: jnp.linalg.norm(x, 1, axis=1),
+            "norm_3": lambda x: jnp.linalg.norm(x, 3, axis=1),
+            "norm_inf": lambda x: jnp.linalg.norm(x, np.inf),
+            "cov": jnp.cov,
+            "rankdata": lambda x: jax.scipy.stats.rankdata(x[:, :5], axis=1),
+        }.items():
+            corpus.add(f"{dtype}_{name}", lambda x, f=call, d=dtype: f(x.astype(d)), jnp.asarray(x))
+    for order in (1, 2, np.inf):
+        for shape in ((3,), (2, 3)):
+            corpus.add(
+                f"slope_of_norm_{order}_of_{len(shape)}_axes",
+                jax.grad(lambda x, order=order: jnp.linalg.norm(x, order)),
+                np.zeros(shape, np.float32),
+            )
 
 
 def keys_and_sets(corpus, jax, jnp):

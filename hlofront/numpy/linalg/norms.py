@@ -13,6 +13,7 @@ from hlofront.numpy.linalg.decompositions import svd
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.linalg.systems import inv
 from hlofront.numpy.promotion import host_scalar, operands
+from hlofront.numpy.reductions import sum_over
 from hlofront.primitives import comparing, creating, elementwise, reducing
 from hlofront.primitives.converting import convert
 from hlofront.primitives.matrices import is_complex, real_part
@@ -29,7 +30,7 @@ def _folded(fold: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _sum(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
-    return _folded(reducing.reduce_sum, x, axes, keepdims)
+    return _folded(sum_over, x, axes, keepdims)
 
 
 def _least(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
@@ -45,7 +46,9 @@ def _greatest(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
         shape = [size for i, size in enumerate(aval.shape) if i not in axes]
         x = creating.full(tuple(shape), 0, aval.dtype)
         return expand_dims(x, sorted(axes)) if keepdims else x
-    return _folded(reducing.reduce_max, x, axes, keepdims)
+    # Where all are 0, half of the slope is that of the 0, as in JAX.
+    greatest = _folded(reducing.reduce_max, x, axes, keepdims)
+    return elementwise.max(host_scalar(0, typeof(x).dtype), greatest)
 
 
 def _squares(x: Any) -> Any:

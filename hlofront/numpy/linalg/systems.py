@@ -14,6 +14,7 @@ from hlofront.higher_order.matrix_solve import solve_general
 from hlofront.numpy.like import like
 from hlofront.numpy.linalg.matrices import inexact, square_matrices
 from hlofront.numpy.promotion import host_scalar, operands
+from hlofront.numpy.reductions import sum_over
 from hlofront.numpy.shape import moveaxis
 from hlofront.primitives import comparing, creating, elementwise, spectral
 from hlofront.primitives.converting import convert
@@ -267,7 +268,7 @@ def _lstsq(a, b, rcond):
         s = creating.full((0,), 0, real)
         x = creating.full((n, columns), 0, dtype)
         squares = real_part(elementwise.mul(matrix, conjugate(matrix)))
-        residuals = reduce_sum(squares, (0,))
+        residuals = sum_over(squares, (0,))
         rank = creating.full((), 0, np.dtype(np.int32))
     else:
         if rcond is None:
@@ -289,7 +290,7 @@ def _lstsq(a, b, rcond):
         x = product(adjoint(vh), elementwise.mul(weights, seen))
         rest = elementwise.sub(matrix, product(a, x))
         squares = real_part(elementwise.mul(rest, conjugate(rest)))
-        residuals = reduce_sum(squares, (0,))
+        residuals = sum_over(squares, (0,))
     if rhs.ndim == 1:
         x = reshape(x, (n,))
     return x, residuals, rank, s

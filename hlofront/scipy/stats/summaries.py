@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hlofront.numpy as jnp
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import issubdtype, python_scalar_dtype
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
@@ -137,8 +137,7 @@ def rankdata(
 @operation(static_argnames=("method", "axis"))
 def _rankdata(a: Any, *, method: str, axis: int | None) -> Any:
     a, place = _flattened(a, axis)
-    (kind,) = promote_args_inexact("rankdata", a)
-    dtype = typeof(kind).dtype
+    dtype = python_scalar_dtype(float)
     rows = jnp.moveaxis(a, place, -1)
     size = typeof(rows).shape[-1]
     if not size:
