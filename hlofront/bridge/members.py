@@ -1,8 +1,8 @@
 """Public accessors of what jaxlib's arrays, shardings and clients hold under private names.
 
 jaxlib may rename these members in any release, so no other folder spells their names, which
-`tests/house/test_private_members.py` checks. Each getter is an `operator.attrgetter`, which costs
-as little as the attribute itself.
+`tests/house/test_private_members.py` checks. Each getter is the C++ getter of a property, or an
+`operator.attrgetter` where several classes have the member: both cost what the attribute does.
 """
 
 from collections.abc import Callable
@@ -11,29 +11,33 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.bridge import state
+
+_ArrayImpl: Any = state.ArrayImpl
+_SingleDeviceSharding: Any = state.extension.SingleDeviceSharding
+
 # ---- of arrays -----------------------------------------------------------------------------------
 
-# The sharding of an array, also of a deleted one.
+# The sharding of an array or of keys, also of deleted ones.
 sharding_of: Callable[[Any], Any] = attrgetter("_sharding")
-# Whether computations with an array must run on its devices.
+# Whether computations with an array or with keys must run on their devices.
 is_committed: Callable[[Any], bool] = attrgetter("_committed")
-# The NumPy array that `cache_numpy_value` put on an array; None before that.
-cached_numpy_value: Callable[[Any], np.ndarray | None] = attrgetter("_npy_value")
+# The getters of these two in C++, for the properties of arrays that are public.
+get_sharding: Callable[[Any], Any] = _ArrayImpl._sharding.fget
+get_committed: Callable[[Any], bool] = _ArrayImpl._committed.fget
+# The value of an array in host memory that `cache_numpy_value` put there; None before that.
+cached_numpy_value: Callable[[Any], np.ndarray | None] = _ArrayImpl._npy_value.fget
 # The layout of an array's buffers, as PJRT has it.
-pjrt_layout_of: Callable[[Any], Any] = attrgetter("_pjrt_layout")
+pjrt_layout_of: Callable[[Any], Any] = _ArrayImpl._pjrt_layout.fget
+# Have an array hold its value in host memory, for later reads.
+cache_numpy_value: Callable[[Any, np.ndarray], None] = _ArrayImpl._npy_value.fset
 # The layout of XLA that a layout of PJRT holds.
 xla_layout_of: Callable[[Any], Any] = methodcaller("_xla_layout")
-
-
-def cache_numpy_value(array: Any, value: np.ndarray) -> None:
-    """Put an array's value in host memory on the array, which later reads return."""
-    array._npy_value = value
-
 
 # ---- of shardings --------------------------------------------------------------------------------
 
 # The device of a SingleDeviceSharding.
-device_of: Callable[[Any], Any] = attrgetter("_device")
+device_of: Callable[[Any], Any] = _SingleDeviceSharding._device.fget
 # The DeviceList of a sharding.
 device_list_of: Callable[[Any], Any] = attrgetter("_internal_device_list")
 # The kind of memory of a sharding: None where neither a device nor the user says it.

@@ -47,7 +47,7 @@ def text_of(program: Any) -> tuple[str, str, str]:
     if isinstance(program, Lowered):
         return "stablehlo", ", ".join(program._platforms), canonical(program.as_text())
     if isinstance(program, Compiled):
-        return "hlo", program._device.platform, canonical(program.as_text() or "")
+        return "hlo", program._first_device.platform, canonical(program.as_text() or "")
     if isinstance(program, str):
         return ("hlo" if program.startswith("HloModule") else "stablehlo"), "", canonical(program)
     raise TypeError(

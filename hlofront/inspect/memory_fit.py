@@ -96,7 +96,7 @@ def fits(
         for name in ("argument", "output", "temp", "generated_code", "alias")
     ]
     needed = sum(sizes[:4]) - sizes[4]
-    device = lowered._device
+    device = lowered._first_device
     if place is not None:
         name, available = str(place.name), place.describe().memory_bytes
     else:

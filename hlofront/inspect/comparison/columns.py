@@ -67,7 +67,7 @@ class Artifact:
         ]
         self._constants = [value for value, _ in module.const_args]
         settings = compile_options(
-            [lowered._device],
+            [lowered._first_device],
             dict(lowered._jitted.compiler_options),
             keep_barriers=module.fences is not None and module.has_barriers,
         )

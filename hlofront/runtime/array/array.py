@@ -10,6 +10,13 @@ from hlofront.bridge import jax_shims
 from hlofront.bridge.arrays import JaxRuntimeError, prime
 from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
 from hlofront.bridge.fast_parts import Array
+from hlofront.bridge.members import (
+    device_of,
+    get_committed,
+    get_sharding,
+    pjrt_layout_of,
+    sharding_of,
+)
 from hlofront.core.aval import ShapedArray, register_value_type
 from hlofront.core.operators import await_class_members, await_operators
 from hlofront.core.trace import ambiguous_truth
@@ -54,10 +61,10 @@ _property("weak_type", lambda self: self.aval.weak_type, "Whether its dtype give
 _property("itemsize", lambda self: self.aval.dtype.itemsize, "The bytes of one element.")
 _property("nbytes", lambda self: self.aval.nbytes, "The bytes of all elements.")
 # These two are C++ alone.
-_property("sharding", _of_cpp["_sharding"].fget, "How the array is spread over devices.")
+_property("sharding", get_sharding, "How the array is spread over devices.")
 _property(
     "committed",
-    _of_cpp["_committed"].fget,
+    get_committed,
     "Whether computations with it must run where it is, rather than where others are.",
 )
 _property("_value", host_value, "The array as a NumPy array.")
@@ -65,19 +72,19 @@ _property("_value", host_value, "The array as a NumPy array.")
 
 def _device(self: Any) -> Any:
     check_not_deleted(self)
-    sharding = self._sharding
-    return sharding._device if type(sharding) is SingleDeviceSharding else sharding
+    sharding = sharding_of(self)
+    return device_of(sharding) if type(sharding) is SingleDeviceSharding else sharding
 
 
 _property("device", _device, "The device it is on, or its sharding if it is on several.")
 _property(
     "is_fully_addressable",
-    lambda self: self._sharding.is_fully_addressable,
+    lambda self: sharding_of(self).is_fully_addressable,
     "Whether this process drives all of the array's devices.",
 )
 _property(
     "is_fully_replicated",
-    lambda self: self._sharding.is_fully_replicated,
+    lambda self: sharding_of(self).is_fully_replicated,
     "Whether each of its devices holds the whole array.",
 )
 
@@ -86,12 +93,12 @@ _property(
 def devices(self):
     """The set of devices that the array is on."""
     check_not_deleted(self)
-    return self._sharding.device_set
+    return sharding_of(self).device_set
 
 
 def _format(self: Any) -> Format:
     check_not_deleted(self)
-    return Format(Layout.of_buffer(self._pjrt_layout), self._sharding)
+    return Format(Layout.of_buffer(pjrt_layout_of(self)), sharding_of(self))
 
 
 _property("format", _format, "The order of its elements in memory, and its sharding.")

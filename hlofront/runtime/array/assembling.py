@@ -11,6 +11,7 @@ from hlofront.base.tree import tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix
 from hlofront.bridge.arrays import assembled
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
+from hlofront.bridge.members import device_of, sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.trace import Tracer
 from hlofront.pjrt.layouts import Format
@@ -98,9 +99,10 @@ def _in_order(arrays: Sequence[Any], aval: Any, sharding: Any) -> list[Any]:
     by_device: dict[Any, Any] = {}
     for array in arrays:
         check_not_deleted(array)
-        if array._sharding.num_devices != 1:
-            raise ValueError(f"each array must be on one device: got one with {array._sharding}")
-        by_device[array._sharding._device] = array
+        own_sharding = sharding_of(array)
+        if own_sharding.num_devices != 1:
+            raise ValueError(f"each array must be on one device: got one with {own_sharding}")
+        by_device[device_of(own_sharding)] = array
         if array.aval.shape != part_shape:
             raise ValueError(
                 f"an array of shape {aval.shape} with {sharding} has parts of shape {part_shape}: "

@@ -8,6 +8,7 @@ import numpy as np
 from hlofront.base.dtypes import array_dtype, dtype_of
 from hlofront.bridge import arrays as bridge
 from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
+from hlofront.bridge.members import sharding_of
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.pjrt import clients
 from hlofront.runtime.array.deletion import check_not_deleted
@@ -82,7 +83,7 @@ def dlpack_device(array: Any) -> tuple[DLDeviceType, int]:
 
 def _only_device(array: Any) -> set[Any]:
     check_not_deleted(array)
-    devices = array._sharding.device_set
+    devices = sharding_of(array).device_set
     if len(devices) != 1:
         raise ValueError(
             f"DLPack takes arrays of one device, and {array.aval.str_short()} is on "
@@ -189,7 +190,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
             )
         host = host_value(found)
         return host_put(host, typeof(host), placement, True, copied=True)
-    if found._sharding != placement.sharding:
+    if sharding_of(found) != placement.sharding:
         if copy is False and placement.device != source:
             raise ValueError(
                 f"the array is on {source} and wanted on {placement.device}, and copy=False "

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.bridge.arrays import JaxRuntimeError, pieces, start_copy_to_host, to_numpy
+from hlofront.bridge.members import cache_numpy_value, cached_numpy_value, sharding_of
 from hlofront.runtime.array.deletion import check_not_deleted, deleted
 
 # NumPy asks C++ for the memory of the array, which on a CPU it shares where its dtype is one of the
@@ -21,11 +22,11 @@ def fetched(array: Any) -> np.ndarray:
       RuntimeError: if the array was deleted, its computation failed, or it is partly on devices of
         other processes.
     """
-    value = array._npy_value
+    value = cached_numpy_value(array)
     if value is not None:
         check_not_deleted(array)
         return value
-    if not array._sharding.is_fully_replicated:
+    if not sharding_of(array).is_fully_replicated:
         return _gathered(array)
     try:
         value, copied = to_numpy(array)
@@ -36,13 +37,13 @@ def fetched(array: Any) -> np.ndarray:
     value.flags.writeable = False
     # A view of the device's own memory is not kept: it would keep that from being donated.
     if copied:
-        array._npy_value = value
+        cache_numpy_value(array, value)
     return value
 
 
 def _gathered(array: Any) -> np.ndarray:
     """The value of an array that has different parts on several devices."""
-    sharding = array._sharding
+    sharding = sharding_of(array)
     check_not_deleted(array)
     if not sharding.is_fully_addressable:
         raise RuntimeError(
@@ -54,21 +55,21 @@ def _gathered(array: Any) -> np.ndarray:
     where = sharding.addressable_devices_indices_map(array.aval.shape)
     seen: list[Any] = []
     for piece in pieces(array):
-        (device,) = piece._sharding.device_set
+        (device,) = sharding_of(piece).device_set
         index = where[device]
         if index not in seen:  # replicas hold the same
             seen.append(index)
             value[index] = fetched(piece)
     value.flags.writeable = False
-    array._npy_value = value
+    cache_numpy_value(array, value)
     return value
 
 
 def prefetch(array: Any) -> None:
     """Start copying the array to the host, without waiting for it. On a CPU it is there."""
     check_not_deleted(array)
-    sharding = array._sharding
-    if array._npy_value is not None or next(iter(sharding.device_set)).platform == "cpu":
+    sharding = sharding_of(array)
+    if cached_numpy_value(array) is not None or next(iter(sharding.device_set)).platform == "cpu":
         return
     for piece in [array] if sharding.is_fully_replicated else pieces(array):
         start_copy_to_host(piece)

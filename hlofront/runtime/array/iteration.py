@@ -5,6 +5,7 @@ from typing import Any
 
 from hlofront.bridge.arrays import READ_NOW, batched_device_put
 from hlofront.bridge.client import SingleDeviceSharding
+from hlofront.bridge.members import device_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.trace import is_eager
 from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim
@@ -19,9 +20,9 @@ _AT_ONCE = 32
 
 def rows(array: Any, backwards: bool = False) -> Iterator[Any]:
     """The rows of an array of one or more axes: arrays of its dtype, where it is."""
-    sharding = array._sharding
+    sharding = sharding_of(array)
     if type(sharding) is SingleDeviceSharding and (
-        sharding._device.platform == "cpu" or not is_eager()
+        device_of(sharding).platform == "cpu" or not is_eager()
     ):
         return _from_host(array, backwards)
     return _on_device(array, backwards)
@@ -32,8 +33,8 @@ def _from_host(array: Any, backwards: bool) -> Iterator[Any]:
     value = host_value(array)
     count, *row = array.aval.shape
     aval = ShapedArray(tuple(row), array.aval.dtype, array.aval.weak_type)
-    placement = placement_of(array._sharding)
-    sharding, devices, committed = placement.sharding, placement.devices, array._committed
+    placement = placement_of(sharding_of(array))
+    sharding, devices, committed = placement.sharding, placement.devices, is_committed(array)
     is_wide = aval.dtype.itemsize >= 8  # which C++ may narrow
     for i in range(count - 1, -1, -1) if backwards else range(count):
         # They are read now: to share memory with the array would keep it from being donated.

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.bridge.members import sharding_of
 from hlofront.runtime.array.host_value import host_value
 
 _PREFIX = "Array("
@@ -39,5 +40,5 @@ def array_format(array: Any, spec: str) -> str:
 
 
 def _has_value(array: Any) -> bool:
-    sharding = array._sharding
+    sharding = sharding_of(array)
     return sharding.is_fully_replicated or sharding.is_fully_addressable

@@ -4,6 +4,7 @@ from typing import Any
 
 from hlofront.bridge.arrays import pieces
 from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
+from hlofront.bridge.members import device_of, sharding_of
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.printing import array_str
 
@@ -66,16 +67,16 @@ def _text(data: Any) -> str:
 def addressable_shards(array: Any) -> list[Shard]:
     """The parts on devices of this process."""
     check_not_deleted(array)
-    sharding, shape = array._sharding, array.aval.shape
+    sharding, shape = sharding_of(array), array.aval.shape
     if type(sharding) is SingleDeviceSharding:
-        return [Shard(sharding._device, sharding, shape, array)]
+        return [Shard(device_of(sharding), sharding, shape, array)]
     return [Shard(_device_of(piece), sharding, shape, piece) for piece in pieces(array)]
 
 
 def global_shards(array: Any) -> list[Shard]:
     """The parts on all devices; those of other processes without data."""
     here = addressable_shards(array)
-    sharding = array._sharding
+    sharding = sharding_of(array)
     if sharding.is_fully_addressable:
         return here
     data = {shard.device: shard.data for shard in here}
@@ -89,11 +90,11 @@ def global_shards(array: Any) -> list[Shard]:
 def addressable_data(array: Any, index: int) -> Any:
     """The part on the device of this process with that position among them."""
     check_not_deleted(array)
-    if type(array._sharding) is not SingleDeviceSharding:
+    if type(sharding_of(array)) is not SingleDeviceSharding:
         return pieces(array)[index]
     return [array][index]
 
 
 def _device_of(piece: Any) -> Any:
-    (device,) = piece._sharding.device_set
+    (device,) = sharding_of(piece).device_set
     return device

@@ -13,6 +13,7 @@ from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.bridge import arrays as bridge
 from hlofront.bridge.arrays import Explicit, batched_device_put
 from hlofront.bridge.client import ArrayImpl, Device, Sharding, SingleDeviceSharding
+from hlofront.bridge.members import device_list_of, is_committed, sharding_of
 from hlofront.core.aval import typeof
 from hlofront.core.rules import run
 from hlofront.core.trace import Tracer, is_eager, leaked
@@ -136,7 +137,7 @@ def _source(src: Any, x: Any) -> Any:
     value = x
     while type(value) is JVPTracer:
         value = value.primal
-    return value._sharding if type(value) is ArrayImpl else None
+    return sharding_of(value) if type(value) is ArrayImpl else None
 
 
 def _per_leaf(name: str, given: Any, x: Any, leaves: Sequence[Any]) -> list[Any]:
@@ -180,7 +181,7 @@ def put_leaf(x: Any, target: Any, semantics: CopySemantics) -> Any:
         sharding = _target_sharding(target, x)
         if sharding is None:
             return x if semantics is not _COPY else copied(x)
-        if type(sharding) is SingleDeviceSharding and x._sharding.num_devices == 1:
+        if type(sharding) is SingleDeviceSharding and sharding_of(x).num_devices == 1:
             return _moved(x, sharding, semantics)
         return _put_on_devices(x, x.aval, sharding, semantics is _COPY)
     aval = typeof(x)
@@ -216,11 +217,11 @@ def _target_sharding(target: Any, array: Any) -> Any:
     if isinstance(target, Sharding):
         return target
     if isinstance(target, MemorySpace):
-        now = default_placement().sharding if array is None else array._sharding
+        now = default_placement().sharding if array is None else sharding_of(array)
         if target is MemorySpace.Any:
             return now
         if target is MemorySpace.Device:
-            return now.with_memory_kind(now._internal_device_list.default_memory_kind)
+            return now.with_memory_kind(device_list_of(now).default_memory_kind)
         return now.with_memory_kind(target.value)
     if isinstance(target, Format):
         return format_sharding(target, array)
@@ -242,11 +243,12 @@ def format_sharding(target: Format, array: Any) -> Any:
 
 def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
     """An array of one device on another, or in another of its memories; committed."""
-    stays = x._sharding is sharding or x._sharding == sharding
-    if x._committed:
+    own_sharding = sharding_of(x)
+    stays = own_sharding is sharding or own_sharding == sharding
+    if is_committed(x):
         if stays and semantics is not _COPY:
             return x
-        if x._sharding._internal_device_list != sharding._internal_device_list:
+        if device_list_of(own_sharding) != device_list_of(sharding):
             # C++ crashes where it is to give the memory of one CPU device to another.
             semantics = _REUSE
         return bridge.moved(x, sharding, _SEMANTICS[semantics])
@@ -258,7 +260,8 @@ def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
 
 def _put_on_devices(x: Any, aval: Any, sharding: Any, copy: bool = False) -> Any:
     """A value on the devices of any sharding: each gets its part, where need be from the host."""
-    if not copy and type(x) is ArrayImpl and x._committed and x._sharding == sharding:
+    own_sharding = sharding_of(x) if type(x) is ArrayImpl else None
+    if not copy and own_sharding is not None and is_committed(x) and own_sharding == sharding:
         return x
     sharding.check_compatible_aval(aval.shape)
     check_attached(next(iter(sharding.device_set)))
@@ -267,16 +270,16 @@ def _put_on_devices(x: Any, aval: Any, sharding: Any, copy: bool = False) -> Any
             "device_put takes shardings that say of every axis how it is split, and UNCONSTRAINED "
             f"is for with_sharding_constraint: got {sharding}"
         )
-    if type(x) is ArrayImpl and x._sharding.num_devices > 1 and is_eager():
-        if x._sharding == sharding:
+    if own_sharding is not None and own_sharding.num_devices > 1 and is_eager():
+        if own_sharding == sharding:
             return x
-        if x._sharding._internal_device_list == sharding._internal_device_list:
+        if device_list_of(own_sharding) == device_list_of(sharding):
             moved = placing.sharding_constraint(x, sharding)
-            if moved._sharding == sharding:
+            if sharding_of(moved) == sharding:
                 return moved
-        elif x._sharding.device_set == sharding.device_set:
+        elif own_sharding.device_set == sharding.device_set:
             return _reordered(x, aval, sharding)
-    host = host_value(x) if type(x) is ArrayImpl else np.asarray(readable(x, aval), aval.dtype)
+    host = np.asarray(readable(x, aval), aval.dtype) if own_sharding is None else host_value(x)
     parts = sharding.addressable_devices_indices_map(aval.shape)
     devices = list(parts)
     return batched_device_put(
@@ -286,7 +289,7 @@ def _put_on_devices(x: Any, aval: Any, sharding: Any, copy: bool = False) -> Any
 
 def _reordered(x: Any, aval: Any, sharding: Any) -> Any:
     """An array on the same devices in another order: they exchange what they lack."""
-    there = on_devices_of(sharding, x._sharding, aval.ndim)
+    there = on_devices_of(sharding, sharding_of(x), aval.ndim)
     moved = placing.sharding_constraint(x, there)
     parts = {shard.device: shard.data for shard in moved.addressable_shards}
     devices = list(sharding.addressable_devices_indices_map(aval.shape))
@@ -299,10 +302,10 @@ def copied(x: Any, placement: DevicePlacement | None = None) -> Any:
     Where it is, it is as committed as the array.
     """
     check_not_deleted(x)
-    if placement is not None or x._committed or type(x._sharding) is not SingleDeviceSharding:
-        sharding = x._sharding if placement is None else placement.sharding
+    sharding = sharding_of(x) if placement is None else placement.sharding
+    if placement is not None or is_committed(x) or type(sharding) is not SingleDeviceSharding:
         return bridge.moved(x, sharding, bridge.CopySemantics.ALWAYS_COPY)
-    placement = placement_of(x._sharding)
+    placement = placement_of(sharding)
     return batched_device_put(x.aval, placement.sharding, [x], placement.devices, False, True)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from hlofront.bridge.members import call_cache_size
 from hlofront.runtime.compilation.pipeline import TracedProgram, timings_of
 
 
@@ -67,7 +68,7 @@ def cache_report(name: str, table: Mapping[Any, TracedProgram], function: Any) -
         CacheEntry(_arguments(traced), _why(traced, i), traced.hits, _timings(traced))
         for i, traced in enumerate(list(table.values()))
     ]
-    return CacheReport(name, tuple(entries), function._cache_size())
+    return CacheReport(name, tuple(entries), call_cache_size(function))
 
 
 def timings(table: Mapping[Any, TracedProgram]) -> Timings:

@@ -6,6 +6,7 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts
+from hlofront.bridge.members import device_of
 from hlofront.core.trace import Tracer, leaked
 from hlofront.runtime.compilation.pipeline import Function, TracedProgram, sharded_executables
 from hlofront.runtime.dispatch.executable import Executable
@@ -113,5 +114,5 @@ def _structure_message(wanted: Any, given: Any) -> str:
 def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
     """What C++ asks where it cannot place an argument by itself."""
     if type(sharding) is bridge.SingleDeviceSharding:
-        return put(x, abstract(x), sharding._device, True)
+        return put(x, abstract(x), device_of(sharding), True)
     return sharded_executables().split(x, abstract(x), sharding)

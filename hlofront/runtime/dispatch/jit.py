@@ -13,6 +13,7 @@ from hlofront.base.config import no_tracing
 from hlofront.base.events import timed
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
+from hlofront.bridge.members import clear_call_cache, device_of
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import Tracer, as_array, current_trace, is_eager, leaked
@@ -314,7 +315,7 @@ class Jitted(Function):
             for leaf in leaves:
                 sharding = leaf.sharding if type(leaf) is ShapeDtypeStruct else None
                 if isinstance(sharding, bridge.SingleDeviceSharding):
-                    return sharding._device, True
+                    return device_of(sharding), True
             chosen = compiling_for.get()
             if chosen is not None:
                 target, count, _ = chosen
@@ -459,7 +460,7 @@ def _one_device(device: Any, *shardings: Any) -> Any:
       ValueError: if they name several.
     """
     for named in _flatten(shardings)[0]:
-        named = named._device if isinstance(named, bridge.SingleDeviceSharding) else named
+        named = device_of(named) if isinstance(named, bridge.SingleDeviceSharding) else named
         if device is not None and named != device:
             raise ValueError(f"jit was told to run on {device} and on {named}: name one device")
         device = named
@@ -507,7 +508,7 @@ def _behind(function: Any) -> Jitted:
 
 
 def _clear(call: Any, jitted: Jitted) -> None:
-    call._clear_cache()
+    clear_call_cache(call)
     jitted.table.clear()
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts
+from hlofront.bridge.members import raw_platform_of
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
@@ -73,12 +74,12 @@ class Stage:
         self._is_committed = committed
 
     @property
-    def _device(self) -> Any:
+    def _first_device(self) -> Any:
         return first_device(self._where)
 
     @property
     def _platform(self) -> str:
-        return clients.lowering_platform(self._device)
+        return clients.lowering_platform(self._first_device)
 
     @property
     def in_tree(self) -> Any:
@@ -242,8 +243,8 @@ class Lowered(Stage):
     def cost_analysis(self) -> Any:
         """XLA's estimate of the program before optimization: flops, bytes accessed, and so on."""
         # Plugins that compile for absent devices have no such analysis.
-        client = self._device.client
-        if bridge.is_absent(self._device):
+        client = self._first_device.client
+        if bridge.is_absent(self._first_device):
             client = clients.client_for("cpu")
         return bridge.hlo_module_cost_analysis(client, self._module.hlo().get_hlo_module())
 
@@ -270,9 +271,10 @@ class Lowered(Stage):
         if self._platforms != (platform,):
             names = ", ".join(self._platforms)
             raise ValueError(
-                f"the module was lowered for {names}, and its arguments are on {self._device}: "
-                f"lower it for {platform} to compile it here, or lower it inside of `with "
-                "hlofront.target(name)` to compile it for a device that is elsewhere"
+                f"the module was lowered for {names}, and its arguments are on "
+                f"{self._first_device}: lower it for {platform} to compile it here, or lower it "
+                "inside of `with hlofront.target(name)` to compile it for a device that is "
+                "elsewhere"
             )
         options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
         executable = executable_for(
@@ -422,7 +424,7 @@ def _platforms(names: Any) -> tuple[str, ...]:
             "lowering_platforms is a sequence of names, such as ('cpu',) or ('tpu', 'cuda'): got "
             f"{names!r}"
         )
-    found = [clients.client_for(name)._raw_platform if name == "gpu" else name for name in names]
+    found = [raw_platform_of(clients.client_for(name)) if name == "gpu" else name for name in names]
     return tuple(dict.fromkeys(found))
 
 

@@ -10,6 +10,7 @@ from hlofront.bridge.client import (
     Sharding,
     SingleDeviceSharding,
 )
+from hlofront.bridge.members import device_list_of, hlo_sharding_of, is_committed, sharding_of
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.subprograms import subprograms_of
@@ -94,7 +95,7 @@ def placed(x: Any) -> Any:
         return x.sharding if known else None
     if type(x) is not ArrayImpl:
         x = getattr(x, "_base", None)  # what random keys are stored as
-    return x._sharding if type(x) is ArrayImpl and x._committed else None
+    return sharding_of(x) if type(x) is ArrayImpl and is_committed(x) else None
 
 
 def device_assignment_of(
@@ -133,7 +134,7 @@ def device_assignment_of(
             like = sharding
         if first is None:
             first = what, sharding
-        elif sharding._internal_device_list != first[1]._internal_device_list:
+        elif device_list_of(sharding) != device_list_of(first[1]):
             raise ValueError(
                 f"Received incompatible devices for jitted computation: {first[0]} is on "
                 f"{_devices(first[1])}, and {what} is on {_devices(sharding)}. Move them to the "
@@ -151,7 +152,7 @@ def device_assignment_of(
                     f"jit sharding: {wanted}, arg sharding: {found} for {name(i)}. Leave it out of "
                     "in_shardings, or move the argument with device_put."
                 )
-    return DeviceAssignment(tuple(first[1]._internal_device_list), requested, outputs, like)
+    return DeviceAssignment(tuple(device_list_of(first[1])), requested, outputs, like)
 
 
 def _is_for_all(sharding: Any) -> bool:
@@ -162,7 +163,7 @@ def _on_one(sharding: Any) -> bool:
     """Whether one of several devices alone has the value: what callbacks return."""
     if type(sharding) is not GSPMDSharding:
         return False
-    described = sharding._hlo_sharding
+    described = hlo_sharding_of(sharding)
     return described.is_maximal() and not described.is_replicated()
 
 
@@ -183,7 +184,7 @@ def _all(
 
 
 def _devices(sharding: Any) -> str:
-    devices = list(sharding._internal_device_list)
+    devices = list(device_list_of(sharding))
     ids = [device.id for device in devices]
     shown = f"{ids[:8]}"[:-1] + ", ...]" if len(ids) > 8 else f"{ids}"
     return f"devices {shown} of {devices[0].platform.upper()}"

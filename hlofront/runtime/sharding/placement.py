@@ -10,6 +10,7 @@ from hlofront.base.dtypes import float0
 from hlofront.base.errors import AbsentDeviceError
 from hlofront.bridge.arrays import KEEP, READ_NOW, batched_device_put
 from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding, is_absent
+from hlofront.bridge.members import device_of, is_committed, memory_kind_of, sharding_of
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
@@ -31,10 +32,10 @@ class DevicePlacement:
     __slots__ = ("device", "devices", "sharding")
 
     def __init__(self, sharding: Any):
-        check_attached(sharding._device)
+        check_attached(device_of(sharding))
         clients.check_not_forked("An operation")
         self.sharding = sharding
-        self.device = sharding._device
+        self.device = device_of(sharding)
         self.devices = [self.device]
 
 
@@ -61,7 +62,7 @@ def placement_of(sharding: Any) -> DevicePlacement:
     """The placement that a SingleDeviceSharding is."""
     found = _placements.get(sharding)
     if found is None:
-        sharding = on_device(sharding._device, sharding._memory_kind)
+        sharding = on_device(device_of(sharding), memory_kind_of(sharding))
         found = _placements[sharding] = DevicePlacement(sharding)
     return found
 
@@ -107,11 +108,11 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     for x in args:
         if type(x) is not ArrayImpl:
             x = getattr(x, "_base", None)  # what random keys are stored as
-        if type(x) is ArrayImpl and x._committed:
-            sharding = x._sharding
+        if type(x) is ArrayImpl and is_committed(x):
+            sharding = sharding_of(x)
             if type(sharding) is not SingleDeviceSharding:
                 return device_assignment_of(args), True
-            device = sharding._device
+            device = device_of(sharding)
             if chosen is None:
                 chosen = device
             elif device != chosen:
@@ -152,7 +153,7 @@ def device_inside(inside: Sequence[Any], device: Any = None) -> Any:
     """
     for sharding in inside:
         if device is None and not spans_devices(sharding):
-            device = sharding._device
+            device = device_of(sharding)
         if sharding.device_set != {device}:
             raise ValueError(
                 f"Received incompatible devices for jitted computation: it runs on {device}, and a "
@@ -247,8 +248,9 @@ def put(x: Any, aval: Any, device: Any, committed: bool, copied: bool = False) -
     if type(x) is not ArrayImpl:
         return host_put(x, aval, placement, committed, copied)
     check_not_deleted(x)
-    if x._sharding is placement.sharding or x._sharding == placement.sharding:
+    sharding = sharding_of(x)
+    if sharding is placement.sharding or sharding == placement.sharding:
         return x
-    if type(x._sharding) is not SingleDeviceSharding:
+    if type(sharding) is not SingleDeviceSharding:
         return host_put(host_value(x), aval, placement, committed)
     return batched_device_put(aval, placement.sharding, [x], placement.devices, committed)

@@ -16,6 +16,7 @@ from hlofront.bridge.client import (
     SingleDeviceSharding,
     hlo,
 )
+from hlofront.bridge.members import device_of, sharding_of
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.named_shardings import from_hlo, means, replicated
 from hlofront.pjrt.shardings import on_device
@@ -231,9 +232,10 @@ def split(x: Any, aval: Any, sharding: Any) -> Any:
     """
     if type(x) is ArrayImpl:
         check_not_deleted(x)
-        if x._sharding == sharding:
+        own_sharding = sharding_of(x)
+        if own_sharding == sharding:
             return x
-        if type(x._sharding) is SingleDeviceSharding and sharding.is_fully_replicated:
+        if type(own_sharding) is SingleDeviceSharding and sharding.is_fully_replicated:
             return _for_all(x, aval, sharding)
         x = host_value(x)
     sharding.check_compatible_aval(aval.shape)
@@ -246,7 +248,7 @@ def split(x: Any, aval: Any, sharding: Any) -> Any:
 
 def _for_all(x: Any, aval: Any, sharding: Any) -> Any:
     """An array of one device on all: its own memory is one of the copies, which may be donated."""
-    own = x._sharding._device
+    own = device_of(sharding_of(x))
     copies = [
         x if device == own else moved(x, on_device(device), CopySemantics.REUSE_INPUT)
         for device in sharding.addressable_devices_indices_map(aval.shape)
