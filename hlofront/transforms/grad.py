@@ -1,5 +1,6 @@
 """Derivatives of functions of pytrees: jvp, linearize, vjp, grad and their kin."""
 
+import dataclasses
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,9 +11,10 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0, issubdtype
 from hlofront.base.elements import host_number
-from hlofront.core.aval import is_value, typeof
+from hlofront.bridge.fast_parts import PyTreeDef
+from hlofront.core.aval import AbstractValue, is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
-from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.jaxpr import DebugInfo, Jaxpr
 from hlofront.core.names import JVP, transformed
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, as_array, as_result
@@ -20,7 +22,7 @@ from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.transforms.flatten import Signature, check_callable, result_paths
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linearize import Linearized, linearize_flat
-from hlofront.transforms.pullback import Pullback, residuals_by_source
+from hlofront.transforms.pullback import Pullback, PullbackSpec, residuals_by_source
 from hlofront.transforms.simplify import dead_code, without_unused_constants
 from hlofront.transforms.vmap import documented
 
@@ -177,9 +179,15 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     program = without_unused_constants(smaller, found.program)
     f_jvp = LinearFunction(
         program.consts,
-        (program.jaxpr, call.in_tree, call.out_tree, tuple(found.in_avals), tuple(found.moving)),
-        tuple(found.present[:count]),
-        tuple([typeof(x) for x in found.outputs[:count]]),
+        LinearFunctionSpec(
+            jaxpr=program.jaxpr,
+            in_tree=call.in_tree,
+            out_tree=call.out_tree,
+            in_avals=tuple(found.in_avals),
+            moving=tuple(found.moving),
+            present=tuple(found.present[:count]),
+            out_avals=tuple([typeof(x) for x in found.outputs[:count]]),
+        ),
     )
     return (result, f_jvp, aux) if has_aux else (result, f_jvp)
 
@@ -195,27 +203,41 @@ def _linearize(
     return linearize_flat(call, leaves, info), call
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class LinearFunctionSpec:
+    """All that a LinearFunction is besides its residuals: the auxiliary data of the pytree."""
+
+    # The program of the tangents; its constants are the residuals.
+    jaxpr: Jaxpr
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+    in_avals: tuple[AbstractValue, ...]
+    # Per leaf of the arguments, whether its tangent is an input of the program.
+    moving: tuple[bool, ...]
+    # Per leaf of the result, whether its tangent is an output of the program; zero otherwise.
+    present: tuple[bool, ...]
+    out_avals: tuple[AbstractValue, ...]
+
+
 class LinearFunction:
-    """What linearize returns: a linear function of tangents, and a pytree of its residuals."""
+    """A linear function of tangents, which linearize returns, and a pytree of its residuals."""
 
-    __slots__ = ("out_avals", "present", "residuals", "static")
+    __slots__ = ("residuals", "spec")
 
-    def __init__(self, residuals: Sequence[Any], static: Any, present: Any, out_avals: Any):
+    def __init__(self, residuals: Sequence[Any], spec: LinearFunctionSpec):
         self.residuals = residuals
-        self.static = static
-        self.present = present
-        self.out_avals = out_avals
+        self.spec = spec
 
     @boundary
     def __call__(self, *tangents: Any) -> Any:
-        jaxpr, in_tree, out_tree, in_avals, moving = self.static
+        spec = self.spec
         leaves, given_tree = tree.tree_flatten(tangents)
-        if given_tree != in_tree:
+        if given_tree != spec.in_tree:
             raise TypeError(
                 "the linearized function was given tangents of another structure than its "
-                f"primals: expected {in_tree}, got {given_tree}"
+                f"primals: expected {spec.in_tree}, got {given_tree}"
             )
-        for leaf, aval in zip(leaves, in_avals, strict=True):
+        for leaf, aval in zip(leaves, spec.in_avals, strict=True):
             given, wanted = typeof(leaf), aval.to_tangent_aval()
             if given.shape != wanted.shape or given.dtype != wanted.dtype:
                 raise ValueError(
@@ -223,23 +245,23 @@ class LinearFunction:
                     f"primal values: got tangent aval {given} for primal aval {aval} but expected "
                     f"{wanted}."
                 )
-        given = [x for x, moves in zip(leaves, moving, strict=True) if moves]
-        moved = iter(eval_jaxpr(jaxpr, self.residuals, *given))
-        return out_tree.unflatten(
+        moving = [x for x, moves in zip(leaves, spec.moving, strict=True) if moves]
+        moved = iter(eval_jaxpr(spec.jaxpr, self.residuals, *moving))
+        return spec.out_tree.unflatten(
             [
                 as_result(next(moved)) if there else as_array(zeros_of(aval.to_tangent_aval()))
-                for there, aval in zip(self.present, self.out_avals, strict=True)
+                for there, aval in zip(spec.present, spec.out_avals, strict=True)
             ]
         )
 
     def __repr__(self):
-        return f"LinearFunction(\n{self.static[0]}\n)"
+        return f"LinearFunction(\n{self.spec.jaxpr}\n)"
 
 
 tree.register_pytree_node(
     LinearFunction,
-    lambda f: ((f.residuals,), (f.static, f.present, f.out_avals)),
-    lambda static, children: LinearFunction(*children, *static),
+    lambda f: ((f.residuals,), f.spec),
+    lambda spec, children: LinearFunction(*children, spec),
 )
 
 
@@ -285,17 +307,16 @@ def pull_back(
     pullback = Pullback(
         args_res,
         opaque_residuals,
-        (
-            found.program.jaxpr,
-            call.in_tree,
-            call.out_tree,
-            tuple(found.in_avals),
-            tuple(found.moving),
-            tuple(found.present),
-            tuple([typeof(x) for x in found.outputs[:count]]),
-            call.signature,
-            sources,
-            None,
+        PullbackSpec(
+            jaxpr=found.program.jaxpr,
+            in_tree=call.in_tree,
+            out_tree=call.out_tree,
+            in_avals=tuple(found.in_avals),
+            moving=tuple(found.moving),
+            present=tuple(found.present),
+            out_avals=tuple([typeof(x) for x in found.outputs[:count]]),
+            signature=call.signature,
+            sources=sources,
         ),
     )
     return result, pullback, aux
@@ -382,7 +403,7 @@ def value_and_grad(
         one = host_number(1, aval.dtype)
         if aval.weak_type and typeof(one.item()) == aval:
             one = one.item()
-        gradients = pullback.static[1].unflatten(pullback.flat([one]))
+        gradients = pullback.in_tree.unflatten(pullback.flat([one]))
         gradient = gradients[0] if isinstance(argnums, int) else gradients
         return ((result, aux), gradient) if has_aux else (result, gradient)
 

@@ -120,7 +120,7 @@ def jacrev(
         axis = AxisData(None, size)
         with transformed(VMAP):
             rows, axes = batch_flat(lambda *ct: pullback.flat(ct), axis, basis, [0] * len(basis))
-        in_tree = pullback.static[1]
+        in_tree = pullback.in_tree
         rows = [x if _is_float0(x) else to_front(x, a, size) for x, a in zip(rows, axes)]
         # Per leaf of the argument, its derivatives by leaf of the result: the wrong way round.
         by_input = [

@@ -1,16 +1,20 @@
 """What vjp returns: a linear function of cotangents, which is a pytree of its residuals."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
+from hlofront.bridge.fast_parts import PyTreeDef
+from hlofront.core.aval import AbstractValue
+from hlofront.core.jaxpr import Jaxpr
 from hlofront.core.names import TRANSPOSE, transformed
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import instantiate
-from hlofront.transforms.flatten import abstract
+from hlofront.transforms.flatten import Signature, abstract
 from hlofront.transforms.transpose import transpose_jaxpr
 
 
@@ -77,6 +81,27 @@ def residuals_by_source(
     return list(by_argument), others, tuple(sources)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PullbackSpec:
+    """All that a Pullback is besides its residuals: the auxiliary data of the pytree."""
+
+    # The program of the tangents, which is transposed; its constants are the residuals.
+    jaxpr: Jaxpr
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+    in_avals: tuple[AbstractValue, ...]
+    # Per leaf of the arguments, whether it is an input of the program.
+    moving: tuple[bool, ...]
+    # Per output of the function, with the auxiliary ones, whether it is one of the program.
+    present: tuple[bool, ...]
+    out_avals: tuple[AbstractValue, ...]
+    signature: Signature
+    # Per residual, which leaf of the arguments it is; `~n` for the n-th of the other residuals.
+    sources: tuple[int, ...]
+    # Per leaf of the arguments, whether its cotangent is wanted; None for all of them.
+    wanted: tuple[bool, ...] | None = None
+
+
 class Pullback:
     """What vjp returns: a linear function of cotangents, and a pytree of its residuals.
 
@@ -87,34 +112,34 @@ class Pullback:
       opaque_residuals: the other residuals.
     """
 
-    __slots__ = ("__weakref__", "args_res", "opaque_residuals", "static")
+    __slots__ = ("__weakref__", "args_res", "opaque_residuals", "spec")
 
-    def __init__(self, args_res: list[Any], opaque_residuals: list[Any], static: Any):
+    def __init__(self, args_res: list[Any], opaque_residuals: list[Any], spec: PullbackSpec):
         self.args_res = args_res
         self.opaque_residuals = opaque_residuals
-        self.static = static
+        self.spec = spec
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The structure of the arguments."""
-        return self.static[1]
+        return self.spec.in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The structure of the result."""
-        return self.static[2]
+        return self.spec.out_tree
 
     @property
-    def jaxpr(self) -> Any:
+    def jaxpr(self) -> Jaxpr:
         """The program of the tangents, which is transposed."""
-        return self.static[0]
+        return self.spec.jaxpr
 
     @property
     def residuals(self) -> list[Any]:
         """All residuals, in the order of the program's constants."""
         leaves = tree.tree_leaves(self.args_res, is_leaf=lambda x: type(x) is NotNeeded)
         others = self.opaque_residuals
-        return [leaves[n] if n >= 0 else others[~n] for n in self.static[8]]
+        return [leaves[n] if n >= 0 else others[~n] for n in self.spec.sources]
 
     def with_refs(self, *wanted: Any) -> Callable[[Any], Any]:
         """The same function, where only some cotangents are wanted.
@@ -135,20 +160,21 @@ class Pullback:
                 "with_refs wants ad.GradValue() or ad.DontWant() for each array of the arguments, "
                 f"whose structure is {self.in_tree}: got {wanted}."
             )
-        static = (*self.static[:9], tuple([type(x) is GradValue for x in flags]))
-        return Pullback(self.args_res, self.opaque_residuals, static)
+        flags = tuple([type(x) is GradValue for x in flags])
+        spec = dataclasses.replace(self.spec, wanted=flags)
+        return Pullback(self.args_res, self.opaque_residuals, spec)
 
     @boundary
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
-        out_tree, out_avals, signature = self.static[2], self.static[6], self.static[7]
+        out_tree = self.spec.out_tree
         leaves, given_tree = tree.tree_flatten(cotangent)
         if given_tree != out_tree:
             raise ValueError(
                 "unexpected tree structure.\n\nThe argument to a VJP function returned by "
                 "`jax.vjp` must match the pytree structure of the result of the differentiated "
-                f"function {signature.where}: wanted {out_tree}, got {given_tree}."
+                f"function {self.spec.signature.where}: wanted {out_tree}, got {given_tree}."
             )
-        for leaf, aval in zip(leaves, out_avals, strict=True):
+        for leaf, aval in zip(leaves, self.spec.out_avals, strict=True):
             given, wanted = abstract(leaf), aval.to_tangent_aval()
             # Of an integer's cotangent it does not matter what it is.
             fits = given.dtype == wanted.dtype or (
@@ -161,11 +187,12 @@ class Pullback:
                     "corresponding output of the differentiated function had JAX type "
                     f"{aval.str_short()}"
                 )
-        return self.static[1].unflatten(self.flat(leaves))
+        return self.spec.in_tree.unflatten(self.flat(leaves))
 
     def flat(self, cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of flat primals, from those of the flat result."""
-        jaxpr, _, _, in_avals, moving, present, _, _, _, wanted = self.static
+        spec = self.spec
+        jaxpr, present, wanted = spec.jaxpr, spec.present, spec.wanted
         # Auxiliary outputs come after the result's, and have no cotangents.
         missing = len(present) - len(cotangents)
         arriving = [*cotangents, *[None] * missing]
@@ -180,19 +207,19 @@ class Pullback:
             found = iter(transpose_jaxpr(jaxpr, self.residuals, linear, given))
         cotangents = [
             next(found) if moves else Zero(aval.to_tangent_aval())
-            for aval, moves in zip(in_avals, moving, strict=True)
+            for aval, moves in zip(spec.in_avals, spec.moving, strict=True)
         ]
         return [
-            as_array(instantiate(c)) if wanted is None or wanted[place] else DidntWant()
-            for place, c in enumerate(cotangents)
+            as_array(instantiate(c)) if wanted is None or wanted[position] else DidntWant()
+            for position, c in enumerate(cotangents)
         ]
 
     def __repr__(self):
-        return f"Pullback(of {self.static[7].where}, transposing\n{self.static[0]}\n)"
+        return f"Pullback(of {self.spec.signature.where}, transposing\n{self.spec.jaxpr}\n)"
 
 
 tree.register_pytree_node(
     Pullback,
-    lambda f: ((f.args_res, f.opaque_residuals), f.static),
-    lambda static, children: Pullback(*children, static),
+    lambda f: ((f.args_res, f.opaque_residuals), f.spec),
+    lambda spec, children: Pullback(*children, spec),
 )
