@@ -1,7 +1,7 @@
 """Scatters that spell `x.at[index].set(values)` and its kin, and the dtypes that meet there."""
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from hlofront.numpy.ufuncs import divide
 from hlofront.primitives import scattering
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full_like
+from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.scattering import ScatterDimensionNumbers
 from hlofront.primitives.shaping import ascending, broadcast_in_dim_p, rev_p, squeeze_p
 
@@ -35,23 +36,36 @@ _SCATTERS = {
 BY_SCALE = {"divide": divide, "power": power}
 
 
-def update(
-    array: Any,
-    resolved: Resolved,
-    method: str,
-    values: Any,
-    mode: Any = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    wrap: bool = True,
-) -> Any:
+class UpdateOptions(NamedTuple):
+    """A method of `x.at[index]`, such as "set", and its options, which AtIndex documents."""
+
+    method: str
+    mode: GatherScatterMode | None = None
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+    wrap: bool = True
+
+
+_DEFAULTS = {method: UpdateOptions(method) for method in (*_SCATTERS, *BY_SCALE, "apply")}
+
+
+def update_options(
+    method: str, mode: GatherScatterMode | None, is_sorted: bool, is_unique: bool, wrap: bool
+) -> UpdateOptions:
+    """Return the options of an update; those of a method's defaults are always the same object."""
+    if mode is None and not is_sorted and not is_unique and wrap:
+        return _DEFAULTS[method]
+    return UpdateOptions(method, mode, is_sorted, is_unique, wrap)
+
+
+def update(array: Any, resolved: Resolved, options: UpdateOptions, values: Any) -> Any:
     """Return the array with `values` set, added, ... where an index says.
 
     For "apply", `values` is a function.
     """
-    options = (mode, indices_are_sorted, unique_indices, wrap)
+    method, mode, indices_are_sorted, unique_indices, wrap = options
     if method in BY_SCALE:
-        scale = update(full_like(array, 1), resolved, "multiply", values, *options)
+        scale = update(full_like(array, 1), resolved, options._replace(method="multiply"), values)
         return BY_SCALE[method](array, scale)
     plan = gather_plan(resolved, wrap)
     if 0 in plan.shape:

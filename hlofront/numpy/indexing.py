@@ -1,7 +1,7 @@
 """Reading by an index: `x[1:3, i, None, mask]` by NumPy's rules, as slices where it can be."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,20 +34,26 @@ _MODE = GatherScatterMode
 _NEAREST = (None, _MODE.CLIP, _MODE.PROMISE_IN_BOUNDS)
 
 
-def read(
-    array: Any,
-    resolved: Resolved,
-    mode: Any = None,
-    fill_value: Any = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    wrap: bool = True,
-) -> Any:
+class ReadOptions(NamedTuple):
+    """The options of `x.at[index].get`, which is their documentation."""
+
+    mode: GatherScatterMode | None = None
+    fill_value: Any = None
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+    wrap: bool = True
+
+
+_DEFAULT = ReadOptions()
+
+
+def read(array: Any, resolved: Resolved, options: ReadOptions = _DEFAULT) -> Any:
     """Read the part of an array that an index names, by the fewest and simplest operations.
 
     Ints and slices alone become a slice; where an int is computed or out of bounds, a
     dynamic_slice; everything else a gather.
     """
+    mode, fill_value, indices_are_sorted, unique_indices, wrap = options
     entries, sizes, inserted, _ = resolved
     if mode in _NEAREST and not inserted:
         static, dynamic, axis = True, True, 0
@@ -316,10 +322,7 @@ def _advanced(array, key, options, *operands):
 
     `operands` hold the indices unchanged, and the first index of each slice.
     """
-    return read(array, rebuilt(key, typeof(array).shape, operands), *options)
-
-
-_DEFAULT = (None, None, False, False, True)
+    return read(array, rebuilt(key, typeof(array).shape, operands), options)
 
 
 def _read_eagerly(array: Any, shape: tuple[int, ...], index: Any) -> Any:
@@ -403,7 +406,7 @@ def _within(index: int, size: int) -> int:
     return size - 1 if index >= size else index
 
 
-def split(resolved: Resolved, options: Any) -> tuple[Any, ...]:
+def split(resolved: Resolved, options: object) -> tuple[Any, ...]:
     """Split an index into a static key, the options, and operands; `rebuilt` is the inverse."""
     key: list[Any] = []
     operands: list[Any] = []
@@ -479,14 +482,14 @@ def getitem_of_array(array: Any, index: Any) -> Any:
         raise
 
 
-def get(array: Any, index: Any, options: tuple[Any, ...]) -> Any:
-    """Return `array[index]` with the options of `.at[index].get`, which are those of `read`."""
+def get(array: Any, index: Any, options: ReadOptions) -> Any:
+    """Return `array[index]` with the options of `.at[index].get`."""
     resolved = resolve(index, array.aval.shape)
     if is_eager():
-        if options[0] in (None, _MODE.PROMISE_IN_BOUNDS) and check_static_indices.value:
+        if options.mode in (None, _MODE.PROMISE_IN_BOUNDS) and check_static_indices.value:
             _refuse_outside(resolved)
         return _advanced(array, *split(resolved, options))
-    return read(array, resolved, *options)
+    return read(array, resolved, options)
 
 
 def _refuse_outside(resolved: Resolved) -> None:

@@ -9,7 +9,7 @@ from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, is_eager, process
 from hlofront.numpy.index_entries import ALL, resolve
-from hlofront.numpy.index_updates import fit, in_common_dtype, update
+from hlofront.numpy.index_updates import UpdateOptions, fit, in_common_dtype, update
 from hlofront.numpy.indexing import read
 from hlofront.numpy.naming import named
 from hlofront.primitives import elementwise
@@ -91,7 +91,7 @@ def masked_update(array: Any, index: Any, position: int, method: str, values: An
             for entry in resolved.entries[:first]
         )
         part = _masked(part, mask, values, axis, method, rest, shape)
-        return update(array, resolved, "set", part)
+        return update(array, resolved, UpdateOptions("set"), part)
     return _masked(array, mask, values, first, method, rest, shape)
 
 

@@ -12,8 +12,16 @@ from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.index_entries import resolve
-from hlofront.numpy.index_updates import BY_SCALE, as_values, update, warn_if_lossy, wide_integer
-from hlofront.numpy.indexing import INDEX, VECTOR, get, rebuilt, split
+from hlofront.numpy.index_updates import (
+    BY_SCALE,
+    UpdateOptions,
+    as_values,
+    update,
+    update_options,
+    warn_if_lossy,
+    wide_integer,
+)
+from hlofront.numpy.indexing import INDEX, VECTOR, ReadOptions, get, rebuilt, split
 from hlofront.numpy.masked_updating import find_mask, masked_update
 from hlofront.numpy.naming import named
 from hlofront.primitives.creating import full_like
@@ -28,14 +36,14 @@ from hlofront.runtime.dispatch.operation import operation
 @named("at_update")
 def _updated(array, values, key, options, *operands):
     resolved = rebuilt(key, typeof(array).shape, operands)
-    return update(array, resolved, options[0], values, *options[1:])
+    return update(array, resolved, options, values)
 
 
 _READY = (float, int, ArrayImpl, bool, complex)
 _ONE = (INDEX,)
 
 
-def _split(array: Any, index: Any, options: Any) -> tuple[Any, ...]:
+def _split(array: Any, index: Any, options: UpdateOptions) -> tuple[Any, ...]:
     aval = array.aval
     if aval.shape:
         kind = type(index)
@@ -73,10 +81,10 @@ def _update(
             scale = masked_update(full_like(array, 1), index, mask, "multiply", values)
             return BY_SCALE[method](array, scale)
         return masked_update(array, index, mask, method, values)
-    options = (method, mode, indices_are_sorted, unique_indices, wrap)
+    options = update_options(method, mode, indices_are_sorted, unique_indices, wrap)
     if method != "apply" and is_eager():
         return _updated(array, values, *_split(array, index, options))
-    return update(array, resolve(index, array.aval.shape), method, values, *options[1:])
+    return update(array, resolve(index, array.aval.shape), options, values)
 
 
 class AtIndex:
@@ -178,11 +186,10 @@ class AtIndex:
             mode = GatherScatterMode.from_any(mode)
         if fill_value is not None:
             fill_value = static_fill_value(fill_value)
-        return get(
-            self.array,
-            self.index,
-            (mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices),
+        options = ReadOptions(
+            mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices
         )
+        return get(self.array, self.index, options)
 
 
 def static_fill_value(value: Any) -> Any:
