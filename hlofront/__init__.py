@@ -30,11 +30,11 @@ from hlofront.base.config import (
 from hlofront.base.config import softmax_custom_jvp as softmax_custom_jvp
 from hlofront.base.config import thread_guard as thread_guard
 from hlofront.base.config import threefry_partitionable as threefry_partitionable
-from hlofront.base.config import transfer_guard as transfer_guard
 from hlofront.base.config import transfer_guard_device_to_device as transfer_guard_device_to_device
 from hlofront.base.config import transfer_guard_device_to_host as transfer_guard_device_to_host
 from hlofront.base.config import transfer_guard_host_to_device as transfer_guard_host_to_device
 from hlofront.base.elements import float0 as float0
+from hlofront.base.guards import transfer_guard as transfer_guard
 from hlofront.base.lazy import lazy as _lazy
 from hlofront.base.version import __version__ as __version__
 from hlofront.bridge.client import Device as Device

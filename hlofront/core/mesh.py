@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from hlofront.base.config import options
 from hlofront.base.option import Option, OptionKind
 from hlofront.bridge.state import unset
 
@@ -324,7 +325,17 @@ class Mesh(NamedAxes):
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
     def __enter__(self) -> "Mesh":
-        """Have with_sharding_constraint take PartitionSpecs of this mesh inside of a block."""
+        """Have with_sharding_constraint take PartitionSpecs of this mesh inside of a block.
+
+        Raises:
+          RuntimeError: if the option jax_disallow_mesh_context_manager is on.
+        """
+        if _disallow_with.value:
+            raise RuntimeError(
+                "`with mesh:` is off, as the option jax_disallow_mesh_context_manager is on: give "
+                "with_sharding_constraint shardings that have their mesh with them, "
+                "NamedSharding(mesh, spec)"
+            )
         warnings.warn(
             "`with mesh:` is deprecated: give with_sharding_constraint shardings that have their "
             "mesh with them, NamedSharding(mesh, spec)",
@@ -390,6 +401,7 @@ class Mesh(NamedAxes):
 
 _meshes: dict[Any, Mesh] = {}
 # The meshes that this thread is inside of; programs depend on it as on options.
+_disallow_with = options["jax_disallow_mesh_context_manager"]
 _entered = Option("meshes", (), OptionKind("a tuple of meshes", lambda given: given, str), "", True)
 
 

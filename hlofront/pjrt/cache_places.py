@@ -10,6 +10,7 @@ from hlofront.pjrt.cache_store import Store
 _on = options["hlofront_cache"]
 _folder = options["hlofront_cache_dir"]
 _max_bytes = options["hlofront_cache_max_size"]
+_raises_errors = options["jax_raise_persistent_cache_errors"]
 _whole_on = options["jax_enable_compilation_cache"]
 _whole_folder = options["jax_compilation_cache_dir"]
 _whole_max_bytes = options["jax_compilation_cache_max_size"]
@@ -27,14 +28,14 @@ def small_store() -> Store | None:
     if not _on.value:
         return None
     folder = _absolute(_folder.value) if _folder.value else default_folder()
-    return None if folder is None else _store(folder, _max_bytes.value)
+    return None if folder is None else _store(folder, _max_bytes.value, _raises_errors.value)
 
 
 def whole_store() -> Store | None:
     """The store of all executables, if jax_compilation_cache_dir names a folder for them."""
     if not _whole_on.value or not _whole_folder.value:
         return None
-    return _store(_absolute(_whole_folder.value), _whole_max_bytes.value)
+    return _store(_absolute(_whole_folder.value), _whole_max_bytes.value, _raises_errors.value)
 
 
 def default_folder() -> str | None:

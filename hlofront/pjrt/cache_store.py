@@ -96,12 +96,16 @@ class Store:
     Args:
       folder: where the entries are. It is made on the first write, for its owner alone.
       max_bytes: the size from which the least recently used entries go; -1 for no limit.
+      raises_errors: whether an OSError of reading or writing an entry reaches the caller after all.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], max_bytes: int = -1):
+    def __init__(
+        self, folder: str | os.PathLike[str], max_bytes: int = -1, raises_errors: bool = False
+    ):
         folder = os.fspath(folder)
         self.folder = folder if "://" in folder else os.path.abspath(folder)
         self.max_bytes = max_bytes
+        self._raises_errors = raises_errors
         self._trusted = False
         self._refused: str | None = None
         self._no_writes_until = 0.0
@@ -144,6 +148,8 @@ class Store:
             self._set_aside(path, error)
             return None
         except OSError as error:
+            if self._raises_errors:
+                raise
             _warn_once(self.folder, "read", "hlofront's cache cannot be read: %s", error)
             return None
         if fields.get("key") != key:
@@ -169,6 +175,8 @@ class Store:
             if not self._write(path, data):
                 return False
         except OSError as error:
+            if self._raises_errors:
+                raise
             self._cannot_write(error)
             return False
         self._added += len(data)

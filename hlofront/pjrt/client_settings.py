@@ -11,7 +11,9 @@ ClientSettings = dict[str, str | int | bool | list[int]]
 
 _create_options = options["jax_pjrt_client_create_options"]
 _visible_devices = {
-    platform: options[f"jax_{platform}_visible_devices"] for platform in ("cuda", "rocm", "oneapi")
+    "cuda": options["jax_cuda_visible_devices"],
+    "rocm": options["jax_rocm_visible_devices"],
+    "oneapi": options["jax_oneapi_visible_devices"],
 }
 _mock_topology = options["jax_mock_gpu_topology"]
 _mock_processes = options["mock_num_gpu_processes"]

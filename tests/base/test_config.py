@@ -10,7 +10,9 @@ import pytest
 
 from hlofront.base import config as module
 from hlofront.base import option as option_module
+from hlofront.base import options_without_effect
 from hlofront.base.config import config, options
+from hlofront.base.guards import transfer_guard
 from hlofront.bridge import state
 from tests.house.source import ROOT
 
@@ -137,7 +139,7 @@ def test_none_brings_the_default_back():
 
 def test_values_of_the_process_and_of_a_block():
     option = module.numpy_rank_promotion
-    assert (option.get_global(), option.get_local()) == ("allow", module.unset)
+    assert (option.get_global(), option.get_local()) == ("allow", state.unset)
     with option("raise"), module.enable_x64(True):
         assert (option.get_global(), option.get_local()) == ("allow", "raise")
         assert config.x64_enabled is True
@@ -305,7 +307,7 @@ def test_values_of_options_that_are_in_the_jit_key_are_hashable():
 def test_transfer_guards_reach_c_plus_plus():
     levels = state.guards.TransferGuardLevel
     here, process = state.guards.thread_local_state(), state.guards.global_state()
-    with module.transfer_guard("disallow"), module.transfer_guard_device_to_host("log"):
+    with transfer_guard("disallow"), module.transfer_guard_device_to_host("log"):
         assert here.host_to_device == here.device_to_device == levels.DISALLOW
         assert here.device_to_host == levels.LOG
         assert config.jax_transfer_guard == "disallow"
@@ -316,7 +318,7 @@ def test_transfer_guards_reach_c_plus_plus():
     assert config.jax_transfer_guard_host_to_device == "log_explicit"
     config.update("jax_transfer_guard", None)
     assert process.device_to_host is None
-    with pytest.raises(ValueError, match="takes one of 'allow'"), module.transfer_guard("loud"):
+    with pytest.raises(ValueError, match="takes one of 'allow'"), transfer_guard("loud"):
         pass
 
 
@@ -362,7 +364,7 @@ def test_a_watcher_sees_each_change_and_may_refuse_it(own_option):
     own_option.set(5)
     with own_option(6):
         pass
-    assert seen == [(4, False), (5, False), (6, True), (module.unset, True)]
+    assert seen == [(4, False), (5, False), (6, True), (state.unset, True)]
     with pytest.raises(RuntimeError, match="not 13"):
         own_option.set(13)
     assert own_option.value == 5
@@ -408,3 +410,48 @@ def test_a_bad_environment_variable_is_an_error_that_names_it(variable, value, w
     monkeypatch.delitem(options, option.name)
     with pytest.raises(ValueError, match=f"{variable} takes {wanted}.*, and is '{value}'"):
         module.add_option(option.name, option.default, option.kind, option.doc)
+
+
+# ---- options without effect ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def never_warned(monkeypatch):
+    monkeypatch.setattr(options_without_effect, "_warned", set())
+
+
+def set_by_update(name, value):
+    config.update(name, value)
+
+
+def set_by_a_block(name, value):
+    with options[name](value):
+        pass
+
+
+@pytest.mark.parametrize("change", [set_by_update, set_by_a_block])
+def test_an_option_without_effect_says_so_once(change, never_warned):
+    change("jax_enable_pgle", False)
+    with pytest.warns(UserWarning) as caught:
+        change("jax_enable_pgle", True)
+        change("jax_enable_pgle", False)
+        change("jax_enable_pgle", True)
+        change("jax_serialization_version", 3)
+    first, second = (str(warning.message) for warning in caught)
+    assert first.startswith("the option jax_enable_pgle is set to True and has no effect in hlofro")
+    assert "the option jax_serialization_version is set to 3 and has no effect" in second
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_an_option_without_effect_in_the_environment_says_so():
+    code = "import warnings; warnings.simplefilter('error'); import hlofront"
+    said = in_new_process(code, JAX_ENABLE_PGLE="1")
+    assert said.startswith("UserWarning: the option jax_enable_pgle is set to True and has no eff")
+    assert in_new_process(code, JAX_ENABLE_PGLE="0") == ""
+
+
+def test_an_option_without_effect_does_not_compile_anew(never_warned):
+    before = state.process_options.value
+    with pytest.warns(UserWarning, match="no effect"):
+        config.update("jax_auto_pcast", False)
+    assert state.process_options.value == before

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from hlofront.base.config import options
 from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
 from hlofront.core.partition import PartitionSpec as P
 
@@ -146,3 +147,14 @@ def test_specs_that_are_more_than_partitions(kind):
     assert getattr(spec + P("z"), kind) == {"y"}
     with pytest.raises(ValueError, match="cannot contain None"):
         P("x", **{kind: {None}})
+
+
+def test_meshes_as_context_managers_can_be_switched_off():
+    mesh = Mesh([object()], "x")
+    with pytest.warns(DeprecationWarning, match="with mesh"), mesh:
+        pass
+    with (
+        options["jax_disallow_mesh_context_manager"](True),
+        pytest.raises(RuntimeError, match="jax_disallow_mesh_context_manager is on"),
+    ):
+        mesh.__enter__()

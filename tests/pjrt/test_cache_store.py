@@ -13,8 +13,10 @@ import time
 
 import pytest
 
+from hlofront.base.config import options
 from hlofront.pjrt import cache_folder
 from hlofront.pjrt.cache_file import pack
+from hlofront.pjrt.cache_places import small_store
 from hlofront.pjrt.cache_store import Store
 from tests.pjrt.cache_tools import (
     KEY,
@@ -283,6 +285,27 @@ def test_no_trouble_of_writing_reaches_the_caller(store, monkeypatch, caplog, ca
     assert not store.put(ONE, fields_for())  # Within the minute.
     monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic() + 61: now)
     assert store.put(ONE, fields_for()) is not for_good
+
+
+def test_trouble_is_raised_where_that_is_wanted(store, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.EIO, "trouble")
+
+    store.put(ONE, fields_for())
+    with (
+        options["jax_raise_persistent_cache_errors"](True),
+        options["hlofront_cache"](True),
+        options["hlofront_cache_dir"](store.folder),
+    ):
+        store = small_store()
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="trouble"):
+        patched.setattr(os, "write", fail)
+        store.put(ONE, fields_for(size=300))
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="trouble"):
+        patched.setattr(os, "read", fail)
+        store.get(ONE, KEY)
+    assert store.get(ONE, KEY) == fields_for()
+    assert store.put(ONE, fields_for(size=300))
 
 
 def test_an_interrupted_write_leaves_nothing(store, monkeypatch):

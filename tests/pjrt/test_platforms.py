@@ -267,7 +267,7 @@ def test_nothing_is_printed_where_plugins_have_no_device():
 @pytest.fixture
 def made_with(monkeypatch):
     """Make the client of a platform, whose plugin is not there; what it would be made with."""
-    monkeypatch.setattr(platforms.hardware, "seen", lambda name: None)
+    monkeypatch.setattr(platforms.hardware, "device_visibility", lambda name: None)
     monkeypatch.setattr(platforms, "load", lambda name: None)
     monkeypatch.setattr(platforms.bridge, "make_client", lambda name, settings: dict(settings))
 
