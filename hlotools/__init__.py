@@ -1,1 +1,31 @@
-"""Tools that read, compare and price HLO, StableHLO and jaxprs as text, in Python alone."""
+"""Tools that read, compare and price HLO, StableHLO and jaxprs as text, in Python alone.
+
+They need neither hlofront nor jaxlib, and work beside jax:
+
+    import hlotools
+
+    compiled = jax.jit(step).lower(x).compile()
+    print(hlotools.diff("step.before.hlo", compiled.as_text()))
+    print(hlotools.costs(compiled.as_text()).text(by="line"))
+    open("step.html", "w").write(hlotools.page(compiled.as_text()))
+"""
+
+from hlotools.cost.costs import Costs as Costs
+from hlotools.cost.costs import costs as costs
+from hlotools.html.program_page import page as page
+from hlotools.ir.canonical_form import canonical as canonical
+from hlotools.ir.hlo import Computation as Computation
+from hlotools.ir.hlo import HloModule as HloModule
+from hlotools.ir.hlo import HloSyntaxError as HloSyntaxError
+from hlotools.ir.hlo import Instruction as Instruction
+from hlotools.ir.hlo import Shape as Shape
+from hlotools.ir.hlo_parser import parse as parse
+from hlotools.ir.hlo_printer import write as write
+from hlotools.ir.styles import styled as styled
+from hlotools.matching.difference import Diff as Diff
+from hlotools.matching.difference import diff as diff
+
+__all__ = (
+    *("Computation", "Costs", "Diff", "HloModule", "HloSyntaxError", "Instruction", "Shape"),
+    *("canonical", "costs", "diff", "page", "parse", "styled", "write"),
+)

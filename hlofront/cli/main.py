@@ -14,7 +14,7 @@ from hlofront.base.version import __version__
 from hlofront.cli import cache, doctor, programs
 from hlofront.cli.stages import STAGES, sections
 from hlofront.cli.target import UsageError, arguments_for, load_function
-from hlofront.inspect.page_program import page
+from hlofront.inspect.program_page import page
 from hlofront.pjrt.targets import target
 from hlotools.ir.hlo import HloSyntaxError
 from hlotools.ir.program_text import TITLES

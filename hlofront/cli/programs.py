@@ -298,7 +298,7 @@ def _cost(options: argparse.Namespace, out: TextIO) -> int:
 def _cost_of_program(options: argparse.Namespace, out: TextIO) -> int:
     """Show the cost of a program that is there as text."""
     from hlofront.inspect.cost import costs
-    from hlofront.inspect.page_program import page
+    from hlofront.inspect.program_page import page
 
     if options.args:
         raise UsageError(f"{options.target_function} is a program as text: --args is for functions")
@@ -329,7 +329,7 @@ def write_page(
       stage: "jaxpr", "stablehlo" or "hlo".
       target: the name of what it is compiled and its time reckoned for; None: the device at hand.
     """
-    from hlofront.inspect.page_program import page
+    from hlofront.inspect.program_page import page
 
     staged: Any = function if hasattr(function, "trace") else jit(function)
     place = find_target(target) if target else None

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hlofront.base.errors import JaxRuntimeError
-from hlofront.inspect.cost import BufferCost, costs
+from hlofront.inspect.cost import costs
 from hlofront.pjrt.targets import Target
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.tree_util import tree_leaves
+from hlotools.cost.costs import BufferCost
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _TOO_LARGE = re.compile(

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hlotools.diff.changes import Change, OperationSite
 from hlotools.ir.hlo import HloSyntaxError
 from hlotools.ir.payloads import sorted_map, without_paths
+from hlotools.matching.changes import Change, OperationSite
 
 
 class Line(NamedTuple):

@@ -7,10 +7,10 @@ here it takes them as parameters, behind its own, and its operation as operands.
 import re
 from collections.abc import Sequence
 
-from hlotools.diff.changes import OperationSite
 from hlotools.ir.graph_building import DEEPEST, GraphBuilder, array, several
 from hlotools.ir.hlo import Computation, HloModule, HloSyntaxError, Instruction, Shape
 from hlotools.ir.mlir_lines import Line, stablehlo_lines
+from hlotools.matching.changes import OperationSite
 
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _BRACKET = re.compile(_STRING + r"|->|[\[\](){}<>]|,| : |=")

@@ -16,12 +16,12 @@ from hlofront.cli.main import main
 from hlofront.inspect import diff, page, parse
 from hlofront.inspect.comparison.columns import Column
 from hlofront.inspect.comparison.compare import Comparison
-from hlofront.inspect.page_hlo import hlo_data
-from hlofront.inspect.page_jaxpr import jaxpr_data
+from hlofront.inspect.jaxpr_page import jaxpr_data
 from hlofront.pjrt.targets import Description
+from hlotools.html.hlo_page import hlo_data
+from hlotools.html.page_file import SCRIPTS, STYLES
+from hlotools.html.page_model import Files
 from hlotools.ir.stablehlo_parser import read_stablehlo
-from hlotools.page.page_file import SCRIPTS, STYLES
-from hlotools.page.page_model import Files
 from tests.inspect import chromium
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
@@ -547,7 +547,7 @@ def test_the_wheel_holds_scripts_and_styles():
         "package-data"
     ]
     for name in (*STYLES, *SCRIPTS):
-        path = root / "hlotools" / "page" / "assets" / name
-        assert any(fnmatch.fnmatch(f"page/assets/{name}", glob) for glob in globs["hlotools"])
+        path = root / "hlotools" / "html" / "assets" / name
+        assert any(fnmatch.fnmatch(f"html/assets/{name}", glob) for glob in globs["hlotools"])
         text = path.read_text()
         assert text.count("\n") < 600 and "</script" not in text

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hlofront.inspect.comparison.columns import Artifact, Column, at_revision, here, under_jaxlib
-from hlofront.inspect.diff_page import page
 from hlofront.inspect.difference import Diff, diff
 from hlofront.runtime.dispatch.jit import jit
+from hlotools.html.diff_page import page
 
 
 class Row(NamedTuple):

@@ -7,8 +7,8 @@ from hlofront.base.source import user_frames
 from hlofront.core.jaxpr import Jaxpr
 from hlofront.core.names import path_of
 from hlofront.core.print import Printing
+from hlotools.html.page_model import Files, ProgramData
 from hlotools.ir.hlo import Source
-from hlotools.page.page_model import Files, ProgramData
 
 
 def jaxpr_data(program: Any, files: Files, name: str = "main") -> ProgramData:

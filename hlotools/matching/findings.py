@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hlotools.cost.estimates import is_collective
-from hlotools.diff.changes import Change, OperationSite
-from hlotools.diff.match import CONVERTS, Matching
-from hlotools.diff.regrouping import TRIVIAL, WorkDigests, content
 from hlotools.ir.hlo import HloModule, Instruction
+from hlotools.matching.changes import Change, OperationSite
+from hlotools.matching.match import CONVERTS, Matching
+from hlotools.matching.regrouping import TRIVIAL, WorkDigests, content
 
 # What says how and where the backend computes something, not what.
 _HOW = ("layout", "backend_config", "estimated cycles", "views")

@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hlofront.inspect.page_hlo import hlo_data, instruction_numbers
-from hlotools.diff.changes import Change
-from hlotools.diff.match import Compared, Matching
-from hlotools.diff.regrouping import Regrouped
+from hlotools.html.hlo_page import hlo_data, instruction_numbers
+from hlotools.html.page_model import Files, cut
 from hlotools.ir.digests import Hashes
 from hlotools.ir.hlo import Computation, HloModule, Instruction, Source
 from hlotools.ir.mlir_lines import Line, aligned
-from hlotools.page.page_model import Files, cut
+from hlotools.matching.changes import Change
+from hlotools.matching.match import Compared, Matching
+from hlotools.matching.regrouping import Regrouped
 
 # What a row is: the same, changed, removed, added, part of a regrouping.
 SAME, CHANGED, REMOVED, ADDED, REGROUPED = "=", "~", "-", "+", "%"

@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from hlotools.diff.regrouping import TRIVIAL, Regrouped, WorkDigests, content, groups, join
 from hlotools.ir.digests import Hashes, clean_attributes, is_commutative, with_users
 from hlotools.ir.graph_building import (
     captures,
@@ -12,6 +11,7 @@ from hlotools.ir.graph_building import (
     parameters_of_regions,
 )
 from hlotools.ir.hlo import Computation, Instruction
+from hlotools.matching.regrouping import TRIVIAL, Regrouped, WorkDigests, content, groups, join
 
 CONVERTS = frozenset({"convert", "convert_element_type"})
 # How much of an operation's content must be that of another for one to be a part of the other.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from hlotools.page.page_model import Files
+from hlotools.html.page_model import Files
 
 FORMAT = "hlofront.page/1"
 _FOLDER = pathlib.Path(__file__).parent / "assets"

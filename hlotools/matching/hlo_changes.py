@@ -6,9 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from hlotools.cost.estimates import is_collective
-from hlotools.diff.changes import Change, OperationSite, grouped
-from hlotools.diff.match import Compared, Matching
-from hlotools.diff.regrouping import TRIVIAL, Regrouped, content
 from hlotools.ir.digests import (
     COMMUTATIVE,
     clean_attributes,
@@ -17,6 +14,9 @@ from hlotools.ir.digests import (
 )
 from hlotools.ir.graph_building import captures
 from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source
+from hlotools.matching.changes import Change, OperationSite, grouped
+from hlotools.matching.match import Compared, Matching
+from hlotools.matching.regrouping import TRIVIAL, Regrouped, content
 
 _SHOWN = 6
 # A fusion's body that lost and gained as many operations is told as a whole.

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from hlofront.inspect.cost import Costs, costs
-from hlofront.pjrt.targets import Description, Target
+from hlotools.cost.costs import Costs, DeviceRates, costs
 from hlotools.cost.estimates import Estimates, trip_count
+from hlotools.html.page_model import Files, ProgramData
 from hlotools.ir.hlo import CALLING, HloModule, Instruction, nearest_source
-from hlotools.page.page_model import Files, ProgramData
 
 # What a reader asks for now and then, and what would fill the line of every operation.
 _HIDDEN = frozenset({"backend_config", "frontend_attributes", "origin", "original_value",
@@ -71,15 +70,13 @@ def _add(data: ProgramData, instruction: Instruction, numbers: dict[int, int]) -
     )
 
 
-def add_costs(
-    data: ProgramData, module: HloModule, target: Target | Description | str | None
-) -> Costs:
+def add_costs(data: ProgramData, module: HloModule, rates: DeviceRates | None) -> Costs:
     """Figures of every operation, over all the times that it runs, and of every line.
 
     What calls computations that run as operations of their own (a loop, a branch) has the sum of
     theirs. Operations inside of a fusion have their arithmetic alone: the fusion moves the bytes.
     """
-    report = costs(module, target)
+    report = costs(module, rates)
     estimates = Estimates(module)
     count = len(data.names)
     work: list[int | None] = [0] * count

@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from hlotools.diff.changes import Change
-from hlotools.diff.hlo_changes import site_of
 from hlotools.ir.digests import Hashes, with_users
 from hlotools.ir.hlo import Computation, HloModule, Instruction
 from hlotools.ir.mlir_lines import rising
+from hlotools.matching.changes import Change
+from hlotools.matching.hlo_changes import site_of
 
 # What takes no time of its own.
 _TIMELESS = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})

@@ -6,13 +6,13 @@ import linecache
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hlofront.inspect.page_pairs import hlo_pairs, line_pairs
-from hlotools.diff.changes import Change
+from hlotools.html.page_file import standing_alone
+from hlotools.html.page_model import Files
+from hlotools.html.side_by_side import hlo_pairs, line_pairs
 from hlotools.ir.jaxpr_parser import read_jaxpr
 from hlotools.ir.mlir_lines import jaxpr_lines, stablehlo_lines
 from hlotools.ir.stablehlo_parser import read_stablehlo
-from hlotools.page.page_file import standing_alone
-from hlotools.page.page_model import Files
+from hlotools.matching.changes import Change
 
 ValueTable = Mapping[str, Any]
 

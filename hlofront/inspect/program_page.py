@@ -1,0 +1,61 @@
+"""`page` of what hlofront traced, lowered or compiled."""
+
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.inspect.cost import costs, description_of
+from hlofront.inspect.jaxpr_page import jaxpr_data
+from hlofront.pjrt.targets import Description, Target
+from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
+from hlotools.html.hlo_page import add_line_costs, hlo_data
+from hlotools.html.page_model import Files, ProgramData
+from hlotools.html.program_page import Facts, module_name, page_of_data, program_data
+from hlotools.ir.hlo_parser import parse
+from hlotools.ir.stablehlo_parser import read_stablehlo
+
+
+def page(
+    program: object,
+    target: Target | Description | str | None = None,
+    *,
+    title: str | None = None,
+) -> str:
+    """Return a program as one page of HTML that needs nothing else, not even a network.
+
+    The user's source is on its left, the operations on its right, as a list and as a graph;
+    pointing at one lights the other. Loops, branches and fusions open and fold. Colour says where
+    time, arithmetic or bytes go; those are the figures of `costs`.
+
+    Args:
+      program: what `trace`, `lower` or `compile` returned; a ClosedJaxpr; text of HLO,
+        StableHLO or a jaxpr, or the path of a file of it; a module that `parse` read.
+      target: what a time is reckoned for: what `hlofront.target` gives, or its name, such as
+        "cuda:h100". For HLO and what `lower` returned.
+      title: what the page is called; by default the program's name.
+
+    Raises:
+      HloSyntaxError: if a text of HLO cannot be read.
+      TypeError: if the program is nothing of these.
+      ValueError: if a text is of no program.
+    """
+    files = Files()
+    facts: Facts = []
+    data, name = _data(program, files, target, facts)
+    return page_of_data(data, files, name, title, facts)
+
+
+def _data(
+    program: object, files: Files, target: Target | Description | str | None, facts: Facts
+) -> tuple[ProgramData, str]:
+    if isinstance(program, Traced):
+        return jaxpr_data(program.jaxpr, files, program.fun_name), program.fun_name
+    if isinstance(program, ClosedJaxpr | Jaxpr):
+        origin = getattr(program, "debug_info", None)
+        name = origin.func_name if origin is not None else "jaxpr"
+        return jaxpr_data(program, files, name), name
+    if isinstance(program, Lowered):
+        text = program.as_text(debug_info=True)
+        data = hlo_data(read_stablehlo(text), files, "stablehlo")
+        add_line_costs(data, costs(program, target))
+        return data, module_name(text)
+    if isinstance(program, Compiled):
+        program = parse(program.as_text() or "")
+    return program_data(program, files, description_of(target), facts)

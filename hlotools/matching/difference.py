@@ -1,0 +1,338 @@
+"""What differs between two programs: jaxprs, StableHLO or HLO, read as structure, not as lines."""
+
+import json
+import os
+from typing import Any, NamedTuple
+
+from hlotools.cost.estimates import Estimates
+from hlotools.html.diff_page import fragment, page
+from hlotools.ir.digests import Hashes, module_attributes
+from hlotools.ir.hlo import HloModule, HloSyntaxError
+from hlotools.ir.hlo_parser import parse
+from hlotools.ir.hlo_printer import write
+from hlotools.ir.jaxpr_parser import read_jaxpr
+from hlotools.ir.mlir_lines import (
+    bounded,
+    jaxpr_lines,
+    line_changes,
+    stablehlo_lines,
+)
+from hlotools.ir.program_text import TITLES, is_path, program_of_file, program_of_text
+from hlotools.ir.stablehlo_parser import read_stablehlo
+from hlotools.matching.changes import Change, grouped
+from hlotools.matching.findings import findings
+from hlotools.matching.hlo_changes import hlo_changes
+from hlotools.matching.match import Matching
+from hlotools.matching.schedules import is_scheduled, same_schedule, schedule_changes
+
+FORMAT = "hlofront.diff/1"
+_COLOURS = {
+    "added": "\x1b[32m",
+    "removed": "\x1b[31m",
+    "split": "\x1b[33m",
+    "merged": "\x1b[33m",
+    "regrouped": "\x1b[33m",
+    "reordered": "\x1b[33m",
+    "exchanged": "\x1b[33m",
+    "refused": "\x1b[33m",
+    "scheduled": "\x1b[33m",
+}
+_BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+class Side(NamedTuple):
+    """One of two programs: what kind of text it is, what it is called, and the text."""
+
+    kind: str
+    label: str
+    text: str
+    module: HloModule | None = None
+
+
+class Diff:
+    """What differs between two programs.
+
+    `equal` says whether they are the same program: nothing differs but names, places, and orders
+    that mean nothing. `changes` are the differences, each with its places; what has one cause is
+    one of them and has `parts`. `kind` is "jaxpr", "stablehlo" or "hlo"; `totals` are counts and
+    estimates of both sides, of HLO alone.
+    `same_schedule` says of scheduled HLO that is equal whether it runs in one order, else None.
+    """
+
+    __slots__ = (
+        "_matching", "_modules", "a", "b", "changes", "equal", "kind", "same_schedule", "totals",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        a: Side,
+        b: Side,
+        equal: bool,
+        changes: list[Change],
+        totals: tuple[dict[str, int], dict[str, int]] | None,
+        same_schedule: bool | None = None,
+        modules: tuple[HloModule, HloModule] | None = None,
+        matching: Matching | None = None,
+    ):
+        # What was read and matched, for the page.
+        self._modules = modules
+        self._matching = matching
+        self.a = a
+        self.b = b
+        self.kind = a.kind
+        self.equal = equal
+        self.changes = changes
+        self.totals = totals
+        self.same_schedule = same_schedule
+
+    @property
+    def title(self) -> str:
+        if self.equal:
+            return f"{TITLES[self.kind]}: the same program"
+        count = len(self.changes)
+        return f"{TITLES[self.kind]}: {count} {'change' if count == 1 else 'changes'}"
+
+    def total_rows(self) -> list[tuple[str, int, int]]:
+        """What the totals differ in: (name, of a, of b)."""
+        if self.totals is None:
+            return []
+        first, second = self.totals
+        return [(key, first[key], second[key]) for key in first if first[key] != second[key]]
+
+    def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
+        """The differences in words, a line each, with the user's source lines.
+
+        Args:
+          color: whether to colour them for a terminal.
+          limit: the most changes that are listed; None: all.
+          verbose: whether the parts of changes that have some are listed under them.
+        """
+
+        def paint(style: str, text: str) -> str:
+            return f"{style}{text}{_RESET}" if color and style else text
+
+        lines = [paint(_BOLD, self.title), f"  a: {self.a.label}", f"  b: {self.b.label}"]
+        if self.equal and self.same_schedule is False:
+            lines.append(
+                "  in another order: schedule=True (--schedule at the shell) says what moved"
+            )
+        rows = self.total_rows()
+        if rows:
+            lines.append("")
+            width = max(len(key) for key, *_ in rows)
+            digits = max(len(f"{n:,}") for _, *both in rows for n in both)
+            for key, before, after in rows:
+                share = f", {(after - before) / before:+.1%}" if before > 99 else ""
+                lines.append(
+                    f"  {key.replace('_', ' '):<{width}}  {before:>{digits},} -> "
+                    f"{after:>{digits},}  ({after - before:+,}{share})"
+                )
+        if self.changes:
+            lines.append("")
+
+        def tell(change: Change, margin: str) -> None:
+            sources = change.sources
+            where = ", ".join(sources[:3]) + (", ..." if len(sources) > 3 else "")
+            line = paint(_COLOURS.get(change.kind, ""), change.sentence)
+            lines.append(margin + line + (paint(_DIM, f"  at {where}") if where else ""))
+            for part in change.parts if verbose else ():
+                tell(part, margin + "  ")
+
+        for change in self.changes[:limit]:
+            tell(change, "")
+        more = len(self.changes) - (len(self.changes) if limit is None else limit)
+        if more > 0:
+            lines.append(f"and {more} more")
+        folded = sum(len(change.parts) for change in self.changes)
+        if folded and not verbose:
+            lines.append(
+                paint(
+                    _DIM,
+                    f"{folded} changes are folded: verbose=True (--verbose at the shell) lists "
+                    "them",
+                )
+            )
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """`as_dict()` as JSON."""
+        return json.dumps(self.as_dict(), indent=1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The differences as what `json.dumps` takes; the names of fields stay as they are.
+
+        Returns:
+          `format` ("hlofront.diff/1"), `kind`, `equal`, `same_schedule`, `a` and `b` (each with
+          `label`, and `totals` or None), and `changes`: each with `kind`, `what`, `before`,
+          `after`, `text`, `a` and `b`, lists of places with `name`, `opcode`, `type`, `file`,
+          `line` and `function`, and `parts`, the changes that it is made of. What is not known
+          is None.
+        """
+        totals = self.totals or (None, None)
+        return {
+            "format": FORMAT,
+            "kind": self.kind,
+            "equal": self.equal,
+            "same_schedule": self.same_schedule,
+            "a": {"label": self.a.label, "totals": totals[0]},
+            "b": {"label": self.b.label, "totals": totals[1]},
+            "changes": [change.as_dict() for change in self.changes],
+        }
+
+    def html(self) -> str:
+        """Both programs side by side as one page that needs nothing else, not even a network."""
+        return page({"": self})
+
+    def _repr_html_(self) -> str:
+        return fragment(self.title, self.a.label, self.b.label, self.total_rows(), self.changes)
+
+    def __repr__(self) -> str:
+        return self.text(limit=20)
+
+    def __rich_repr__(self) -> Any:
+        yield "kind", self.kind
+        yield "equal", self.equal
+        yield "changes", [change.sentence for change in self.changes[:20]]
+
+    def __bool__(self) -> bool:
+        raise TypeError("a Diff is neither true nor false: ask for its .equal")
+
+
+def diff(
+    a: object, b: object, *, schedule: bool = False, labels: tuple[str, str] | None = None
+) -> Diff:
+    """Return what differs between two programs.
+
+    Names, source lines, install paths and orders that mean nothing are no differences; nor is the
+    order in which a compiled program is scheduled, unless that is asked for.
+
+    Args:
+      a: text of a jaxpr, of StableHLO or HLO; the path of a file of such text; a module that
+        `parse` read; or an object whose `as_text()` is one of these, such as jax's stages.
+      b: the other program, of the same kind.
+      schedule: whether operations that run earlier or later in a compiled program differ: one
+        change per computation, which says what has moved.
+      labels: the names of the two programs; by default what they are.
+
+    Raises:
+      HloSyntaxError: if a text of HLO cannot be read.
+      TypeError: if an argument is nothing that can be compared.
+      ValueError: if they are of two kinds, or a text is of none.
+    """
+    return diff_of_sides(side_of(a), side_of(b), schedule, labels)
+
+
+def diff_of_sides(
+    a: Side, b: Side, schedule: bool = False, labels: tuple[str, str] | None = None
+) -> Diff:
+    """Return what differs between two programs whose kind is known; `diff` says more.
+
+    Raises:
+      HloSyntaxError: if a text of HLO cannot be read.
+      ValueError: if they are of two kinds.
+    """
+    if labels is not None:
+        a, b = a._replace(label=labels[0]), b._replace(label=labels[1])
+    if a.kind != b.kind:
+        raise ValueError(
+            f"{a.label} is {TITLES[a.kind]} and {b.label} is {TITLES[b.kind]}: compare programs "
+            "at one stage"
+        )
+    if a.kind == "hlo":
+        modules = _parsed(a), _parsed(b)
+        totals = Estimates(modules[0]).totals(), Estimates(modules[1]).totals()
+        return _of_modules(a, b, modules, totals, schedule)
+    return _of_text_kinds(a, b)
+
+
+def _of_text_kinds(a: Side, b: Side) -> Diff:
+    """The differences of StableHLO or jaxprs: of lines, where their structure cannot be read."""
+    if a.text == b.text:
+        return Diff(a, b, True, [], None)
+    a, b = a._replace(text=bounded(a.text)), b._replace(text=bounded(b.text))
+    read = read_stablehlo if a.kind == "stablehlo" else read_jaxpr
+    try:
+        modules = read(a.text), read(b.text)
+    except ValueError:
+        pass
+    else:
+        return _of_modules(a, b, modules)
+    lines_of = stablehlo_lines if a.kind == "stablehlo" else jaxpr_lines
+    lines = lines_of(a.text), lines_of(b.text)
+    if [line.text for line in lines[0]] == [line.text for line in lines[1]]:
+        return Diff(a, b, True, [], None)
+    changes = grouped(line_changes(*lines))
+    return Diff(a, b, not changes, changes, None)
+
+
+def _of_modules(
+    a: Side,
+    b: Side,
+    modules: tuple[HloModule, HloModule],
+    totals: tuple[dict[str, int], dict[str, int]] | None = None,
+    schedule: bool = False,
+) -> Diff:
+    hashes = Hashes(modules[0]), Hashes(modules[1])
+    scheduled = is_scheduled(modules[0]) and is_scheduled(modules[1])
+    moved = list(schedule_changes(*hashes)) if schedule and scheduled else []
+    if _same(*hashes):
+        in_order = same_schedule(*hashes) if scheduled else None
+        return Diff(a, b, not moved, moved, totals, in_order, modules)
+    matching = Matching(*hashes)
+    changes = findings(hlo_changes(matching), matching) + moved
+    if not changes:
+        # Nothing stands out though the digests differ: say so rather than nothing.
+        changes = [
+            Change(kind="module", what="structure", before="as in a", after="as in b", a=(), b=())
+        ]
+    return Diff(a, b, False, changes, totals, None, modules, matching)
+
+
+def _parsed(side: Side) -> HloModule:
+    if side.module is not None:
+        return side.module
+    try:
+        return parse(side.text)
+    except HloSyntaxError as error:
+        raise HloSyntaxError(
+            error.message, error.line, error.column, error.text, side.label
+        ) from None
+
+
+def _same(a: Hashes, b: Hashes) -> bool:
+    """Whether two modules compute the same in the same way."""
+    if module_attributes(a.module) != module_attributes(b.module):
+        return False
+    return a.computation(a.module.entry) == b.computation(b.module.entry)
+
+
+# ---- what one can compare -----------------------------------------------------------------------
+
+
+def side_of(value: object) -> Side:
+    """Return a program as one of the two to compare; `diff` says which programs there are.
+
+    Raises:
+      TypeError: if the value is no program.
+      ValueError: if its text is of no kind.
+    """
+    if isinstance(value, HloModule):
+        return Side("hlo", f"module {value.name}", write(value), value)
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and is_path(value)):
+        return Side(*program_of_file(os.fspath(value)))
+    if isinstance(value, str):
+        side = Side(*program_of_text(value, "text"))
+        name = value.lstrip()[len("HloModule") : 200].replace(",", " ").split()
+        return side._replace(label=f"text: {name[0]}") if side.kind == "hlo" and name else side
+    as_text = getattr(value, "as_text", None)
+    if callable(as_text):
+        return Side(*program_of_text(as_text(), type(value).__name__))
+    if callable(value):
+        raise TypeError(
+            f"to compare {getattr(value, '__name__', value)!r} give it with its arguments, as a "
+            "tuple: (f, x, y)"
+        )
+    raise TypeError(
+        "wanted text, a file's path, a Traced, Lowered or Compiled, a jaxpr, or a function with "
+        f"its arguments as a tuple; got {type(value).__name__}"
+    )
