@@ -66,6 +66,11 @@ class Subprogram:
         return self.program.consts if isinstance(self.program, ClosedJaxpr) else ()
 
     @property
+    def closed(self) -> ClosedJaxpr:
+        """The program with the values of its constants."""
+        return self.program if isinstance(self.program, ClosedJaxpr) else ClosedJaxpr(self.program)
+
+    @property
     def is_call(self) -> bool:
         """Whether the operation runs the program exactly once."""
         return self.role in ("call", "inlined")
@@ -156,9 +161,28 @@ def called_by(equation: "Equation") -> Subprogram | None:
     return None
 
 
-def loop_body(params: Mapping[str, object], primitive: rules.Primitive) -> Subprogram:
-    """Return the program that a loop with these parameters runs in each iteration."""
-    return next(part for part in rules.subprograms[primitive](**params) if part.role == "body")
+def executed_by(equation: Equation) -> Subprogram | None:
+    """Return the program that an equation runs: the one it calls, its first branch, or its body.
+
+    The role of what is returned tells which. None is returned for equations that run no program on
+    their operands, and for operations that say nothing of their programs.
+    """
+    if equation.primitive in rules.subprograms:
+        for part in subprograms_of(equation):
+            if part.role in ("inlined", "call", "branch", "body"):
+                return part
+    return None
+
+
+def branches_of(equation: Equation) -> list[Subprogram]:
+    """Return the programs of which an equation runs one, by the value of its first operand."""
+    return [part for part in subprograms_of(equation) if part.role == "branch"]
+
+
+def condition_of(equation: Equation) -> Subprogram | None:
+    """Return the program that decides whether a loop goes on, or None if the loop has none."""
+    parts = subprograms_of(equation)
+    return next((part for part in parts if part.role == "condition"), None)
 
 
 def inputs_among(part: Subprogram, operands: Sequence[Any]) -> list[Any]:

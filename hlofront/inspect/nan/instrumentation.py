@@ -1,23 +1,18 @@
 """Programs that keep account of themselves: in which step of a loop what goes bad first."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.core.aval import typeof
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal
-from hlofront.core.primitive import Primitive
+from hlofront.core.jaxpr import ClosedJaxpr, Literal
+from hlofront.core.subprograms import called_by, inputs_among
 from hlofront.inspect.nan.operands import ELEMENTWISE
 from hlofront.numpy import isfinite, isinf, isnan, where
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.slicing import stack
-
-# Of operations that run one program: which, and on what of their operands.
-calls: dict[
-    Primitive, tuple[Callable[[dict[str, Any]], Any], Callable[[list[Any], dict[str, Any]], Any]]
-] = {}
 
 # (kinds of bad elements that are looked for, members of values that are followed)
 SearchFor = tuple[tuple[str, ...], tuple[str, ...]]
@@ -71,15 +66,9 @@ def watched_step(
 def count_watched(program: ClosedJaxpr) -> int:
     """The number of operations that `watched_step` tells of."""
     return sum(
-        count_watched(inner) if (inner := _inner(equation)) is not None else 1
+        count_watched(call.closed) if (call := called_by(equation)) is not None else 1
         for equation in program.jaxpr.eqns
     )
-
-
-def _inner(equation: Equation) -> ClosedJaxpr | None:
-    call = calls.get(equation.primitive)
-    program = call[0](equation.params) if call is not None else None
-    return program if isinstance(program, ClosedJaxpr) else None
 
 
 def _run(
@@ -94,10 +83,9 @@ def _run(
 
     for equation in jaxpr.eqns:
         operands = [read(atom) for atom in equation.invars]
-        inner = _inner(equation)
-        if inner is not None:
-            given = calls[equation.primitive][1](operands, equation.params)
-            results = _run(inner, given, kinds, begun)
+        call = called_by(equation)
+        if call is not None:
+            results = _run(call.closed, inputs_among(call, operands), kinds, begun)
         else:
             results = equation.primitive.bind(*operands, **equation.params)
             if not equation.primitive.multiple_results:

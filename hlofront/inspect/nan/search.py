@@ -10,7 +10,7 @@ from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.liveness import last_uses, live_equations
 from hlofront.core.names import path_of
-from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import Subprogram, executed_by, subprograms_of
 from hlofront.inspect.nan.operands import ELEMENTWISE, elements_of, expression_of, typed
 from hlofront.inspect.nan.report import (
     Inside,
@@ -231,11 +231,11 @@ class Search:
             steps = self.steps[jaxpr] = list(zip(lean.eqns, last_uses(lean), strict=True))
         for equation, done in steps:
             operands = [level.read(atom) for atom in equation.invars]
-            enter = entering.get(equation.primitive)
-            if enter is None:
+            part = executed_by(equation)
+            if part is None:
                 results = self.operation(level, equation, operands)
             else:
-                results = enter(self, level, equation, operands)
+                results = entering[part.role](self, level, equation, part, operands)
             values.update(zip(equation.outvars, results, strict=True))
             for var in done:
                 if type(var) is not Var or getattr(values[var].array, "nbytes", 0) > _SMALL:
@@ -403,12 +403,11 @@ class Search:
 def _parameters(equation: Equation) -> dict[str, str]:
     """The parameters that say something, as texts."""
     found: dict[str, str] = {}
+    programs = {part.parameter for part in subprograms_of(equation)}
     for name, value in equation.params.items():
-        if value is None or callable(value) or isinstance(value, Jaxpr | ClosedJaxpr):
+        if value is None or callable(value) or name in programs:
             continue
-        if isinstance(value, tuple | list) and any(
-            callable(x) or isinstance(x, Jaxpr | ClosedJaxpr) for x in value
-        ):
+        if isinstance(value, tuple | list) and any(map(callable, value)):
             continue
         found[name] = source.shortened(str(value))
     return found
@@ -510,5 +509,6 @@ def facts(
     return Values(name, str(host.dtype), shape, nans, infinities, least, greatest, index)
 
 
-# Operations that are entered: (search, level, equation, operands) -> results.
-entering: dict[Primitive, Callable[[Search, Level, Equation, list[Value]], list[Value]]] = {}
+# How programs are entered, by what an operation does with them:
+# (search, level, equation, program, operands) -> results.
+entering: dict[str, Callable[[Search, Level, Equation, Subprogram, list[Value]], list[Value]]] = {}

@@ -15,20 +15,16 @@ from hlofront.core.aval import typeof
 from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
-from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import subjaxprs
-from hlofront.higher_order.checkpoint import remat_p
-from hlofront.higher_order.cond import cond_p
-from hlofront.higher_order.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p, remat_opt_p
-from hlofront.higher_order.custom_vmap import custom_vmap_call_p
-from hlofront.higher_order.jit_call import closed_call_p, jit_p
-from hlofront.higher_order.linear_call import linear_call_p
-from hlofront.higher_order.linear_solve import custom_linear_solve_p
-from hlofront.higher_order.platform import composite_p
-from hlofront.higher_order.scan import scan_p
-from hlofront.higher_order.while_loop import split, while_loop, while_p
-from hlofront.inspect.nan.instrumentation import calls, count_watched, noted, strong, watched_step
+from hlofront.core.subprograms import (
+    Subprogram,
+    branches_of,
+    condition_of,
+    inputs_among,
+    split_inputs,
+    subjaxprs,
+)
+from hlofront.higher_order.while_loop import while_loop
+from hlofront.inspect.nan.instrumentation import count_watched, noted, strong, watched_step
 from hlofront.inspect.nan.report import Inside, source_line_of
 from hlofront.inspect.nan.search import Level, Search, Trail, Value, entering, nonfinite
 from hlofront.numpy import full, where
@@ -62,54 +58,23 @@ def size(jaxpr: Jaxpr) -> int:
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def _calling(
-    primitive: Primitive,
-    program_of: Callable[[dict[str, Any]], Any],
-    given: Callable[[list[Any], dict[str, Any]], list[Any]] = lambda operands, params: operands,
-) -> None:
-    """How to enter an operation that runs one program."""
-
-    def enter(
-        search: Search, level: Level, equation: Equation, operands: list[Value]
-    ) -> list[Value]:
-        program = program_of(equation.params)
-        if not isinstance(program, ClosedJaxpr):
-            return search.operation(level, equation, operands)
-        args = given(operands, equation.params)
-        return search.run(program, args, inside(level, equation, program))
-
-    entering[primitive] = enter
-    calls[primitive] = program_of, given
-
-
-def _given_to_solve(operands: list[Any], params: dict[str, Any]) -> list[Any]:
-    lengths = params["const_lengths"]
-    start = lengths.matvec + lengths.vecmat
-    return [*operands[start : start + lengths.solve], *operands[sum(lengths) :]]
-
-
-_calling(jit_p, lambda p: p["jaxpr"])
-_calling(closed_call_p, lambda p: p["call_jaxpr"])
-_calling(remat_p, lambda p: p["jaxpr"])
-_calling(custom_jvp_call_p, lambda p: p["call_jaxpr"])
-_calling(custom_vjp_call_p, lambda p: p["call_jaxpr"])
-_calling(remat_opt_p, lambda p: p["fwd_jaxpr"])
-_calling(custom_vmap_call_p, lambda p: p["call"])
-_calling(linear_call_p, lambda p: p["callee"])
-_calling(composite_p, lambda p: p["jaxpr"])
-_calling(custom_linear_solve_p, lambda p: p["jaxprs"].solve, _given_to_solve)
-
-
-def _in_cond(
-    search: Search, level: Level, equation: Equation, operands: list[Value]
+def _in_call(
+    search: Search, level: Level, equation: Equation, part: Subprogram, operands: list[Value]
 ) -> list[Value]:
-    branches = equation.params["branches"]
+    """Enter an operation that runs one program once."""
+    where = inside(level, equation, part.closed)
+    return search.run(part.closed, inputs_among(part, operands), where)
+
+
+def _in_branch(
+    search: Search, level: Level, equation: Equation, part: Subprogram, operands: list[Value]
+) -> list[Value]:
+    """Enter the branch that the first operand chooses."""
+    branches = branches_of(equation)
     chosen = min(max(int(np.asarray(operands[0].array)), 0), len(branches) - 1)
-    program = branches[chosen]
-    return search.run(program, operands[1:], inside(level, equation, program, branch=chosen))
-
-
-entering[cond_p] = _in_cond
+    program = branches[chosen].closed
+    where = inside(level, equation, program, branch=chosen)
+    return search.run(program, inputs_among(part, operands), where)
 
 
 # ---- loops ---------------------------------------------------------------------------------------
@@ -269,16 +234,18 @@ _watched_scans: DerivedCache[tuple[object, bool], Callable[..., Any]] = DerivedC
 class _Scan(_Loop):
     """A scan."""
 
-    def __init__(self, search: Search, level: Level, equation: Equation, operands: list[Value]):
-        params = equation.params
-        super().__init__(search, level, equation, params["jaxpr"])
-        count = params["num_consts"]
-        self.split = count + params["num_carry"]
-        self.consts = operands[:count]
-        self.start_carry = operands[count : self.split]
-        self.xs = operands[self.split :]
-        self.length: int = params["length"]
-        self.reverse: bool = params["reverse"]
+    def __init__(
+        self,
+        search: Search,
+        level: Level,
+        equation: Equation,
+        body: Subprogram,
+        operands: list[Value],
+    ):
+        super().__init__(search, level, equation, body.closed)
+        self.consts, self.start_carry, self.xs = split_inputs(body, operands)
+        self.length = body.iterations or 0
+        self.reverse: bool = equation.params["reverse"]
 
     def index(self, time: int) -> int:
         return self.length - 1 - time if self.reverse else time
@@ -356,11 +323,11 @@ def _stacked(search: Search, values: Sequence[Value], equation: Equation) -> Val
 
 
 def _in_scan(
-    search: Search, level: Level, equation: Equation, operands: list[Value]
+    search: Search, level: Level, equation: Equation, body: Subprogram, operands: list[Value]
 ) -> list[Value]:
-    loop = _Scan(search, level, equation, operands)
+    loop = _Scan(search, level, equation, body, operands)
     program, length = loop.program, loop.length
-    count = equation.params["num_carry"]
+    count = len(body.carried)
     if not length:
         return search.operation(level, equation, operands)
     if not program.effects and length * size(program.jaxpr) > SHORT:
@@ -379,9 +346,6 @@ def _in_scan(
     return [*carry, *(_stacked(search, values, equation) for values in collected)]
 
 
-entering[scan_p] = _in_scan
-
-
 # The compiled searches of loops, of their bodies, by the condition and what is searched for.
 _watched_loops: DerivedCache[tuple[ClosedJaxpr, object], Callable[..., Any]] = DerivedCache()
 
@@ -389,13 +353,19 @@ _watched_loops: DerivedCache[tuple[ClosedJaxpr, object], Callable[..., Any]] = D
 class _While(_Loop):
     """A while loop."""
 
-    def __init__(self, search: Search, level: Level, equation: Equation, operands: list[Value]):
-        params = equation.params
-        super().__init__(search, level, equation, params["body_jaxpr"])
-        self.condition: ClosedJaxpr = params["cond_jaxpr"]
-        self.read, self.consts, self.start_carry = map(
-            list, split(operands, params["cond_nconsts"], params["body_nconsts"])
-        )
+    def __init__(
+        self,
+        search: Search,
+        level: Level,
+        equation: Equation,
+        body: Subprogram,
+        condition: Subprogram,
+        operands: list[Value],
+    ):
+        super().__init__(search, level, equation, body.closed)
+        self.condition = condition.closed
+        self.read = split_inputs(condition, operands)[0]
+        self.consts, self.start_carry, _ = split_inputs(body, operands)
         self.ended = 0
 
     def end(self) -> int:
@@ -489,9 +459,14 @@ def _watch_while(
 
 
 def _in_while(
-    search: Search, level: Level, equation: Equation, operands: list[Value]
+    search: Search,
+    level: Level,
+    equation: Equation,
+    body: Subprogram,
+    condition: Subprogram,
+    operands: list[Value],
 ) -> list[Value]:
-    loop = _While(search, level, equation, operands)
+    loop = _While(search, level, equation, body, condition, operands)
     cost = size(loop.program.jaxpr) + size(loop.condition.jaxpr)
     short = SHORT // max(cost, 1)
     effects = loop.program.effects | loop.condition.effects
@@ -505,4 +480,14 @@ def _in_while(
     return loop.whole([*loop.read, *loop.consts, *carry], len(carry), None)
 
 
-entering[while_p] = _in_while
+def _in_loop(
+    search: Search, level: Level, equation: Equation, body: Subprogram, operands: list[Value]
+) -> list[Value]:
+    """Enter an operation that runs a program in each iteration."""
+    condition = condition_of(equation)
+    if condition is not None:
+        return _in_while(search, level, equation, body, condition, operands)
+    return _in_scan(search, level, equation, body, operands)
+
+
+entering.update(inlined=_in_call, call=_in_call, branch=_in_branch, body=_in_loop)

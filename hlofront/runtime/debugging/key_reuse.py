@@ -13,9 +13,8 @@ from hlofront.base.errors import KeyReuseError
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from hlofront.core.primitive import Primitive
-from hlofront.higher_order.cond import cond_p
+from hlofront.core.subprograms import Subprogram, inputs_among, subprograms_of
 from hlofront.higher_order.random_gamma import random_gamma_p
-from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.primitives import comparing, converting, keys, shaping, slicing
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
@@ -112,24 +111,17 @@ def _go_through(equation: Equation, environment: dict[Any, _View]) -> None:
     elif primitive is slicing.slice_p:
         if views[0] is not None:
             _use_slice(views[0], **equation.params)
-    elif primitive is cond_p:
-        signatures = [signature_of(branch) for branch in equation.params["branches"]]
-        used = [_either([s.used[i] for s in signatures]) for i in range(len(views) - 1)]
-        _use("cond", views[1:], used)
-    elif primitive is scan_p or primitive is while_p:
-        given = _go_round(equation, views)
     else:
-        inner = _inner_program(equation)
-        if inner is not None:
-            signature = signature_of(inner)
-            held = len(signature.used) - len(inner.jaxpr.invars)
-            offset = len(inner.jaxpr.invars) - len(views)
-            if offset == 0:
-                _use(primitive.name, views, signature.used[held:])
-                for i, result in enumerate(signature.results):
-                    view = None if result is None else _at(views, result[0] - held)
-                    if view is not None:
-                        given[i] = _View(view.root, view.places.reshape(-1)[result[1]])
+        parts = [part for part in subprograms_of(equation) if part.operands is not None]
+        roles = {part.role for part in parts}
+        if "branch" in roles:
+            signatures = [_signature(part) for part in parts]
+            masks = zip(*(signature.used for signature in signatures), strict=True)
+            _use(primitive.name, inputs_among(parts[0], views), [_either(used) for used in masks])
+        elif "body" in roles:
+            given = _go_round(equation, next(p for p in parts if p.role == "body"), views)
+        elif parts:
+            given = _call(equation, parts[0], views)
         elif primitive not in _HARMLESS:
             # Whatever else is done with keys may use them.
             _use(primitive.name, views, [None if v is None else _all(v) for v in views])
@@ -171,33 +163,42 @@ def _use_slice(view: _View, start_indices: Any, limit_indices: Any, strides: Any
     _use("slice", [view], [which])
 
 
-def _inner_program(equation: Equation) -> ClosedJaxpr | None:
-    for name in ("jaxpr", "call_jaxpr", "call"):
-        found = equation.params.get(name)
-        if isinstance(found, ClosedJaxpr):
-            return found
-        if isinstance(found, Jaxpr) and not found.constvars:
-            return ClosedJaxpr(found, ())
-    return None
+def _signature(part: Subprogram) -> KeyReuseSignature:
+    """Return what a program inside an equation does with keys."""
+    program = part.program
+    return signature_of(program) if isinstance(program, ClosedJaxpr) else _analyze(program)
 
 
-def _go_round(equation: Equation, views: list[Any]) -> list[Any]:
-    """What a loop uses; its carries are used again by the next step where it hands them on."""
-    params = equation.params
-    if equation.primitive is scan_p:
-        body, name, times = params["jaxpr"], "scan", params["length"]
-        constants, carries = params["num_consts"], params["num_carry"]
-    else:
-        body, name, times = params["body_jaxpr"], "while_loop", 2
-        skipped = params["cond_nconsts"]
-        constants = params["body_nconsts"]
-        _use(name, views[:skipped], [None] * skipped)
-        views = views[skipped:]
-        carries = len(views) - constants
-    signature = signature_of(body)
+def _call(
+    equation: Equation, part: Subprogram, views: Sequence[_View | None]
+) -> list[_View | None]:
+    """Use the keys that a called program uses; return the keys among its results."""
+    signature = _signature(part)
+    inputs = inputs_among(part, views)
+    count = len(part.jaxpr.constvars)
+    _use(equation.primitive.name, inputs, signature.used[count:])
+    keys: list[_View | None] = [None] * len(equation.outvars)
+    for index, result in zip(part.results or (), signature.results, strict=True):
+        view = None if result is None else _at(inputs, result[0] - count)
+        if view is not None:
+            keys[index] = _View(view.root, view.places.reshape(-1)[result[1]])
+    return keys
+
+
+def _go_round(
+    equation: Equation, body: Subprogram, views: Sequence[_View | None]
+) -> list[_View | None]:
+    """Use the keys that a loop uses; return the keys among its results.
+
+    A loop's carries are used again by the next iteration where the body hands them on.
+    """
+    name = "while_loop" if equation.primitive is while_p else equation.primitive.name
+    views = inputs_among(body, views)
+    constants, carries = body.carried.start, len(body.carried)
+    signature = _signature(body)
     held = len(body.jaxpr.constvars)
     used, results = signature.used[held:], signature.results
-    if times > 1:
+    if body.iterations is None or body.iterations > 1:
         again = [i for i in range(constants) if used[i] is not None and used[i].any()]
         for i in range(carries):
             result = results[i]
@@ -211,7 +212,7 @@ def _go_round(equation: Equation, views: list[Any]) -> list[Any]:
             )
     # Of what is scanned over, a step sees one row.
     masks = [
-        _all(views[i]) if i >= constants + carries and mask is not None and mask.any() else mask
+        _all(views[i]) if i in body.sliced and mask is not None and mask.any() else mask
         for i, mask in enumerate(used)
     ]
     _use(name, views, masks)

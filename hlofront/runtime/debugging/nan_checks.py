@@ -1,7 +1,8 @@
 """debug_nans and debug_infs: results are looked at, and the operation behind a bad one is found."""
 
+import itertools
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,16 @@ from hlofront.base.config import debug_infs, debug_nans
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from hlofront.core.names import replayed_traceback
-from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import (
+    Subprogram,
+    branches_of,
+    condition_of,
+    executed_by,
+    inputs_among,
+    split_inputs,
+)
 from hlofront.core.trace import engine, interpreting_with
-from hlofront.higher_order.checkpoint import remat_p
-from hlofront.higher_order.cond import cond_p
-from hlofront.higher_order.custom_jvp import custom_jvp_call_p
-from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p
-from hlofront.higher_order.jit_call import closed_call_p, jit_p
-from hlofront.higher_order.scan import scan_p
-from hlofront.higher_order.while_loop import split, while_p
+from hlofront.higher_order.jit_call import jit_p
 from hlofront.primitives.slicing import index_in_dim
 from hlofront.transforms.stage import EAGER, stage
 
@@ -137,11 +139,55 @@ class Search:
                 results = [results]
             kind = self.kind_of(results)
             if kind is not None:
-                inside = _inside.get(equation.primitive)
-                found = None if inside is None else inside(self, operands, equation.params)
-                return found or Found(kind, equation)
+                return self.in_equation(equation, operands) or Found(kind, equation)
             values.update(zip(equation.outvars, results, strict=True))
         return None
+
+    def in_equation(self, equation: Equation, operands: Sequence[Any]) -> Found | None:
+        """Search the programs that an equation with a bad result runs on these operands."""
+        part = executed_by(equation)
+        if part is None:
+            return None
+        if part.role == "body":
+            return self._in_loop(equation, part, condition_of(equation), operands)
+        if part.role == "branch":
+            branches = branches_of(equation)
+            part = branches[min(max(int(operands[0]), 0), len(branches) - 1)]
+        return self.in_program(part.closed, inputs_among(part, operands))
+
+    def _in_loop(
+        self,
+        equation: Equation,
+        body: Subprogram,
+        condition: Subprogram | None,
+        operands: Sequence[Any],
+    ) -> Found | None:
+        """Run a loop step by step, and search the first step with a bad result."""
+        consts, carry, rows = split_inputs(body, operands)
+        for index in _indices(equation, body):
+            if condition is not None:
+                read = split_inputs(condition, operands)[0]
+                (goes_on,) = _run(condition.closed, [*read, *carry])
+                if np.ndim(goes_on) or not goes_on:
+                    return None
+            inputs = [*consts, *carry, *[index_in_dim(x, index, keepdims=False) for x in rows]]
+            after = _run(body.closed, inputs)
+            if self.kind_of(after) is not None:
+                found = self.in_program(body.closed, inputs)
+                if found is not None:
+                    name = "while_loop" if condition is not None else equation.primitive.name
+                    found.places.append(f"step {index} of {name}")
+                return found
+            carry = after[: len(carry)]
+        return None
+
+
+def _indices(equation: Equation, body: Subprogram) -> Iterable[int]:
+    """Return the indices of a loop's iterations, in the order in which they run."""
+    if body.iterations is None:
+        return itertools.count()
+    order = range(body.iterations)
+    return reversed(order) if equation.params.get("reverse") else order
 
 
 def _run(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
@@ -154,71 +200,6 @@ def _run(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
         inline=False,
         compiler_options_kvs=(),
     )
-
-
-# ---- operations that hold programs: (search, operands, parameters) -> what is found inside -------
-
-
-def _in_call(parameter: str) -> Callable[..., Found | None]:
-    def search_in(search: Search, operands: Sequence[Any], params: dict[str, Any]) -> Found | None:
-        program = params[parameter]
-        # What runs eagerly may still be a function.
-        return search.in_program(program, operands) if type(program) is ClosedJaxpr else None
-
-    return search_in
-
-
-def _in_cond(search: Search, operands: Sequence[Any], params: dict[str, Any]) -> Found | None:
-    branches = params["branches"]
-    chosen = min(max(int(operands[0]), 0), len(branches) - 1)
-    return search.in_program(branches[chosen], operands[1:])
-
-
-def _in_while(search: Search, operands: Sequence[Any], params: dict[str, Any]) -> Found | None:
-    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    read, consts, carry = split(operands, params["cond_nconsts"], params["body_nconsts"])
-    step = 0
-    while True:
-        (goes_on,) = _run(condition, [*read, *carry])
-        if np.ndim(goes_on) or not goes_on:
-            return None
-        after = _run(body, [*consts, *carry])
-        if search.kind_of(after) is not None:
-            return _at_step(search.in_program(body, [*consts, *carry]), step, "while_loop")
-        carry = after
-        step += 1
-
-
-def _in_scan(search: Search, operands: Sequence[Any], params: dict[str, Any]) -> Found | None:
-    body, length = params["jaxpr"], params["length"]
-    count = params["num_consts"]
-    last = count + params["num_carry"]
-    consts, carry, xs = operands[:count], operands[count:last], operands[last:]
-    for i in reversed(range(length)) if params["reverse"] else range(length):
-        args = [*consts, *carry, *[index_in_dim(x, i, keepdims=False) for x in xs]]
-        after = _run(body, args)
-        if search.kind_of(after) is not None:
-            return _at_step(search.in_program(body, args), i, "scan")
-        carry = after[: params["num_carry"]]
-    return None
-
-
-def _at_step(found: Found | None, step: int, what: str) -> Found | None:
-    if found is not None:
-        found.places.append(f"step {step} of {what}")
-    return found
-
-
-_inside: dict[Primitive, Callable[..., Found | None]] = {
-    jit_p: _in_call("jaxpr"),
-    closed_call_p: _in_call("call_jaxpr"),
-    remat_p: _in_call("jaxpr"),
-    custom_jvp_call_p: _in_call("call_jaxpr"),
-    custom_vjp_call_p: _in_call("call_jaxpr"),
-    cond_p: _in_cond,
-    while_p: _in_while,
-    scan_p: _in_scan,
-}
 
 
 # ---- tracebacks ----------------------------------------------------------------------------------
