@@ -84,9 +84,9 @@ def is_program(value: object) -> TypeGuard[Program]:
     return isinstance(value, ClosedJaxpr | Jaxpr)
 
 
-def opened(program: "Program") -> Jaxpr:
+def opened(program: Program) -> Jaxpr:
     """Return the jaxpr of a closed jaxpr, or the jaxpr itself."""
-    return cast(Jaxpr, getattr(program, "jaxpr", program))
+    return program.jaxpr if isinstance(program, ClosedJaxpr) else program
 
 
 # ---- what the homes of operations fill the table with --------------------------------------------
@@ -95,15 +95,15 @@ def opened(program: "Program") -> Jaxpr:
 def calls(parameter: str, role: Role = "call") -> SubprogramRule:
     """Return the rule of an operation that passes all operands to the program in a parameter."""
 
-    def rule(**params: "Program") -> tuple[Subprogram]:
+    def rule(**params: Program) -> tuple[Subprogram]:
         return (called(params[parameter], parameter, role),)
 
     rule.__name__ = f"calls_{parameter}"
     return rule
 
 
-def called(program: Program, parameter: str, role: Role = "call", offset: int = 0) -> Subprogram:
-    """Return the record of a program that is called on the operands from an offset on."""
+def called(program: Program, parameter: str, role: Role = "call") -> Subprogram:
+    """Return the record of a program that is called on all operands."""
     if not is_program(program):
         return Subprogram(program, parameter, role)
     jaxpr = opened(program)
@@ -111,7 +111,7 @@ def called(program: Program, parameter: str, role: Role = "call", offset: int = 
         program,
         parameter,
         role,
-        operands=range(offset, offset + len(jaxpr.invars)),
+        operands=range(len(jaxpr.invars)),
         results=range(len(jaxpr.outvars)),
     )
 
@@ -119,7 +119,7 @@ def called(program: Program, parameter: str, role: Role = "call", offset: int = 
 def combines(*parameters: str) -> SubprogramRule:
     """Return the rule of an operation that applies programs to elements, if they are not None."""
 
-    def rule(**params: "Program | None") -> list[Subprogram]:
+    def rule(**params: Program | None) -> list[Subprogram]:
         return [
             Subprogram(program, parameter, "combiner")
             for parameter in parameters
@@ -138,7 +138,7 @@ def no_subprograms(**_: object) -> Sequence[Subprogram]:
 # ---- what interpreters ask -----------------------------------------------------------------------
 
 
-def subprograms_of(equation: "Equation") -> Sequence[Subprogram]:
+def subprograms_of(equation: Equation) -> Sequence[Subprogram]:
     """Return the programs that an equation holds, with what the operation does with each.
 
     For operations without a rule of `core.rules.subprograms`, which other packages define, these
@@ -152,7 +152,13 @@ def subprograms_of(equation: "Equation") -> Sequence[Subprogram]:
     return [part for part in rule(**equation.params) if is_program(part.program)]
 
 
-def called_by(equation: "Equation") -> Subprogram | None:
+def closed_programs_of(equation: Equation) -> tuple[ClosedJaxpr, ...]:
+    """Return the programs that an equation holds together with the values of their constants."""
+    programs = [part.program for part in subprograms_of(equation)]
+    return tuple([program for program in programs if isinstance(program, ClosedJaxpr)])
+
+
+def called_by(equation: Equation) -> Subprogram | None:
     """Return the program that an equation runs exactly once, or None if there is none."""
     if equation.primitive in rules.subprograms:
         for part in subprograms_of(equation):
@@ -229,7 +235,7 @@ def with_program(
     return {**params, part.parameter: _with_member(value, part.path, program)}
 
 
-def _with_member(value: object, path: tuple[int, ...], program: "Program") -> object:
+def _with_member(value: object, path: tuple[int, ...], program: Program) -> object:
     if not path:
         return program
     kind = type(value)
@@ -246,7 +252,7 @@ def _programs_in(value: object, path: tuple[int, ...]) -> Iterator[tuple[Program
             yield from _programs_in(member, (*path, index))
 
 
-def _in_params(equation: "Equation") -> Sequence[Subprogram]:
+def _in_params(equation: Equation) -> Sequence[Subprogram]:
     parts = [
         Subprogram(program, parameter, "unknown", path=path)
         for parameter, value in equation.params.items()

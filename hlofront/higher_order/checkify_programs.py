@@ -13,6 +13,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import (
     Subprogram,
     called_by,
+    closed_programs_of,
     inputs_among,
     split_inputs,
     subprograms_of,
@@ -147,12 +148,6 @@ def _slot_avals(effects: Sequence[ErrorEffect]) -> list[Any]:
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def _programs_of(equation: Equation) -> tuple[ClosedJaxpr, ...]:
-    """Return the programs that an equation holds, with the values of their constants."""
-    programs = [part.program for part in subprograms_of(equation)]
-    return tuple([program for program in programs if isinstance(program, ClosedJaxpr)])
-
-
 def _program_of(equation: Equation) -> tuple[Subprogram, ClosedJaxpr]:
     """The program that an equation calls, with the values of its constants."""
     part = called_by(equation)
@@ -217,7 +212,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 @error_check(cond_p)
 def _(state: State, equation: Equation, operands: list[Any]) -> Any:
-    branches = _programs_of(equation)
+    branches = closed_programs_of(equation)
     parts = [checked(branch, state) for branch in branches]
     if all(part is None for part in parts):
         return run(equation, operands)
@@ -260,7 +255,7 @@ def _branch(
 def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     params, errors = equation.params, state.errors
     (step_part,) = subprograms_of(equation)
-    (body,) = _programs_of(equation)
+    (body,) = closed_programs_of(equation)
     part = checked(body, state)
     if part is None:
         return run(equation, operands)
@@ -296,7 +291,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 @error_check(while_p)
 def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     errors = state.errors
-    condition, body = _programs_of(equation)
+    condition, body = closed_programs_of(equation)
     condition_part, body_part = subprograms_of(equation)
     read, carry, _ = split_inputs(condition_part, operands)
     consts, _, _ = split_inputs(body_part, operands)

@@ -8,7 +8,7 @@ from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
 from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import replace_programs
+from hlofront.core.subprograms import closed_programs_of, replace_programs
 from hlofront.higher_order.checkpoint_policies import either_policy, is_saved
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.cond_rules import BranchesInTwo, cond_equation
@@ -73,7 +73,7 @@ _steps: "DerivedCache[tuple[int, int, Flags, Policy], _Steps]" = DerivedCache()
 def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
     """A scan whose steps keep values, which are collected, and one that makes the rest of them."""
     params = equation.params
-    program = params["jaxpr"]
+    (program,) = closed_programs_of(equation)
     key = (params["num_consts"], params["num_carry"], wanted, policy)
     steps = _steps.get_or_compute(program, key, lambda: _Steps(program, params, wanted, policy))
     if not steps.kept:
@@ -168,7 +168,7 @@ class _Steps:
 def _cond_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
     """A cond whose branches keep values, and one that makes the rest of them."""
     index, *operands = equation.invars
-    split, remade, direct = _branches_in_two(equation.params["branches"], wanted, policy)
+    split, remade, direct = _branches_in_two(closed_programs_of(equation), wanted, policy)
     if split is None:
         return None
     outvars = [*equation.outvars, *[Var(aval) for aval in split.slots]]
@@ -185,8 +185,7 @@ def _cond_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
 def _call_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
     """Return the call of a program that keeps values, and that of one that makes the rest."""
     rules = jit_rules if equation.primitive is jit_p else call_rules
-    programs = (equation.params[rules.parameter],)
-    split, remade, direct = _branches_in_two(programs, wanted, policy)
+    split, remade, direct = _branches_in_two(closed_programs_of(equation), wanted, policy)
     if split is None:
         return None
     outvars = [*equation.outvars, *[Var(aval) for aval in split.slots]]

@@ -8,7 +8,7 @@ from typing import Any
 from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.core.subprograms import subprograms_of
+from hlofront.core.subprograms import closed_programs_of
 
 _warn_bytes = options["jax_captured_constants_warn_bytes"]
 _report_frames = options["jax_captured_constants_report_frames"]
@@ -45,9 +45,8 @@ def _constants(program: ClosedJaxpr) -> Iterator[tuple[Any, tuple[Jaxpr, Any]]]:
     for var, const in zip(jaxpr.constvars, program.consts, strict=True):
         yield const, (jaxpr, var)
     for equation in jaxpr.eqns:
-        for part in subprograms_of(equation):
-            if isinstance(part.program, ClosedJaxpr):
-                yield from _constants(part.program)
+        for inner in closed_programs_of(equation):
+            yield from _constants(inner)
 
 
 def _reported(const: Any, where: tuple[Jaxpr, Any], frames: int) -> str:
