@@ -246,10 +246,12 @@ derivative(e.integer_pow_p, _change_of_integer_pow)
 def _change_by_base(t, result, x, y):
     base, exponent = typeof(x), typeof(y)
     if exponent.dtype == base.dtype:
-        return mul(t, mul(y, e.pow(x, sub(y, scalar_like(y, 1)))))
+        # The tangent is strongly typed, also where both operands are weakly typed, as in JAX.
+        strong = convert(y, base.dtype, False) if base.weak_type else y
+        return mul(t, mul(strong, e.pow(x, sub(y, scalar_like(y, 1)))))
     # An exponent of 0 is not lowered: zero to the power of -1 is infinite.
     lower = sub(y, convert(ne(y, scalar_like(y, 0)), exponent.dtype, exponent.weak_type))
-    return mul(t, mul(convert(y, base.dtype, base.weak_type), e.pow(x, lower)))
+    return mul(t, mul(convert(y, base.dtype, False), e.pow(x, lower)))
 
 
 def _change_by_exponent(t, result, x, y):

@@ -106,6 +106,19 @@ def weak_types(corpus, jax, jnp, lax):
         "choice_of_none": lambda: jax.random.choice(jax.random.key(0), weak(1.5), (0, 2)),
     }.items():
         corpus.add(f"weak_{name}", function)
+    base, exponent = jnp.asarray(1.5), jnp.asarray(2.5)
+    for name, power in {"floats": exponent, "an_integer": jnp.asarray(2)}.items():
+        to_the_power = lambda x, power=power: lax.pow(x, power)
+        corpus.add(
+            f"weak_tangent_of_pow_of_{name}",
+            lambda f=to_the_power: jax.jvp(f, (base,), (base,)),
+        )
+        corpus.add(
+            f"weak_second_tangent_of_pow_of_{name}",
+            lambda f=to_the_power: jax.jvp(
+                lambda x: jax.jvp(f, (x,), (base,))[1], (base,), (base,)
+            ),
+        )
 
 
 def others(corpus, jax, jnp, lax):
