@@ -146,8 +146,12 @@ class Jitted(Function):
             if len(table) >= _MOST_TRACED:
                 table.pop(next(iter(table)), None)
             found = compute_once(table, key, lambda: self._noticed(args, kwargs, key))
-            if any(isinstance(const, Tracer) for const in found.program.consts):
-                table.pop(key, None)  # It leaked from another program, and is refused below.
+            tracer = next(
+                (const for const in found.program.consts if isinstance(const, Tracer)), None
+            )
+            if tracer is not None:
+                table.pop(key, None)
+                raise leaked(tracer)
             return found, leaves
         # A program that captured values of an enclosing one is of no use outside of it.
         enclosing: dict[Any, Any] = getattr(current_trace(), "programs_of", {})

@@ -1,0 +1,46 @@
+"""Derivatives of functions with custom rules, where the rules have no place for them."""
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+from hlofront import lax
+from hlofront import numpy as jnp
+from hlofront.custom_batching import custom_vmap
+
+
+def scaled(y):
+    """Twice `y`, by a function with a custom derivative that closes over `y`."""
+    f = jax.custom_vjp(lambda x: x * y)
+    f.defvjp(lambda x: (x * y, x), lambda x, cotangent: (cotangent * x,))
+    return f(2.0)
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        jax.grad(jax.jit(scaled)),
+        jax.grad(jax.checkpoint(scaled)),
+        jax.grad(lambda y: lax.scan(lambda c, _: (scaled(c), None), y, None, length=2)[0]),
+    ],
+    ids=("jit", "checkpoint", "scan"),
+)
+def test_derivatives_by_closed_over_values_are_refused(derivative):
+    # JAX's class is a private one, CustomVJPException; the text gives the same advice.
+    with pytest.raises(jax.errors.UnexpectedTracerError, match="respect to a closed-over value"):
+        derivative(3.0)
+
+
+@pytest.mark.parametrize("derivative", [jax.grad(scaled), jax.jit(jax.grad(scaled))])
+def test_closed_over_values_that_are_differentiated_have_leaked(derivative):
+    with pytest.raises(jax.errors.UnexpectedTracerError, match="unexpected tracer"):
+        derivative(3.0)
+
+
+def test_a_custom_vmap_function_has_the_gradient_of_its_function():
+    # JAX refuses reverse mode; here the function is linearized as it is written.
+    sine = custom_vmap(jnp.sin)
+    sine.def_vmap(lambda size, in_batched, x: (jnp.sin(x), in_batched[0]))
+    x = np.array([0.5, 1.0], np.float32)
+    np.testing.assert_allclose(jax.grad(sine)(x[0]), np.cos(x[0]), rtol=1e-6)
+    np.testing.assert_allclose(jax.vmap(jax.grad(sine))(x), np.cos(x), rtol=1e-6)
