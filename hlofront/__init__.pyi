@@ -95,6 +95,7 @@ from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
 from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
 from hlofront.typing import ArrayLike, DTypeLike
 
+Sharding: TypeAlias = Any
 PartitionSpec: TypeAlias = Any
 AxisName: TypeAlias = Any
 _P = ParamSpec("_P")
@@ -187,7 +188,7 @@ class Array:
     def argpartition(self, kth: int, axis: int = -1) -> Array: ...
     def argsort(
         self,
-        axis: int = -1,
+        axis: int | None = -1,
         *,
         kind: None = None,
         order: str | None = None,
@@ -195,7 +196,9 @@ class Array:
         descending: bool = False,
         dtype: DTypeLike | None = None,
     ) -> Array: ...
-    def astype(self, dtype: DTypeLike, copy: bool = False, device: Any = None) -> Array: ...
+    def astype(
+        self, dtype: DTypeLike, copy: bool = False, device: Device | Sharding | None = None
+    ) -> Array: ...
     @property
     def at(self) -> At: ...
     @property
@@ -203,7 +206,7 @@ class Array:
     def block_until_ready(self) -> Array: ...
     def byteswap(self) -> Array: ...
     def choose(
-        self, choices: Any, out: None = None, mode: str | GatherScatterMode = "raise"
+        self, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise"
     ) -> Array: ...
     def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array: ...
     def clone(self) -> Array: ...
@@ -211,7 +214,7 @@ class Array:
     def committed(self) -> bool: ...
     def compress(
         self,
-        condition: Any,
+        condition: ArrayLike,
         axis: int | None = None,
         *,
         out: None = None,
@@ -241,7 +244,7 @@ class Array:
         self,
         b: ArrayLike,
         *,
-        precision: PrecisionLike | None = None,
+        precision: PrecisionLike = None,
         preferred_element_type: DTypeLike | None = None,
         out_sharding: NamedSharding | PartitionSpec | None = None,
     ) -> Array: ...
@@ -249,7 +252,9 @@ class Array:
     def dtype(self) -> np.dtype[Any]: ...
     @property
     def flat(self) -> Any: ...
-    def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
+    def flatten(
+        self, order: str = "C", *, out_sharding: NamedSharding | PartitionSpec | None = None
+    ) -> Array: ...
     @property
     def format(self) -> Any: ...
     @property
@@ -314,23 +319,34 @@ class Array:
     def ptp(
         self, axis: int | Sequence[int] | None = None, out: None = None, keepdims: bool = False
     ) -> Array: ...
-    def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
+    def ravel(
+        self, order: str = "C", *, out_sharding: NamedSharding | PartitionSpec | None = None
+    ) -> Array: ...
     @property
     def real(self) -> Array: ...
     def repeat(
         self,
-        repeats: Any,
+        repeats: ArrayLike,
         axis: int | None = None,
         *,
         total_repeat_length: int | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
     ) -> Array: ...
     def reshape(
-        self, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
+        self,
+        *args: int | Sequence[int],
+        order: str = "C",
+        copy: bool | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
     ) -> Array: ...
     def round(self, decimals: int = 0, out: None = None) -> Array: ...
     def searchsorted(
-        self, v: ArrayLike, side: str = "left", sorter: Any = None, *, method: str = "scan"
+        self,
+        v: ArrayLike,
+        side: str = "left",
+        sorter: ArrayLike | None = None,
+        *,
+        method: str = "scan",
     ) -> Array: ...
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -340,7 +356,7 @@ class Array:
     def size(self) -> int: ...
     def sort(
         self,
-        axis: int = -1,
+        axis: int | None = -1,
         *,
         kind: None = None,
         order: str | None = None,
@@ -353,7 +369,7 @@ class Array:
         axis: int | Sequence[int] | None = None,
         dtype: DTypeLike | None = None,
         out: None = None,
-        ddof: int = 0,
+        ddof: int | float = 0,
         keepdims: bool = False,
         *,
         where: ArrayLike | None = None,
@@ -381,12 +397,14 @@ class Array:
         indices_are_sorted: bool = False,
         fill_value: ArrayLike | None = None,
     ) -> Array: ...
-    def to_device(self, device: Any, *, stream: Any = None) -> Array: ...
+    def to_device(
+        self, device: Device | Sharding | None, *, stream: int | None = None
+    ) -> Array: ...
     def tobytes(self, order: str = "C") -> bytes: ...
     def tolist(self) -> Any: ...
     def trace(
         self,
-        offset: int = 0,
+        offset: ArrayLike = 0,
         axis1: int = 0,
         axis2: int = 1,
         dtype: DTypeLike | None = None,
@@ -394,14 +412,14 @@ class Array:
     ) -> Array: ...
     @property
     def traceback(self) -> Any: ...
-    def transpose(self, *args: Any) -> Array: ...
+    def transpose(self, *args: int | Sequence[int] | None) -> Array: ...
     def unsafe_buffer_pointer(self) -> int: ...
     def var(
         self,
         axis: int | Sequence[int] | None = None,
         dtype: DTypeLike | None = None,
         out: None = None,
-        ddof: int = 0,
+        ddof: int | float = 0,
         keepdims: bool = False,
         *,
         where: ArrayLike | None = None,
@@ -423,7 +441,7 @@ class AtIndex:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array: ...
     def apply(
@@ -442,7 +460,7 @@ class AtIndex:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array: ...
     def get(
@@ -452,7 +470,7 @@ class AtIndex:
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
         fill_value: ArrayLike | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array: ...
     def max(
@@ -462,7 +480,7 @@ class AtIndex:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array: ...
     def min(
@@ -472,7 +490,7 @@ class AtIndex:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array: ...
     def mul(
@@ -482,7 +500,7 @@ class AtIndex:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array: ...
     def multiply(
@@ -492,7 +510,7 @@ class AtIndex:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array: ...
     def power(
@@ -502,7 +520,7 @@ class AtIndex:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array: ...
     def set(
@@ -512,7 +530,7 @@ class AtIndex:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array: ...
     def subtract(
@@ -522,7 +540,7 @@ class AtIndex:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: Any = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array: ...
 

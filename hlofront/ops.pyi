@@ -1,9 +1,13 @@
 # Written by scripts/write_stubs.py from the running package: do not edit.
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from hlofront import Array
+from hlofront.lax import GatherScatterMode
 from hlofront.typing import ArrayLike
+
+PartitionSpec: TypeAlias = Any
+NamedSharding: TypeAlias = Any
 
 def segment_max(
     data: ArrayLike,
@@ -12,8 +16,8 @@ def segment_max(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
-    mode: str | None = None,
-    out_sharding: Any = None,
+    mode: str | GatherScatterMode | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def segment_min(
     data: ArrayLike,
@@ -22,8 +26,8 @@ def segment_min(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
-    mode: str | None = None,
-    out_sharding: Any = None,
+    mode: str | GatherScatterMode | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def segment_prod(
     data: ArrayLike,
@@ -32,8 +36,8 @@ def segment_prod(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
-    mode: str | None = None,
-    out_sharding: Any = None,
+    mode: str | GatherScatterMode | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def segment_sum(
     data: ArrayLike,
@@ -42,6 +46,6 @@ def segment_sum(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
-    mode: str | None = None,
-    out_sharding: Any = None,
+    mode: str | GatherScatterMode | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...

@@ -7,6 +7,7 @@ stands there is not what would be written.
 """
 
 import ast
+import functools
 import importlib
 import inspect
 import pathlib
@@ -19,8 +20,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import stub_types as known
-
-from hlofront.numpy.signatures import RESULTS as numpy_results
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -63,6 +62,9 @@ _HOMES = {
         for name in ("Eig", "Eigh", "QR", "SVD")
     },
     "SlogdetResult": "hlofront.numpy.linalg.determinants",
+    **{f"_Unique{name}Result": "hlofront.numpy.sets" for name in ("All", "Counts", "Inverse")},
+    "ufunc": "hlofront.numpy.ufunc",
+    "AbstractContextManager": "contextlib",
 }
 
 
@@ -111,6 +113,8 @@ class Stub:
         self.lines: list[str] = []
         self.by_hand: set[str] = set()
         self.needed: set[str] = set()
+        # The module of the function that is being written down: its types may have names there.
+        self.home = ""
 
     def hand_on(self, home: str, there: str, here: str) -> None:
         """Import a name, which is handed on if it is one of the module's public ones."""
@@ -119,6 +123,7 @@ class Stub:
     def type_text(self, annotation: Any) -> str:
         """An annotation as it is written in a stub."""
         text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        text = _spelled_out(text, self.home)
         text = text.replace("~", "").replace("NoneType", "None").replace("numpy.", "np.")
         text = re.sub(r"\b(?:typing|collections\.abc|types|builtins)\.", "", text)
         text = re.sub(r"\b(?:jaxlib\._jax\.)+Array\b", "Array", text)
@@ -134,13 +139,13 @@ class Stub:
 
     def parameter_type(self, function: str, parameter: inspect.Parameter) -> str:
         name = parameter.name
+        if parameter.annotation not in (inspect.Parameter.empty, Any, "Any"):
+            return self.type_text(parameter.annotation)
         for of in (function, "*"):
             found = known.ELSEWHERE.get((self.name, of, name))
             if found is not None:
                 break
         else:
-            if parameter.annotation not in (inspect.Parameter.empty, Any):
-                return self.type_text(parameter.annotation)
             if parameter.kind is parameter.VAR_POSITIONAL:
                 return "Any"
             kinds = {bool: "bool", str: "str"}
@@ -170,8 +175,6 @@ class Stub:
 
     def result_type(self, function: str, signature: inspect.Signature) -> str:
         found = known.RESULT.get((self.name, function))
-        if found is None and self.name == "numpy":
-            found = numpy_results.get(function)
         if found is None:
             said = signature.return_annotation
             if said not in (inspect.Signature.empty, Any):
@@ -196,7 +199,8 @@ class Stub:
             self.hand_on("numpy", value.__name__, name)
         elif callable(value) and _signature(value) is not None and _is_function(value):
             typed = _typed_home(value)
-            if typed is not None and typed != self.package:
+            by_flag = (self.name, name) in known.BY_FLAG
+            if typed is not None and typed != self.package and not by_flag:
                 self.hand_on(typed, value.__name__, name)
             else:
                 self.define(name, value)
@@ -218,6 +222,7 @@ class Stub:
             return
         signature = _signature(value)
         assert signature is not None
+        self.home = inspect.unwrap(value).__module__
         inside = self.parameters(name, signature)
         by_flag = known.BY_FLAG.get((self.name, name))
         if by_flag is None:
@@ -300,6 +305,39 @@ class _Binary(ufunc):
     ) -> Array: ...
 
 """
+
+
+@functools.cache
+def _aliases(module: str) -> dict[str, str]:
+    """Return the names that a module gives to types, and the types that they stand for."""
+    found: dict[str, str] = {}
+    source = getattr(sys.modules.get(module), "__file__", None)
+    if source is None or not module.startswith("hlofront"):
+        return found
+    for node in ast.parse(pathlib.Path(source).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            if ast.unparse(node.annotation) == "TypeAlias" and isinstance(node.value, ast.Constant):
+                found[node.target.id] = str(node.value.value)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            if isinstance(node.value, ast.BinOp | ast.Subscript):
+                found[node.targets[0].id] = ast.unparse(node.value)
+    return found
+
+
+def _spelled_out(text: str, home: str) -> str:
+    """Return an annotation with the names of types that stubs cannot import replaced."""
+    known_here = {**_aliases("hlofront.base.typing"), **_aliases(home)}
+
+    def spell(match: re.Match[str]) -> str:
+        name = match[0]
+        if name in _HOMES or name in _ALIASES or name not in known_here:
+            return name
+        whole = known_here[name]
+        # One that is made of itself, as nested lists are, ends there.
+        whole = re.sub(rf"\b{name}\b", "Any", whole)
+        return _spelled_out(whole, home)
+
+    return re.sub(r"(?<![\w.])[A-Za-z_]\w*", spell, text)
 
 
 def _array_type() -> Any:

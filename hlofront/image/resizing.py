@@ -1,14 +1,17 @@
 """Images in other sizes: each new element is a weighted sum of old ones, axis by axis."""
 
+from __future__ import annotations
+
 import enum
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array, ArrayLike, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_shape
 from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
@@ -16,6 +19,9 @@ from hlofront.primitives import creating
 from hlofront.primitives.contracting import Precision, dot_general
 from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
+
+if TYPE_CHECKING:
+    from hlofront.primitives.contracting import PrecisionLike
 
 
 class ResizeMethod(enum.Enum):
@@ -36,7 +42,7 @@ class ResizeMethod(enum.Enum):
     AREA = 6
 
     @staticmethod
-    def from_string(s: str) -> "ResizeMethod":
+    def from_string(s: str) -> ResizeMethod:
         """Return the method of this name.
 
         Raises:
@@ -63,14 +69,14 @@ _NAMES = {
 # ---- kernels: the weight of an element at a distance ---------------------------------------------
 
 
-def _triangle(x: Any) -> Any:
+def _triangle(x: Array) -> Array:
     return jnp.maximum(0, 1 - x)
 
 
-def _cubic(parameter: float) -> Callable[[Any], Any]:
+def _cubic(parameter: float) -> Callable[[Array], Array]:
     a = parameter
 
-    def kernel(x):
+    def kernel(x: Array) -> Array:
         near = ((a + 2) * x - (a + 3)) * x * x + 1
         far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
         return jnp.where(x >= 2, 0, jnp.where(x >= 1, far, near))
@@ -78,8 +84,8 @@ def _cubic(parameter: float) -> Callable[[Any], Any]:
     return kernel
 
 
-def _lanczos(radius: float) -> Callable[[Any], Any]:
-    def kernel(x):
+def _lanczos(radius: float) -> Callable[[Array], Array]:
+    def kernel(x: Array) -> Array:
         # Elsewhere the divisor is replaced by 1: dividing by zero would make the derivative NaN.
         square = jnp.where(x != 0, math.pi**2 * x**2, 1)
         wave = radius * jnp.sin(math.pi * x) * jnp.sin(math.pi * x / radius)
@@ -101,8 +107,13 @@ _KERNELS = {
 
 
 def _weights(
-    old: int, new: int, scale: Any, translation: Any, method: ResizeMethod, antialias: bool
-) -> Any:
+    old: int,
+    new: int,
+    scale: ArrayLike,
+    translation: ArrayLike,
+    method: ResizeMethod,
+    antialias: bool,
+) -> Array:
     """Compute the weight of each of `old` elements in each of `new` ones, of shape (old, new)."""
     inverse = 1.0 / scale
     dtype = np.dtype(np.float32) if isinstance(inverse, float) else typeof(inverse).dtype
@@ -131,13 +142,13 @@ def _weights(
     return _within(jnp.where(jnp.abs(total) > least, divided, 0), centers, old)
 
 
-def _within(weights: Any, centers: Any, old: int) -> Any:
+def _within(weights: Array, centers: Array, old: int) -> Array:
     """Set weights to zero for new elements that lie outside of the old ones."""
     inside = jnp.logical_and(centers >= -0.5, centers <= old - 0.5)
     return jnp.where(inside[None, :], weights, 0)
 
 
-def _with_borders(weights: Any, centers: Any, old: int) -> Any:
+def _with_borders(weights: Array, centers: Array, old: int) -> Array:
     """Compute weights of the cubic kernel, with the outermost elements repeated beyond the ends."""
     kernel = _KERNELS[ResizeMethod.CUBIC_PYTORCH]
     before = sum(kernel(jnp.abs(centers + i)) for i in (1, 2))
@@ -146,15 +157,15 @@ def _with_borders(weights: Any, centers: Any, old: int) -> Any:
 
 
 def _applied(
-    x: Any,
+    x: Array,
     shape: tuple[int, ...],
     axes: Sequence[int],
-    scale: Sequence[Any],
-    translation: Sequence[Any],
+    scale: Sequence[ArrayLike],
+    translation: Sequence[ArrayLike],
     method: ResizeMethod,
     antialias: bool,
-    precision: Any,
-) -> Any:
+    precision: Precision,
+) -> Array:
     dtype = typeof(x).dtype
     for i, axis in enumerate(axes):
         size = typeof(x).shape[axis]
@@ -171,7 +182,9 @@ def _applied(
     return x
 
 
-def _checked(name: str, image: Any, shape: Any, method: Any) -> tuple[tuple[int, ...], Any]:
+def _checked(
+    name: str, image: ArrayLike, shape: ShapeLike, method: str | ResizeMethod
+) -> tuple[Shape, ResizeMethod]:
     check_arraylike(name, image)
     shape = canonical_shape(shape)
     own = typeof(image).shape
@@ -187,7 +200,16 @@ def _checked(name: str, image: Any, shape: Any, method: Any) -> tuple[tuple[int,
 
 
 @operation(static_argnames=("shape", "axes", "method", "antialias", "precision"))
-def _scale_and_translate(image, scale, translation, shape, axes, method, antialias, precision):
+def _scale_and_translate(
+    image: ArrayLike,
+    scale: ArrayLike,
+    translation: ArrayLike,
+    shape: Shape,
+    axes: tuple[int, ...],
+    method: ResizeMethod,
+    antialias: bool,
+    precision: Precision,
+) -> Array:
     (image,) = promote_dtypes_inexact(image)
     scale, translation = promote_dtypes_inexact(scale, translation)
     factors = [scale[i] for i in range(len(axes))]
@@ -196,15 +218,15 @@ def _scale_and_translate(image, scale, translation, shape, axes, method, antiali
 
 
 def scale_and_translate(
-    image: Any,
-    shape: Any,
+    image: ArrayLike,
+    shape: ShapeLike,
     spatial_dims: Sequence[int],
-    scale: Any,
-    translation: Any,
-    method: Any,
+    scale: ArrayLike,
+    translation: ArrayLike,
+    method: str | ResizeMethod,
     antialias: bool = True,
-    precision: Any = Precision.HIGHEST,
-) -> Any:
+    precision: PrecisionLike = Precision.HIGHEST,
+) -> Array:
     """Resample an image to another shape, scaled and then moved along some axes.
 
     The middle of the first element lies at 0.5: place x of the old image comes to x * scale +
@@ -246,7 +268,9 @@ def scale_and_translate(
 
 
 @operation(static_argnames=("shape", "method", "antialias", "precision"))
-def _resize(image, shape, method, antialias, precision):
+def _resize(
+    image: ArrayLike, shape: Shape, method: ResizeMethod, antialias: bool, precision: Precision
+) -> Array:
     own = typeof(image).shape
     axes = tuple([i for i, size in enumerate(own) if size != shape[i]])
     if method is ResizeMethod.NEAREST:
@@ -258,7 +282,7 @@ def _resize(image, shape, method, antialias, precision):
     return _applied(image, shape, axes, scale, [0.0] * len(axes), method, antialias, precision)
 
 
-def _nearest(image: Any, axis: int, new: int) -> Any:
+def _nearest(image: Array, axis: int, new: int) -> Array:
     old = typeof(image).shape[axis]
     sources = np.floor((np.arange(new, dtype=np.float32) + 0.5) * old / new).astype(np.int32)
     if not old and new:
@@ -267,12 +291,12 @@ def _nearest(image: Any, axis: int, new: int) -> Any:
 
 
 def resize(
-    image: Any,
-    shape: Any,
-    method: Any,
+    image: ArrayLike,
+    shape: ShapeLike,
+    method: str | ResizeMethod,
     antialias: bool = True,
-    precision: Any = Precision.HIGHEST,
-) -> Any:
+    precision: PrecisionLike = Precision.HIGHEST,
+) -> Array:
     """Resize an image.
 
     Args:

@@ -476,7 +476,7 @@ def exp(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
 def exp2(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array: ...
 def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
-def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array: ...
+def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Array: ...
 def floor(x: ArrayLike) -> Array: ...
 def fori_loop(
     lower: ArrayLike,
@@ -499,7 +499,7 @@ def full_like(
 def gather(
     operand: ArrayLike,
     start_indices: ArrayLike | Sequence[ArrayLike],
-    dimension_numbers: Any,
+    dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Shape,
     *,
     unique_indices: bool = False,
@@ -662,7 +662,7 @@ def scaled_dot(
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def scan(
-    f: Callable[[_Carry, Any], tuple[_Carry, Any]],
+    f: Callable[..., tuple[Any, Any]],
     init: _Carry,
     xs: Any = None,
     length: int | None = None,
@@ -694,7 +694,7 @@ def scatter_apply(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     func: Callable[[Any], Any],
-    dimension_numbers: Any,
+    dimension_numbers: ScatterDimensionNumbers,
     *,
     update_shape: Shape = (),
     indices_are_sorted: bool = False,
@@ -757,7 +757,11 @@ def slice(
     strides: Sequence[int] | None = None,
 ) -> Array: ...
 def slice_in_dim(
-    operand: ArrayLike, start_index: int, limit_index: int | None, stride: int = 1, axis: int = 0
+    operand: ArrayLike,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
 ) -> Array: ...
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any: ...
 def sort_key_val(

@@ -5,10 +5,46 @@ from typing import Any, Literal, overload
 
 from hlofront import Array
 from hlofront.nn import initializers as initializers
-from hlofront.nn.scaling import BlockScaleConfig
-from hlofront.typing import ArrayLike, DTypeLike
+from hlofront.nn.activations import one_hot as one_hot
+from hlofront.nn.scaling import get_scaled_dot_general_config as get_scaled_dot_general_config
+from hlofront.nn.scaling import scaled_dot_general as scaled_dot_general
+from hlofront.nn.scaling import scaled_matmul as scaled_matmul
+from hlofront.typing import ArrayLike
 
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array: ...
+@overload
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: Literal[False] = False,
+) -> Array: ...
+@overload
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: Literal[True],
+) -> tuple[Array, Array]: ...
+@overload
 def dot_product_attention(
     query: ArrayLike,
     key: ArrayLike,
@@ -26,8 +62,7 @@ def dot_product_attention(
 ) -> Any: ...
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array: ...
 def gelu(x: ArrayLike, approximate: bool = True) -> Array: ...
-def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = None) -> Any: ...
-def glu(x: ArrayLike, axis: int | Sequence[int] = -1) -> Array: ...
+def glu(x: ArrayLike, axis: int = -1) -> Array: ...
 def hard_sigmoid(x: ArrayLike) -> Array: ...
 def hard_silu(x: ArrayLike) -> Array: ...
 def hard_swish(x: ArrayLike) -> Array: ...
@@ -74,30 +109,8 @@ def logsumexp(
     where: ArrayLike | None = None,
 ) -> Any: ...
 def mish(x: ArrayLike) -> Array: ...
-def one_hot(
-    x: ArrayLike,
-    num_classes: int,
-    *,
-    dtype: DTypeLike | None = None,
-    axis: int | Sequence[int] = -1,
-) -> Array: ...
 def relu(x: ArrayLike) -> Array: ...
 def relu6(x: ArrayLike) -> Array: ...
-def scaled_dot_general(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    dimension_numbers: Any,
-    preferred_element_type: DTypeLike = ...,
-    configs: Sequence[BlockScaleConfig] | None = None,
-    implementation: str | None = None,
-) -> Array: ...
-def scaled_matmul(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    lhs_scales: ArrayLike,
-    rhs_scales: ArrayLike,
-    preferred_element_type: DTypeLike = ...,
-) -> Array: ...
 def selu(x: ArrayLike) -> Array: ...
 def sigmoid(x: ArrayLike) -> Array: ...
 def silu(x: ArrayLike) -> Array: ...

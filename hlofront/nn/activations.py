@@ -1,14 +1,19 @@
 """Activation functions: elementwise, but for the gated one; and categories as unit vectors."""
 
+from __future__ import annotations
+
 import math
 import operator
 import warnings
-from typing import Any
+from collections.abc import Sequence
+
+import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base import source
 from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.errors import ConcretizationTypeError
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer
@@ -24,7 +29,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 @custom_jvp
-def _relu(x):
+def _relu(x: Array) -> Array:
     return jnp.maximum(x, 0)
 
 
@@ -33,7 +38,7 @@ _relu.defjvps(lambda tangent, result, x: jnp.where(x > 0, tangent, 0))
 
 
 @operation
-def relu(x: Any) -> Any:
+def relu(x: ArrayLike) -> Array:
     """Return the greater of x and 0. Its derivative at 0 is 0.
 
     Args:
@@ -50,7 +55,7 @@ def relu(x: Any) -> Any:
 
 
 @custom_jvp
-def _relu6(x):
+def _relu6(x: Array) -> Array:
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
 
 
@@ -60,7 +65,7 @@ _relu6.defjvps(
 
 
 @operation
-def relu6(x: Any) -> Any:
+def relu6(x: ArrayLike) -> Array:
     """Limit x to between 0 and 6: min(max(x, 0), 6). Its derivatives at 0 and 6 are 0.
 
     Args:
@@ -77,7 +82,7 @@ def relu6(x: Any) -> Any:
 
 
 @operation
-def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """Return x, and below 0 `negative_slope` times x.
 
     Args:
@@ -92,7 +97,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
 
 
 @operation
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Compute the exponential linear unit: x, and below 0 alpha * (exp(x) - 1).
 
     Args:
@@ -110,7 +115,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 @operation
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Compute the continuously differentiable elu: max(x, 0) + alpha * expm1(min(x, 0) / alpha).
 
     Args:
@@ -131,7 +136,7 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 
 @operation
-def selu(x: Any) -> Any:
+def selu(x: ArrayLike) -> Array:
     """Compute an elu scaled to preserve means of 0 and variances of 1: Klambauer et al. (2017).
 
     Args:
@@ -148,7 +153,7 @@ def selu(x: Any) -> Any:
 
 
 @operation(static_argnames=("approximate",))
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """Multiply x by the probability that a normal variable is less: Hendrycks and Gimpel (2016).
 
     Args:
@@ -167,7 +172,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
 
 @operation
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: ArrayLike) -> Array:
     """Compute the logistic function: 1 / (1 + exp(-x)).
 
     Args:
@@ -184,7 +189,7 @@ def sigmoid(x: Any) -> Any:
 
 
 @operation
-def silu(x: Any) -> Any:
+def silu(x: ArrayLike) -> Array:
     """Return x times its sigmoid; it is also called swish.
 
     Args:
@@ -204,7 +209,7 @@ swish = silu
 
 
 @operation
-def softplus(x: Any) -> Any:
+def softplus(x: ArrayLike) -> Array:
     """Compute log(1 + exp(x)) without overflow.
 
     Args:
@@ -223,7 +228,7 @@ def softplus(x: Any) -> Any:
 
 
 @operation
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: ArrayLike) -> Array:
     """Compute the logarithm of the sigmoid, -log(1 + exp(-x)), without overflow.
 
     Args:
@@ -237,7 +242,7 @@ def log_sigmoid(x: Any) -> Any:
 
 
 @operation
-def mish(x: Any) -> Any:
+def mish(x: ArrayLike) -> Array:
     """Compute x * tanh(softplus(x)): Misra (2019).
 
     Args:
@@ -251,7 +256,7 @@ def mish(x: Any) -> Any:
 
 
 @operation
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: ArrayLike) -> Array:
     """Compute x / (1 + abs(x)).
 
     Args:
@@ -265,7 +270,7 @@ def soft_sign(x: Any) -> Any:
 
 
 @operation
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """Compute (x + sqrt(x * x + b)) / 2, which is like softplus but algebraic: Barron (2021).
 
     Args:
@@ -280,7 +285,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
 
 
 @custom_jvp
-def _log1mexp(x):
+def _log1mexp(x: Array) -> Array:
     # Maechler recommends this bound: each form is accurate on its side of log(2).
     near = jnp.log(-jnp.expm1(-x))
     far = jnp.log1p(-jnp.exp(-x))
@@ -292,7 +297,7 @@ _log1mexp.defjvps(lambda tangent, result, x: jnp.divide(tangent, jnp.expm1(x)))
 
 
 @operation
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: ArrayLike) -> Array:
     """Compute log(1 - exp(-x)), accurate at both ends.
 
     See Maechler, Accurately Computing log(1 - exp(-a)).
@@ -314,7 +319,7 @@ def log1mexp(x: Any) -> Any:
 
 
 @operation
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: ArrayLike) -> Array:
     """Limit x to between -1 and 1.
 
     Args:
@@ -328,7 +333,7 @@ def hard_tanh(x: Any) -> Any:
 
 
 @operation
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """Compute relu6(x + 3) / 6.
 
     Args:
@@ -342,7 +347,7 @@ def hard_sigmoid(x: Any) -> Any:
 
 
 @operation
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: ArrayLike) -> Array:
     """Compute x * hard_sigmoid(x); it is also called hard_swish.
 
     Args:
@@ -359,7 +364,7 @@ hard_swish = hard_silu
 
 
 @operation
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: ArrayLike) -> Array:
     """Return 0 up to -1, x from 1 on, and (x + 1)**2 / 4 between: Martins and Astudillo (2016).
 
     Args:
@@ -375,7 +380,7 @@ def sparse_plus(x: Any) -> Any:
 
 
 @operation
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """Return the derivative of sparse_plus: 0 up to -1, 1 from 1 on, and linear between.
 
     Args:
@@ -395,7 +400,7 @@ def sparse_sigmoid(x: Any) -> Any:
 
 
 @operation
-def identity(x: Any) -> Any:
+def identity(x: ArrayLike) -> Array:
     """Return x itself.
 
     Args:
@@ -409,7 +414,7 @@ def identity(x: Any) -> Any:
 
 
 @operation(static_argnames=("axis",))
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """Multiply the first half of x along an axis by the second's sigmoid: Dauphin et al. (2017).
 
     Args:
@@ -433,7 +438,7 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 @operation(static_argnames=("num_classes", "dtype", "axis"))
-def _one_hot(x, num_classes, dtype, axis):
+def _one_hot(x: ArrayLike, num_classes: int, dtype: np.dtype, axis: int) -> Array:
     aval = typeof(x)
     axis = canonical_axis(axis, aval.ndim + 1)
     shape = tuple([num_classes if i == axis else 1 for i in range(aval.ndim + 1)])
@@ -441,7 +446,13 @@ def _one_hot(x, num_classes, dtype, axis):
     return convert(jnp.equal(jnp.expand_dims(x, axis), classes), dtype, False)
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Any:
+def one_hot(
+    x: ArrayLike,
+    num_classes: int,
+    *,
+    dtype: DTypeLike | None = None,
+    axis: int | Sequence[int] = -1,
+) -> Array:
     """Turn each number into a vector that is 1 at that index and 0 elsewhere.
 
     Out of range it is all 0.

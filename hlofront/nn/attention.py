@@ -1,14 +1,16 @@
 """Attention: what each query makes of values, weighted by how well their keys fit."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import bfloat16
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.nn.normalizing import logsumexp, softmax
 from hlofront.numpy.promotion import promote_own_dtypes
@@ -25,7 +27,7 @@ _float32 = np.dtype(np.float32)
 _SHARE = 0.7
 
 
-def _check(name: str, x: Any, shape: Sequence[int], dtypes: tuple[Any, ...]) -> None:
+def _check(name: str, x: Array, shape: Sequence[int], dtypes: tuple[np.dtype, ...]) -> None:
     """Raise ValueError unless x has this shape, -1 for any size, and one of these dtypes."""
     aval = typeof(x)
     if aval.ndim != len(shape):
@@ -38,27 +40,27 @@ def _check(name: str, x: Any, shape: Sequence[int], dtypes: tuple[Any, ...]) -> 
             raise ValueError(f"{name} shape should be {list(shape)}: but got {aval.shape}")
 
 
-def _with_axes(x: Any, ndim: int) -> Any:
+def _with_axes(x: Array, ndim: int) -> Array:
     """Return x with axes of size 1 in front, up to `ndim` axes."""
     missing = ndim - typeof(x).ndim
     return jnp.expand_dims(x, tuple(range(missing))) if missing > 0 else x
 
 
 def dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    mask: Any = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     *,
     scale: float | None = None,
     is_causal: bool = False,
-    query_seq_lengths: Any = None,
-    key_value_seq_lengths: Any = None,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
     return_residual: bool = False,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """Compute scaled dot product attention: Vaswani et al., Attention Is All You Need (2017).
 
     With B the batch, T queries, S keys, N heads of queries, K heads of keys and values, H the size
@@ -146,7 +148,20 @@ def dot_product_attention(
 
 
 @operation(static_argnames=("is_causal", "window", "residual"))
-def _attention(query, key, value, bias, mask, queries, keys, *, scale, is_causal, window, residual):
+def _attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None,
+    mask: Array | None,
+    queries: Array | None,
+    keys: Array | None,
+    *,
+    scale: float,
+    is_causal: bool,
+    window: tuple[int, int] | None,
+    residual: bool,
+) -> tuple[Array, Array | None]:
     batch, length, heads, size = typeof(query).shape
     count, shared = typeof(key).shape[1:3]
     group = heads // shared
@@ -180,13 +195,13 @@ def _attention(query, key, value, bias, mask, queries, keys, *, scale, is_causal
     return result, sums
 
 
-def _wide(dtype: Any) -> Any:
+def _wide(dtype: np.dtype) -> np.dtype:
     """Return the dtype in which scores of a dtype are computed."""
     wide = issubdtype(dtype, np.floating) and finfo(dtype).bits >= 32
     return dtype if wide else _float32
 
 
-def _scores(query: Any, key: Any, dtype: Any) -> Any:
+def _scores(query: Array, key: Array, dtype: np.dtype) -> Array:
     """Compute the products of each query with each key, with the axes of the heads in front."""
     precision = "BF16_BF16_F32" if dtype == bfloat16 else None
     products = dot_general(
@@ -199,7 +214,7 @@ def _scores(query: Any, key: Any, dtype: Any) -> Any:
     return transpose(products, (0, 1, 3, 2, 4))
 
 
-def _in_groups(name: str, x: Any, whole: tuple[int, ...], shared: int) -> Any:
+def _in_groups(name: str, x: ArrayLike, whole: tuple[int, ...], shared: int) -> Array:
     """Split the axis of heads of x, which broadcasts to the scores, into two."""
     shape = typeof(x).shape
     for own, size in zip(shape, whole, strict=True):
@@ -212,20 +227,20 @@ def _in_groups(name: str, x: Any, whole: tuple[int, ...], shared: int) -> Any:
     return reshape(x, (shape[0], *groups, *shape[2:]))
 
 
-def _before(lengths: Any, count: int) -> Any:
+def _before(lengths: Array, count: int) -> Array:
     """Return for each length of a batch a mask of the `count` positions that are before it."""
     return jnp.less(creating.broadcasted_iota(np.int32, (1, count), 1), lengths[:, None])
 
 
 def _seen(
-    mask: Any,
+    mask: Array | None,
     whole: tuple[int, ...],
     shared: int,
-    queries: Any,
-    keys: Any,
+    queries: Array | None,
+    keys: Array | None,
     is_causal: bool,
     window: tuple[int, int] | None,
-) -> Any:
+) -> Array | None:
     """Return a mask of the scores that count, which broadcasts to them, or None for all."""
     conditions = [] if mask is None else [_in_groups("mask", mask, whole, shared)]
     length, count = whole[2:]

@@ -1,16 +1,23 @@
 """hlofront.nn.initializers: first values of weights, out of random keys."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 import hlofront.numpy as jnp
 import hlofront.random as random
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.dimensions import canonical_shape
 from hlofront.primitives.shaping import refuse_sharding
+
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
 
 
 @runtime_checkable
@@ -18,7 +25,12 @@ class Initializer(Protocol):
     """A function that makes the initial value of a weight."""
 
     @staticmethod
-    def __call__(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    def __call__(
+        key: Array,
+        shape: Shape,
+        dtype: DTypeLike | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
+    ) -> Array:
         """Return an array of this shape and dtype.
 
         Args:
@@ -30,19 +42,24 @@ class Initializer(Protocol):
         ...
 
 
-def _dtype(dtype: Any, own: Any = None) -> Any:
+def _dtype(dtype: DTypeLike | None, own: DTypeLike | None = None) -> np.dtype:
     chosen = dtype if dtype is not None else own
     return check_user_dtype_supported(float if chosen is None else chosen, "initializer")
 
 
-def _scaled(x: Any, factor: Any, dtype: Any) -> Any:
+def _scaled(x: Array, factor: float, dtype: np.dtype) -> Array:
     return x * jnp.asarray(factor, dtype)
 
 
 # ---- constants -----------------------------------------------------------------------------------
 
 
-def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+def zeros(
+    key: Array,
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make an array of zeros; the key is not used.
 
     Args:
@@ -54,7 +71,12 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
     return _full("zeros", 0, shape, _dtype(dtype), out_sharding)
 
 
-def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+def ones(
+    key: Array,
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make an array of ones; the key is not used.
 
     Args:
@@ -66,13 +88,19 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
     return _full("ones", 1, shape, _dtype(dtype), out_sharding)
 
 
-def _full(name: str, value: Any, shape: Any, dtype: Any, out_sharding: Any) -> Any:
+def _full(
+    name: str,
+    value: ArrayLike,
+    shape: Shape,
+    dtype: DType,
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     if out_sharding is not None:
         refuse_sharding(name, "out_sharding", out_sharding)
     return jnp.full(shape, value, dtype)
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """Make an initializer whose arrays are filled with a value.
 
     Args:
@@ -81,7 +109,12 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     """
     own = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: Array,
+        shape: Shape,
+        dtype: DTypeLike | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
+    ) -> Array:
         return _full("constant", value, shape, _dtype(dtype, own), out_sharding)
 
     return init
@@ -90,7 +123,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 # ---- one distribution ----------------------------------------------------------------------------
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Make an initializer of uniform numbers from 0 to `scale`.
 
     Args:
@@ -99,7 +132,12 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
     own = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: Array,
+        shape: Shape,
+        dtype: DTypeLike | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
+    ) -> Array:
         dtype = _dtype(dtype, own)
         numbers = random.uniform(key, shape, dtype, out_sharding=out_sharding)
         return _scaled(numbers, scale, dtype)
@@ -107,7 +145,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     return init
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Make an initializer of normal numbers around 0.
 
     Args:
@@ -116,7 +154,12 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
     own = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: Array,
+        shape: Shape,
+        dtype: DTypeLike | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
+    ) -> Array:
         dtype = _dtype(dtype, own)
         numbers = random.normal(key, shape, dtype, out_sharding=out_sharding)
         return _scaled(numbers, stddev, dtype)
@@ -125,7 +168,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(
-    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+    stddev: float = 1e-2, dtype: DTypeLike | None = None, lower: float = -2.0, upper: float = 2.0
 ) -> Initializer:
     """Make an initializer of normal numbers around 0, truncated to bounds.
 
@@ -137,7 +180,12 @@ def truncated_normal(
     """
     own = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: Array,
+        shape: Shape,
+        dtype: DTypeLike | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
+    ) -> Array:
         dtype = _dtype(dtype, own)
         numbers = random.truncated_normal(
             key, lower, upper, shape, dtype, out_sharding=out_sharding
@@ -177,13 +225,13 @@ def _fans(
 
 
 def variance_scaling(
-    scale: Any,
+    scale: float,
     mode: str,
     distribution: str,
     in_axis: _Axes = -2,
     out_axis: _Axes = -1,
     batch_axis: _Axes = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Make an initializer whose variance is `scale` over the number of inputs, outputs, or both.
 
@@ -205,7 +253,12 @@ def variance_scaling(
     """
     own = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: Array,
+        shape: Shape,
+        dtype: DTypeLike | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
+    ) -> Array:
         dtype = _dtype(dtype, own)
         shape = canonical_shape(shape)
         inputs, outputs = _fans(shape, in_axis, out_axis, batch_axis)
@@ -234,27 +287,51 @@ def variance_scaling(
     return init
 
 
-def _of_normal(key, shape, dtype, variance, out_sharding):
+def _of_normal(
+    key: Array,
+    shape: Shape,
+    dtype: np.dtype,
+    variance: ArrayLike,
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     numbers = random.normal(key, shape, dtype, out_sharding=out_sharding)
     return numbers * _root(variance)
 
 
-def _root(variance: Any) -> Any:
+def _root(variance: ArrayLike) -> Array:
     return np.sqrt(variance)[()] if isinstance(variance, np.ndarray) else jnp.sqrt(variance)
 
 
-def _of_uniform(key, shape, dtype, variance, out_sharding):
+def _of_uniform(
+    key: Array,
+    shape: Shape,
+    dtype: np.dtype,
+    variance: ArrayLike,
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     numbers = random.uniform(key, shape, dtype, -1, out_sharding=out_sharding)
     return numbers * np.sqrt(np.asarray(3, dtype) * variance)[()]
 
 
-def _of_truncated(key, shape, dtype, variance, out_sharding):
+def _of_truncated(
+    key: Array,
+    shape: Shape,
+    dtype: np.dtype,
+    variance: ArrayLike,
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     deviation = np.sqrt(variance) / np.asarray(_DEVIATION_WITHIN_2, dtype)
     numbers = random.truncated_normal(key, -2, 2, shape, dtype, out_sharding=out_sharding)
     return numbers * deviation[()]
 
 
-def _of_disc(key, shape, dtype, variance, out_sharding):
+def _of_disc(
+    key: Array,
+    shape: Shape,
+    dtype: np.dtype,
+    variance: ArrayLike,
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     """Draw complex numbers uniformly from a disc around 0."""
     size, turn = random.split(key)
     real = np.zeros((), dtype).real.dtype
@@ -262,12 +339,18 @@ def _of_disc(key, shape, dtype, variance, out_sharding):
     return radius.astype(dtype) * _turned(turn, shape, dtype, real) * jnp.sqrt(variance)
 
 
-def _turned(key: Any, shape: Any, dtype: Any, real: Any) -> Any:
+def _turned(key: Array, shape: Shape, dtype: DType, real: DType) -> Array:
     angle = 2 * np.pi * random.uniform(key, shape, real).astype(dtype)
     return jnp.exp(1j * angle)
 
 
-def _of_truncated_complex(key, shape, dtype, variance, out_sharding):
+def _of_truncated_complex(
+    key: Array,
+    shape: Shape,
+    dtype: np.dtype,
+    variance: ArrayLike,
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     """Draw complex normal numbers within two standard deviations, by inverting their law."""
     deviation = jnp.sqrt(variance) / jnp.asarray(_DEVIATION_WITHIN_2_COMPLEX, dtype)
     size, turn = random.split(key)
@@ -278,7 +361,7 @@ def _of_truncated_complex(key, shape, dtype, variance, out_sharding):
 
 
 # Name of a distribution -> its sampler for real dtypes, and for complex ones.
-_DISTRIBUTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+_DISTRIBUTIONS: dict[str, tuple[Callable[..., Array], Callable[..., Array]]] = {
     "normal": (_of_normal, _of_normal),
     "uniform": (_of_uniform, _of_disc),
     "truncated_normal": (_of_truncated, _of_truncated_complex),
@@ -286,7 +369,10 @@ _DISTRIBUTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def glorot_uniform(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Make a uniform initializer with variance 2 / (inputs + outputs).
 
@@ -296,7 +382,10 @@ def glorot_uniform(
 
 
 def glorot_normal(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Make a truncated normal initializer with variance 2 / (inputs + outputs).
 
@@ -308,7 +397,10 @@ def glorot_normal(
 
 
 def lecun_uniform(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Make a uniform initializer with variance 1 / inputs.
 
@@ -318,7 +410,10 @@ def lecun_uniform(
 
 
 def lecun_normal(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Make a truncated normal initializer with variance 1 / inputs.
 
@@ -328,7 +423,10 @@ def lecun_normal(
 
 
 def he_uniform(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Make a uniform initializer with variance 2 / inputs, for rectifiers.
 
@@ -338,7 +436,10 @@ def he_uniform(
 
 
 def he_normal(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Make a truncated normal initializer with variance 2 / inputs, for rectifiers.
 
@@ -356,7 +457,9 @@ kaiming_normal = he_normal
 # ---- orthogonal ----------------------------------------------------------------------------------
 
 
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """Make an initializer of matrices whose rows or columns are orthonormal: Saxe et al. (2013).
 
     Args:
@@ -369,7 +472,12 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     """
     own = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: Array,
+        shape: Shape,
+        dtype: DTypeLike | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
+    ) -> Array:
         dtype = _dtype(dtype, own)
         shape = canonical_shape(shape)
         if len(shape) < 2:
@@ -384,7 +492,9 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     return init
 
 
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def delta_orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """Make an initializer of convolution kernels that preserve norms: Xiao et al. (2018).
 
     They are orthogonal in the middle and 0 elsewhere.
@@ -400,7 +510,12 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     """
     own = dtype
 
-    def init(key, shape, dtype=None, out_sharding=None):
+    def init(
+        key: Array,
+        shape: Shape,
+        dtype: DTypeLike | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
+    ) -> Array:
         dtype = _dtype(dtype, own)
         shape = canonical_shape(shape)
         if not 3 <= len(shape) <= 5:

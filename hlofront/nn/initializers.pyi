@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from hlofront import Array
 from hlofront.typing import ArrayLike, DTypeLike
 
-Shape: TypeAlias = Sequence[int]
+PartitionSpec: TypeAlias = Any
+NamedSharding: TypeAlias = Any
 
 class Initializer(Any): ...
 
@@ -63,16 +65,16 @@ def lecun_uniform(
 ) -> Initializer: ...
 def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer: ...
 def ones(
-    key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
-) -> Any: ...
+    key: Array,
+    shape: int | Sequence[int],
+    dtype: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array: ...
 def orthogonal(
     scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
 ) -> Initializer: ...
 def truncated_normal(
-    stddev: ArrayLike = 0.01,
-    dtype: DTypeLike | None = None,
-    lower: bool = -2.0,
-    upper: ArrayLike = 2.0,
+    stddev: float = 0.01, dtype: DTypeLike | None = None, lower: float = -2.0, upper: float = 2.0
 ) -> Initializer: ...
 def uniform(scale: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer: ...
 def variance_scaling(
@@ -97,5 +99,8 @@ def xavier_uniform(
     dtype: DTypeLike | None = None,
 ) -> Initializer: ...
 def zeros(
-    key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
-) -> Any: ...
+    key: Array,
+    shape: int | Sequence[int],
+    dtype: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array: ...

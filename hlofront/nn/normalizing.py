@@ -1,13 +1,16 @@
 """Functions of whole axes: softmax, logarithms of sums of exponentials, standardized values."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.config import softmax_custom_jvp
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.moments import count_over
@@ -18,11 +21,11 @@ from hlofront.primitives.converting import convert, stop_gradient
 from hlofront.runtime.dispatch.operation import operation
 
 
-def _masked(x: Any, where: Any, value: float) -> Any:
+def _masked(x: Array, where: ArrayLike | None, value: float) -> Array:
     return x if where is None else jnp.where(where, x, value)
 
 
-def _shifted(x: Any, axis: Any, where: Any) -> Any:
+def _shifted(x: Array, axis: Axes, where: ArrayLike | None) -> Array:
     """Subtract the greatest element over axes from x, so that no exponential of it overflows."""
     x = _masked(x, where, -math.inf)
     # The result does not depend on the subtracted value, so its derivative is left out.
@@ -30,20 +33,22 @@ def _shifted(x: Any, axis: Any, where: Any) -> Any:
     return x - jnp.max(stop_gradient(x), axis=axis, keepdims=True, initial=least)
 
 
-def _softmax_program(x: Any, axis: Any, where: Any) -> Any:
+def _softmax_program(x: Array, axis: Axes, where: ArrayLike | None) -> Array:
     exponentials = jnp.exp(_shifted(x, axis, where))
     total = jnp.sum(exponentials, axis=axis, keepdims=True)
     # Where everything is masked, the shifted values are NaN, and so is their sum.
     return _masked(exponentials / total, where, 0)
 
 
-def _softmax_by_rule(x: Any, axis: Any, where: Any) -> Any:
+def _softmax_by_rule(x: Array, axis: Axes, where: ArrayLike | None) -> Array:
     @custom_jvp
-    def softmax(x, where):
+    def softmax(x: Array, where: ArrayLike | None) -> Array:
         return _softmax_program(x, axis, where)
 
     @softmax.defjvp
-    def _(primals, tangents):
+    def _(
+        primals: tuple[Array, Array | None], tangents: tuple[Array, Array | None]
+    ) -> tuple[Array, Array]:
         result = softmax(*primals)
         weighted = result * tangents[0]
         return result, weighted - result * jnp.sum(weighted, axis=axis, keepdims=True)
@@ -52,7 +57,7 @@ def _softmax_by_rule(x: Any, axis: Any, where: Any) -> Any:
 
 
 @operation(static_argnames=("axis",))
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None) -> Array:
     """Divide exponentials by their sum over axes, so that they add up to 1.
 
     Args:
@@ -77,7 +82,9 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 
 @operation(static_argnames=("axis",))
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def log_softmax(
+    x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None
+) -> Array:
     """Compute the logarithm of `softmax` without overflow.
 
     Args:
@@ -100,7 +107,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     return _masked(shifted - jnp.log(total), where, -math.inf)
 
 
-def _check_where(name: str, where: Any) -> None:
+def _check_where(name: str, where: ArrayLike | None) -> None:
     if where is not None and typeof(where).dtype != np.bool_:
         raise ValueError(
             f"{name}: where must be None or a boolean array; got where.dtype="
@@ -112,8 +119,13 @@ def _check_where(name: str, where: Any) -> None:
 
 
 def _log_sum_exp(
-    a: Any, axis: Any, b: Any, keepdims: bool, return_sign: bool, where: Any
-) -> tuple[Any, Any]:
+    a: ArrayLike,
+    axis: Axes,
+    b: ArrayLike | None,
+    keepdims: bool,
+    return_sign: bool,
+    where: ArrayLike | None,
+) -> tuple[Array, Array | None]:
     """Return the logarithm of the modulus of the sum, and its sign; or of the sum, and None."""
     _check_where("logsumexp", where)
     if b is None:
@@ -148,7 +160,7 @@ def _log_sum_exp(
     return jnp.log(total) + _like(greatest, total), None
 
 
-def _like(x: Any, other: Any) -> Any:
+def _like(x: ArrayLike, other: Array) -> Array:
     """Convert real numbers to the dtype of another array, which may be complex."""
     aval = typeof(other)
     return convert(x, aval.dtype, False) if typeof(x).dtype != aval.dtype else x
@@ -156,13 +168,13 @@ def _like(x: Any, other: Any) -> Any:
 
 @operation(static_argnames=("axis", "keepdims", "return_sign"))
 def logsumexp(
-    a: Any,
-    axis: Any = None,
-    b: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
-    where: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+) -> Array | tuple[Array, Array]:
     """Compute the logarithm of a sum of exponentials without overflow: log(sum(b * exp(a))).
 
     Args:
@@ -186,7 +198,9 @@ def logsumexp(
 
 
 @operation(static_argnames=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(
+    x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Array:
     """Compute the logarithm of the mean of exponentials over axes, without overflow.
 
     Args:
@@ -218,15 +232,15 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
 
 @operation(static_argnames=("axis", "algorithm"))
 def standardize(
-    x: Any,
-    axis: Any = -1,
-    mean: Any = None,
-    variance: Any = None,
-    epsilon: Any = 1e-5,
-    where: Any = None,
+    x: ArrayLike,
+    axis: int | Sequence[int] = -1,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
-) -> Any:
+) -> Array:
     """Subtract the mean of x over axes, and divide by its standard deviation.
 
     Args:

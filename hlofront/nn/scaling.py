@@ -1,15 +1,18 @@
 """Products of matrices in microscaling formats: narrow floats with a factor for each block."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import ml_dtypes
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.primitives import elementwise
@@ -18,6 +21,9 @@ from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import bitcast_convert_type, convert
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
 from hlofront.runtime.dispatch.operation import operation
+
+if TYPE_CHECKING:
+    from hlofront.primitives.contracting import DotDimensionNumbers
 
 _float32 = np.dtype(np.float32)
 _uint32, _uint8 = np.dtype(np.uint32), np.dtype(np.uint8)
@@ -39,13 +45,15 @@ class BlockScaleConfig:
 
     mode: str
     block_size: int
-    data_type: Any
-    scale_type: Any
-    global_scale: Any
+    data_type: DTypeLike
+    scale_type: DTypeLike
+    global_scale: ArrayLike | None
     infer_only: bool
 
 
-def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
+def get_scaled_dot_general_config(
+    mode: str, global_scale: ArrayLike | None = None
+) -> BlockScaleConfig:
     """Return the settings of a format, for `scaled_dot_general`.
 
     Args:
@@ -76,7 +84,13 @@ def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockS
 
 
 @operation(static_argnames=("preferred_element_type",))
-def _scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type):
+def _scaled_matmul(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_scales: ArrayLike,
+    rhs_scales: ArrayLike,
+    preferred_element_type: np.dtype,
+) -> Array:
     numbers = (((2,), (2,)), ((0,), (0,)))
     # Elements of four or eight bits times factors of eight are exact in float32.
     operands = _widened(lhs, lhs_scales), _widened(rhs, rhs_scales)
@@ -84,7 +98,7 @@ def _scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type):
     return convert(result, preferred_element_type, False)
 
 
-def _widened(x: Any, scales: Any) -> Any:
+def _widened(x: Array, scales: Array) -> Array:
     """Multiply elements by the factor of their block."""
     batch, rows, count = typeof(x).shape
     blocks = typeof(scales).shape[2]
@@ -94,12 +108,12 @@ def _widened(x: Any, scales: Any) -> Any:
 
 
 def scaled_matmul(
-    lhs: Any,
-    rhs: Any,
-    lhs_scales: Any,
-    rhs_scales: Any,
-    preferred_element_type: Any = np.float32,
-) -> Any:
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_scales: ArrayLike,
+    rhs_scales: ArrayLike,
+    preferred_element_type: DTypeLike = np.float32,
+) -> Array:
     """Multiply batches of matrices whose blocks of elements have factors.
 
     The elements are widened to float32 and multiplied there, on every platform.
@@ -139,7 +153,9 @@ def scaled_matmul(
 # ---- quantizing ----------------------------------------------------------------------------------
 
 
-def _quantized(x: Any, config: BlockScaleConfig, global_scale: Any) -> tuple[Any, Any]:
+def _quantized(
+    x: Array, config: BlockScaleConfig, global_scale: Array | None
+) -> tuple[Array, Array]:
     """Quantize x of shape (batch, rows, size) to narrow elements and the factors of its blocks."""
     batch, rows, size = typeof(x).shape
     blocks = reshape(x, (batch, rows, size // config.block_size, config.block_size))
@@ -162,7 +178,7 @@ def _quantized(x: Any, config: BlockScaleConfig, global_scale: Any) -> tuple[Any
     return narrow, reshape(scales, typeof(scales).shape[:3])
 
 
-def _powers_above(x: Any) -> tuple[Any, Any]:
+def _powers_above(x: Array) -> tuple[Array, Array]:
     """Return the least powers of two that are no less than x, as float8_e8m0fnu and as float32."""
     bits = bitcast_convert_type(x, _uint32)
     exponent, fraction = bits >> np.uint32(23), bits & np.uint32(0x7FFFFF)
@@ -180,7 +196,7 @@ def _powers_above(x: Any) -> tuple[Any, Any]:
 # ---- any contraction -----------------------------------------------------------------------------
 
 
-def _as_matrices(x: Any, contracting: Sequence[int], batch: Sequence[int]) -> Any:
+def _as_matrices(x: Array, contracting: Sequence[int], batch: Sequence[int]) -> Array:
     """Reshape x to (batch, rows, summed), each the product of the axes it stands for."""
     shape = typeof(x).shape
     rows = [i for i in range(len(shape)) if i not in (*contracting, *batch)]
@@ -188,7 +204,9 @@ def _as_matrices(x: Any, contracting: Sequence[int], batch: Sequence[int]) -> An
     return reshape(transpose(x, (*batch, *rows, *contracting)), sizes)
 
 
-def _product(lhs: Any, rhs: Any, configs: Sequence[BlockScaleConfig], wanted: Any) -> Any:
+def _product(
+    lhs: Array, rhs: Array, configs: Sequence[BlockScaleConfig], wanted: np.dtype
+) -> Array:
     """Compute the quantized product of (B, M, K) and (B, N, K), and apply the global factors."""
     scales = [config.global_scale for config in configs]
     operands = [
@@ -203,29 +221,33 @@ def _product(lhs: Any, rhs: Any, configs: Sequence[BlockScaleConfig], wanted: An
     return result
 
 
-def _padded(x: Any, block: int) -> Any:
+def _padded(x: Array, block: int) -> Array:
     """Append zeros to x along its last axis until the size is a multiple of the block's."""
     missing = -typeof(x).shape[2] % block
     return jnp.pad(x, ((0, 0), (0, 0), (0, missing))) if missing else x
 
 
 @partial(custom_vjp, nondiff_argnums=(2, 3))
-def _quantized_product(lhs, rhs, configs, wanted):
+def _quantized_product(lhs: Array, rhs: Array, configs: _Configs, wanted: np.dtype) -> Array:
     return _product(lhs, rhs, configs.all[:2], wanted)
 
 
-def _forward(lhs, rhs, configs, wanted):
+def _forward(
+    lhs: Array, rhs: Array, configs: _Configs, wanted: np.dtype
+) -> tuple[Array, tuple[Array, Array]]:
     return _product(lhs, rhs, configs.all[:2], wanted), (lhs, rhs)
 
 
-def _backward(configs, wanted, saved, cotangent):
+def _backward(
+    configs: _Configs, wanted: np.dtype, saved: tuple[Array, ...], cotangent: Array
+) -> tuple[Array, Array]:
     lhs, rhs = saved
     gradient = configs.all[2]
 
-    def flipped(x):
+    def flipped(x: Array) -> Array:
         return transpose(x, (0, 2, 1))
 
-    def product(one, other, config):
+    def product(one: Array, other: Array, config: BlockScaleConfig) -> Array:
         return _product(one, flipped(other), (gradient, config), typeof(other).dtype)
 
     cotangent = convert(cotangent, typeof(lhs).dtype, False)
@@ -247,13 +269,13 @@ class _Configs:
 
 
 def scaled_dot_general(
-    lhs: Any,
-    rhs: Any,
-    dimension_numbers: Any,
-    preferred_element_type: Any = np.float32,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: DotDimensionNumbers,
+    preferred_element_type: DTypeLike = np.float32,
     configs: Sequence[BlockScaleConfig] | None = None,
     implementation: str | None = None,
-) -> Any:
+) -> Array:
     """Compute `lax.dot_general` of operands that are first quantized in blocks.
 
     The derivative quantizes the cotangent in the same way, by the third of the settings.

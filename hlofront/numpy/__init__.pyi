@@ -3,6 +3,7 @@
 import builtins
 import os
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import IO, Any, Literal, TypeAlias, overload
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy import signedinteger as signedinteger
 from numpy import unsignedinteger as unsignedinteger
 
 from hlofront import Array
+from hlofront.lax import GatherScatterMode
 from hlofront.numpy import fft as fft
 from hlofront.numpy import linalg as linalg
 from hlofront.numpy.constants import e as e
@@ -28,6 +30,8 @@ from hlofront.numpy.constants import inf as inf
 from hlofront.numpy.constants import nan as nan
 from hlofront.numpy.constants import newaxis as newaxis
 from hlofront.numpy.constants import pi as pi
+from hlofront.numpy.creation import fromfile as fromfile
+from hlofront.numpy.creation import fromiter as fromiter
 from hlofront.numpy.index_tricks import c_ as c_
 from hlofront.numpy.index_tricks import index_exp as index_exp
 from hlofront.numpy.index_tricks import r_ as r_
@@ -38,12 +42,12 @@ from hlofront.numpy.scalars import ComplexWarning as ComplexWarning
 from hlofront.numpy.scalars import ScalarType
 from hlofront.numpy.scalars import finfo as finfo
 from hlofront.numpy.scalars import iinfo as iinfo
+from hlofront.numpy.sets import _UniqueAllResult, _UniqueCountsResult, _UniqueInverseResult
 from hlofront.numpy.ufunc import ufunc as ufunc
 from hlofront.primitives.contracting import PrecisionLike
 from hlofront.typing import ArrayLike, DTypeLike
 
 Sharding: TypeAlias = Any
-Shape: TypeAlias = Sequence[int]
 PartitionSpec: TypeAlias = Any
 NamedSharding: TypeAlias = Any
 Device: TypeAlias = Any
@@ -105,10 +109,10 @@ def any(
 ) -> Array: ...
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array: ...
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: ArrayLike, **kwargs: Any
-) -> Array: ...
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: object, **kwargs: object
+) -> Any: ...
 def apply_over_axes(
-    func: Callable[[Any, int], Any], a: ArrayLike, axes: Sequence[int]
+    func: Callable[[Array, int], Array], a: ArrayLike, axes: Sequence[int]
 ) -> Array: ...
 def arange(
     start: ArrayLike,
@@ -135,7 +139,7 @@ def argmin(
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array: ...
 def argsort(
     a: ArrayLike,
-    axis: int = -1,
+    axis: int | None = -1,
     *,
     kind: None = None,
     order: str | None = None,
@@ -144,21 +148,30 @@ def argsort(
     dtype: DTypeLike | None = None,
 ) -> Array: ...
 def argwhere(
-    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array: ...
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array: ...
 def array(
-    object: Any,
+    object: object,
     dtype: DTypeLike | None = None,
-    *args: ArrayLike,
+    *args: builtins.bool | str | int,
     copy: builtins.bool = True,
     order: str | None = "K",
     ndmin: int = 0,
     device: Device | Sharding | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
-def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: builtins.bool = False) -> Array: ...
-def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array: ...
+def array_equal(
+    a1: ArrayLike | Sequence[ArrayLike],
+    a2: ArrayLike | Sequence[ArrayLike],
+    equal_nan: builtins.bool = False,
+) -> Array: ...
+def array_equiv(
+    a1: ArrayLike | Sequence[ArrayLike], a2: ArrayLike | Sequence[ArrayLike]
+) -> Array: ...
 def array_repr(
     arr: ArrayLike,
     max_line_width: int | None = None,
@@ -166,7 +179,7 @@ def array_repr(
     suppress_small: builtins.bool | None = None,
 ) -> str: ...
 def array_split(
-    ary: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0
+    ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike], axis: int = 0
 ) -> list[Array]: ...
 def array_str(
     a: ArrayLike,
@@ -175,7 +188,7 @@ def array_str(
     suppress_small: builtins.bool | None = None,
 ) -> str: ...
 def asarray(
-    a: ArrayLike,
+    a: object,
     dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
@@ -260,13 +273,13 @@ def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 bitwise_xor: _Binary
 
 def blackman(M: int) -> Array: ...
-def block(arrays: Sequence[ArrayLike]) -> Array: ...
+def block(arrays: ArrayLike | list[Any]) -> Array: ...
 
 bool: ScalarType
 bool_: ScalarType
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]: ...
-def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]: ...
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]: ...
 def broadcast_to(
     array: ArrayLike,
     shape: int | Sequence[int],
@@ -280,12 +293,12 @@ cdouble: ScalarType
 
 def ceil(x: ArrayLike, /) -> Array: ...
 def choose(
-    a: ArrayLike, choices: Sequence[ArrayLike], out: None = None, mode: str = "raise"
+    a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise"
 ) -> Array: ...
 def clip(
     arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
 ) -> Array: ...
-def column_stack(tup: Sequence[ArrayLike]) -> Array: ...
+def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array: ...
 
 complex128: ScalarType
 complex64: ScalarType
@@ -300,9 +313,9 @@ def compress(
     fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Array: ...
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array: ...
+def concat(arrays: ArrayLike | Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array: ...
 def concatenate(
-    arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None
+    arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None
 ) -> Array: ...
 def conj(x: ArrayLike, /) -> Array: ...
 def conjugate(x: ArrayLike, /) -> Array: ...
@@ -311,7 +324,7 @@ def convolve(
     v: ArrayLike,
     mode: str = "full",
     *,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def copy(a: ArrayLike, order: str | None = None) -> Array: ...
@@ -327,7 +340,7 @@ def correlate(
     v: ArrayLike,
     mode: str = "valid",
     *,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def cos(x: ArrayLike, /) -> Array: ...
@@ -412,32 +425,35 @@ def dot(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 
 double: ScalarType
 
-def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]: ...
-def dstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array: ...
+def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]: ...
+def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array: ...
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array: ...
 def einsum(
-    subscripts: str,
+    subscripts: str | ArrayLike,
     /,
-    *operands: ArrayLike,
+    *operands: ArrayLike | Sequence[int],
     out: None = None,
-    optimize: str = "auto",
-    precision: PrecisionLike | None = None,
+    optimize: str | builtins.bool | Sequence[tuple[int, ...]] = "auto",
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    _dot_general: Any = ...,
+    _dot_general: Callable[..., Array] = ...,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def einsum_path(
-    subscripts: str, /, *operands: ArrayLike, optimize: str = "auto"
-) -> tuple[list[Any], str]: ...
+    subscripts: str | ArrayLike,
+    /,
+    *operands: ArrayLike | Sequence[int],
+    optimize: str | builtins.bool | Sequence[tuple[int, ...]] = "auto",
+) -> tuple[list[tuple[int, ...]], object]: ...
 def empty(
     shape: int | Sequence[int],
     dtype: DTypeLike | None = None,
@@ -463,7 +479,7 @@ def extract(
 def eye(
     N: int,
     M: int | None = None,
-    k: int = 0,
+    k: ArrayLike = 0,
     dtype: DTypeLike | None = None,
     *,
     device: Device | Sharding | None = None,
@@ -473,7 +489,10 @@ def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: builtins.bool = False, *, inplace: builtins.bool = True
 ) -> Array: ...
 def flatnonzero(
-    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array: ...
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array: ...
 def fliplr(m: ArrayLike) -> Array: ...
@@ -503,21 +522,21 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array: ...
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]: ...
 def from_dlpack(
-    x: Any, /, *, device: Device | Sharding | None = None, copy: builtins.bool | None = None
+    x: object, /, *, device: Device | Sharding | None = None, copy: builtins.bool | None = None
 ) -> Array: ...
-def frombuffer(buffer: Any, dtype: DTypeLike = ..., count: int = -1, offset: int = 0) -> Array: ...
-def fromfile(*args: Any, **kwargs: Any) -> Array: ...
+def frombuffer(
+    buffer: bytes | bytearray | memoryview, dtype: DTypeLike = ..., count: int = -1, offset: int = 0
+) -> Array: ...
 def fromfunction(
     function: Callable[..., Any],
     shape: int | Sequence[int],
     *,
     dtype: DTypeLike = ...,
-    **kwargs: Any,
-) -> Array: ...
-def fromiter(*args: Any, **kwargs: Any) -> Array: ...
-def frompyfunc(
-    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
+    **kwargs: object,
 ) -> Any: ...
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: object = None
+) -> ufunc: ...
 def fromstring(string: str, dtype: DTypeLike = ..., count: int = -1, *, sep: str) -> Array: ...
 def full(
     shape: int | Sequence[int],
@@ -545,7 +564,7 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array: ...
-def get_printoptions() -> dict[str, Any]: ...
+def get_printoptions() -> dict[str, object]: ...
 def gradient(
     f: ArrayLike,
     *varargs: ArrayLike,
@@ -560,33 +579,33 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def histogram(
     a: ArrayLike,
     bins: ArrayLike | Sequence[ArrayLike] = 10,
-    range: Sequence[Any] | None = None,
+    range: Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
     density: builtins.bool | None = None,
 ) -> tuple[Array, Array]: ...
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
-    bins: ArrayLike | Sequence[ArrayLike] = 10,
-    range: Sequence[Any] | None = None,
+    bins: ArrayLike | Sequence[ArrayLike | Sequence[ArrayLike]] = 10,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: builtins.bool | None = None,
 ) -> tuple[Array, Array, Array]: ...
 def histogram_bin_edges(
     a: ArrayLike,
     bins: ArrayLike | Sequence[ArrayLike] = 10,
-    range: Sequence[Any] | None = None,
+    range: Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
 ) -> Array: ...
 def histogramdd(
     sample: ArrayLike,
-    bins: ArrayLike | Sequence[ArrayLike] = 10,
-    range: Sequence[Any] | None = None,
+    bins: ArrayLike | Sequence[ArrayLike | Sequence[ArrayLike]] = 10,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: builtins.bool | None = None,
 ) -> tuple[Array, list[Array]]: ...
-def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]: ...
-def hstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array: ...
+def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]: ...
+def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array: ...
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def i0(x: ArrayLike) -> Array: ...
 def identity(n: int, dtype: DTypeLike | None = None) -> Array: ...
@@ -598,7 +617,7 @@ def inner(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def insert(
@@ -640,8 +659,8 @@ def isclose(
     equal_nan: builtins.bool = False,
 ) -> Array: ...
 def iscomplex(x: ArrayLike) -> Array: ...
-def iscomplexobj(x: ArrayLike) -> bool: ...
-def isdtype(dtype: DTypeLike, kind: Any) -> bool: ...
+def iscomplexobj(x: object) -> bool: ...
+def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool: ...
 def isfinite(x: ArrayLike, /) -> Array: ...
 def isin(
     element: ArrayLike,
@@ -656,10 +675,10 @@ def isnan(x: ArrayLike, /) -> Array: ...
 def isneginf(x: ArrayLike, /, out: None = None) -> Array: ...
 def isposinf(x: ArrayLike, /, out: None = None) -> Array: ...
 def isreal(x: ArrayLike) -> Array: ...
-def isrealobj(x: ArrayLike) -> bool: ...
-def isscalar(element: ArrayLike) -> bool: ...
+def isrealobj(x: object) -> bool: ...
+def isscalar(element: object) -> bool: ...
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool: ...
-def iterable(y: ArrayLike) -> bool: ...
+def iterable(y: object) -> bool: ...
 def ix_(*args: ArrayLike) -> tuple[Array, ...]: ...
 def kaiser(M: int, beta: ArrayLike) -> Array: ...
 def kron(a: ArrayLike, b: ArrayLike) -> Array: ...
@@ -668,7 +687,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array: ...
 def less(x: ArrayLike, y: ArrayLike, /) -> Array: ...
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array: ...
-def lexsort(keys: Sequence[ArrayLike], axis: int = -1) -> Array: ...
+def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array: ...
 @overload
 def linspace(
     start: ArrayLike,
@@ -705,7 +724,7 @@ def linspace(
     *,
     device: Device | Sharding | None = None,
 ) -> Any: ...
-def load(file: IO[bytes] | str | os.PathLike[Any], *args: ArrayLike, **kwargs: Any) -> Any: ...
+def load(file: IO[bytes] | str | os.PathLike[str], *args: ArrayLike, **kwargs: object) -> Array: ...
 def log(x: ArrayLike, /) -> Array: ...
 def log10(x: ArrayLike, /) -> Array: ...
 def log1p(x: ArrayLike, /) -> Array: ...
@@ -730,13 +749,13 @@ def logspace(
     axis: int = 0,
 ) -> Array: ...
 def mask_indices(
-    n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None
+    n: int, mask_func: Callable[..., ArrayLike], k: int = 0, *, size: int | None = None
 ) -> tuple[Array, Array]: ...
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
@@ -877,7 +896,7 @@ def nanstd(
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: int = 0,
+    ddof: int | float = 0,
     keepdims: builtins.bool = False,
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
@@ -896,18 +915,21 @@ def nanvar(
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: int = 0,
+    ddof: int | float = 0,
     keepdims: builtins.bool = False,
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array: ...
-def ndim(a: ArrayLike) -> int: ...
+def ndim(a: ArrayLike | Sequence[object]) -> int: ...
 
 negative: _Unary
 
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array: ...
 def nonzero(
-    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> tuple[Array, ...]: ...
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array: ...
 def ones(
@@ -929,9 +951,9 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array: ...
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array: ...
 def pad(
     array: ArrayLike,
-    pad_width: int | Sequence[Any],
-    mode: str | Callable[..., Any] = "constant",
-    **kwargs: Any,
+    pad_width: int | Sequence[int] | Sequence[Sequence[int]],
+    mode: str | Callable[..., ArrayLike | None] = "constant",
+    **kwargs: object,
 ) -> Array: ...
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array: ...
 def percentile(
@@ -949,10 +971,10 @@ def percentile(
 def permute_dims(a: ArrayLike, /, axes: tuple[int, ...]) -> Array: ...
 def piecewise(
     x: ArrayLike,
-    condlist: Sequence[ArrayLike],
-    funclist: Sequence[Any],
-    *args: ArrayLike,
-    **kw: Any,
+    condlist: ArrayLike | Sequence[ArrayLike],
+    funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
+    *args: object,
+    **kw: object,
 ) -> Array: ...
 def place(
     arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: builtins.bool = True
@@ -970,7 +992,7 @@ def polyfit(
     rcond: float | None = None,
     full: builtins.bool = False,
     w: ArrayLike | None = None,
-    cov: builtins.bool = False,
+    cov: builtins.bool | str = False,
 ) -> Any: ...
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array: ...
 def polymul(
@@ -981,7 +1003,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array: ...
 def positive(x: ArrayLike, /) -> Array: ...
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
-def printoptions(*args: ArrayLike, **kwargs: Any) -> Any: ...
+def printoptions(*args: object, **kwargs: object) -> AbstractContextManager[dict[str, object]]: ...
 def prod(
     a: ArrayLike,
     axis: int | Sequence[int] | None = None,
@@ -1014,7 +1036,7 @@ def put_along_axis(
     axis: int | None,
     inplace: builtins.bool = True,
     *,
-    mode: str | None = None,
+    mode: str | GatherScatterMode | None = None,
 ) -> Array: ...
 def quantile(
     a: ArrayLike,
@@ -1033,7 +1055,7 @@ def ravel(
     a: ArrayLike, order: str = "C", *, out_sharding: NamedSharding | PartitionSpec | None = None
 ) -> Array: ...
 def ravel_multi_index(
-    multi_index: Sequence[Any],
+    multi_index: Sequence[ArrayLike],
     dims: Sequence[int],
     mode: str = "raise",
     order: str = "C",
@@ -1059,25 +1081,25 @@ def reshape(
     copy: builtins.bool | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
-def resize(a: ArrayLike, new_shape: Shape) -> Array: ...
-def result_type(*args: ArrayLike) -> np.dtype[Any]: ...
+def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> Array: ...
+def result_type(*args: ArrayLike | DTypeLike | None) -> np.dtype[Any]: ...
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def rint(x: ArrayLike, /) -> Array: ...
 def roll(
-    a: ArrayLike, shift: int | Sequence[int], axis: int | Sequence[int] | None = None
+    a: ArrayLike, shift: ArrayLike | Sequence[int], axis: int | Sequence[int] | None = None
 ) -> Array: ...
-def rollaxis(a: ArrayLike, axis: int, start: ArrayLike = 0) -> Array: ...
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array: ...
 def roots(p: ArrayLike, *, strip_zeros: builtins.bool = True) -> Array: ...
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array: ...
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array: ...
 def save(
-    file: IO[bytes] | str | os.PathLike[Any], arr: ArrayLike, allow_pickle: builtins.bool = True
+    file: IO[bytes] | str | os.PathLike[str], arr: ArrayLike, allow_pickle: builtins.bool = True
 ) -> None: ...
 def savez(
-    file: IO[bytes] | str | os.PathLike[Any],
+    file: IO[bytes] | str | os.PathLike[str],
     *args: ArrayLike,
     allow_pickle: builtins.bool = True,
-    **kwds: Any,
+    **kwds: ArrayLike,
 ) -> None: ...
 def searchsorted(
     a: ArrayLike,
@@ -1087,8 +1109,10 @@ def searchsorted(
     *,
     method: str = "scan",
 ) -> Array: ...
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array: ...
-def set_printoptions(*args: ArrayLike, **kwargs: Any) -> None: ...
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+) -> Array: ...
+def set_printoptions(*args: object, **kwargs: object) -> None: ...
 def setdiff1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -1105,7 +1129,7 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array: ...
-def shape(a: ArrayLike) -> tuple[int, ...]: ...
+def shape(a: ArrayLike | Sequence[object]) -> tuple[int, ...]: ...
 def sign(x: ArrayLike, /) -> Array: ...
 def signbit(x: ArrayLike, /) -> Array: ...
 def sin(x: ArrayLike, /) -> Array: ...
@@ -1114,10 +1138,10 @@ def sinc(x: ArrayLike, /) -> Array: ...
 single: ScalarType
 
 def sinh(x: ArrayLike, /) -> Array: ...
-def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int: ...
+def size(a: ArrayLike | Sequence[object], axis: int | Sequence[int] | None = None) -> int: ...
 def sort(
     a: ArrayLike,
-    axis: int = -1,
+    axis: int | None = -1,
     *,
     kind: None = None,
     order: str | None = None,
@@ -1127,20 +1151,23 @@ def sort(
 def sort_complex(a: ArrayLike) -> Array: ...
 def spacing(x: ArrayLike, /) -> Array: ...
 def split(
-    ary: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0
+    ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike], axis: int = 0
 ) -> list[Array]: ...
 def sqrt(x: ArrayLike, /) -> Array: ...
 def square(x: ArrayLike, /) -> Array: ...
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array: ...
 def stack(
-    arrays: Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike | None = None
+    arrays: ArrayLike | Sequence[ArrayLike],
+    axis: int = 0,
+    out: None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array: ...
 def std(
     a: ArrayLike,
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: int = 0,
+    ddof: int | float = 0,
     keepdims: builtins.bool = False,
     *,
     where: ArrayLike | None = None,
@@ -1166,7 +1193,7 @@ def take(
     indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
-    mode: str | None = None,
+    mode: str | GatherScatterMode | None = None,
     unique_indices: builtins.bool = False,
     indices_are_sorted: builtins.bool = False,
     fill_value: ArrayLike | None = None,
@@ -1175,7 +1202,7 @@ def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
     axis: int | None = -1,
-    mode: str | None = None,
+    mode: str | GatherScatterMode | None = None,
     fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: builtins.bool | None = None,
@@ -1187,14 +1214,14 @@ def tensordot(
     b: ArrayLike,
     axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     *,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array: ...
 def trace(
     a: ArrayLike,
-    offset: int = 0,
+    offset: ArrayLike = 0,
     axis1: int = 0,
     axis2: int = 1,
     dtype: DTypeLike | None = None,
@@ -1204,7 +1231,9 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array: ...
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array: ...
-def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array: ...
+def tri(
+    N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None = None
+) -> Array: ...
 def tril(m: ArrayLike, k: int = 0) -> Array: ...
 def tril_indices(n: int, k: ArrayLike = 0, m: ArrayLike | None = None) -> tuple[Array, Array]: ...
 def tril_indices_from(arr: ArrayLike, k: ArrayLike = 0) -> tuple[Array, Array]: ...
@@ -1243,20 +1272,22 @@ def unique(
 ) -> Any: ...
 def unique_all(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Any: ...
+) -> _UniqueAllResult: ...
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Any: ...
+) -> _UniqueCountsResult: ...
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Any: ...
+) -> _UniqueInverseResult: ...
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array: ...
 def unpackbits(
     a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array: ...
-def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array, ...]: ...
+def unravel_index(
+    indices: ArrayLike, shape: ArrayLike | Sequence[ArrayLike]
+) -> tuple[Array, ...]: ...
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]: ...
 def unwrap(
     p: ArrayLike,
@@ -1270,7 +1301,7 @@ def var(
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: int = 0,
+    ddof: int | float = 0,
     keepdims: builtins.bool = False,
     *,
     where: ArrayLike | None = None,
@@ -1281,7 +1312,7 @@ def vdot(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def vecdot(
@@ -1290,7 +1321,7 @@ def vecdot(
     /,
     *,
     axis: int = -1,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
@@ -1300,8 +1331,8 @@ def vectorize(
     excluded: Collection[int | str] = ...,
     signature: str | None = None,
 ) -> Any: ...
-def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]: ...
-def vstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array: ...
+def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]: ...
+def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array: ...
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,

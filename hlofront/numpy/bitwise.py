@@ -1,10 +1,11 @@
 """Operations on the bits of integers."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
@@ -41,7 +42,7 @@ invert = bitwise_not = bitwise_invert = unary_operation(
 
 @operation
 @like(np.bitwise_count)
-def bitwise_count(x, /):
+def bitwise_count(x: ArrayLike, /) -> Array:
     """Count the bits that are set in the absolute value of each element, as uint8."""
     (x,) = promote_args_numeric("bitwise_count", x)
     if not issubdtype(typeof(x).dtype, np.unsignedinteger):
@@ -51,7 +52,7 @@ def bitwise_count(x, /):
 
 @operation
 @like(np.left_shift)
-def left_shift(x, y, /):
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return `x << y` elementwise, which wraps.
 
     Y must not be negative and be less than the number of bits.
@@ -62,7 +63,7 @@ def left_shift(x, y, /):
 bitwise_left_shift = left_shift
 
 
-def shift_right(x1, x2):
+def shift_right(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return `x1 >> x2` of promoted operands; signed integers keep their sign."""
     if issubdtype(typeof(x1).dtype, np.unsignedinteger):
         return elementwise.shift_right_logical(x1, x2)
@@ -71,7 +72,7 @@ def shift_right(x1, x2):
 
 @operation
 @like(np.right_shift)
-def right_shift(x1, x2, /):
+def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return `x1 >> x2` elementwise; signed integers keep their sign."""
     return shift_right(*promote_args_numeric("right_shift", x1, x2))
 
@@ -79,7 +80,7 @@ def right_shift(x1, x2, /):
 bitwise_right_shift = right_shift
 
 
-def _axis_last(x: Any, axis: int | None) -> tuple[Any, tuple[int, ...]]:
+def _axis_last(x: ArrayLike, axis: int | None) -> tuple[Array, tuple[int, ...]]:
     """Return the array with `axis` moved to the end, and the permutation that moves it back."""
     ndim = typeof(x).ndim
     if axis is None:
@@ -97,7 +98,7 @@ def _check_bit_order(name: str, bitorder: str) -> None:
 
 @operation(static_argnames=("axis", "bitorder"))
 @like(np.packbits)
-def packbits(a, axis=None, bitorder="big"):
+def packbits(a: ArrayLike, axis: Axis = None, bitorder: str = "big") -> Array:
     """Pack eight elements along an axis, zero or not, as the bits of one byte.
 
     Raises:
@@ -125,7 +126,9 @@ def packbits(a, axis=None, bitorder="big"):
 
 @operation(static_argnames=("axis", "count", "bitorder"))
 @like(np.unpackbits)
-def unpackbits(a, axis=None, count=None, bitorder="big"):
+def unpackbits(
+    a: ArrayLike, axis: Axis = None, count: int | None = None, bitorder: str = "big"
+) -> Array:
     """Unpack the bits of bytes along an axis into bytes that are 0 or 1.
 
     Args:

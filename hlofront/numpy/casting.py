@@ -1,13 +1,16 @@
 """The same elements in another dtype, or the same bits."""
 
+from __future__ import annotations
+
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, issubdtype
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.creation import copy
 from hlofront.numpy.like import like
@@ -19,12 +22,15 @@ from hlofront.primitives.converting import bitcast_convert_type, convert
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import Device, Sharding
+
 _bool = np.dtype(np.bool_)
 _uint8 = np.dtype(np.uint8)
 
 
 @operation(static_argnames=("dtype",))
-def _astype(x, dtype):
+def _astype(x: ArrayLike, dtype: np.dtype) -> Array:
     x = any_operand("astype", x)
     if issubdtype(typeof(x).dtype, np.complexfloating):
         if dtype == _bool:
@@ -36,7 +42,14 @@ def _astype(x, dtype):
 
 @boundary
 @like(np.astype)
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+def astype(
+    x: ArrayLike,
+    dtype: DTypeLike,
+    /,
+    *,
+    copy: bool = False,
+    device: Device | Sharding | None = None,
+) -> Array:
     """Convert the elements to a dtype; None is the default float dtype.
 
     Floats become integers by dropping the fraction, clamped to what the dtype holds, NaN as 0;
@@ -73,13 +86,15 @@ _copied = copy
 
 
 @boundary
-def _method_astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+def _method_astype(
+    self: Array, dtype: DTypeLike, copy: bool = False, device: Device | Sharding | None = None
+) -> Array:
     """Convert the elements to a dtype."""
     return astype(self, dtype, copy=copy, device=device)
 
 
 @operation(static_argnames=("dtype",))
-def _view(x, dtype):
+def _view(x: ArrayLike, dtype: np.dtype) -> Array:
     old = typeof(x).dtype
     if old == dtype:
         return as_array(x)
@@ -113,7 +128,7 @@ def _view(x, dtype):
     return shaping.reshape(cast, (*shape[:-1], shape[-1] * typeof(cast).shape[-1]))
 
 
-def _grouped(x: Any, count: int, old: Any, new: Any) -> Any:
+def _grouped(x: ArrayLike, count: int, old: np.dtype, new: np.dtype) -> Array:
     *rest, last = typeof(x).shape
     if last % count:
         raise ValueError(
@@ -124,7 +139,7 @@ def _grouped(x: Any, count: int, old: Any, new: Any) -> Any:
 
 
 @boundary
-def _method_view(self: Any, dtype: Any = None, type: None = None) -> Any:
+def _method_view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Array:
     """Reinterpret the bits as another dtype.
 
     The size of the last axis changes with the item size.
@@ -139,7 +154,7 @@ def _method_view(self: Any, dtype: Any = None, type: None = None) -> Any:
 
 
 @boundary
-def _method_copy(self: Any, order: str | None = None) -> Any:
+def _method_copy(self: Array, order: str | None = None) -> Array:
     """Return a copy of the array."""
     return _copied(self, order)
 

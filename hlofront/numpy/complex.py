@@ -1,10 +1,13 @@
 """Complex numbers: their parts, angles and conjugates."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
 from hlofront.base.dtypes import python_scalar_dtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.ufuncs import any_operand, full_of, is_complex, is_integer, scalar_like
@@ -15,7 +18,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 @operation
 @like(np.real)
-def real(val, /):
+def real(val: ArrayLike, /) -> Array:
     """Return the real parts; real numbers are returned unchanged."""
     val = any_operand("real", val)
     return elementwise.real(val) if is_complex(typeof(val)) else val
@@ -23,7 +26,7 @@ def real(val, /):
 
 @operation
 @like(np.imag)
-def imag(val, /):
+def imag(val: ArrayLike, /) -> Array:
     """Return the imaginary parts, which are zeros for real numbers."""
     val = any_operand("imag", val)
     return elementwise.imag(val) if is_complex(typeof(val)) else full_of(val, 0)
@@ -31,7 +34,7 @@ def imag(val, /):
 
 @operation
 @like(np.conjugate)
-def conjugate(x, /):
+def conjugate(x: ArrayLike, /) -> Array:
     """Return the elementwise complex conjugate; real numbers are returned unchanged."""
     x = any_operand("conjugate", x)
     return elementwise.conj(x) if is_complex(typeof(x)) else x
@@ -42,7 +45,7 @@ conj = conjugate
 
 @operation(static_argnames=("deg",))
 @like(np.angle)
-def angle(z, deg=False):
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Compute the angle of each complex number, from -pi to pi; in degrees if `deg`."""
     z = any_operand("angle", z)
     aval = typeof(z)

@@ -1,5 +1,7 @@
 """Numbers with names."""
 
+from __future__ import annotations
+
 import numpy as np
 
 e = np.e

@@ -1,12 +1,15 @@
 """Products of matrices and vectors over one axis: dot, matmul, vecdot, inner; the trace."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
@@ -25,6 +28,11 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, expand_dims, reshape, squeeze, transpose
 from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
+    from hlofront.primitives.contracting import DotDimensionNumbers, PrecisionLike
+
 __all__ = [
     "dot",
     "inner",
@@ -42,7 +50,7 @@ PRECISION = ("precision", "preferred_element_type")
 # ---- what products share -----------------------------------------------------------------------
 
 
-def product_dtype(name: str, preferred: Any, *avals: ShapedArray) -> Any:
+def product_dtype(name: str, preferred: DTypeLike | None, *avals: ShapedArray) -> np.dtype:
     """Return the dtype in which products are summed: `preferred`, or the operands' common one."""
     if preferred is not None:
         return check_user_dtype_supported(preferred, name)
@@ -55,13 +63,13 @@ def product_dtype(name: str, preferred: Any, *avals: ShapedArray) -> Any:
 
 def contract(
     name: str,
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     axes: tuple[tuple[int, ...], tuple[int, ...]],
-    precision: Any,
-    preferred: Any,
-    out_sharding: Any = None,
-) -> Any:
+    precision: PrecisionLike,
+    preferred: DTypeLike | None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Compute the sums of products over axes, none of which is a batch axis.
 
     Where both operands are weak, or one is and its kind wins, the result is weak too.
@@ -81,11 +89,11 @@ def contract(
     return result
 
 
-def _conjugate(x: Any) -> Any:
+def _conjugate(x: ArrayLike) -> ArrayLike:
     return elementwise.conj(x) if is_complex(typeof(x)) else x
 
 
-def flat(x: Any) -> Any:
+def flat(x: ArrayLike) -> Array:
     return reshape(x, (typeof(x).size,))
 
 
@@ -95,7 +103,7 @@ class BatchedDot(NamedTuple):
     # The batch axes of size 1 that are dropped.
     lhs_dropped: tuple[int, ...]
     rhs_dropped: tuple[int, ...]
-    dimension_numbers: Any
+    dimension_numbers: DotDimensionNumbers
     # How the result's axes are put in order, None if they are; then the axes of size 1 to insert.
     permutation: tuple[int, ...] | None
     missing: tuple[int, ...]
@@ -176,16 +184,16 @@ def batched_dot(
 
 def _batched(
     name: str,
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     lhs: ShapedArray,
     rhs: ShapedArray,
     others: tuple[int, int],
     axes: tuple[int, int],
-    precision: Any,
-    preferred: Any,
-    out_sharding: Any = None,
-) -> Any:
+    precision: PrecisionLike,
+    preferred: DTypeLike | None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Compute the product over one axis of each operand.
 
     All but the last `others` axes are batch axes.
@@ -237,7 +245,14 @@ def _check_ndim(name: str, position: int, aval: ShapedArray, least: int) -> None
 
 @operation(static_argnames=(*PRECISION, "out_sharding"))
 @like(np.matmul)
-def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Multiply matrices, which are the last two axes; the leading axes broadcast.
 
     Args:
@@ -264,7 +279,14 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
 
 @operation(static_argnames=(*PRECISION, "out_sharding"))
 @like(np.dot)
-def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
+def dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Sum products over the last axis of `a` and the second to last axis of `b`, or its only axis.
 
     A scalar multiplies. The axes of the result are the others of `a`, then the others of `b`:
@@ -290,7 +312,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
 
 @operation
 @like(getattr(np, "matvec", np.matmul))
-def matvec(x1, x2, /):
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiply matrices by columns: shapes (..., m, n) and (..., n) give (..., m).
 
     Raises:
@@ -309,7 +331,7 @@ def matvec(x1, x2, /):
 
 @operation
 @like(getattr(np, "vecmat", np.matmul))
-def vecmat(x1, x2, /):
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiply conjugated rows by matrices: shapes (..., n) and (..., n, m) give (..., m).
 
     Raises:
@@ -331,7 +353,13 @@ def vecmat(x1, x2, /):
 
 @operation(static_argnames=PRECISION)
 @like(np.vdot)
-def vdot(a, b, *, precision=None, preferred_element_type=None):
+def vdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Sum the products of all elements, with the elements of `a` conjugated.
 
     Raises:
@@ -344,7 +372,15 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
 
 @operation(static_argnames=("axis", *PRECISION))
 @like(getattr(np, "vecdot", np.vdot))
-def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Sum products along an axis, with the elements of x1 conjugated; the other axes broadcast.
 
     Raises:
@@ -364,14 +400,20 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
     return _batched("vecdot", x1, x2, lhs, rhs, (1, 1), (-1, -1), precision, preferred_element_type)
 
 
-def _axis_last(x: Any, axis: int) -> Any:
+def _axis_last(x: ArrayLike, axis: int) -> Array:
     ndim = typeof(x).ndim
     return transpose(x, (*(i for i in range(ndim) if i != axis), axis))
 
 
 @operation(static_argnames=PRECISION)
 @like(np.inner)
-def inner(a, b, *, precision=None, preferred_element_type=None):
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Sum products over the last axes of both arrays; a scalar multiplies.
 
     Raises:
@@ -387,7 +429,14 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
 
 @operation(static_argnames=("axis1", "axis2", "dtype"))
 @like(np.trace)
-def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+def trace(
+    a: ArrayLike,
+    offset: ArrayLike = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Array:
     """Sum the elements on a diagonal of the matrices that two axes make.
 
     Args:
@@ -424,17 +473,17 @@ _at = operation(matmul.__wrapped__, defers=True)
 
 
 @operation(defers=True)
-def _reflected_at(x, y):
+def _reflected_at(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the product of matrices y @ x."""
     return _matmul(y, x)
 
 
-def _tracer_at(self, other):
+def _tracer_at(self: Array, other: object) -> Array:
     """Return the product of matrices self @ other."""
     return _matmul(self, other) if is_operand(other) else deferred("matmul", self, other)
 
 
-def _tracer_reflected_at(self, other):
+def _tracer_reflected_at(self: Array, other: object) -> Array:
     """Return the product of matrices other @ self."""
     return _matmul(other, self) if is_operand(other) else deferred("matmul", other, self)
 
@@ -443,7 +492,7 @@ _matmul = matmul.when_traced
 _at.when_traced = _tracer_at
 _reflected_at.when_traced = _tracer_reflected_at
 
-ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+ARRAY_METHODS: dict[str, Callable[..., Array]] = {
     "__matmul__": _at,
     "__rmatmul__": _reflected_at,
     "dot": dot,

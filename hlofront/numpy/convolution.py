@@ -1,9 +1,12 @@
 """Convolution and correlation of sequences of numbers."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import promote_args, promote_args_inexact
@@ -12,6 +15,9 @@ from hlofront.primitives import elementwise
 from hlofront.primitives.convolving import conv_general_dilated
 from hlofront.primitives.shaping import expand_dims, rev, squeeze
 from hlofront.runtime.dispatch.operation import operation
+
+if TYPE_CHECKING:
+    from hlofront.primitives.contracting import PrecisionLike
 
 __all__ = ["convolve", "correlate"]
 
@@ -27,7 +33,9 @@ def _padding(mode: str, size: int) -> tuple[int, int]:
     raise ValueError(f"mode must be one of ['full', 'same', 'valid'], got {mode!r}")
 
 
-def _operands(name: str, a: Any, v: Any, preferred: Any) -> tuple[Any, Any]:
+def _operands(
+    name: str, a: ArrayLike, v: ArrayLike, preferred: DTypeLike | None
+) -> tuple[Array, Array]:
     a, v = (promote_args_inexact if preferred is None else promote_args)(name, a, v)
     shapes = typeof(a).shape, typeof(v).shape
     if any(len(shape) != 1 for shape in shapes):
@@ -40,8 +48,13 @@ def _operands(name: str, a: Any, v: Any, preferred: Any) -> tuple[Any, Any]:
 
 
 def _slide(
-    longer: Any, window: Any, mode: str, precision: Any, preferred: Any, backwards: bool
-) -> Any:
+    longer: Array,
+    window: Array,
+    mode: str,
+    precision: PrecisionLike,
+    preferred: DTypeLike | None,
+    backwards: bool,
+) -> Array:
     """Sum the products of a window with each part of a sequence.
 
     Reverse the result if `backwards`.
@@ -60,13 +73,20 @@ def _slide(
     return squeeze(result, (0, 1))
 
 
-def _size(x: Any) -> int:
+def _size(x: Array) -> int:
     return typeof(x).shape[0]
 
 
 @operation(static_argnames=("mode", "precision", "preferred_element_type"))
 @like(np.convolve)
-def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
+def convolve(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "full",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Compute the discrete convolution of two sequences.
 
     Integers become floats unless a dtype is preferred.
@@ -90,7 +110,14 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
 
 @operation(static_argnames=("mode", "precision", "preferred_element_type"))
 @like(np.correlate)
-def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
+def correlate(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "valid",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Compute the cross-correlation of two sequences, with the second one conjugated.
 
     The arguments are those of `convolve`.

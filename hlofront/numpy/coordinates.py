@@ -1,9 +1,10 @@
 """Coordinates of elements: open grids, flat and multiple indices, masks of matrices."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
 )
 from hlofront.base.elements import host_number, kept
+from hlofront.base.typing import Array, ArrayLike, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.numpy.creation import ones
@@ -31,7 +33,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 @operation
-def _open_grid(args):
+def _open_grid(args: list[ArrayLike]) -> tuple[Array, ...]:
     count = len(args)
     grid = []
     for i, x in enumerate(args):
@@ -44,7 +46,7 @@ def _open_grid(args):
 
 
 @like(np.ix_)
-def ix_(*args: Any) -> tuple[Any, ...]:
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Turn arrays of one axis into an index with an axis for each; masks become their indices.
 
     Raises:
@@ -64,11 +66,11 @@ def ix_(*args: Any) -> tuple[Any, ...]:
 
 
 @operation(static_argnames=("shape",))
-def _unravelled(indices, shape):
+def _unravelled(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
     total = math.prod(shape)
     # Indices out of bounds are clamped; negative ones count from the end.
     flat = euclidean_remainder(clamped(indices, -total, total - 1), total)
-    coordinates: list[Any] = []
+    coordinates: list[Array] = []
     for size in shape[:0:-1]:
         divisor = scalar_like(typeof(flat), size)
         coordinates.append(elementwise.rem(flat, divisor))
@@ -77,10 +79,10 @@ def _unravelled(indices, shape):
 
 
 @operation
-def _unravelled_by_any(indices, sizes):
+def _unravelled_by_any(indices: ArrayLike, sizes: Sequence[ArrayLike]) -> tuple[Array, ...]:
     """Unravel positions for sizes that may be traced, and for numbers that are not integers."""
     flat = any_operand("unravel_index", indices)
-    coordinates: list[Any] = []
+    coordinates: list[Array] = []
     for size in sizes[::-1]:
         flat, rest = divmod(flat, size)
         coordinates.append(rest)
@@ -94,7 +96,7 @@ def _unravelled_by_any(indices, sizes):
 
 
 @like(np.unravel_index)
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: ArrayLike | Sequence[ArrayLike]) -> tuple[Array, ...]:
     """Convert positions in a flattened array to indices into an array of this shape, one per axis.
 
     Negative positions count from the end, and those out of bounds are moved to the nearest.
@@ -114,8 +116,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
             raise ValueError(
                 f"unravel_index: shape must be a scalar or have one axis, got {ndim} axes"
             )
-        shape = shape if ndim else (shape,)
-    sizes = tuple(shape)
+        sizes = tuple(shape) if ndim else (shape,)
+    else:
+        sizes = tuple(shape)
     check_arraylike("unravel_index", indices, *sizes)
     aval = typeof(indices)
     known = sizes and all(type(size) is int and size > 0 for size in sizes)
@@ -129,9 +132,11 @@ _MODES = ("raise", "wrap", "clip", "ignore")
 
 
 @operation(static_argnames=("dims", "mode", "dtype"))
-def _raveled(indices, dims, mode, dtype):
+def _raveled(
+    indices: Sequence[ArrayLike], dims: tuple[int, ...], mode: str, dtype: np.dtype
+) -> Array:
     indices = broadcast_together("ravel_multi_index", *promote_dtypes(*indices))
-    total: Any = None
+    total: Array | None = None
     for x, size in zip(indices, dims, strict=True):
         if mode == "wrap":
             x = euclidean_remainder(x, max(size, 1))
@@ -148,13 +153,13 @@ def _raveled(indices, dims, mode, dtype):
 
 @like(np.ravel_multi_index)
 def ravel_multi_index(
-    multi_index: Sequence[Any],
+    multi_index: Sequence[ArrayLike],
     dims: Sequence[int],
     mode: str = "raise",
     order: str = "C",
     *,
-    dtype: Any = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Convert indices, one array per axis, to positions in the flattened array.
 
     Args:
@@ -216,8 +221,8 @@ def ravel_multi_index(
 
 @like(np.mask_indices)
 def mask_indices(
-    n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None
-) -> tuple[Any, Any]:
+    n: int, mask_func: Callable[..., ArrayLike], k: int = 0, *, size: int | None = None
+) -> tuple[Array, Array]:
     """Return the indices at which a function of matrices, such as triu, leaves ones nonzero.
 
     Args:

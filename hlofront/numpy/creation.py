@@ -1,8 +1,10 @@
 """Arrays from values of the host, and arrays filled with one value."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.elements import ExtendedDType, kept
 from hlofront.base.tree import tree_map
+from hlofront.base.typing import ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.bridge.fast_parts import Array, registry
 from hlofront.bridge.members import is_committed, sharding_of
@@ -31,6 +34,10 @@ from hlofront.runtime.dispatch.operation import operation
 from hlofront.runtime.sharding.placement import default_placement, host_put
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
+
 _flatten = registry.flatten
 _ndarray = np.ndarray
 _SCALARS = frozenset({bool, int, float, complex})
@@ -42,7 +49,7 @@ MOST_ON_HOST = 1 << 16
 # ---- values of the host ------------------------------------------------------------------------
 
 
-def from_host(x: Any, copy: bool = False, dtype: Any = None) -> Any:
+def from_host(x: ArrayLike, copy: bool = False, dtype: np.dtype | None = None) -> Array:
     """Return a NumPy array or a scalar as an array.
 
     While a function is traced, as a constant of its program.
@@ -63,7 +70,7 @@ def from_host(x: Any, copy: bool = False, dtype: Any = None) -> Any:
     return host_put(x, aval, default_placement(), False, copy)
 
 
-def _host_array(name: str, object: Any, dtype: Any) -> np.ndarray:
+def _host_array(name: str, object: object, dtype: np.dtype | None) -> np.ndarray:
     """Make a NumPy array of lists and other objects, in this dtype or their common dtype."""
     leaves, _ = _flatten(object) if isinstance(object, list | tuple) else ([object], None)
     kinds = set(map(type, leaves))
@@ -80,12 +87,12 @@ def _host_array(name: str, object: Any, dtype: Any) -> np.ndarray:
     return values
 
 
-def _check_no_none(name: str, object: Any) -> None:
+def _check_no_none(name: str, object: object) -> None:
     if any(leaf is None for leaf in _flatten(object, lambda x: x is None)[0]):
         raise ValueError(f"None is not a valid value for jnp.{name}: got {_short(object)}")
 
 
-def _common_dtype(name: str, leaves: Sequence[Any], kinds: set[type]) -> Any:
+def _common_dtype(name: str, leaves: Sequence[object], kinds: set[type]) -> np.dtype:
     if not leaves:
         return python_scalar_dtype(float)
     if len(kinds) == 1 and kinds <= _SCALARS:
@@ -94,7 +101,7 @@ def _common_dtype(name: str, leaves: Sequence[Any], kinds: set[type]) -> Any:
     return lattice_result(tuple(sorted(types, key=str)))[0]
 
 
-def _leaf_type(leaf: Any) -> Any:
+def _leaf_type(leaf: object) -> ShapedArray:
     plain = not isinstance(leaf, ShapeDtypeStruct) and not hasattr(leaf, "mask")
     if is_value(leaf) and plain:
         return typeof(leaf)
@@ -107,7 +114,7 @@ def _leaf_type(leaf: Any) -> Any:
     return typeof(value)
 
 
-def _short(x: Any) -> str:
+def _short(x: object) -> str:
     text = repr(x)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -117,15 +124,15 @@ def _short(x: Any) -> str:
 
 @like(np.array)
 def array(
-    object: Any,
-    dtype: Any = None,
-    *args: Any,
+    object: object,
+    dtype: DTypeLike | None = None,
+    *args: bool | str | int,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    device: Device | Sharding | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make an array of a number, of lists of numbers or arrays, or of an array.
 
     Args:
@@ -154,7 +161,7 @@ def array(
             DeprecationWarning,
             stacklevel=2,
         )
-        options: tuple[Any, ...] = (*args, *(copy, order, ndmin)[len(args) :])
+        options: Any = (*args, *(copy, order, ndmin)[len(args) :])
         copy, order, ndmin = options
     if dtype is None and not ndmin and device is None and out_sharding is None and order == "K":
         type_ = type(object)
@@ -167,14 +174,14 @@ def array(
 
 @like(np.asarray)
 def asarray(
-    a: Any,
-    dtype: Any = None,
+    a: object,
+    dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
     copy: bool | None = None,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    device: Device | Sharding | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make an array as `array` does, but without a copy where none is needed."""
     if dtype is None and not copy and device is None and out_sharding is None and order is None:
         type_ = type(a)
@@ -186,7 +193,16 @@ def asarray(
 
 
 @boundary
-def _array(name, object, dtype, copy, order, ndmin, device, out_sharding):
+def _array(
+    name: str,
+    object: object,
+    dtype: DTypeLike | None,
+    copy: bool,
+    order: str | None,
+    ndmin: int,
+    device: Device | Sharding | None,
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     if order not in (None, "K"):
         raise NotImplementedError(  # the class that JAX raises
             f"jnp.{name} has only order='K', got {order!r}: how an array lies in memory is up to "
@@ -214,7 +230,7 @@ def _array(name, object, dtype, copy, order, ndmin, device, out_sharding):
     return device_put(result, device)
 
 
-def _converted(name: str, object: Any, dtype: Any, copy: bool) -> Any:
+def _converted(name: str, object: object, dtype: np.dtype | None, copy: bool) -> Array:
     if copy and isinstance(object, _ndarray) and hasattr(object, "mask"):
         # A copy of a masked array is a copy of its data, as in NumPy.
         object = np.array(object)
@@ -239,7 +255,7 @@ def _converted(name: str, object: Any, dtype: Any, copy: bool) -> Any:
     return from_host(object, copy, dtype)
 
 
-def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
+def _of_array(x: Array, dtype: np.dtype | None, copy: bool) -> Array:
     aval = typeof(x)
     if dtype is not None and (aval.dtype != dtype or aval.weak_type):
         if copy and isinstance(x, Tracer):
@@ -251,12 +267,12 @@ def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
 
 
 @operation(static_argnames=("dtype",))
-def _astype(x, dtype):
+def _astype(x: ArrayLike, dtype: np.dtype) -> Array:
     return converting.convert(x, dtype, False)
 
 
 @operation(static_argnames=("shape",))
-def _with_leading_axes(x, shape):
+def _with_leading_axes(x: ArrayLike, shape: Shape) -> Array:
     return with_shape(x, typeof(x).shape, shape)
 
 
@@ -266,7 +282,7 @@ def _with_leading_axes(x, shape):
 _MOST_STACKED = 32
 
 
-def _stacked(name: str, object: Any, dtype: Any, leaves: Sequence[Any]) -> Any:
+def _stacked(name: str, object: object, dtype: DType, leaves: Sequence[object]) -> Array:
     if dtype is None:
         dtype = _common_dtype(name, leaves, set(map(type, leaves)))
     if not is_eager() or any(isinstance(leaf, Tracer) for leaf in leaves):
@@ -279,7 +295,7 @@ def _stacked(name: str, object: Any, dtype: Any, leaves: Sequence[Any]) -> Any:
     return _stack_operation(name, object, dtype)
 
 
-def _stack(name: str, object: Any, dtype: Any) -> Any:
+def _stack(name: str, object: object, dtype: np.dtype) -> Array:
     if not isinstance(object, list | tuple):
         return _converted(name, object, dtype, False)
     if not any(isinstance(leaf, Array) for leaf in _flatten(object)[0]):
@@ -289,11 +305,15 @@ def _stack(name: str, object: Any, dtype: Any) -> Any:
 
 
 @operation(static_argnames=("name", "dtype"))
-def _stack_operation(name, object, dtype):
+def _stack_operation(name: str, object: object, dtype: DType) -> Array:
     return _stack(name, object, dtype)
 
 
-def check_placement(name: str, device: Any, out_sharding: Any = None) -> Any:
+def check_placement(
+    name: str,
+    device: Device | Sharding | None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Device | Sharding | None:
     """Return the device or sharding, or None where it requests nothing.
 
     Raises ValueError for other values.
@@ -309,7 +329,7 @@ def check_placement(name: str, device: Any, out_sharding: Any = None) -> Any:
 
 
 @like(np.copy)
-def copy(a: Any, order: str | None = None) -> Any:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """Copy an array into memory of its own."""
     check_arraylike("copy", a)
     return array(a, copy=True, order=order or "K")
@@ -319,16 +339,16 @@ def copy(a: Any, order: str | None = None) -> Any:
 
 
 @operation(static_argnames=("shape", "value", "dtype"))
-def _full_of_constant(shape, value, dtype):
+def _full_of_constant(shape: Shape, value: ArrayLike, dtype: DType) -> Array:
     return lax.full(shape, value, dtype)
 
 
 @operation(static_argnames=("shape", "dtype", "weak"))
-def _full_of_value(shape, value, dtype, weak):
+def _full_of_value(shape: Shape, value: ArrayLike, dtype: DType, weak: bool) -> Array:
     return _filled(shape, value, dtype, weak)
 
 
-def _filled(shape, value, dtype, weak):
+def _filled(shape: Shape, value: ArrayLike, dtype: np.dtype, weak: bool) -> Array:
     value = converting.convert(value, dtype, weak)
     own = typeof(value).shape
     if not own:
@@ -340,7 +360,14 @@ def _filled(shape, value, dtype, weak):
     return with_shape(value, own, shape)
 
 
-def _constant(name, shape, value, dtype, device, out_sharding):
+def _constant(
+    name: str,
+    shape: Shape,
+    value: ArrayLike,
+    dtype: np.dtype,
+    device: Device | Sharding | None,
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     """Make an array filled with a number of the host, of this canonical dtype."""
     if device is not None or out_sharding is not None:
         device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
@@ -368,7 +395,7 @@ _PLAIN = {
 }
 
 
-def _dtype(name: str, dtype: Any) -> Any:
+def _dtype(name: str, dtype: DTypeLike | None) -> np.dtype:
     if dtype is None:
         return python_scalar_dtype(float)
     try:
@@ -378,7 +405,13 @@ def _dtype(name: str, dtype: Any) -> Any:
 
 
 @like(np.zeros)
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | Sharding | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make an array of zeros.
 
     Args:
@@ -395,13 +428,25 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
 
 @like(np.ones)
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | Sharding | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make an array of ones; the arguments are those of `zeros`."""
     return _constant("ones", canonical_shape(shape), 1, _dtype("ones", dtype), device, out_sharding)
 
 
 @like(np.empty)
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def empty(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | Sharding | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make an array of zeros, as there is no uninitialized memory.
 
     The arguments are those of `zeros`.
@@ -413,13 +458,13 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
 @like(np.full)
 def full(
-    shape: Any,
-    fill_value: Any,
-    dtype: Any = None,
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    device: Device | Sharding | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make an array filled with a number, or with an array that broadcasts to its shape.
 
     Args:
@@ -444,7 +489,15 @@ def full(
 
 
 @boundary
-def _full(name, shape, value, dtype, weak, device, out_sharding=None):
+def _full(
+    name: str,
+    shape: Shape,
+    value: ArrayLike,
+    dtype: np.dtype,
+    weak: bool,
+    device: Device | Sharding | None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
     real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
     if isinstance(value, complex) and real:
@@ -468,7 +521,15 @@ def _full(name, shape, value, dtype, weak, device, out_sharding=None):
 # ---- like another array ------------------------------------------------------------------------
 
 
-def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
+def _like(
+    name: str,
+    a: object,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None,
+    shape: ShapeLike | None,
+    device: Device | Sharding | None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     described = isinstance(a, ShapeDtypeStruct)
     if not described and (is_value(a) or not (hasattr(a, "shape") and hasattr(a, "dtype"))):
         check_arraylike(name, a)
@@ -494,36 +555,52 @@ def _like(name, a, fill_value, dtype, shape, device, out_sharding=None):
 
 @like(np.zeros_like)
 def zeros_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Device | Sharding | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make zeros in the shape and dtype of an array, a scalar, or an object that has both."""
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
 @like(np.ones_like)
 def ones_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Device | Sharding | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make ones in the shape and dtype of an array, a scalar, or an object that has both."""
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 @like(np.empty_like)
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def empty_like(
+    prototype: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Device | Sharding | None = None,
+) -> Array:
     """Make zeros in the shape and dtype of an array, as there is no uninitialized memory."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
 @like(np.full_like)
 def full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    a: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    device: Device | Sharding | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Make an array of one value in the shape and dtype of another.
 
     The value may be an array that broadcasts.
@@ -533,7 +610,9 @@ def full_like(
 
 
 @like(np.from_dlpack)
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(
+    x: object, /, *, device: Device | Sharding | None = None, copy: bool | None = None
+) -> Array:
     """Make an array of another library's array, sharing its memory where possible.
 
     See `hlofront.dlpack.from_dlpack`.
@@ -545,22 +624,27 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 @like(np.frombuffer)
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+def frombuffer(
+    buffer: bytes | bytearray | memoryview,
+    dtype: DTypeLike = float,
+    count: int = -1,
+    offset: int = 0,
+) -> Array:
     """Make an array of the numbers in a buffer; 64-bit numbers are narrowed unless x64 is on."""
     return asarray(np.frombuffer(buffer, dtype=_numpy_dtype(dtype), count=count, offset=offset))
 
 
 @like(np.fromstring)
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """Make an array of the numbers in a text."""
     return asarray(np.fromstring(string, dtype=_numpy_dtype(dtype), count=count, sep=sep))
 
 
-def _numpy_dtype(dtype: Any) -> np.dtype:
+def _numpy_dtype(dtype: DTypeLike) -> np.dtype:
     return np.dtype(dtype)
 
 
-def fromfile(*args: Any, **kwargs: Any) -> Any:
+def fromfile(*args: object, **kwargs: object) -> Array:
     """Raise NotImplementedError, as JAX does: the contents of a file may change after tracing.
 
     Raises NotImplementedError, which names what to write instead.
@@ -571,7 +655,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
     )
 
 
-def fromiter(*args: Any, **kwargs: Any) -> Any:
+def fromiter(*args: object, **kwargs: object) -> Array:
     """Raise NotImplementedError, as JAX does: an iterator gives its values only once.
 
     Raises NotImplementedError, which names what to write instead.

@@ -1,11 +1,13 @@
 """Running sums and products along an axis."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, python_scalar_dtype
+from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
@@ -28,7 +30,7 @@ __all__ = [
 _bool = np.dtype(np.bool_)
 
 
-def without_nan(x: Any, value: Any) -> Any:
+def without_nan(x: ArrayLike, value: ArrayLike) -> ArrayLike:
     """Replace each NaN of an array by `value`."""
     aval = typeof(x)
     if not is_inexact(aval.dtype):
@@ -39,8 +41,13 @@ def without_nan(x: Any, value: Any) -> Any:
 
 
 def _scan(
-    name: str, fold: Callable[..., Any], a: Any, axis: Any, dtype: Any, nan_as: Any = None
-) -> Any:
+    name: str,
+    fold: Callable[..., Array],
+    a: ArrayLike,
+    axis: Axis,
+    dtype: DTypeLike | None,
+    nan_as: int | None = None,
+) -> Array:
     (a,), (aval,) = operands(name, (a,))
     if axis is None or not aval.ndim:
         a = reshape(a, (aval.size,))
@@ -59,7 +66,9 @@ def _scan(
 
 @operation(static_argnames=("axis", "dtype"))
 @like(np.cumsum)
-def cumsum(a, axis=None, dtype=None, out=None):
+def cumsum(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Sum the elements so far along an axis, or in the flattened array.
 
     The dtype is that of the array: only booleans are counted with integers.
@@ -70,7 +79,9 @@ def cumsum(a, axis=None, dtype=None, out=None):
 
 @operation(static_argnames=("axis", "dtype"))
 @like(np.cumprod)
-def cumprod(a, axis=None, dtype=None, out=None):
+def cumprod(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Multiply the elements so far along an axis, or in the flattened array."""
     refuse_out("cumprod", out)
     return _scan("cumprod", cumulative.cumprod, a, axis, dtype)
@@ -78,7 +89,9 @@ def cumprod(a, axis=None, dtype=None, out=None):
 
 @operation(static_argnames=("axis", "dtype"))
 @like(np.nancumsum)
-def nancumsum(a, axis=None, dtype=None, out=None):
+def nancumsum(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Sum the elements so far along an axis, with each NaN counted as 0."""
     refuse_out("nancumsum", out)
     return _scan("nancumsum", cumulative.cumsum, a, axis, dtype, 0)
@@ -86,7 +99,9 @@ def nancumsum(a, axis=None, dtype=None, out=None):
 
 @operation(static_argnames=("axis", "dtype"))
 @like(np.nancumprod)
-def nancumprod(a, axis=None, dtype=None, out=None):
+def nancumprod(
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Multiply the elements so far along an axis, with each NaN counted as 1."""
     refuse_out("nancumprod", out)
     return _scan("nancumprod", cumulative.cumprod, a, axis, dtype, 1)
@@ -94,13 +109,13 @@ def nancumprod(a, axis=None, dtype=None, out=None):
 
 def _array_scan(
     name: str,
-    fold: Callable[..., Any],
-    x: Any,
-    axis: Any,
-    dtype: Any,
+    fold: Callable[..., Array],
+    x: ArrayLike,
+    axis: Axis,
+    dtype: DTypeLike | None,
     include_initial: bool,
     initial: int,
-) -> Any:
+) -> Array:
     (x,), (aval,) = operands(name, (x,))
     if not aval.ndim:
         raise ValueError(
@@ -129,7 +144,14 @@ def _array_scan(
 
 @operation(static_argnames=("axis", "dtype", "include_initial"))
 @like(getattr(np, "cumulative_sum", np.cumsum))
-def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_sum(
+    x: ArrayLike,
+    /,
+    *,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
     """Sum the elements so far along an axis, as the array API standard defines it.
 
     Args:
@@ -146,7 +168,14 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
 
 @operation(static_argnames=("axis", "dtype", "include_initial"))
 @like(getattr(np, "cumulative_prod", np.cumprod))
-def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_prod(
+    x: ArrayLike,
+    /,
+    *,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
     """Multiply the elements so far along an axis, as the array API standard defines it.
 
     Args:
@@ -161,4 +190,4 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     return _array_scan("cumulative_prod", cumulative.cumprod, x, axis, dtype, include_initial, 1)
 
 
-ARRAY_METHODS: dict[str, Callable[..., Any]] = {"cumprod": cumprod, "cumsum": cumsum}
+ARRAY_METHODS: dict[str, Callable[..., Array]] = {"cumprod": cumprod, "cumsum": cumsum}

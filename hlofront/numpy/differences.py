@@ -1,13 +1,15 @@
 """Differences of neighbours, and what is made of them: slopes, areas, lines between points."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo, issubdtype
+from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis
 from hlofront.numpy.bitwise import bitwise_and
@@ -53,7 +55,7 @@ __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 # ---- differences of neighbours -----------------------------------------------------------------
 
 
-def _later_less_earlier(a: Any, axis: int) -> Any:
+def _later_less_earlier(a: ArrayLike, axis: int) -> Array:
     """Subtract from each element the one before it; for booleans, return whether they differ."""
     aval = typeof(a)
     size = aval.shape[axis]
@@ -62,7 +64,7 @@ def _later_less_earlier(a: Any, axis: int) -> Any:
     return (comparing.ne if aval.dtype == bool_ else elementwise.sub)(later, earlier)
 
 
-def _as_slab(x: Any, shape: tuple[int, ...], axis: int) -> Any:
+def _as_slab(x: ArrayLike, shape: tuple[int, ...], axis: int) -> Array:
     """Return an array that is put before or after another.
 
     A scalar becomes one element along the axis.
@@ -74,7 +76,13 @@ def _as_slab(x: Any, shape: tuple[int, ...], axis: int) -> Any:
 
 @operation(static_argnames=("n", "axis"))
 @like(np.diff)
-def diff(a, n=1, axis=-1, prepend=None, append=None):
+def diff(
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
+) -> Array:
     """Subtract from each element along an axis the one before it, `n` times over.
 
     Args:
@@ -109,7 +117,9 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 
 @operation
 @like(np.ediff1d)
-def ediff1d(ary, to_end=None, to_begin=None):
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
     """Compute the differences of neighbors in the flattened array.
 
     Args:
@@ -140,7 +150,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
 # ---- slopes ------------------------------------------------------------------------------------
 
 
-def _check_spacing(step: Any, size: int) -> None:
+def _check_spacing(step: ArrayLike, size: int) -> None:
     shape = typeof(step).shape
     if len(shape) > 1:
         raise ValueError(
@@ -154,7 +164,7 @@ def _check_spacing(step: Any, size: int) -> None:
         )
 
 
-def _slopes(f: Any, step: Any, axis: int) -> Any:
+def _slopes(f: Array, step: ArrayLike, axis: int) -> Array:
     """Compute central differences inside an axis, and one-sided ones at both ends."""
     size = typeof(f).shape[axis]
     if size < 2:
@@ -165,7 +175,7 @@ def _slopes(f: Any, step: Any, axis: int) -> Any:
     _check_spacing(step, size)
     ndim = typeof(f).ndim
 
-    def part(start: int, stop: int) -> Any:
+    def part(start: int, stop: int) -> Array:
         return slice_in_dim(f, start, stop, axis=axis)
 
     first = elementwise.sub(part(1, 2), part(0, 1))
@@ -200,7 +210,7 @@ def _slopes(f: Any, step: Any, axis: int) -> Any:
 
 
 @operation(static_argnames=("axis",))
-def _gradient(f, steps, *, axis):
+def _gradient(f: ArrayLike, steps: Sequence[ArrayLike], *, axis: Axes) -> Array | list[Array]:
     check_arraylike("gradient", f, *steps)
     f, *steps = promote_dtypes_inexact(*operands("gradient", (f, *steps))[0])
     ndim = typeof(f).ndim
@@ -213,7 +223,7 @@ def _gradient(f, steps, *, axis):
     if not steps:
         steps = [scalar_like(typeof(f), 1)]
     if len(steps) == 1:
-        steps = steps * len(axes)
+        steps = [*steps] * len(axes)
     elif len(steps) != len(axes):
         raise TypeError(
             f"gradient: got {len(steps)} spacing arguments for {len(axes)} axes: give none, one "
@@ -225,11 +235,11 @@ def _gradient(f, steps, *, axis):
 
 @like(np.gradient)
 def gradient(
-    f: Any,
-    *varargs: Any,
-    axis: int | Sequence[int] | None = None,
+    f: ArrayLike,
+    *varargs: ArrayLike,
+    axis: Axes = None,
     edge_order: int | None = None,
-) -> Any:
+) -> Array | list[Array]:
     """Compute slopes along axes: central differences, and one-sided ones at both ends.
 
     Args:
@@ -260,7 +270,7 @@ def gradient(
 _ROWS = GatherDimensionNumbers((), (0,), (0,))
 
 
-def _at(values: Any, index: Any) -> Any:
+def _at(values: ArrayLike, index: Array) -> Array:
     """Gather elements of an array of one axis at indices that are in bounds."""
     return gather(
         values,
@@ -271,7 +281,9 @@ def _at(values: Any, index: Any) -> Any:
     )
 
 
-def _wrapped_points(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+def _wrapped_points(
+    x: Array, xp: Array, fp: Array, period: ArrayLike
+) -> tuple[Array, Array, Array]:
     """Return the points within one period, with one more before and one more behind them."""
     (period,), (aval,) = operands("interp", (period,))
     if aval.ndim:
@@ -288,7 +300,16 @@ def _wrapped_points(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, An
 
 
 @operation(static_argnames=("extrapolated",))
-def _interp(x, xp, fp, left, right, period, *, extrapolated):
+def _interp(
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | None,
+    right: ArrayLike | None,
+    period: ArrayLike | None,
+    *,
+    extrapolated: tuple[bool, bool],
+) -> Array:
     check_arraylike("interp", x, xp, fp)
     (x, xp, fp), (_, own, values) = operands("interp", (x, xp, fp))
     if own.ndim != 1 or own.shape != values.shape:
@@ -342,8 +363,13 @@ def _interp(x, xp, fp, left, right, period, *, extrapolated):
 
 @like(np.interp)
 def interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Any:
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
+) -> Array:
     """Evaluate the lines that connect points.
 
     Args:
@@ -376,25 +402,25 @@ def interp(
 # ---- areas -------------------------------------------------------------------------------------
 
 
-def _to_last(a: Any, axis: int) -> Any:
+def _to_last(a: Array, axis: int) -> Array:
     ndim = typeof(a).ndim
     if axis == ndim - 1:
         return a
     return transpose(a, (*[i for i in range(ndim) if i != axis], axis))
 
 
-def _halved(a: Any) -> Any:
+def _halved(a: Array) -> Array:
     return elementwise.mul(scalar_like(typeof(a), 0.5), a)
 
 
-def _pairs(y: Any, axis: int) -> Any:
+def _pairs(y: Array, axis: int) -> Array:
     """Compute the sums of neighbors along an axis."""
     size = typeof(y).shape[axis]
     later = slice_in_dim(y, min(1, size), size, axis=axis)
     return elementwise.add(later, slice_in_dim(y, 0, max(size - 1, 0), axis=axis))
 
 
-def _even_trapezoids(y: Any) -> Any:
+def _even_trapezoids(y: Array) -> Array:
     """Compute the area over steps of 1: the sum of all values less half of the first and last."""
     aval = typeof(y)
     size = aval.shape[-1]
@@ -409,7 +435,9 @@ def _even_trapezoids(y: Any) -> Any:
 
 @operation(static_argnames=("axis",))
 @like(np.trapezoid)
-def trapezoid(y, x=None, dx=1.0, axis=-1):
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
     """Compute the area under the lines that connect points, along an axis.
 
     Args:
@@ -452,7 +480,9 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 @operation(static_argnames=("axis",))
 @like(np.unwrap)
-def unwrap(p, discont=None, axis=-1, period=2 * math.pi):
+def unwrap(
+    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
+) -> Array:
     """Remove jumps of more than half a period from numbers that are known up to a period.
 
     Args:

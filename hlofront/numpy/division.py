@@ -1,10 +1,11 @@
 """Division that leaves remainders, and the greatest common divisor."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
@@ -22,7 +23,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 @operation(nested=True)
-def _where(condition, x, y):
+def _where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     """Choose elementwise, as one nested program.
 
     An integer condition is true where it is not zero.
@@ -33,7 +34,7 @@ def _where(condition, x, y):
     return choose("where", condition, x, y)
 
 
-def _both(x: Any, y: Any) -> Any:
+def _both(x: Array, y: Array) -> Array:
     """Return whether both are true.
 
     Weak booleans, from comparisons of weak numbers, meet as strong ones.
@@ -41,7 +42,7 @@ def _both(x: Any, y: Any) -> Any:
     return elementwise.bitwise_and(*promote_args("logical_and", x, y))
 
 
-def _floor_divide(x1, x2):
+def _floor_divide(x1: Array, x2: Array) -> Array:
     x, y = promote_args_numeric("floor_divide", x1, x2)
     aval = typeof(x)
     if issubdtype(aval.dtype, np.unsignedinteger):
@@ -62,7 +63,7 @@ def _floor_divide(x1, x2):
     return _where(inexact, elementwise.sub(quotient, scalar_like(aval, 1)), quotient)
 
 
-def _float_divmod(x, y):
+def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
     zero, one = scalar_like(typeof(x), 0), scalar_like(typeof(x), 1)
     remainder = elementwise.rem(x, y)
     # A division by zero must give an infinity or NaN.
@@ -77,7 +78,7 @@ def _float_divmod(x, y):
     return elementwise.round(quotient), remainder
 
 
-def _remainder(x1, x2):
+def _remainder(x1: Array, x2: Array) -> Array:
     x, y = promote_args_numeric("remainder", x1, x2)
     aval = typeof(x)
     zero = scalar_like(aval, 0)
@@ -91,7 +92,7 @@ def _remainder(x1, x2):
     return comparing.select(other_sign, elementwise.add(remainder, y), remainder)
 
 
-def _nonzero(y: Any) -> Any:
+def _nonzero(y: ArrayLike) -> Array:
     """Replace zeros of integers by ones, as a remainder by one is zero."""
     aval = typeof(y)
     is_zero = comparing.eq(y, scalar_like(aval, 0))
@@ -102,7 +103,7 @@ def _nonzero(y: Any) -> Any:
 
 @operation(nested=True)
 @like(np.floor_divide)
-def floor_divide(x1, x2, /):
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the elementwise floor of the quotient, in the dtype of the operands.
 
     Division by zero gives -1 for integers, infinity or NaN for floats. Raises TypeError for complex
@@ -113,7 +114,7 @@ def floor_divide(x1, x2, /):
 
 @operation(nested=True)
 @like(np.remainder)
-def remainder(x1, x2, /):
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the elementwise remainder of the division that rounds down.
 
     It has the sign of x2, as `%` has.
@@ -128,7 +129,7 @@ mod = remainder
 
 @operation(nested=True)
 @like(np.divmod)
-def divmod(x1, x2, /):
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """Return the pair of floor_divide and remainder, elementwise."""
     x, y = promote_args_numeric("divmod", x1, x2)
     if is_integer(typeof(x)):
@@ -140,7 +141,7 @@ def divmod(x1, x2, /):
 
 @operation
 @like(np.fmod)
-def fmod(x1, x2, /):
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the elementwise remainder of the division that rounds toward zero.
 
     It has the sign of x1.
@@ -151,7 +152,7 @@ def fmod(x1, x2, /):
     return elementwise.rem(x, y)
 
 
-def _two_integers(name: str, x1: Any, x2: Any) -> list[Any]:
+def _two_integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[ArrayLike]:
     if name == "gcd":
         # The operands broadcast whatever the option about rank promotion says, as in
         # broadcast_arrays.
@@ -167,11 +168,11 @@ def _two_integers(name: str, x1: Any, x2: Any) -> list[Any]:
     return [_magnitude(x), _magnitude(y)]
 
 
-def _magnitude(x: Any) -> Any:
+def _magnitude(x: ArrayLike) -> ArrayLike:
     return x if issubdtype(typeof(x).dtype, np.unsignedinteger) else elementwise.abs(x)
 
 
-def _gcd(x, y):
+def _gcd(x: ArrayLike, y: Array) -> Array:
     """Run Euclid's algorithm for as many steps as the worst case, Fibonacci numbers, takes."""
     x, y = elementwise.max(x, y), elementwise.min(x, y)
     aval = typeof(x)
@@ -187,7 +188,7 @@ def _gcd(x, y):
 
 @operation
 @like(np.gcd)
-def gcd(x1, x2):
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Compute the elementwise greatest common divisor of integers.
 
     Raises ValueError for other dtypes.
@@ -197,7 +198,7 @@ def gcd(x1, x2):
 
 @operation
 @like(np.lcm)
-def lcm(x1, x2):
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Compute the elementwise least common multiple of integers.
 
     Raises ValueError for other dtypes.

@@ -1,12 +1,15 @@
 """Einstein's notation for sums of products: parsed here, and spelt with dot_general."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import host_scalar
@@ -17,6 +20,12 @@ from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import broadcast_in_dim, squeeze, transpose
 from hlofront.runtime.dispatch.operation import operation
+
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.aval import ShapedArray
+    from hlofront.core.partition import PartitionSpec
+    from hlofront.primitives.contracting import PrecisionLike
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -39,7 +48,7 @@ def _letter(index: int) -> str:
     return _LETTERS[index] if index < len(_LETTERS) else chr(index + 192)
 
 
-def _interleaved(args: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+def _interleaved(args: Sequence[Any]) -> tuple[str, tuple[ArrayLike, ...]]:
     """Return the subscripts and operands of a call `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
 
     Raises:
@@ -150,7 +159,9 @@ def _check_sizes(notation: Notation, shapes: Sequence[tuple[int, ...]]) -> None:
 
 @lru_cache(maxsize=1024)
 def _plan(
-    subscripts: str, shapes: tuple[tuple[int, ...], ...], optimize: Any
+    subscripts: str,
+    shapes: tuple[tuple[int, ...], ...],
+    optimize: bool | str | tuple[tuple[int, ...], ...],
 ) -> tuple[Notation, tuple[tuple[int, ...], ...]]:
     """Return the notation, and which operands each step multiplies.
 
@@ -184,7 +195,7 @@ def _plan(
 # ---- sums of products --------------------------------------------------------------------------
 
 
-def _sum(x: Any, axes: Sequence[int]) -> Any:
+def _sum(x: ArrayLike, axes: Sequence[int]) -> ArrayLike:
     if not axes:
         return x
     if typeof(x).dtype == _bool:
@@ -192,7 +203,7 @@ def _sum(x: Any, axes: Sequence[int]) -> Any:
     return reducing.reduce_sum(x, axes)
 
 
-def _without_repeated(x: Any, term: str, wanted: str) -> tuple[Any, str]:
+def _without_repeated(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, str]:
     """Replace axes that share a letter by their diagonal, or by its sum if it is not wanted."""
     for letter in dict.fromkeys(term):
         axes = tuple([i for i, other in enumerate(term) if other == letter])
@@ -215,7 +226,7 @@ def _without_repeated(x: Any, term: str, wanted: str) -> tuple[Any, str]:
     return x, term
 
 
-def _without_unneeded(x: Any, term: str, wanted: str) -> tuple[Any, str]:
+def _without_unneeded(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, str]:
     """Return the operand with one axis per letter, summed over letters that are not wanted."""
     axes = [i for i, letter in enumerate(term) if letter not in wanted and term.count(letter) == 1]
     x = _sum(x, axes)
@@ -223,7 +234,9 @@ def _without_unneeded(x: Any, term: str, wanted: str) -> tuple[Any, str]:
     return _without_repeated(x, term, wanted)
 
 
-def _without_ones(x: Any, term: str, other: str, sizes: tuple[int, ...]) -> tuple[Any, str]:
+def _without_ones(
+    x: ArrayLike, term: str, other: str, sizes: tuple[int, ...]
+) -> tuple[ArrayLike, str]:
     """Return the operand without axes of size 1 that broadcast along axes of the other one."""
     size_of = dict(zip(other, sizes, strict=True))
     shape = typeof(x).shape
@@ -236,15 +249,19 @@ def _without_ones(x: Any, term: str, other: str, sizes: tuple[int, ...]) -> tupl
 class Options(NamedTuple):
     """The settings with which all products of one einsum are computed."""
 
-    precision: Any
-    dtype: Any
-    dot: Any
-    out_sharding: Any
+    precision: PrecisionLike
+    dtype: DType
+    dot: Callable[..., Array]
+    out_sharding: NamedSharding | PartitionSpec | None
 
 
 def _pair(
-    lhs: tuple[Any, str], rhs: tuple[Any, str], kept: str, result: str | None, options: Options
-) -> tuple[Any, str]:
+    lhs: tuple[ArrayLike, str],
+    rhs: tuple[ArrayLike, str],
+    kept: str,
+    result: str | None,
+    options: Options,
+) -> tuple[Array, str]:
     """Multiply two operands and sum over letters that are not wanted, by one dot_general.
 
     Args:
@@ -286,7 +303,7 @@ def _pair(
     return product, "".join([*batch, *left, *right])
 
 
-def _common_dtype(avals: Sequence[Any]) -> Any:
+def _common_dtype(avals: Sequence[ShapedArray]) -> np.dtype:
     first = avals[0].dtype
     if all(aval.dtype is first for aval in avals):
         return first
@@ -303,7 +320,15 @@ def _common_dtype(avals: Sequence[Any]) -> Any:
         "out_sharding",
     )
 )
-def _einsum(*operands, subscripts, optimize, precision, preferred_element_type, dot, out_sharding):
+def _einsum(
+    *operands: ArrayLike,
+    subscripts: str,
+    optimize: bool | str | tuple[tuple[int, ...], ...],
+    precision: PrecisionLike,
+    preferred_element_type: DTypeLike | None,
+    dot: Callable[..., Array],
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     """Compute the sums of products that the subscripts describe."""
     values, avals = checked_operands("einsum", operands)
     notation, path = _plan(subscripts, tuple([aval.shape for aval in avals]), optimize)
@@ -330,16 +355,16 @@ def _einsum(*operands, subscripts, optimize, precision, preferred_element_type, 
 
 @like(np.einsum)
 def einsum(
-    subscripts,
+    subscripts: str | ArrayLike,
     /,
-    *operands,
-    out=None,
-    optimize="auto",
-    precision=None,
-    preferred_element_type=None,
-    _dot_general=dot_general,
-    out_sharding=None,
-):
+    *operands: ArrayLike | Sequence[int],
+    out: None = None,
+    optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    _dot_general: Callable[..., Array] = dot_general,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Sum products of arrays, in Einstein's notation: `einsum("ij,jk->ik", x, y)`.
 
     A product of two arrays is one dot_general, after sums over letters that only one of them has.
@@ -377,7 +402,9 @@ def einsum(
     )
 
 
-def _hashable(optimize: Any) -> Any:
+def _hashable(
+    optimize: bool | str | Sequence[tuple[int, ...]],
+) -> bool | str | tuple[tuple[int, ...], ...]:
     if not isinstance(optimize, list | tuple):
         return optimize
     steps = optimize[1:] if optimize and optimize[0] == "einsum_path" else optimize
@@ -385,7 +412,12 @@ def _hashable(optimize: Any) -> Any:
 
 
 @like(np.einsum_path)
-def einsum_path(subscripts, /, *operands, optimize="auto"):
+def einsum_path(
+    subscripts: str | ArrayLike,
+    /,
+    *operands: ArrayLike | Sequence[int],
+    optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
+) -> tuple[list[tuple[int, ...]], object]:
     """Return the order in which `einsum` would multiply, and its cost.
 
     Args:

@@ -1,13 +1,17 @@
 """hlofront.numpy.fft: discrete Fourier transforms along any axes."""
 
+from __future__ import annotations
+
 import math
 import operator
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
 from hlofront.base.elements import host_number, kept
+from hlofront.base.typing import Array, ArrayLike, Axes, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.creation import asarray
@@ -22,20 +26,23 @@ from hlofront.primitives.shaping import transpose
 from hlofront.primitives.slicing import pad, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import Device, Sharding
+
 _NORMS = ("backward", "ortho", "forward")
 
 
 # ---- all transforms ------------------------------------------------------------------------------
 
 
-def _lengths(s: Any) -> tuple[int, ...]:
+def _lengths(s: Sequence[int]) -> tuple[int, ...]:
     lengths = tuple([operator.index(size) for size in s])
     if any(size < 1 for size in lengths):
         raise ValueError(f"Shape should be positive: got {lengths}")
     return lengths
 
 
-def _resized(x: Any, axis: int, size: int) -> Any:
+def _resized(x: Array, axis: int, size: int) -> Array:
     """Cut x off along an axis, or append zeros, until it has `size` elements."""
     aval = typeof(x)
     own = aval.shape[axis]
@@ -62,7 +69,7 @@ def _scale(lengths: tuple[int, ...], norm: str | None, backward: bool) -> float:
     return count if backward else 1 / count
 
 
-def _check_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
+def _check_axes(name: str, axes: Sequence[int], ndim: int) -> tuple[int, ...]:
     canonical = []
     for axis in axes:
         index = operator.index(axis)
@@ -74,7 +81,14 @@ def _check_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     return tuple(canonical)
 
 
-def _transformed(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
+def _transformed(
+    name: str,
+    kind: FftType,
+    a: ArrayLike,
+    s: Sequence[int] | None,
+    axes: Sequence[int] | None,
+    norm: str | None,
+) -> Array:
     """Transform along several axes, by default along all."""
     (a,), (aval,) = operands(name, (a,))
     a = asarray(a)
@@ -110,11 +124,11 @@ def _transformed(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str 
     return a if scale == 1.0 else elementwise.mul(a, creating.full_like(a, scale))
 
 
-def is_complex(x: Any) -> bool:
+def is_complex(x: ArrayLike) -> bool:
     return issubdtype(typeof(x).dtype, np.complexfloating)
 
 
-def _in_steps(kind: FftType, a: Any, lengths: tuple[int, ...]) -> Any:
+def _in_steps(kind: FftType, a: Array, lengths: tuple[int, ...]) -> Array:
     """Transform along the last axes in steps, as XLA transforms at most three axes at once."""
     if kind is FftType.RFFT and not issubdtype(typeof(a).dtype, np.floating):
         a = convert(a, np.dtype(np.float32), False)
@@ -125,7 +139,7 @@ def _in_steps(kind: FftType, a: Any, lengths: tuple[int, ...]) -> Any:
     whole = FftType.IFFT if kind in (FftType.IFFT, FftType.IRFFT) else FftType.FFT
     order = (*range(ndim - count), *range(ndim - 3, ndim), *range(ndim - count, ndim - 3))
 
-    def outer(a: Any) -> Any:
+    def outer(a: Array) -> Array:
         a = _in_steps(whole, transpose(a, order), first)
         return transpose(a, tuple(np.argsort(order).tolist()))
 
@@ -135,7 +149,9 @@ def _in_steps(kind: FftType, a: Any, lengths: tuple[int, ...]) -> Any:
     return outer(transform(a, kind, last))
 
 
-def _one(name: str, kind: FftType, a: Any, n: Any, axis: Any, norm: str | None) -> Any:
+def _one(
+    name: str, kind: FftType, a: ArrayLike, n: int | None, axis: int, norm: str | None
+) -> Array:
     if isinstance(axis, list | tuple):
         raise ValueError(
             f"{name} does not support multiple axes. Please use {name}n. Got axis = {axis}."
@@ -143,7 +159,14 @@ def _one(name: str, kind: FftType, a: Any, n: Any, axis: Any, norm: str | None) 
     return _transformed(name, kind, a, None if n is None else (n,), (axis,), norm)
 
 
-def _two(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
+def _two(
+    name: str,
+    kind: FftType,
+    a: ArrayLike,
+    s: Sequence[int] | None,
+    axes: Sequence[int],
+    norm: str | None,
+) -> Array:
     if len(axes) != 2:
         raise ValueError(f"{name} only supports 2 axes. Got axes = {axes}.")
     return _transformed(name, kind, a, s, axes, norm)
@@ -157,7 +180,7 @@ _SEVERAL = ("s", "axes", "norm")
 
 @operation(static_argnames=_ONE)
 @like(np.fft.fft)
-def fft(a, n=None, axis=-1, norm=None):
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the Fourier transform along an axis.
 
     Args:
@@ -175,14 +198,14 @@ def fft(a, n=None, axis=-1, norm=None):
 
 @operation(static_argnames=_ONE)
 @like(np.fft.ifft)
-def ifft(a, n=None, axis=-1, norm=None):
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the inverse of `fft`."""
     return _one("jnp.fft.ifft", FftType.IFFT, a, n, axis, norm)
 
 
 @operation(static_argnames=_ONE)
 @like(np.fft.rfft)
-def rfft(a, n=None, axis=-1, norm=None):
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the first half of the transform of real numbers, which determines the other half.
 
     See `fft`.
@@ -192,7 +215,7 @@ def rfft(a, n=None, axis=-1, norm=None):
 
 @operation(static_argnames=_ONE)
 @like(np.fft.irfft)
-def irfft(a, n=None, axis=-1, norm=None):
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the inverse of `rfft`; m complex numbers give by default `2 (m - 1)` real ones."""
     return _one("jnp.fft.irfft", FftType.IRFFT, a, n, axis, norm)
 
@@ -200,13 +223,13 @@ def irfft(a, n=None, axis=-1, norm=None):
 _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def _opposite(norm: Any) -> str:
+def _opposite(norm: str | None) -> str:
     if norm not in _OPPOSITE:
         raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
     return _OPPOSITE[norm]
 
 
-def _checked(a: Any, axis: Any, name: str) -> Any:
+def _checked(a: ArrayLike, axis: int, name: str) -> Array:
     """Return the operand as an array. Raises IndexError if it has no such axis."""
     (a,), (aval,) = operands(name, (a,))
     if not isinstance(axis, list | tuple) and not -aval.ndim <= axis < aval.ndim:
@@ -216,7 +239,7 @@ def _checked(a: Any, axis: Any, name: str) -> Any:
 
 @operation(static_argnames=_ONE)
 @like(np.fft.hfft)
-def hfft(a, n=None, axis=-1, norm=None):
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the real transform of a sequence with Hermitian symmetry from its first half."""
     a = _checked(a, axis, "jnp.fft.hfft")
     a = elementwise.conj(a) if is_complex(a) else a
@@ -225,7 +248,7 @@ def hfft(a, n=None, axis=-1, norm=None):
 
 @operation(static_argnames=_ONE)
 @like(np.fft.ihfft)
-def ihfft(a, n=None, axis=-1, norm=None):
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the inverse of `hfft`."""
     a = _checked(a, axis, "jnp.fft.ihfft")
     return elementwise.conj(_one("jnp.fft.ihfft", FftType.RFFT, a, n, axis, _opposite(norm)))
@@ -234,47 +257,87 @@ def ihfft(a, n=None, axis=-1, norm=None):
 # ---- along several axes --------------------------------------------------------------------------
 
 
-def _static(sizes: Any) -> Any:
+def _static(sizes: Sequence[int] | None) -> Sequence[int] | None:
     """Return a list or NumPy array as a tuple, which is hashable; return other values unchanged."""
     return tuple(sizes) if isinstance(sizes, list | np.ndarray) else sizes
 
 
 @operation(static_argnames=("kind", "two", *_SEVERAL))
-def _along_axes(a, *, kind, two, s, axes, norm):
+def _along_axes(
+    a: ArrayLike,
+    *,
+    kind: FftType,
+    two: bool,
+    s: Sequence[int] | None,
+    axes: Sequence[int] | None,
+    norm: str | None,
+) -> Array:
     name = "jnp.fft." + kind.name.lower() + ("2" if two else "n")
     return (_two if two else _transformed)(name, kind, a, s, axes, norm)
 
 
-def _several(a: Any, kind: FftType, two: bool, s: Any, axes: Any, norm: Any) -> Any:
+def _several(
+    a: ArrayLike,
+    kind: FftType,
+    two: bool,
+    s: Sequence[int] | None,
+    axes: Sequence[int] | None,
+    norm: str | None,
+) -> Array:
     return _along_axes(a, kind=kind, two=two, s=_static(s), axes=_static(axes), norm=norm)
 
 
 @like(np.fft.fft2)
-def fft2(a, s=None, axes=(-2, -1), norm=None):
+def fft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """Compute the transform along two axes. See `fftn`."""
     return _several(a, FftType.FFT, True, s, axes, norm)
 
 
 @like(np.fft.ifft2)
-def ifft2(a, s=None, axes=(-2, -1), norm=None):
+def ifft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """Compute the inverse of `fft2`."""
     return _several(a, FftType.IFFT, True, s, axes, norm)
 
 
 @like(np.fft.rfft2)
-def rfft2(a, s=None, axes=(-2, -1), norm=None):
+def rfft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """Compute half of the transform of real numbers along two axes. See `rfftn`."""
     return _several(a, FftType.RFFT, True, s, axes, norm)
 
 
 @like(np.fft.irfft2)
-def irfft2(a, s=None, axes=(-2, -1), norm=None):
+def irfft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """Compute the inverse of `rfft2`."""
     return _several(a, FftType.IRFFT, True, s, axes, norm)
 
 
 @like(np.fft.fftn)
-def fftn(a, s=None, axes=None, norm=None):
+def fftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Compute the transform along several axes.
 
     Args:
@@ -291,19 +354,34 @@ def fftn(a, s=None, axes=None, norm=None):
 
 
 @like(np.fft.ifftn)
-def ifftn(a, s=None, axes=None, norm=None):
+def ifftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Compute the inverse of `fftn`."""
     return _several(a, FftType.IFFT, False, s, axes, norm)
 
 
 @like(np.fft.rfftn)
-def rfftn(a, s=None, axes=None, norm=None):
+def rfftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Compute the transform of real numbers along several axes, halved along the last one."""
     return _several(a, FftType.RFFT, False, s, axes, norm)
 
 
 @like(np.fft.irfftn)
-def irfftn(a, s=None, axes=None, norm=None):
+def irfftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Compute the inverse of `rfftn`."""
     return _several(a, FftType.IRFFT, False, s, axes, norm)
 
@@ -311,7 +389,14 @@ def irfftn(a, s=None, axes=None, norm=None):
 # ---- frequencies ---------------------------------------------------------------------------------
 
 
-def _frequencies(name: str, indices: Any, n: Any, d: Any, dtype: Any, device: Any) -> Any:
+def _frequencies(
+    name: str,
+    indices: Callable[[int], np.ndarray],
+    n: int,
+    d: ArrayLike,
+    dtype: DTypeLike | None,
+    device: Device | Sharding | None,
+) -> Array:
     if isinstance(n, list | tuple):
         raise ValueError(f"The n argument of {name} only takes an int. Got n = {list(n)}.")
     if isinstance(d, list | tuple):
@@ -335,7 +420,13 @@ def _frequencies(name: str, indices: Any, n: Any, d: Any, dtype: Any, device: An
 
 
 @like(np.fft.fftfreq)
-def fftfreq(n, d=1.0, *, dtype=None, device=None):
+def fftfreq(
+    n: int,
+    d: ArrayLike = 1.0,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | Sharding | None = None,
+) -> Array:
     """Return the frequencies of the elements of a transform, in cycles per unit of the spacing.
 
     Args:
@@ -348,7 +439,7 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
       ValueError: if n or d is a list.
     """
 
-    def indices(n: Any) -> Any:
+    def indices(n: int) -> np.ndarray:
         half = (n - 1) // 2 + 1
         return np.concatenate([np.arange(0, half), np.arange(-(n // 2), 0)])
 
@@ -356,12 +447,18 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
 
 
 @like(np.fft.rfftfreq)
-def rfftfreq(n, d=1.0, *, dtype=None, device=None):
+def rfftfreq(
+    n: int,
+    d: ArrayLike = 1.0,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | Sharding | None = None,
+) -> Array:
     """Return the frequencies of the elements of `rfft`. See `fftfreq`."""
     return _frequencies("jnp.fft.rfftfreq", lambda n: np.arange(0, n // 2 + 1), n, d, dtype, device)
 
 
-def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:
+def _rolled(name: str, x: ArrayLike, axes: Axes, sign: int) -> Array:
     (x,), (aval,) = operands(name, (x,))
     if axes is None:
         axes = tuple(range(aval.ndim))
@@ -372,12 +469,12 @@ def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:
 
 
 @like(np.fft.fftshift)
-def fftshift(x, axes=None):
+def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
     """Roll x along axes so that the element of frequency zero moves to the middle."""
     return _rolled("jnp.fft.fftshift", x, axes, 1)
 
 
 @like(np.fft.ifftshift)
-def ifftshift(x, axes=None):
+def ifftshift(x: ArrayLike, axes: Axes = None) -> Array:
     """Compute the inverse of `fftshift`."""
     return _rolled("jnp.fft.ifftshift", x, axes, -1)

@@ -1,11 +1,14 @@
 """The parts of floating-point numbers, and functions that look closely at them."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, finfo, float0, issubdtype
 from hlofront.base.elements import kept
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.like import like
@@ -31,16 +34,19 @@ from hlofront.numpy.ufuncs import (
 from hlofront.primitives import comparing, converting, creating, elementwise
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.core.aval import ShapedArray
+
 _float16 = np.dtype(np.float16)
 
 
-def _no_complex(name: str, error: type[Exception], *avals: Any) -> None:
+def _no_complex(name: str, error: type[Exception], *avals: ShapedArray) -> None:
     for aval in avals:
         if is_complex(aval):
             raise error(f"{name} does not support complex numbers, got dtype {aval.dtype}")
 
 
-def _bits(x: Any) -> Any:
+def _bits(x: ArrayLike) -> Array:
     """Return the bits of floats as signed integers."""
     return converting.bitcast_convert_type(x, f"int{bit_width(typeof(x).dtype)}")
 
@@ -48,14 +54,14 @@ def _bits(x: Any) -> Any:
 # ---- signs -------------------------------------------------------------------------------------
 
 
-def _sign_bit(x: Any) -> Any:
+def _sign_bit(x: ArrayLike) -> Array:
     bits = _bits(x)
     return comparing.lt(bits, scalar_like(typeof(bits), 0))
 
 
 @operation
 @like(np.signbit)
-def signbit(x, /):
+def signbit(x: ArrayLike, /) -> Array:
     """Return elementwise whether the sign bit is set, also for -0.0 and NaN.
 
     Raises ValueError for complex x.
@@ -70,14 +76,14 @@ def signbit(x, /):
     return _sign_bit(x)
 
 
-def _with_sign(x1: Any, x2: Any) -> Any:
+def _with_sign(x1: ArrayLike, x2: ArrayLike) -> Array:
     magnitude = elementwise.abs(x1)
     return choose("copysign", _sign_bit(x2), elementwise.neg(magnitude), magnitude)
 
 
 @operation
 @like(np.copysign)
-def copysign(x1, x2, /):
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return x1 with the sign of x2, elementwise, as floats.
 
     Raises TypeError for complex numbers.
@@ -87,7 +93,7 @@ def copysign(x1, x2, /):
     return _with_sign(x1, x2)
 
 
-def _strong_arrays(x, y):
+def _strong_arrays(x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     """Return scalars unchanged and arrays strongly typed; in JAX no result with axes is weak."""
     if typeof(x).weak_type and typeof(y).weak_type and (typeof(x).ndim or typeof(y).ndim):
         return tuple(converting.convert(z, typeof(z).dtype, False) for z in (x, y))
@@ -96,7 +102,7 @@ def _strong_arrays(x, y):
 
 @operation
 @like(np.heaviside)
-def heaviside(x1, x2, /):
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the Heaviside step as floats.
 
     It is 0 for negative x1, x2 at zero, 1 for positive x1.
@@ -115,14 +121,14 @@ def heaviside(x1, x2, /):
 
 @operation
 @like(np.nextafter)
-def nextafter(x, y, /):
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the next float after x in the direction of y, elementwise."""
     return elementwise.nextafter(*promote_args_inexact("nextafter", x, y))
 
 
 @operation
 @like(np.spacing)
-def spacing(x, /):
+def spacing(x: ArrayLike, /) -> Array:
     """Compute the distance to the next float away from zero, elementwise, with the sign of x.
 
     Of float16, as in NumPy, it is the distance to the next float above, and positive.
@@ -154,13 +160,13 @@ def spacing(x, /):
 
 
 @custom_jvp
-def _frexp(x: Any) -> tuple[Any, Any]:
+def _frexp(x: Array) -> tuple[Array, Array]:
     aval = typeof(x)
     info = finfo(aval.dtype)
     bits, mantissa, exponent_bits = info.bits, info.nmant, info.nexp
     integer = np.dtype(f"int{bits}")
 
-    def constant(value):
+    def constant(value: int) -> np.generic:
         # The mask of the sign bit as a signed integer of this width is negative.
         return kept(np.asarray(value & (1 << bits) - 1, f"uint{bits}").astype(integer)[()])
 
@@ -189,7 +195,9 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
 
 @_frexp.defjvp
-def _(primals, tangents):
+def _(
+    primals: tuple[Array, ...], tangents: tuple[ArrayLike, ...]
+) -> tuple[Array | tuple[Array, Array], Array | tuple[Array, np.ndarray]]:
     # The exponent is constant between powers of two, and so is the ratio of the fraction to x.
     fraction, exponent = _frexp(*primals)
     share = _scaled(full_of(fraction, 1), elementwise.neg(exponent))
@@ -199,7 +207,7 @@ def _(primals, tangents):
 
 @operation
 @like(np.frexp)
-def frexp(x, /):
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Split each x into a fraction within [0.5, 1), with the sign of x, and an int32 exponent.
 
     `x = fraction * 2 ** exponent`; zeros, infinities and NaN are their own fractions. Raises
@@ -211,7 +219,7 @@ def frexp(x, /):
 
 
 @custom_jvp
-def _scaled(x1: Any, x2: Any) -> Any:
+def _scaled(x1: Array, x2: Array) -> Array:
     """Compute `x1 * 2 ** x2` for integers x2, exactly even where the power is out of range."""
     aval = typeof(x1)
     fraction, own = _frexp(x1)
@@ -232,7 +240,9 @@ def _scaled(x1: Any, x2: Any) -> Any:
 
 
 @_scaled.defjvp
-def _(primals, tangents):
+def _(
+    primals: tuple[Array, ...], tangents: tuple[ArrayLike, ...]
+) -> tuple[Array | tuple[Array, Array], Array | tuple[Array, np.ndarray]]:
     x1, x2 = primals
     factor = _scaled(full_of(x1, 1), x2)
     return _scaled(x1, x2), elementwise.mul(tangents[0], factor)
@@ -240,7 +250,7 @@ def _(primals, tangents):
 
 @operation
 @like(np.ldexp)
-def ldexp(x1, x2, /):
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute `x1 * 2 ** x2` elementwise for integers x2. Raises ValueError for other dtypes."""
     (x1, x2), (base, power) = operands("ldexp", (x1, x2))
     if is_complex(base) or not is_integer(power):
@@ -253,7 +263,7 @@ def ldexp(x1, x2, /):
 
 @operation
 @like(np.modf)
-def modf(x, /, out=None):
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """Split each x into its fraction and its whole part, as floats, both with the sign of x."""
     refuse_out("modf", out)
     x = inexact_operand("modf", x)
@@ -266,7 +276,13 @@ def modf(x, /, out=None):
 
 @operation(static_argnames=("copy",))
 @like(np.nan_to_num)
-def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
     """Replace NaN and the infinities by other numbers, elementwise.
 
     Args:
@@ -286,13 +302,15 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     return _numbers(x, nan, posinf, neginf)
 
 
-def _numbers(x, nan, posinf, neginf):
+def _numbers(
+    x: ArrayLike, nan: ArrayLike, posinf: ArrayLike | None, neginf: ArrayLike | None
+) -> Array:
     aval = typeof(x)
     info = finfo(aval.dtype)
     posinf = info.max if posinf is None else posinf
     neginf = info.min if neginf is None else neginf
 
-    def put(where, value, x):
+    def put(where: Array, value: ArrayLike, x: ArrayLike) -> Array:
         value = converting.convert(value, aval.dtype, False)
         return choose("nan_to_num", where, value, x)
 
@@ -306,7 +324,7 @@ def _numbers(x, nan, posinf, neginf):
 
 @operation
 @like(np.hypot)
-def hypot(x1, x2, /):
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute `sqrt(x1 ** 2 + x2 ** 2)` elementwise without overflow.
 
     Raises ValueError for complex numbers.

@@ -1,13 +1,15 @@
 """Histograms: how many numbers fall between limits, in one dimension or several."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import python_scalar_dtype, to_inexact_dtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
@@ -35,7 +37,7 @@ __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 # ---- limits of bins ----------------------------------------------------------------------------
 
 
-def _split(bins: Any) -> tuple[Any, int | None]:
+def _split(bins: ArrayLike | Sequence[ArrayLike]) -> tuple[ArrayLike | None, int | None]:
     """Split `bins` into the limits of bins, if it has them, and the number of bins, if it is one.
 
     Raises:
@@ -59,7 +61,9 @@ def _split(bins: Any) -> tuple[Any, int | None]:
     return None, operator.index(bins)
 
 
-def _pair(range: Any, what: str = "range") -> tuple[Any, Any] | None:
+def _pair(
+    range: Sequence[ArrayLike] | None, what: str = "range"
+) -> tuple[ArrayLike, ArrayLike] | None:
     """Return the least and the greatest limit, or None."""
     if range is None:
         return None
@@ -70,7 +74,13 @@ def _pair(range: Any, what: str = "range") -> tuple[Any, Any] | None:
     return low, high
 
 
-def _limits(a: Any, limits: Any, count: int | None, range: Any, dtype: Any) -> Any:
+def _limits(
+    a: Array,
+    limits: ArrayLike | None,
+    count: int | None,
+    range: tuple[ArrayLike, ArrayLike] | None,
+    dtype: np.dtype,
+) -> ArrayLike:
     """Return the limits of the bins, in a floating-point dtype."""
     if count is None:
         return as_numbers(limits, dtype)
@@ -93,13 +103,24 @@ def _limits(a: Any, limits: Any, count: int | None, range: Any, dtype: Any) -> A
 
 
 @operation(static_argnames=("count",))
-def _bin_edges(a, limits, range, *, count):
+def _bin_edges(
+    a: ArrayLike,
+    limits: ArrayLike | None,
+    range: tuple[ArrayLike, ArrayLike] | None,
+    *,
+    count: int | None,
+) -> ArrayLike:
     (a,), (aval,) = operands("histogram_bin_edges", (a,))
     return _limits(a, limits, count, range, to_inexact_dtype(aval.dtype))
 
 
 @like(np.histogram_bin_edges)
-def histogram_bin_edges(a, bins=10, range=None, weights=None):
+def histogram_bin_edges(
+    a: ArrayLike,
+    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+) -> Array:
     """Return the limits of the bins of a histogram, one more than there are bins.
 
     Args:
@@ -119,7 +140,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
 # ---- in one dimension --------------------------------------------------------------------------
 
 
-def _bin_indices(edges: Any, x: Any) -> Any:
+def _bin_indices(edges: ArrayLike, x: ArrayLike) -> Array:
     """Return the bin of each number, counted from 1.
 
     0 is before, and the last index after all bins.
@@ -134,13 +155,21 @@ def _bin_indices(edges: Any, x: Any) -> Any:
     return choose("histogram", at_end, host_scalar(last, dtype), bins)
 
 
-def _widths(edges: Any) -> Any:
+def _widths(edges: Array) -> Array:
     size = typeof(edges).shape[0]
     return elementwise.sub(slice_in_dim(edges, 1, size), slice_in_dim(edges, 0, size - 1))
 
 
 @operation(static_argnames=("count", "density"))
-def _histogram(a, limits, range, weights, *, count, density):
+def _histogram(
+    a: ArrayLike,
+    limits: ArrayLike | None,
+    range: tuple[ArrayLike, ArrayLike] | None,
+    weights: ArrayLike | None,
+    *,
+    count: int | None,
+    density: bool,
+) -> tuple[Array, ArrayLike]:
     if weights is None:
         (a,) = promote_args_inexact("histogram", a)
         dtype = typeof(a).dtype
@@ -168,7 +197,13 @@ def _histogram(a, limits, range, weights, *, count, density):
 
 
 @like(np.histogram)
-def histogram(a, bins=10, range=None, weights=None, density=None):
+def histogram(
+    a: ArrayLike,
+    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array]:
     """Count the numbers that fall into each bin, and return the limits of the bins.
 
     Args:
@@ -192,7 +227,15 @@ def histogram(a, bins=10, range=None, weights=None, density=None):
 
 
 @operation(static_argnames=("counts", "density"))
-def _histogramdd(sample, all_limits, ranges, weights, *, counts, density):
+def _histogramdd(
+    sample: ArrayLike,
+    all_limits: tuple[ArrayLike | None, ...],
+    ranges: tuple[tuple[ArrayLike, ArrayLike] | None, ...],
+    weights: ArrayLike | None,
+    *,
+    counts: tuple[int | None, ...],
+    density: bool,
+) -> tuple[Array, list[ArrayLike]]:
     (sample,) = promote_args_inexact("histogramdd", sample)
     aval = typeof(sample)
     number = aval.shape[0]
@@ -205,7 +248,7 @@ def _histogramdd(sample, all_limits, ranges, weights, *, counts, density):
                 f"weights should have shape {(number,)}, one per row of the sample: got {own.shape}"
             )
     edges = []
-    flat: Any = creating.full((number,), host_scalar(0, python_scalar_dtype(int)))
+    flat = creating.full((number,), host_scalar(0, python_scalar_dtype(int)))
     index = typeof(flat).dtype
     shape = tuple(
         [
@@ -228,7 +271,7 @@ def _histogramdd(sample, all_limits, ranges, weights, *, counts, density):
     return result, edges
 
 
-def _density(counts: Any, edges: Sequence[Any]) -> Any:
+def _density(counts: ArrayLike, edges: Sequence[Array]) -> Array:
     aval = typeof(counts)
     widths = [_widths(limits) for limits in edges]
     (counts, *widths) = promote_dtypes_inexact(*promote_own_dtypes(counts, *widths))
@@ -241,7 +284,13 @@ def _density(counts: Any, edges: Sequence[Any]) -> Any:
 
 
 @like(np.histogramdd)
-def histogramdd(sample, bins=10, range=None, weights=None, density=None):
+def histogramdd(
+    sample: ArrayLike,
+    bins: ArrayLike | Sequence[ArrayLike | Sequence[ArrayLike]] = 10,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:
     """Count the points that fall into each bin of a grid, and return the limits of the bins.
 
     Args:
@@ -287,7 +336,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
 
 
 @operation
-def _points(x, y):
+def _points(x: ArrayLike, y: ArrayLike) -> Array:
     """Return two sequences of coordinates as points, of shape (n, 2)."""
     (x, y), (first, second) = operands("histogram2d", (x, y))
     if first.ndim != 1 or first.shape != second.shape:
@@ -300,7 +349,14 @@ def _points(x, y):
 
 
 @like(np.histogram2d)
-def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
+def histogram2d(
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: ArrayLike | Sequence[ArrayLike | Sequence[ArrayLike]] = 10,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
     """Count the points that fall into each bin of a plane, and return the limits of the bins.
 
     Args:
@@ -325,8 +381,7 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
         raise ValueError(
             f"histogram2d wants a number of bins or limits for each of two axes: got {bins!r}"
         )
-    if size is not None and size != 2:
-        # An array is limits for both axes; a pair is one number of bins, or limits, for each.
-        bins = [bins, bins]
-    counts, (across, along) = histogramdd(_points(x, y), bins, range, weights, density)
+    # An array is limits for both axes; a pair is one number of bins, or limits, for each.
+    per_axis = bins if size in (None, 2) else [bins, bins]
+    counts, (across, along) = histogramdd(_points(x, y), per_axis, range, weights, density)
     return counts, across, along

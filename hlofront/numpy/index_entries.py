@@ -1,13 +1,18 @@
 """What an index means for an array of some shape: one entry per axis, and where each one lands."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from hlofront.base import errors
 from hlofront.base.dtypes import array_dtype, default_dtype, iinfo, issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.computed_slices import Slice
 from hlofront.core.trace import Tracer, process
@@ -23,16 +28,26 @@ _bool = np.dtype(np.bool_)
 _INT32 = np.iinfo(np.int32)
 
 
-class _All:
+# An item of an index, and a whole index, as users write them: `x[item]` and `x[item, item]`.
+IndexItem: TypeAlias = "ArrayLike | slice | Slice | EllipsisType | Sequence[IndexItem] | None"
+Index: TypeAlias = "IndexItem | tuple[IndexItem, ...]"
+
+
+class WholeAxis:
     """The type of `ALL`, the entry of an axis that is taken whole."""
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return ":"
 
 
-ALL = _All()
+ALL = WholeAxis()
+# A slice with its start counted from 0: start, count, step, stop.
+SliceEntry: TypeAlias = "tuple[ArrayLike, int, int, int]"
+# The entry of a resolved index: an int, a SliceEntry, ALL or an array of integers for an axis, or
+# None for a new one. `type(entry)` tells them apart, which checkers do not follow.
+Entry: TypeAlias = Any
 
 
 class Resolved(NamedTuple):
@@ -48,13 +63,13 @@ class Resolved(NamedTuple):
         sides of it apart, as one that stands for some would.
     """
 
-    entries: list[Any]
+    entries: list[Entry]
     sizes: tuple[int, ...]
     inserted: list[int]
     gap: int | None = None
 
 
-def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
+def resolve(index: Index, shape: tuple[int, ...]) -> Resolved:
     """Resolve an index into one entry per axis, with no ellipsis or mask and slices counted from 0.
 
     Raises:
@@ -64,7 +79,7 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
       TypeError: if an index is a list, a string or not of integers.
     """
     items = index if type(index) is tuple else _items(index)
-    entries: list[Any] = []
+    entries: list[Entry] = []
     sizes = shape
     inserted: list[int] = []
     axis = 0
@@ -121,7 +136,7 @@ def resolve(index: Any, shape: tuple[int, ...]) -> Resolved:
     return Resolved(entries, sizes, inserted, gap)
 
 
-def _items(index: Any) -> tuple[Any, ...]:
+def _items(index: Index) -> tuple[IndexItem, ...]:
     if isinstance(index, tuple):
         return tuple(index)
     if isinstance(index, list | range):
@@ -136,12 +151,12 @@ def _items(index: Any) -> tuple[Any, ...]:
     return (index,)
 
 
-def _shortened(value: Any) -> str:
+def _shortened(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _too_many(items: tuple[Any, ...], shape: tuple[int, ...]) -> IndexError:
+def _too_many(items: tuple[IndexItem, ...], shape: tuple[int, ...]) -> IndexError:
     count = sum(map(_axes_taken, items))
     return IndexError(
         f"Too many indices: array is {len(shape)}-dimensional, but {count} were indexed: its shape "
@@ -149,7 +164,9 @@ def _too_many(items: tuple[Any, ...], shape: tuple[int, ...]) -> IndexError:
     )
 
 
-def _no_element(items: Any, shape: Any, sizes: Any, axis: int) -> IndexError:
+def _no_element(
+    items: tuple[IndexItem, ...], shape: Shape, sizes: tuple[int, ...], axis: int
+) -> IndexError:
     if axis >= len(sizes):
         return _too_many(items, shape)
     return IndexError(
@@ -158,7 +175,7 @@ def _no_element(items: Any, shape: Any, sizes: Any, axis: int) -> IndexError:
     )
 
 
-def _axes_taken(item: Any) -> int:
+def _axes_taken(item: IndexItem) -> int:
     """Return how many axes of the array an item of an index stands for."""
     if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
         return 0
@@ -170,7 +187,7 @@ def _axes_taken(item: Any) -> int:
     return 1
 
 
-def as_index(item: Any) -> Any:
+def as_index(item: IndexItem) -> ArrayLike:
     """Return an item as an int, a bool, or an array of integers or booleans.
 
     Host values become NumPy arrays.
@@ -218,7 +235,7 @@ def as_index(item: Any) -> Any:
     return item
 
 
-def _from_sequence(items: Any) -> Any:
+def _from_sequence(items: list[ArrayLike] | tuple[ArrayLike, ...]) -> np.ndarray:
     """Return a list inside an index as an array, which is of integers if the list is empty."""
     members = [_from_sequence(i) if isinstance(i, list | tuple) else i for i in items]
     if not any(hasattr(member, "aval") for member in members):
@@ -232,7 +249,7 @@ def _from_sequence(items: Any) -> Any:
     return process(concatenate_p, tuple(rows), {"dimension": 0})
 
 
-def concrete_mask(mask: Any) -> Any:
+def concrete_mask(mask: Array | np.ndarray) -> np.ndarray | bool:
     """Return a mask on a device as a NumPy array, or as a bool.
 
     Raises an error for traced masks.
@@ -247,8 +264,13 @@ def concrete_mask(mask: Any) -> Any:
 
 
 def _positions(
-    mask: Any, sizes: Any, axis: int, position: int, items: Any, shape: Any
-) -> list[Any]:
+    mask: np.ndarray,
+    sizes: tuple[int, ...],
+    axis: int,
+    position: int,
+    items: tuple[IndexItem, ...],
+    shape: Shape,
+) -> list[np.ndarray]:
     masked_sizes = sizes[axis : axis + mask.ndim]
     if len(masked_sizes) < mask.ndim:
         raise _too_many(items, shape)
@@ -262,7 +284,7 @@ def _positions(
     return [positions.astype(dtype) for positions in mask.nonzero()]
 
 
-def resolved_slice(item: slice, size: int, position: int) -> Any:
+def resolved_slice(item: slice, size: int, position: int) -> SliceEntry | WholeAxis:
     if item.start is None and item.stop is None and item.step is None:
         return ALL
     try:
@@ -282,7 +304,7 @@ def resolved_slice(item: slice, size: int, position: int) -> Any:
     return start, count, step, stop
 
 
-def _resolved_window(item: Slice, size: int, axis: int) -> Any:
+def _resolved_window(item: Slice, size: int, axis: int) -> SliceEntry:
     """Resolve a Slice (`ds(start, size)`), whose elements all lie within the axis.
 
     A start that is computed is as it was given.
@@ -327,7 +349,7 @@ class GatherPlan(NamedTuple):
       ordered: whether indices ascend and are unique, because they are of ints and slices alone.
     """
 
-    indices: Any
+    indices: Array | np.ndarray
     index_axes: tuple[int, ...]
     collapsed: tuple[int, ...]
     window: tuple[int, ...]
@@ -350,7 +372,7 @@ def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
     """
     entries, sizes, _, gap = resolved
     axes: dict[int, int] = {}
-    values: dict[int, Any] = {}
+    values: dict[int, ArrayLike] = {}
     for k, entry in enumerate(entries):
         if entry is None:
             continue
@@ -369,7 +391,7 @@ def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
     ):
         order = group[:1] + [k for k in order if k not in values]
 
-    components: list[tuple[Any, tuple[int, ...]]] = []
+    components: list[tuple[ArrayLike, tuple[int, ...]]] = []
     index_axes: list[int] = []
     collapsed: list[int] = []
     window: list[int] = []
@@ -438,7 +460,7 @@ def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
     )
 
 
-def from_start(index: Any, size: int) -> Any:
+def from_start(index: ArrayLike, size: int) -> Array:
     """Return indices along an axis counted from its start.
 
     Negative ones are counted from its end.
@@ -458,7 +480,7 @@ def from_start(index: Any, size: int) -> Any:
     return process(select_n_p, (negative, index, moved), {})
 
 
-def _broadcast_together(values: dict[int, Any]) -> tuple[list[int], tuple[int, ...]]:
+def _broadcast_together(values: dict[int, ArrayLike]) -> tuple[list[int], tuple[int, ...]]:
     """Broadcast the arrays in `values`, and the scalars beside them, in place.
 
     Return their keys and shape.
@@ -483,7 +505,7 @@ def _broadcast_together(values: dict[int, Any]) -> tuple[list[int], tuple[int, .
     return list(values), block
 
 
-def _broadcast(value: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+def _broadcast(value: ArrayLike, shape: tuple[int, ...], dims: tuple[int, ...]) -> Array:
     return process(
         broadcast_in_dim_p,
         (value,),
@@ -491,7 +513,7 @@ def _broadcast(value: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any
     )
 
 
-def _as_int32(value: Any) -> Any:
+def _as_int32(value: ArrayLike) -> ArrayLike:
     if type(value) is int:
         return np.int32(value)
     if isinstance(value, np.ndarray) and not value.ndim:
@@ -499,7 +521,7 @@ def _as_int32(value: Any) -> Any:
     return convert(value, int32, False)
 
 
-def _every(start: Any, count: int, step: int) -> Any:
+def _every(start: ArrayLike, count: int, step: int) -> Array:
     """Return the indices of a slice with a step, ascending."""
     if count <= 1 and not _INT32.min <= step <= _INT32.max:
         step = 1
@@ -508,7 +530,9 @@ def _every(start: Any, count: int, step: int) -> Any:
     return process(rev_p, (indices,), {"dimensions": (0,)}) if step < 0 else indices
 
 
-def _joined(components: list[tuple[Any, tuple[int, ...]]], batch: tuple[int, ...]) -> Any:
+def _joined(
+    components: list[tuple[ArrayLike, tuple[int, ...]]], batch: tuple[int, ...]
+) -> ArrayLike:
     parts = tuple([_broadcast(value, (*batch, 1), dims) for value, dims in components])
     if not parts:
         return np.zeros((*batch, 0), np.int32)

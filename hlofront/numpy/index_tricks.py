@@ -1,10 +1,14 @@
 """Arrays written as indices: r_, c_, s_ and index_exp."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from hlofront.base.errors import ConcretizationTypeError
+from hlofront.base.typing import ArrayLike
 from hlofront.bridge.fast_parts import Array
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
@@ -18,6 +22,10 @@ __all__ = ["c_", "index_exp", "r_", "s_"]
 # These return the index itself, and make no arrays.
 s_ = np.s_
 index_exp = np.index_exp
+
+
+# An entry of an index that is joined with others.
+JoinItem: TypeAlias = "ArrayLike | str | slice | Sequence[ArrayLike]"
 
 
 class _Joiner:
@@ -36,7 +44,7 @@ class _Joiner:
     def __repr__(self) -> str:
         return f"hlofront.numpy.{self.name}"
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: JoinItem | tuple[JoinItem, ...]) -> Array:
         entries = key if isinstance(key, tuple) else (key,)
         if not entries:
             raise IndexError(f"{self.name}[()]: there is nothing to join, give an array or a slice")
@@ -63,7 +71,7 @@ class _Joiner:
                 "up to three integers, such as '0,2,1'."
             ) from None
 
-    def _entry(self, entry: Any, ndmin: int, trans1d: int) -> Any:
+    def _entry(self, entry: JoinItem, ndmin: int, trans1d: int) -> Array:
         if isinstance(entry, str):
             raise ValueError(
                 f"{self.name}: string directive must be placed at the beginning, and {entry!r} is "
@@ -82,7 +90,7 @@ class _Joiner:
         # New axes were inserted in front; all axes are rotated until the last one is at trans1d.
         return transpose(result, tuple(np.roll(range(ndmin), trans1d + 1).tolist()))
 
-    def _numbers_of(self, entry: slice) -> Any:
+    def _numbers_of(self, entry: slice) -> Array:
         for part in ("start", "stop", "step"):
             number = getattr(entry, part)
             if isinstance(number, Tracer):

@@ -1,13 +1,17 @@
 """Scatters that spell `x.at[index].set(values)` and its kin, and the dtypes that meet there."""
 
+from __future__ import annotations
+
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from hlofront.base import source
 from hlofront.base.dtypes import array_dtype, issubdtype, lattice_result
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.trace import process
 from hlofront.higher_order.scatter_apply import scatter_apply
@@ -22,6 +26,9 @@ from hlofront.primitives.creating import full_like
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.scattering import ScatterDimensionNumbers
 from hlofront.primitives.shaping import ascending, broadcast_in_dim_p, rev_p, squeeze_p
+
+if TYPE_CHECKING:
+    from hlofront.primitives.gathering import GatherScatterMode
 
 _SCATTERS = {
     "set": scattering.scatter,
@@ -58,7 +65,12 @@ def update_options(
     return UpdateOptions(method, mode, is_sorted, is_unique, wrap)
 
 
-def update(array: Any, resolved: Resolved, options: UpdateOptions, values: Any) -> Any:
+def update(
+    array: Array,
+    resolved: Resolved,
+    options: UpdateOptions,
+    values: ArrayLike | Callable[..., Array],
+) -> Array:
     """Return the array with `values` set, added, ... where an index says.
 
     For "apply", `values` is a function.
@@ -98,13 +110,13 @@ def update(array: Any, resolved: Resolved, options: UpdateOptions, values: Any) 
     return convert(_without_inserted(array, resolved), before.dtype, before.weak_type)
 
 
-def _without_inserted(array: Any, resolved: Resolved) -> Any:
+def _without_inserted(array: Array, resolved: Resolved) -> Array:
     if not resolved.inserted:
         return array
     return process(squeeze_p, (array,), {"dimensions": tuple(resolved.inserted)})
 
 
-def in_common_dtype(array: Any, values: Any) -> tuple[Any, Any]:
+def in_common_dtype(array: Array, values: ArrayLike) -> tuple[Array, ArrayLike]:
     """Return both in the array's dtype if it holds the values, otherwise in their common dtype."""
     aval, other = typeof(array), typeof(values)
     dtype, weak = _common(aval, other)
@@ -113,13 +125,13 @@ def in_common_dtype(array: Any, values: Any) -> tuple[Any, Any]:
     return convert(array, dtype, weak), convert(values, dtype, weak)
 
 
-def _common(aval: ShapedArray, other: ShapedArray) -> Any:
+def _common(aval: ShapedArray, other: ShapedArray) -> tuple[np.dtype, bool]:
     if aval.dtype == other.dtype:
         return aval.dtype, aval.weak_type
     return lattice_result(((aval.dtype, aval.weak_type), (other.dtype, other.weak_type)))
 
 
-def fit(values: Any, shape: tuple[int, ...], method: str) -> Any:
+def fit(values: ArrayLike, shape: tuple[int, ...], method: str) -> ArrayLike:
     """Broadcast values to the shape of the part that an index names.
 
     Raises ValueError if they do not broadcast to it.
@@ -148,7 +160,7 @@ _FLOATING = (np.floating, np.complexfloating)
 _HELD_BY = {bool: (np.bool_, np.number), int: (np.number,), float: _FLOATING}
 
 
-def warn_if_lossy(aval: ShapedArray, values: Any) -> None:
+def warn_if_lossy(aval: ShapedArray, values: ArrayLike) -> None:
     """Warn if an array of this aval does not hold the dtype of the values."""
     kind = type(values)
     dtype = aval.dtype
@@ -170,7 +182,7 @@ def warn_if_lossy(aval: ShapedArray, values: Any) -> None:
         )
 
 
-def as_values(values: Any) -> Any:
+def as_values(values: ArrayLike) -> ArrayLike:
     """Return values to write into an array: arrays and scalars unchanged, a list as an array.
 
     Raises:
@@ -189,7 +201,7 @@ def as_values(values: Any) -> Any:
     return values if dtype == values.dtype else values.astype(dtype)
 
 
-def wide_integer(value: int, dtype: Any) -> Any:
+def wide_integer(value: int, dtype: DType) -> int | np.generic:
     """Return a Python integer of more than 32 bits as a value for an array of this dtype.
 
     It takes the dtype of the array where that is unsigned and holds it.

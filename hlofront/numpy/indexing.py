@@ -1,12 +1,15 @@
 """Reading by an index: `x[1:3, i, None, mask]` by NumPy's rules, as slices where it can be."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.config import check_static_indices
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import is_eager, process
@@ -29,7 +32,14 @@ from hlofront.primitives.shaping import broadcast_in_dim_p, rev_p, squeeze_p
 from hlofront.primitives.slicing import slice_in_dim, slice_p
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.numpy.index_entries import Entry, Index
+
 _MODE = GatherScatterMode
+# An item of an index's static key: INDEX or ARRAY for an operand, a slice without its start, ALL,
+# or None; and the key.
+KeyItem: TypeAlias = Any
+Key: TypeAlias = tuple[KeyItem, ...]
 # In these modes an index out of bounds reads the nearest element, as dynamic_slice does.
 _NEAREST = (None, _MODE.CLIP, _MODE.PROMISE_IN_BOUNDS)
 
@@ -38,7 +48,7 @@ class ReadOptions(NamedTuple):
     """The options of `x.at[index].get`, which is their documentation."""
 
     mode: GatherScatterMode | None = None
-    fill_value: Any = None
+    fill_value: ArrayLike | None = None
     indices_are_sorted: bool = False
     unique_indices: bool = False
     wrap: bool = True
@@ -47,7 +57,7 @@ class ReadOptions(NamedTuple):
 _DEFAULT = ReadOptions()
 
 
-def read(array: Any, resolved: Resolved, options: ReadOptions = _DEFAULT) -> Any:
+def read(array: ArrayLike, resolved: Resolved, options: ReadOptions = _DEFAULT) -> Array:
     """Read the part of an array that an index names, by the fewest and simplest operations.
 
     Ints and slices alone become a slice; where an int is computed or out of bounds, a
@@ -90,7 +100,12 @@ def read(array: Any, resolved: Resolved, options: ReadOptions = _DEFAULT) -> Any
 # ---- by slice ----------------------------------------------------------------------------------
 
 
-def _sliced(array: Any, entries: list[Any], sizes: tuple[int, ...], wrap: bool) -> Any:
+def _sliced(
+    array: Array,
+    entries: list[Entry],
+    sizes: tuple[int, ...],
+    wrap: bool,
+) -> Array:
     starts, limits, strides, dropped, backwards, new, shape = [], [], [], [], [], [], []
     axis = 0
     for entry in entries:
@@ -133,7 +148,9 @@ def _sliced(array: Any, entries: list[Any], sizes: tuple[int, ...], wrap: bool) 
     return _finished(array, dropped, backwards, new, shape)
 
 
-def _finished(array: Any, dropped: Any, backwards: Any, new: Any, shape: Any) -> Any:
+def _finished(
+    array: Array, dropped: list[int], backwards: list[int], new: list[int], shape: list[int]
+) -> Array:
     """Reverse axes, drop the axes of integers, and insert new axes."""
     if backwards:
         array = process(rev_p, (array,), {"dimensions": tuple(backwards)})
@@ -142,7 +159,7 @@ def _finished(array: Any, dropped: Any, backwards: Any, new: Any, shape: Any) ->
     return _with_new_axes(array, new, tuple(shape))
 
 
-def _with_new_axes(array: Any, new: Any, shape: tuple[int, ...]) -> Any:
+def _with_new_axes(array: Array, new: tuple[int, ...] | list[int], shape: tuple[int, ...]) -> Array:
     if not new:
         return array
     old = tuple([axis for axis in range(len(shape)) if axis not in new])
@@ -156,7 +173,12 @@ def _with_new_axes(array: Any, new: Any, shape: tuple[int, ...]) -> Any:
 # ---- by dynamic_slice --------------------------------------------------------------------------
 
 
-def _dynamically_sliced(array: Any, entries: list[Any], sizes: tuple[int, ...], wrap: bool) -> Any:
+def _dynamically_sliced(
+    array: Array,
+    entries: list[Entry],
+    sizes: tuple[int, ...],
+    wrap: bool,
+) -> Array:
     starts, counts, dropped, backwards, new, shape = [], [], [], [], [], []
     axis = 0
     for entry in entries:
@@ -182,7 +204,7 @@ def _dynamically_sliced(array: Any, entries: list[Any], sizes: tuple[int, ...], 
     return _finished(array, dropped, backwards, new, shape)
 
 
-def _start(start: Any) -> Any:
+def _start(start: ArrayLike) -> ArrayLike:
     if type(start) is int:
         try:
             return np.int32(start)
@@ -204,14 +226,14 @@ def _too_large(index: int) -> OverflowError:
 
 
 def _gathered(
-    array: Any,
+    array: Array,
     resolved: Resolved,
-    mode: Any,
-    fill_value: Any,
+    mode: GatherScatterMode | None,
+    fill_value: ArrayLike | None,
     indices_are_sorted: bool,
     unique_indices: bool,
     wrap: bool,
-) -> Any:
+) -> Array:
     plan = gather_plan(resolved, wrap)
     array = with_inserted(array, resolved)
     refuse_empty_axes(plan, resolved.sizes)
@@ -244,7 +266,7 @@ def refuse_empty_axes(plan: GatherPlan, sizes: tuple[int, ...]) -> None:
                 )
 
 
-def with_inserted(array: Any, resolved: Resolved) -> Any:
+def with_inserted(array: Array, resolved: Resolved) -> Array:
     """Return the array with an axis of size 1 for each scalar boolean of an index."""
     return _with_new_axes(array, resolved.inserted, resolved.sizes)
 
@@ -260,13 +282,17 @@ VECTOR = (ARRAY,)
 
 @operation(static_argnames=("key",))
 @named("getitem")
-def _basic(array, key, *operands):
+def _basic(
+    array: ArrayLike,
+    key: Key,
+    *operands: ArrayLike,
+) -> Array:
     """Read by integers and slices.
 
     `operands` hold indices counted from 0, and the least index of each slice.
     """
     sizes = typeof(array).shape
-    operands = iter(operands)
+    remaining = iter(operands)
     starts, spans, strides, dropped, backwards, new, shape = [], [], [], [], [], [], []
     moved = False
     for part in key:
@@ -279,7 +305,7 @@ def _basic(array, key, *operands):
         if part is ALL:
             shape.append(span)
         elif part is INDEX:
-            start, span, moved = convert(next(operands), int32, False), 1, True
+            start, span, moved = convert(next(remaining), int32, False), 1, True
             dropped.append(axis)
         else:
             count, step, from_zero = part
@@ -288,7 +314,7 @@ def _basic(array, key, *operands):
             if step < 0:
                 backwards.append(axis)
             if not from_zero:
-                start = convert(next(operands), int32, False)
+                start = convert(next(remaining), int32, False)
             moved = moved or not from_zero or span != sizes[axis]
             shape.append(count)
         starts.append(start)
@@ -317,7 +343,12 @@ def _basic(array, key, *operands):
 
 @operation(static_argnames=("key", "options"))
 @named("getitem")
-def _advanced(array, key, options, *operands):
+def _advanced(
+    array: ArrayLike,
+    key: Key,
+    options: ReadOptions,
+    *operands: ArrayLike,
+) -> Array:
     """Read by arrays as well.
 
     `operands` hold the indices unchanged, and the first index of each slice.
@@ -325,10 +356,10 @@ def _advanced(array, key, options, *operands):
     return read(array, rebuilt(key, typeof(array).shape, operands), options)
 
 
-def _read_eagerly(array: Any, shape: tuple[int, ...], index: Any) -> Any:
+def _read_eagerly(array: Array, shape: tuple[int, ...], index: Any) -> Array:
     """Read by integers, slices and new axes directly; resolve any other index first."""
-    key: list[Any] = []
-    operands: list[Any] = []
+    key: list[KeyItem] = []
+    operands: list[ArrayLike] = []
     axis = 0
     ndim = len(shape)
     for item in index if type(index) is tuple else (index,):
@@ -355,7 +386,11 @@ def _read_eagerly(array: Any, shape: tuple[int, ...], index: Any) -> Any:
     return _basic(array, tuple(key), *operands) if key else array
 
 
-def _append_slice(key: list[Any], operands: list[Any], entry: Any) -> None:
+def _append_slice(
+    key: list[KeyItem],
+    operands: list[ArrayLike],
+    entry: Entry,
+) -> None:
     if entry is ALL:
         key.append(ALL)
         return
@@ -369,10 +404,10 @@ def _append_slice(key: list[Any], operands: list[Any], entry: Any) -> None:
         operands.append(start)
 
 
-def _read_resolved(array: Any, shape: tuple[int, ...], index: Any) -> Any:
+def _read_resolved(array: Array, shape: tuple[int, ...], index: Any) -> Array:
     resolved = resolve(index, shape)
-    key: list[Any] = []
-    operands: list[Any] = []
+    key: list[KeyItem] = []
+    operands: list[ArrayLike] = []
     axis = 0
     for entry in resolved.entries:
         kind = type(entry)
@@ -408,8 +443,8 @@ def _within(index: int, size: int) -> int:
 
 def split(resolved: Resolved, options: object) -> tuple[Any, ...]:
     """Split an index into a static key, the options, and operands; `rebuilt` is the inverse."""
-    key: list[Any] = []
-    operands: list[Any] = []
+    key: list[KeyItem] = []
+    operands: list[ArrayLike] = []
     for entry in resolved.entries:
         kind = type(entry)
         if kind is int:
@@ -432,21 +467,25 @@ def split(resolved: Resolved, options: object) -> tuple[Any, ...]:
     return tuple(key), options, *operands
 
 
-def rebuilt(key: tuple[Any, ...], shape: tuple[int, ...], operands: Any) -> Resolved:
+def rebuilt(
+    key: Key,
+    shape: tuple[int, ...],
+    operands: Sequence[ArrayLike],
+) -> Resolved:
     """Rebuild the index that `split` took apart, with traced operands."""
-    operands = iter(operands)
-    entries: list[Any] = []
+    remaining = iter(operands)
+    entries: list[Entry] = []
     inserted: list[int] = []
     gap = None
     for part in key:
         if part is INDEX or part is ARRAY:
-            entries.append(next(operands))
+            entries.append(next(remaining))
         elif type(part) is tuple and part[0] == "besides":
-            gap, *inserted = part[1:]
+            gap, inserted = part[1], list(part[2:])
         elif type(part) is not tuple or len(part) == 4:
             entries.append(part)
         else:
-            entries.append((next(operands), part[0], part[1], 0))
+            entries.append((next(remaining), part[0], part[1], 0))
     for axis in inserted:
         shape = (*shape[:axis], 1, *shape[axis:])
     taken = sum(entry is not None for entry in entries)
@@ -454,12 +493,12 @@ def rebuilt(key: tuple[Any, ...], shape: tuple[int, ...], operands: Any) -> Reso
 
 
 @boundary
-def getitem(array: Any, index: Any) -> Any:
+def getitem(array: Array, index: Index) -> Array:
     """Return `array[index]` where `array` may be traced."""
     return read(array, resolve(index, array.aval.shape))
 
 
-def getitem_of_array(array: Any, index: Any) -> Any:
+def getitem_of_array(array: Array, index: Any) -> Array:
     """Return `array[index]` for an array on a device."""
     # This filters the traceback as `boundary` does, without the cost of a call.
     try:
@@ -482,7 +521,7 @@ def getitem_of_array(array: Any, index: Any) -> Any:
         raise
 
 
-def get(array: Any, index: Any, options: ReadOptions) -> Any:
+def get(array: Array, index: Index, options: ReadOptions) -> Array:
     """Return `array[index]` with the options of `.at[index].get`."""
     resolved = resolve(index, array.aval.shape)
     if is_eager():
@@ -510,7 +549,7 @@ def _outside(index: int, size: int) -> IndexError:
 # ---- iteration ---------------------------------------------------------------------------------
 
 
-def iterate(array: Any) -> Iterator[Any]:
+def iterate(array: Array) -> Iterator[Array]:
     """Iterate over the rows of a traced array, along its first axis.
 
     Raises TypeError for an array without axes.
@@ -520,12 +559,12 @@ def iterate(array: Any) -> Iterator[Any]:
     return _rows(array)
 
 
-def _rows(array: Any) -> Iterator[Any]:
+def _rows(array: Array) -> Iterator[Array]:
     for i in range(array.aval.shape[0]):
         yield process(squeeze_p, (slice_in_dim(array, i, i + 1),), {"dimensions": (0,)})
 
 
-def _iterate_array(array: Any) -> Iterator[Any]:
+def _iterate_array(array: Array) -> Iterator[Array]:
     return _rows_of_array(array)
 
 

@@ -1,10 +1,12 @@
 """Arrays with more slices along an axis, or with fewer: insert and delete."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer
@@ -22,7 +24,7 @@ _bool = np.dtype(np.bool_)
 
 
 @operation(static_argnames=("axis",))
-def _insert(arr, indices, values, axis):
+def _insert(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int) -> Array:
     """Insert values before the elements at indices, which are a scalar or have one axis."""
     shape = typeof(arr).shape
     n = shape[axis]
@@ -47,14 +49,16 @@ def _insert(arr, indices, values, axis):
     return take_rows(slicing.concatenate([values, arr], axis), order, axis)
 
 
-def _to_axis(values: Any, axis: int) -> Any:
+def _to_axis(values: Array, axis: int) -> Array:
     """Move the first axis to the position `axis`."""
     order = [*range(1, axis + 1), 0, *range(axis + 1, typeof(values).ndim)]
     return shaping.transpose(values, order) if axis else values
 
 
 @like(np.insert)
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+def insert(
+    arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None
+) -> Array:
     """Insert values along an axis, or into the flattened array, before the elements at indices.
 
     Args:
@@ -76,7 +80,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         arr, axis = _ravelled(arr), 0
     axis = canonical_axis(axis, typeof(arr).ndim)
     if isinstance(obj, slice):
-        indices: Any = np.arange(*obj.indices(typeof(arr).shape[axis]), dtype=np.int32)
+        indices = np.arange(*obj.indices(typeof(arr).shape[axis]), dtype=np.int32)
     else:
         indices = as_indices(obj)
     aval = typeof(indices)
@@ -93,12 +97,12 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 
 @operation
-def _ravelled(arr):
+def _ravelled(arr: ArrayLike) -> Array:
     return flattened(arr)
 
 
 @operation(static_argnames=("axis",))
-def _deleted(arr, indices, axis):
+def _deleted(arr: ArrayLike, indices: ArrayLike, axis: int) -> Array:
     """Delete the slices at indices of one axis, which must be unique."""
     n = typeof(arr).shape[axis]
     (count,) = typeof(indices).shape
@@ -118,8 +122,12 @@ _rows_at = operation(take_rows, static_argnames=("axis",))
 
 @like(np.delete)
 def delete(
-    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
-) -> Any:
+    arr: ArrayLike,
+    obj: ArrayLike | slice,
+    axis: int | None = None,
+    *,
+    assume_unique_indices: bool = False,
+) -> Array:
     """Delete the slices at indices along an axis, or elements of the flattened array.
 
     Args:

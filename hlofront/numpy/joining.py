@@ -1,14 +1,17 @@
 """Joining arrays and splitting them."""
 
+from __future__ import annotations
+
 import itertools
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
+from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
@@ -22,7 +25,7 @@ from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
 
-def _in_one_dtype(name: str, arrays: list[Any], dtype: Any) -> list[Any]:
+def _in_one_dtype(name: str, arrays: list[ArrayLike], dtype: DTypeLike | None) -> list[ArrayLike]:
     check_arraylike(name, *arrays)
     if dtype is None:
         return promote_dtypes(*arrays)
@@ -30,7 +33,7 @@ def _in_one_dtype(name: str, arrays: list[Any], dtype: Any) -> list[Any]:
     return [convert(x, dtype, False) for x in arrays]
 
 
-def _members(name: str, arrays: Any) -> list[Any]:
+def _members(name: str, arrays: Any) -> list[ArrayLike]:
     """Return the arrays of a list, or the rows of an array."""
     if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         if not arrays.ndim:
@@ -40,7 +43,7 @@ def _members(name: str, arrays: Any) -> list[Any]:
     return [any_operand(name, x) for x in arrays]
 
 
-def _sequence(name: str, arrays: Any) -> Any:
+def _sequence(name: str, arrays: Any) -> ArrayLike | Sequence[ArrayLike]:
     """Return several arrays in the form that an operation takes: an array, or a list of arrays."""
     if type(arrays) in (list, tuple) or hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         return arrays
@@ -53,7 +56,11 @@ def _sequence(name: str, arrays: Any) -> Any:
 
 
 @operation(static_argnames=("axis", "dtype"))
-def _concatenate(arrays, axis=0, dtype=None):
+def _concatenate(
+    arrays: ArrayLike | Sequence[ArrayLike],
+    axis: Axis = 0,
+    dtype: DTypeLike | None = None,
+) -> Array:
     arrays = _members("concatenate", arrays)
     if not arrays:
         raise ValueError("Need at least one array to concatenate.")
@@ -71,7 +78,9 @@ def _concatenate(arrays, axis=0, dtype=None):
 
 @boundary
 @like(np.concatenate)
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(
+    arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None
+) -> Array:
     """Join arrays along an existing axis; None joins their flattened elements."""
     arrays = _sequence("concatenate", arrays)
     if axis == 0 and dtype is None:
@@ -81,13 +90,15 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
 
 @boundary
 @like(np.concat)
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+def concat(arrays: ArrayLike | Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     """Join arrays along an existing axis."""
     return _concatenate(_sequence("concat", arrays), axis)
 
 
 @operation(static_argnames=("axis", "dtype"))
-def _stack(arrays, axis=0, dtype=None):
+def _stack(
+    arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, dtype: DTypeLike | None = None
+) -> Array:
     arrays = _members("stack", arrays)
     if not arrays:
         raise ValueError("Need at least one array to stack.")
@@ -102,36 +113,41 @@ def _stack(arrays, axis=0, dtype=None):
 
 @boundary
 @like(np.stack)
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+def stack(
+    arrays: ArrayLike | Sequence[ArrayLike],
+    axis: int = 0,
+    out: None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Join arrays of one shape along a new axis."""
     refuse_out("stack", out)
     return _stack(_sequence("stack", arrays), axis, dtype)
 
 
 @operation(static_argnames=("dtype",))
-def _vstack(tup, dtype=None):
+def _vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     return _concatenate.when_traced([_two(x) for x in _members("vstack", tup)], 0, dtype)
 
 
-def _two(x: Any) -> Any:
+def _two(x: ArrayLike) -> Array:
     return atleast_2d(x)
 
 
 @operation(static_argnames=("dtype",))
-def _hstack(tup, dtype=None):
+def _hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     arrays = [atleast_1d(x) for x in _members("hstack", tup)]
     axis = 1 if arrays and arrays[0].ndim > 1 else 0
     return _concatenate.when_traced(arrays, axis, dtype)
 
 
 @operation(static_argnames=("dtype",))
-def _dstack(tup, dtype=None):
+def _dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     return _concatenate.when_traced([atleast_3d(x) for x in _members("dstack", tup)], 2, dtype)
 
 
 @operation
 @named("column_stack")
-def _column_stack(tup):
+def _column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     arrays = []
     for x in _members("column_stack", tup):
         shape = typeof(x).shape
@@ -141,38 +157,40 @@ def _column_stack(tup):
 
 @boundary
 @like(np.vstack)
-def vstack(tup: Any, dtype: Any = None) -> Any:
+def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Join arrays row by row; arrays of one axis are rows."""
     return _vstack(_sequence("vstack", tup), dtype)
 
 
 @boundary
 @like(np.hstack)
-def hstack(tup: Any, dtype: Any = None) -> Any:
+def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Join arrays along axis 1, or arrays of one axis along axis 0."""
     return _hstack(_sequence("hstack", tup), dtype)
 
 
 @boundary
 @like(np.dstack)
-def dstack(tup: Any, dtype: Any = None) -> Any:
+def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Join arrays along axis 2, after atleast_3d."""
     return _dstack(_sequence("dstack", tup), dtype)
 
 
 @boundary
 @like(np.column_stack)
-def column_stack(tup: Any) -> Any:
+def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     """Join arrays along axis 1; arrays of one axis are columns."""
     return _column_stack(_sequence("column_stack", tup))
 
 
 # ---- block -------------------------------------------------------------------------------------
 
+NestedArrays: TypeAlias = "ArrayLike | list[NestedArrays]"
+
 
 @operation
 @named("block")
-def _block(arrays):
+def _block(arrays: NestedArrays) -> Array:
     depth = _depth(arrays)
     if not depth:
         return as_array(any_operand("block", arrays))
@@ -180,7 +198,7 @@ def _block(arrays):
     return result
 
 
-def _depth(arrays: Any) -> int:
+def _depth(arrays: NestedArrays) -> int:
     if isinstance(arrays, tuple):
         raise ValueError(f"jax.numpy.block does not allow tuples, got {arrays}: use lists.")
     if not isinstance(arrays, list):
@@ -193,7 +211,7 @@ def _depth(arrays: Any) -> int:
     return 1 + depths.pop()
 
 
-def _block_of(arrays: Any, depth: int) -> tuple[Any, int]:
+def _block_of(arrays: NestedArrays, depth: int) -> tuple[Array, int]:
     """Join the innermost lists along the last axis, and each outer list along the axis before."""
     if not isinstance(arrays, list):
         x = any_operand("block", arrays)
@@ -207,7 +225,7 @@ def _block_of(arrays: Any, depth: int) -> tuple[Any, int]:
 
 @boundary
 @like(np.block)
-def block(arrays: Any) -> Any:
+def block(arrays: NestedArrays) -> Array:
     """Join nested lists of arrays as blocks: rows of blocks, as they are written."""
     return _block(arrays)
 
@@ -216,7 +234,7 @@ def block(arrays: Any) -> Any:
 
 
 @operation(static_argnames=("name", "sections", "axis"))
-def _split(ary, name, sections, axis):
+def _split(ary: ArrayLike, name: str, sections: Any, axis: int) -> list[Array]:
     ary = any_operand(name, ary)
     shape = typeof(ary).shape
     if name in _AXIS_OF:
@@ -249,7 +267,7 @@ def _split(ary, name, sections, axis):
 _AXIS_OF = {"vsplit": 0, "hsplit": 1, "dsplit": 2}
 
 
-def _sections(name: str, value: Any) -> Any:
+def _sections(name: str, value: ArrayLike | Sequence[ArrayLike]) -> int | tuple[int, ...]:
     if type(value) is int:
         return value
     context = f"Where jnp.{name} splits must be known while tracing."
@@ -266,14 +284,18 @@ def _sections(name: str, value: Any) -> Any:
 
 @boundary
 @like(np.split)
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(
+    ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike], axis: int = 0
+) -> list[Array]:
     """Split along an axis into equal parts, or at indices, which must be known while tracing."""
     return _split(ary, "split", _sections("split", indices_or_sections), operator.index(axis))
 
 
 @boundary
 @like(np.array_split)
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(
+    ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike], axis: int = 0
+) -> list[Array]:
     """Split along an axis at indices, or into nearly equal parts, the first of them longer."""
     sections = _sections("array_split", indices_or_sections)
     return _split(ary, "array_split", sections, operator.index(axis))
@@ -281,27 +303,27 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 @boundary
 @like(np.hsplit)
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
     """Split along axis 1, or along the only axis."""
     return _split(ary, "hsplit", _sections("hsplit", indices_or_sections), 0)
 
 
 @boundary
 @like(np.vsplit)
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
     """Split along axis 0."""
     return _split(ary, "vsplit", _sections("vsplit", indices_or_sections), 0)
 
 
 @boundary
 @like(np.dsplit)
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
     """Split along axis 2."""
     return _split(ary, "dsplit", _sections("dsplit", indices_or_sections), 0)
 
 
 @operation(static_argnames=("axis",))
-def _unstack(x, axis=0):
+def _unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     x = any_operand("unstack", x)
     axis = canonical_axis(axis, typeof(x).ndim)
     return tuple(slicing.unstack(x, axis))
@@ -309,14 +331,14 @@ def _unstack(x, axis=0):
 
 @boundary
 @like(np.unstack)
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Return the parts of an array along an axis, without that axis."""
     return _unstack(x, axis)
 
 
 @operation(static_argnames=("axis",))
 @like(np.append)
-def append(arr, values, axis=None):
+def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
     """Join two arrays along an axis, or their flattened elements."""
     check_arraylike("append", arr, values)
     return _concatenate.when_traced([arr, values], axis)

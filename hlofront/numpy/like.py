@@ -1,11 +1,9 @@
-"""`@like(np.sin)`: a function that does what NumPy's does borrows its documentation, and types."""
+"""`@like(np.sin)`: a function that does what NumPy's does borrows its documentation."""
 
-import inspect
+from __future__ import annotations
+
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any, TypeVar
-
-from hlofront.numpy.signatures import annotate
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -16,8 +14,8 @@ _DIFFERENCES = (
 )
 
 
-def like(reference: Any) -> Callable[[F], F]:
-    """Put NumPy's documentation below the function's own, and types into its signature.
+def like(reference: object) -> Callable[[F], F]:
+    """Put NumPy's documentation below the function's own.
 
     Args:
       reference: the function of NumPy that this one follows. Its text is read where NumPy is
@@ -25,9 +23,6 @@ def like(reference: Any) -> Callable[[F], F]:
     """
 
     def borrow(fun: F) -> F:
-        raw = inspect.unwrap(fun)
-        if isinstance(raw, FunctionType):
-            annotate(raw)
         own = fun.__doc__
         borrowed = reference.__doc__
         # Under `python -OO` there are no docstrings.

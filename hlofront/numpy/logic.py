@@ -1,13 +1,15 @@
 """Comparisons, truth, and questions about numbers: are they finite, NaN, close to others?"""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from hlofront.base.config import numpy_dtype_promotion
 from hlofront.base.dtypes import dtype_of, issubdtype
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like
@@ -38,14 +40,16 @@ from hlofront.runtime.dispatch.operation import operation
 # ---- comparisons -------------------------------------------------------------------------------
 
 
-def _comparison(reference: Any, doc: str, compare: Callable[[Any, Any], Any]) -> Any:
+def _comparison(
+    reference: object, doc: str, compare: Callable[[Array, Array], Array]
+) -> Callable[..., Array]:
     """Make a comparison of two promoted arrays.
 
     Its parameters have the names that JAX gives them.
     """
     name = reference.__name__
 
-    def function(x, y, /):
+    def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         return compare(*promote_args(name, x, y))
 
     return operation(like(reference)(rename(function, name, doc)))
@@ -65,16 +69,18 @@ greater_equal = _comparison(
 # ---- truth -------------------------------------------------------------------------------------
 
 
-def truth(x: Any) -> Any:
+def truth(x: ArrayLike) -> ArrayLike:
     """Return `x != 0` elementwise; booleans are returned unchanged."""
     aval = typeof(x)
     return x if aval.dtype == bool_ else comparing.ne(x, scalar_like(aval, 0))
 
 
-def _logical(reference: Any, doc: str, apply: Callable[[Any, Any], Any]) -> Any:
+def _logical(
+    reference: object, doc: str, apply: Callable[[Array, Array], Array]
+) -> Callable[..., Array]:
     name = reference.__name__
 
-    def function(x1, x2, /):
+    def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         # The operands are promoted as numbers, as in JAX: weak numbers give weak answers, and the
         # option jax_numpy_dtype_promotion='strict' is obeyed.
         return apply(*map(truth, promote_args(name, x1, x2)))
@@ -91,7 +97,7 @@ logical_xor = _logical(
 
 @operation
 @like(np.logical_not)
-def logical_not(x, /):
+def logical_not(x: ArrayLike, /) -> Array:
     """Return elementwise whether x is zero."""
     return elementwise.bitwise_not(truth(any_operand("logical_not", x)))
 
@@ -99,18 +105,18 @@ def logical_not(x, /):
 # ---- kinds of numbers --------------------------------------------------------------------------
 
 
-def _answer(x: Any, value: bool) -> Any:
+def _answer(x: ArrayLike, value: bool) -> Array:
     return creating.full(typeof(x).shape, value, bool_)
 
 
-def _weak_answer(x: Any, value: bool) -> Any:
+def _weak_answer(x: ArrayLike, value: bool) -> Array:
     """Return a mask of the shape of x that is `value` everywhere, and weak where x is."""
     return convert(_answer(x, value), bool_, typeof(x).weak_type)
 
 
 @operation
 @like(np.isnan)
-def isnan(x, /):
+def isnan(x: ArrayLike, /) -> Array:
     """Return elementwise whether x is NaN."""
     x = any_operand("isnan", x)
     return comparing.ne(x, x)
@@ -118,7 +124,7 @@ def isnan(x, /):
 
 @operation
 @like(np.isfinite)
-def isfinite(x, /):
+def isfinite(x: ArrayLike, /) -> Array:
     """Return elementwise whether x is neither infinite nor NaN."""
     x = any_operand("isfinite", x)
     aval = typeof(x)
@@ -131,7 +137,7 @@ def isfinite(x, /):
     return elementwise.is_finite(x)
 
 
-def infinite(x: Any) -> Any:
+def infinite(x: ArrayLike) -> Array:
     """Return elementwise whether x, or either of its parts, is infinite."""
     aval = typeof(x)
     if is_integer(aval):
@@ -143,12 +149,12 @@ def infinite(x: Any) -> Any:
 
 @operation
 @like(np.isinf)
-def isinf(x, /):
+def isinf(x: ArrayLike, /) -> Array:
     """Return elementwise whether x is infinite."""
     return infinite(any_operand("isinf", x))
 
 
-def _is_infinity(name: str, x: Any, infinity: float, out: Any) -> Any:
+def _is_infinity(name: str, x: ArrayLike, infinity: float, out: None) -> Array:
     refuse_out(name, out)
     x = any_operand(name, x)
     aval = typeof(x)
@@ -164,21 +170,21 @@ def _is_infinity(name: str, x: Any, infinity: float, out: Any) -> Any:
 
 @operation
 @like(np.isposinf)
-def isposinf(x, /, out=None):
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Return elementwise whether x is positive infinity. Raises ValueError for complex numbers."""
     return _is_infinity("isposinf", x, np.inf, out)
 
 
 @operation
 @like(np.isneginf)
-def isneginf(x, /, out=None):
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Return elementwise whether x is negative infinity. Raises ValueError for complex numbers."""
     return _is_infinity("isneginf", x, -np.inf, out)
 
 
 @operation
 @like(np.iscomplex)
-def iscomplex(x):
+def iscomplex(x: ArrayLike) -> Array:
     """Return elementwise whether x has an imaginary part that is not zero."""
     x = any_operand("iscomplex", x)
     if not is_complex(typeof(x)):
@@ -189,7 +195,7 @@ def iscomplex(x):
 
 @operation
 @like(np.isreal)
-def isreal(x):
+def isreal(x: ArrayLike) -> Array:
     """Return elementwise whether the imaginary part of x is zero."""
     x = any_operand("isreal", x)
     if not is_complex(typeof(x)):
@@ -199,7 +205,7 @@ def isreal(x):
 
 
 @like(np.iscomplexobj)
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: object) -> bool:
     """Return whether the dtype of x, or of the NumPy array made of x, is complex."""
     dtype = getattr(x, "dtype", None)
     if dtype is None:
@@ -210,13 +216,13 @@ def iscomplexobj(x: Any) -> bool:
 
 
 @like(np.isrealobj)
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: object) -> bool:
     """Return whether the dtype of x is not complex."""
     return not iscomplexobj(x)
 
 
 @like(np.isscalar)
-def isscalar(element: Any) -> bool:
+def isscalar(element: object) -> bool:
     """Return whether the argument is a Python or NumPy scalar, or an array without axes."""
     if np.isscalar(element):
         return True
@@ -224,7 +230,7 @@ def isscalar(element: Any) -> bool:
 
 
 @like(np.iterable)
-def iterable(y: Any) -> bool:
+def iterable(y: object) -> bool:
     """Return whether y can be iterated over; arrays without axes cannot."""
     if getattr(y, "ndim", None) == 0:
         return False
@@ -234,7 +240,9 @@ def iterable(y: Any) -> bool:
 # ---- closeness and equality --------------------------------------------------------------------
 
 
-def _close(name, a, b, rtol, atol, equal_nan):
+def _close(
+    name: str, a: ArrayLike, b: ArrayLike, rtol: ArrayLike, atol: ArrayLike, equal_nan: bool
+) -> Array:
     if isinstance(typeof(a).dtype, ExtendedDType):
         # Keys have no distance: only equal keys are close.
         return comparing.eq(*promote_args(name, a, b))
@@ -254,17 +262,23 @@ def _close(name, a, b, rtol, atol, equal_nan):
     return close
 
 
-def _both_nan(a: Any, b: Any) -> Any:
+def _both_nan(a: ArrayLike, b: Array) -> Array:
     return elementwise.bitwise_and(comparing.ne(a, a), comparing.ne(b, b))
 
 
-def _all(x: Any) -> Any:
+def _all(x: Array) -> Array:
     return reduce_and(x, tuple(range(typeof(x).ndim)))
 
 
 @operation(static_argnames=("equal_nan",))
 @like(np.isclose)
-def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
     """Return elementwise whether |a - b| <= atol + rtol * |b|.
 
     NaN is close to NaN if `equal_nan`.
@@ -274,13 +288,19 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 @operation(static_argnames=("equal_nan",))
 @like(np.allclose)
-def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
     """Return one boolean: whether all elements are close, as `isclose` defines it."""
     return _all(_close("allclose", a, b, rtol, atol, equal_nan))
 
 
 @operation(static_argnames=("equal_nan",))
-def _array_equal(a, b, equal_nan):
+def _array_equal(a: ArrayLike, b: ArrayLike, equal_nan: bool) -> Array:
     a, b = promote_dtypes(a, b)
     same = comparing.eq(a, b)
     if equal_nan:
@@ -289,12 +309,16 @@ def _array_equal(a, b, equal_nan):
 
 
 @operation
-def _array_equiv(a, b):
+def _array_equiv(a: ArrayLike, b: ArrayLike) -> Array:
     return _all(comparing.eq(*broadcast_together("array_equiv", *promote_dtypes(a, b))))
 
 
 @like(np.array_equal)
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(
+    a1: ArrayLike | Sequence[ArrayLike],
+    a2: ArrayLike | Sequence[ArrayLike],
+    equal_nan: bool = False,
+) -> Array:
     """Return whether two arrays, or lists of numbers, have one shape and equal elements."""
     a1, a2 = asarray(a1), asarray(a2)
     if a1.shape != a2.shape:
@@ -303,7 +327,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 
 @like(np.array_equiv)
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: ArrayLike | Sequence[ArrayLike], a2: ArrayLike | Sequence[ArrayLike]) -> Array:
     """Return whether two arrays, or lists of numbers, broadcast together and are equal then."""
     a1, a2 = asarray(a1), asarray(a2)
     try:

@@ -1,10 +1,14 @@
 """Updating where a mask is true, as a select: the shape does not depend on how often it is."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base import errors
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, is_eager, process
@@ -18,6 +22,9 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, broadcast_in_dim_p, reshape
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.numpy.index_entries import Entry, Index, IndexItem
+
 _COMBINE = {
     "add": elementwise.add,
     "subtract": elementwise.sub,
@@ -27,7 +34,7 @@ _COMBINE = {
 }
 
 
-def find_mask(index: Any, values: Any) -> int | None:
+def find_mask(index: Index, values: ArrayLike) -> int | None:
     """Return the position in an index of a mask that an update can select by, or None.
 
     It is traced; or it is on a device, and the values do not depend on how often it is true.
@@ -47,13 +54,13 @@ def find_mask(index: Any, values: Any) -> int | None:
     return mask_position
 
 
-def _is_basic(item: Any) -> bool:
+def _is_basic(item: IndexItem) -> bool:
     if item is Ellipsis or isinstance(item, slice):
         return True
     return isinstance(item, int | np.integer) and not isinstance(item, bool)
 
 
-def _selects(item: Any, values: Any) -> bool:
+def _selects(item: IndexItem, values: ArrayLike) -> bool:
     aval = getattr(item, "aval", None)
     if aval is None or aval.dtype != bool or not aval.shape:
         return False
@@ -62,7 +69,13 @@ def _selects(item: Any, values: Any) -> bool:
     return type(item) is ArrayImpl and is_eager() and not getattr(values, "shape", ())
 
 
-def masked_update(array: Any, index: Any, position: int, method: str, values: Any) -> Any:
+def masked_update(
+    array: Array,
+    index: Index,
+    position: int,
+    method: str,
+    values: ArrayLike | Callable[[Array], Array],
+) -> Array:
     """Compute `array.at[index].method(values)`, where `index` has a mask at `position`.
 
     Beside it may be ints and slices. Where there are others than `:`, or values that differ along
@@ -95,13 +108,19 @@ def masked_update(array: Any, index: Any, position: int, method: str, values: An
     return _masked(array, mask, values, first, method, rest, shape)
 
 
-def _all_basic(entries: list[Any]) -> bool:
+def _all_basic(entries: list[Entry]) -> bool:
     return not any(getattr(entry, "ndim", 0) for entry in entries)
 
 
 def _masked(
-    array: Any, mask: Any, values: Any, axis: int, method: str, rest: Any, shape: Any
-) -> Any:
+    array: Array,
+    mask: Array,
+    values: ArrayLike | Callable[[Array], Array],
+    axis: int,
+    method: str,
+    rest: Index,
+    shape: Shape,
+) -> Array:
     covered = array.aval.shape[axis : axis + mask.aval.ndim]
     if covered != mask.aval.shape:
         raise IndexError(
@@ -118,7 +137,9 @@ def _masked(
     return _combined(array, mask, values, axis, method)
 
 
-def _broadcast_along_mask(array: Any, mask: Any, values: Any, axis: int, method: str) -> Any:
+def _broadcast_along_mask(
+    array: Array, mask: Array, values: ArrayLike, axis: int, method: str
+) -> Array:
     """Reshape values for `x[mask]` that are equal along the axes of the mask into values for x."""
     values_shape = typeof(values).shape
     after = array.aval.ndim - axis - mask.aval.ndim
@@ -130,7 +151,9 @@ def _broadcast_along_mask(array: Any, mask: Any, values: Any, axis: int, method:
     return reshape(values, (*values_shape[:cut], *(1,) * mask.aval.ndim, *values_shape[cut + 1 :]))
 
 
-def _combined(array: Any, mask: Any, values: Any, axis: int, method: str) -> Any:
+def _combined(
+    array: Array, mask: Array, values: ArrayLike | Callable[[Array], Array], axis: int, method: str
+) -> Array:
     before = typeof(array)
     array, values = in_common_dtype(array, values)
     values = fit(values, before.shape, method)
@@ -142,11 +165,11 @@ def _combined(array: Any, mask: Any, values: Any, axis: int, method: str) -> Any
 
 @operation(static_argnames=("axis", "method"))
 @named("at_update")
-def _masked_eagerly(array, mask, values, axis, method):
+def _masked_eagerly(array: Array, mask: Array, values: ArrayLike, axis: int, method: str) -> Array:
     return _combined(array, mask, values, axis, method)
 
 
-def _chosen(array: Any, mask: Any, values: Any, axis: int) -> Any:
+def _chosen(array: Array, mask: Array, values: ArrayLike, axis: int) -> Array:
     shape = typeof(array).shape
     if typeof(mask).shape != shape:
         dims = ascending(len(shape))[axis : axis + typeof(mask).ndim]

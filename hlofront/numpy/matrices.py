@@ -1,7 +1,9 @@
 """Matrices of a given form: identities, triangles, diagonals, Vandermonde matrices."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +11,7 @@ from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, python_scalar_dtype
 from hlofront.base.elements import kept
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer, is_eager
@@ -21,10 +24,13 @@ from hlofront.primitives import comparing, converting, creating, elementwise, sh
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import Device, Sharding
+
 _int32 = np.dtype("int32")
 
 
-def _size(name: str, what: str, size: Any, error: type[Exception] = ValueError) -> int:
+def _size(name: str, what: str, size: int, error: type[Exception] = ValueError) -> int:
     if isinstance(size, Tracer):
         raise errors.ConcretizationTypeError(
             size, f"It arose in the jnp.{name} argument '{what}': the shape depends on it."
@@ -38,7 +44,7 @@ def _size(name: str, what: str, size: Any, error: type[Exception] = ValueError) 
     return size
 
 
-def _checked_offset(name: str, k: Any) -> Any:
+def _checked_offset(name: str, k: ArrayLike) -> ArrayLike:
     """Return the offset of a triangle's diagonal.
 
     Raises OverflowError beyond the default integer dtype.
@@ -49,7 +55,7 @@ def _checked_offset(name: str, k: Any) -> Any:
     return k
 
 
-def _offset(name: str, k: Any) -> Any:
+def _offset(name: str, k: ArrayLike) -> ArrayLike:
     """Return the offset of a diagonal: an integer of the host, or a traced one."""
     if isinstance(k, Tracer):
         aval = typeof(k)
@@ -63,18 +69,18 @@ def _offset(name: str, k: Any) -> Any:
     raise ValueError(f"{name}: k must be a scalar integer, got {k!r}")
 
 
-def _rows_and_columns(shape: tuple[int, ...]) -> tuple[Any, Any]:
+def _rows_and_columns(shape: tuple[int, ...]) -> tuple[Array, Array]:
     ndim = len(shape)
     return tuple([creating.broadcasted_iota(_int32, shape, ndim - i) for i in (2, 1)])
 
 
-def _below(shape: tuple[int, ...], k: Any) -> Any:
+def _below(shape: tuple[int, ...], k: ArrayLike) -> Array:
     """Return a mask over the last two axes that is true on and below the k-th diagonal."""
     rows, columns = _rows_and_columns(shape)
     return comparing.ge(elementwise.add(rows, _as_offset(k, shape)), columns)
 
 
-def _as_offset(k: Any, shape: tuple[int, ...]) -> Any:
+def _as_offset(k: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
     """Return the offset of a diagonal of matrices of this shape.
 
     Far outside is clamped to just outside.
@@ -87,7 +93,14 @@ def _as_offset(k: Any, shape: tuple[int, ...]) -> Any:
 
 @like(np.eye)
 @boundary
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
+def eye(
+    N: int,
+    M: int | None = None,
+    k: ArrayLike = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | Sharding | None = None,
+) -> Array:
     """Make a matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
@@ -115,14 +128,14 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
 
 
 @like(np.identity)
-def identity(n: Any, dtype: Any = None) -> Any:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """Make a square matrix with ones on its diagonal and zeros elsewhere."""
     return eye(n, dtype=dtype)
 
 
 @like(np.tri)
 @boundary
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
+def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None = None) -> Array:
     """Make a matrix of ones on and below the k-th diagonal, zeros above it.
 
     By default of float32.
@@ -136,7 +149,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     return converting.convert(_below((rows, columns), k), dtype, False)
 
 
-def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
+def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
     m = any_operand(name, m)
     aval = typeof(m)
     if aval.ndim < 2:
@@ -152,7 +165,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
 
 @operation(static_argnames=("k",))
 @like(np.tril)
-def tril(m, k=0):
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """Set the elements above the k-th diagonal of the last two axes to zero.
 
     Raises ValueError for fewer than two axes.
@@ -162,7 +175,7 @@ def tril(m, k=0):
 
 @operation(static_argnames=("k",))
 @like(np.triu)
-def triu(m, k=0):
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """Set the elements below the k-th diagonal of the last two axes to zero.
 
     Raises ValueError for fewer than two axes.
@@ -173,7 +186,7 @@ def triu(m, k=0):
 # ---- diagonals ---------------------------------------------------------------------------------
 
 
-def take_diagonal(name: str, a: Any, offset: Any, axis1: int, axis2: int) -> Any:
+def take_diagonal(name: str, a: ArrayLike, offset: int, axis1: int, axis2: int) -> Array:
     """Return the elements whose indices along two axes differ by `offset`, as a new last axis."""
     aval = typeof(a)
     if aval.ndim < 2:
@@ -199,7 +212,7 @@ def take_diagonal(name: str, a: Any, offset: Any, axis1: int, axis2: int) -> Any
 
 @operation(static_argnames=("offset", "axis1", "axis2"))
 @like(np.diagonal)
-def diagonal(a, offset=0, axis1=0, axis2=1):
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return the elements whose indices along two axes differ by `offset`, along a new last axis.
 
     Raises ValueError if there are not two axes, or no such ones.
@@ -207,7 +220,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
     return take_diagonal("diagonal", any_operand("diagonal", a), offset, axis1, axis2)
 
 
-def _on_diagonal(v: Any, k: int) -> Any:
+def _on_diagonal(v: ArrayLike, k: int) -> Array:
     """Make a matrix of zeros with the elements of `v` on its k-th diagonal."""
     aval = typeof(v)
     size = aval.shape[0] + abs(k)
@@ -222,7 +235,7 @@ def _on_diagonal(v: Any, k: int) -> Any:
 
 @operation(static_argnames=("k",))
 @like(np.diag)
-def diag(v, k=0):
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """Return the k-th diagonal of a matrix, or a matrix with a vector on that diagonal.
 
     Raises ValueError for other ranks.
@@ -239,7 +252,7 @@ def diag(v, k=0):
 
 @operation(static_argnames=("k",))
 @like(np.diagflat)
-def diagflat(v, k=0):
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """Make a matrix with the elements of an array, flattened, on its k-th diagonal."""
     v = any_operand("diagflat", v)
     v = converting.convert(v, typeof(v).dtype, False)
@@ -251,7 +264,7 @@ def diagflat(v, k=0):
 
 @operation(static_argnames=("N", "increasing"))
 @like(np.vander)
-def vander(x, N=None, increasing=False):
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """Make a matrix whose rows are the powers of each element, ascending if `increasing`.
 
     Raises:
@@ -278,13 +291,13 @@ def vander(x, N=None, increasing=False):
 # ---- where triangles and diagonals are ---------------------------------------------------------
 
 
-def _indices(index_arrays: tuple[np.ndarray, ...]) -> tuple[Any, ...]:
+def _indices(index_arrays: tuple[np.ndarray, ...]) -> tuple[Array, ...]:
     dtype = python_scalar_dtype(int)
     return tuple([asarray(one.astype(dtype)) for one in index_arrays])
 
 
 @like(np.tril_indices)
-def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
+def tril_indices(n: int, k: ArrayLike = 0, m: ArrayLike | None = None) -> tuple[Array, Array]:
     """Return the rows and columns of the elements on and below the k-th diagonal of a matrix."""
     rows = _size("tril_indices", "n", n)
     columns = rows if m is None else _size("tril_indices", "m", m)
@@ -293,7 +306,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
 
 
 @like(np.triu_indices)
-def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
+def triu_indices(n: int, k: ArrayLike = 0, m: ArrayLike | None = None) -> tuple[Array, Array]:
     """Return the rows and columns of the elements on and above the k-th diagonal of a matrix."""
     rows = _size("triu_indices", "n", n)
     columns = rows if m is None else _size("triu_indices", "m", m)
@@ -301,12 +314,12 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
     return _indices(np.triu_indices(rows, k, columns))  # type: ignore[return-value]
 
 
-def _shape_of(name: str, arr: Any) -> tuple[int, ...]:
+def _shape_of(name: str, arr: ArrayLike) -> tuple[int, ...]:
     """Return the shape of an array, or of any object that has one."""
     return tuple(arr.shape) if hasattr(arr, "shape") else typeof(any_operand(name, arr)).shape
 
 
-def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
     shape = _shape_of(name, arr)
     if len(shape) != 2:
         raise ValueError(f"{name} wants a matrix, got shape {shape}")
@@ -314,7 +327,7 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
 
 
 @like(np.tril_indices_from)
-def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: ArrayLike, k: ArrayLike = 0) -> tuple[Array, Array]:
     """Return `tril_indices` for the shape of a matrix.
 
     Raises ValueError for arrays of other ranks.
@@ -324,7 +337,7 @@ def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
 
 
 @like(np.triu_indices_from)
-def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: ArrayLike, k: ArrayLike = 0) -> tuple[Array, Array]:
     """Return `triu_indices` for the shape of a matrix.
 
     Raises ValueError for arrays of other ranks.
@@ -334,7 +347,7 @@ def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
 
 
 @like(np.diag_indices)
-def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Return the indices of the main diagonal of an array of `ndim` axes of size n.
 
     Raises ValueError if either is negative.
@@ -344,7 +357,7 @@ def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
 
 
 @like(np.diag_indices_from)
-def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """Return `diag_indices` for the shape of an array.
 
     Raises ValueError unless it has two or more axes of one size.

@@ -1,11 +1,16 @@
 """The members of arrays that are in no other chapter: x.real, x.clip(), round(x), v in x."""
 
+from __future__ import annotations
+
 import sys
-from typing import Any
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy import complex, reductions, rounding
 from hlofront.numpy.namespace import ARRAY_API_VERSION
@@ -14,26 +19,29 @@ from hlofront.primitives import converting, shaping
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import is_operand
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import Device, Sharding
 
-def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
+
+def _clip(self: Array, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Limit the elements to [min, max]; either may be None."""
     return rounding.clip(self, min, max)
 
 
-def _round(self: Any, decimals: int = 0, out: None = None) -> Any:
+def _round(self: Array, decimals: int = 0, out: None = None) -> Array:
     """Round the elements to a number of decimals, half to even."""
     return rounding.round(self, decimals, out)
 
 
 @boundary
-def _python_round(self: Any, ndigits: int | None = None) -> Any:
+def _python_round(self: Array, ndigits: int | None = None) -> Array:
     """Round as Python's round() does: to integers where no number of digits is passed."""
     rounded = rounding.round(self, ndigits or 0)
     return converting.convert_element_type(rounded, int) if ndigits is None else rounded
 
 
 @boundary
-def _contains(self: Any, element: Any) -> bool:
+def _contains(self: Array, element: object) -> bool:
     """Return whether an element of a one-dimensional array equals the value."""
     aval = typeof(self)
     if aval.ndim != 1:
@@ -48,13 +56,13 @@ def _contains(self: Any, element: Any) -> bool:
     return bool(reductions.any(self == element))
 
 
-def _reversed(self: Any) -> Any:
+def _reversed(self: Array) -> Iterator[Array]:
     """Iterate over the rows from the last to the first."""
     return reversed(list(self))
 
 
 @boundary
-def _byteswap(self: Any) -> Any:
+def _byteswap(self: Array) -> Array:
     """Reverse the bytes of each element."""
     itemsize = typeof(self).dtype.itemsize
     if itemsize == 1:
@@ -64,7 +72,7 @@ def _byteswap(self: Any) -> Any:
     return converting.bitcast_convert_type(swapped, typeof(self).dtype)
 
 
-def _namespace(self: Any, *, api_version: str | None = None) -> Any:
+def _namespace(self: Array, *, api_version: str | None = None) -> ModuleType:
     """Return the module of functions for arrays like this one, by the array API standard.
 
     Raises:
@@ -77,7 +85,9 @@ def _namespace(self: Any, *, api_version: str | None = None) -> Any:
     return sys.modules["hlofront.numpy"]
 
 
-def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+def _to_device(
+    self: Array, device: Device | Sharding | None, *, stream: int | None = None
+) -> Array:
     """Copy the array to another device, or to another sharding.
 
     Raises ValueError if a stream is given, or `device` is no device or sharding.
@@ -102,7 +112,7 @@ for _function, _name in (
 ):
     _function.__name__ = _function.__qualname__ = _name
 
-ARRAY_METHODS: dict[str, Any] = {
+ARRAY_METHODS: dict[str, Callable[..., object] | property] = {
     "clip": _clip,
     "round": _round,
     "byteswap": _byteswap,

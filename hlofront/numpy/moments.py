@@ -1,7 +1,8 @@
 """Means and variances over axes, weighted means."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from hlofront.base.dtypes import (
     to_inexact_dtype,
 )
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, Axes, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import axis_size
 from hlofront.numpy.like import like
@@ -47,7 +49,7 @@ __all__ = ["average", "mean", "std", "var"]
 # ---- means -------------------------------------------------------------------------------------
 
 
-def moment_dtypes(name: str, own: Any, dtype: Any) -> tuple[Any, Any]:
+def moment_dtypes(name: str, own: np.dtype, dtype: DTypeLike | None) -> tuple[np.dtype, np.dtype]:
     """Return the dtype in which a mean is computed, and the dtype of the result."""
     if dtype is not None:
         requested = check_user_dtype_supported(dtype, name)
@@ -59,11 +61,11 @@ def moment_dtypes(name: str, own: Any, dtype: Any) -> tuple[Any, Any]:
 def count_over(
     aval: ShapedArray,
     axes: tuple[int, ...],
-    dtype: Any,
+    dtype: np.dtype,
     keepdims: bool,
-    where: Any,
+    where: ArrayLike | None,
     names: tuple[str, ...] = (),
-) -> Any:
+) -> ArrayLike:
     """Return the number of elements over axes; it is an array where there is a mask."""
     if where is None:
         count = 1
@@ -77,19 +79,25 @@ def count_over(
     return _sum(as_numbers(where, dtype), axes, keepdims, None, names)
 
 
-def _sum(a: Any, axes: tuple[int, ...], keepdims: bool, where: Any, names: tuple[str, ...]) -> Any:
+def _sum(
+    a: ArrayLike,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    where: ArrayLike | None,
+    names: tuple[str, ...],
+) -> Array:
     return across_names(SUM, fold_axes(SUM, a, axes, keepdims, None, where), names)
 
 
 def mean_over(
-    a: Any,
+    a: ArrayLike,
     axes: tuple[int, ...],
-    working: Any,
-    result: Any,
+    working: np.dtype,
+    result: np.dtype,
     keepdims: bool,
-    where: Any,
+    where: ArrayLike | None,
     names: tuple[str, ...] = (),
-) -> Any:
+) -> Array:
     """Compute the mean over axes, by number and by name, in one dtype; convert it to another."""
     if where is not None:
         check_mask("mean", where)
@@ -102,7 +110,15 @@ def mean_over(
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.mean)
-def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+def mean(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """Compute the mean over axes, which is NaN over no elements; the mean of integers is a float.
 
     float16 and bfloat16 are averaged in float32 and rounded once, unless a `dtype` is given.
@@ -116,7 +132,13 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
 
 @operation(static_argnames=("axis", "returned", "keepdims"))
 @like(np.average)
-def average(a, axis=None, weights=None, returned=False, keepdims=False):
+def average(
+    a: ArrayLike,
+    axis: Axes = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Array | tuple[Array, Array]:
     """Compute the mean over axes, each element counted as often as its weight says.
 
     Args:
@@ -147,14 +169,14 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
     return result, with_shape(total, typeof(total).shape, typeof(result).shape)
 
 
-def mean_sum(a: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def mean_sum(a: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """Compute the sum over axes, in the array's dtype."""
     dtype = typeof(a).dtype
     total = fold_axes(SUM, convert(a, working_dtype(dtype), False), axes, keepdims, None, None)
     return convert(total, dtype, False)
 
 
-def _with_weights(a: Any, axis: Any, weights: Any) -> tuple[Any, Any]:
+def _with_weights(a: ArrayLike, axis: Axes, weights: ArrayLike) -> tuple[Array, Array]:
     """Return the array and its weights in one dtype, the weights with as many axes as the array."""
     (a, weights), (aval, weight) = operands("average", (a, weights))
     if aval.shape != weight.shape:
@@ -180,7 +202,7 @@ def _with_weights(a: Any, axis: Any, weights: Any) -> tuple[Any, Any]:
 # ---- variances ---------------------------------------------------------------------------------
 
 
-def centred_squares(a: Any, mean: Any) -> Any:
+def centred_squares(a: ArrayLike, mean: ArrayLike) -> Array:
     """Compute the squared distances, which are real, of elements from a mean."""
     difference = elementwise.sub(*promote_args("var", a, mean))
     if is_complex(typeof(difference).dtype):
@@ -188,7 +210,7 @@ def centred_squares(a: Any, mean: Any) -> Any:
     return elementwise.square(difference)
 
 
-def variance_dtypes(own: Any, dtype: Any) -> tuple[Any, Any]:
+def variance_dtypes(own: np.dtype, dtype: DTypeLike | None) -> tuple[np.dtype, np.dtype]:
     """Return the dtype in which a variance is computed, and the dtype of the result.
 
     Raises:
@@ -208,14 +230,14 @@ def variance_dtypes(own: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def variance(
-    a: Any,
-    axis: Any,
-    dtype: Any,
+    a: ArrayLike,
+    axis: Axes,
+    dtype: DTypeLike | None,
     keepdims: bool,
-    where: Any,
-    mean: Any,
-    correction: Any,
-) -> Any:
+    where: ArrayLike | None,
+    mean: ArrayLike | None,
+    correction: ArrayLike,
+) -> Array:
     """Compute the variance over axes; see `var`."""
     (a,), (aval,) = operands("var", (a,))
     axis, names = split_names(axis)
@@ -235,7 +257,7 @@ def variance(
     return convert(_divided(total, count, correction, real), result, False)
 
 
-def _divided(total: Any, count: Any, correction: Any, dtype: Any) -> Any:
+def _divided(total: ArrayLike, count: ArrayLike, correction: ArrayLike, dtype: np.dtype) -> Array:
     """Divide sums of squares by degrees of freedom, NaN where there are none."""
     if isinstance(count, int) and isinstance(correction, int | float | np.number):
         freedom = count - correction
@@ -252,7 +274,7 @@ def _divided(total: Any, count: Any, correction: Any, dtype: Any) -> Any:
     return choose("var", some, ratio, host_scalar(np.nan, to_inexact_dtype(dtype)))
 
 
-def _correction(ddof: Any, correction: Any) -> Any:
+def _correction(ddof: int | float, correction: int | float | None) -> int | float:
     """Return the number subtracted from the count of elements, which two arguments may name."""
     if correction is None:
         return ddof
@@ -265,23 +287,31 @@ def _correction(ddof: Any, correction: Any) -> Any:
 
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
-def _var(a, axis, dtype, correction, keepdims, where, mean):
+def _var(
+    a: ArrayLike,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    correction: int | float,
+    keepdims: bool,
+    where: ArrayLike | None,
+    mean: ArrayLike | None,
+) -> Array:
     return variance(a, axis, dtype, keepdims, where, mean, correction)
 
 
 @like(np.var)
 def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: int | float = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
-    correction: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
     """Compute the variance over axes, in two passes.
 
     It is NaN where `ddof` leaves no degrees of freedom.
@@ -298,23 +328,31 @@ def var(
 
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
-def _std(a, axis, dtype, correction, keepdims, where, mean):
+def _std(
+    a: ArrayLike,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    correction: int | float,
+    keepdims: bool,
+    where: ArrayLike | None,
+    mean: ArrayLike | None,
+) -> Array:
     return elementwise.sqrt(variance(a, axis, dtype, keepdims, where, mean, correction))
 
 
 @like(np.std)
 def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: int | float = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
-    correction: Any = None,
-) -> Any:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
     """Compute the standard deviation over axes: the square root of `var`, with its arguments.
 
     Raises:
@@ -326,4 +364,4 @@ def std(
     return _std(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean)
 
 
-ARRAY_METHODS: dict[str, Callable[..., Any]] = {"mean": mean, "std": std, "var": var}
+ARRAY_METHODS: dict[str, Callable[..., Array]] = {"mean": mean, "std": std, "var": var}

@@ -1,12 +1,17 @@
 """What the Array API standard asks a namespace about itself: devices, dtypes, capabilities."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base.dtypes import default_dtype, python_scalar_dtype
 from hlofront.bridge import state
 from hlofront.pjrt.devices import devices
+
+if TYPE_CHECKING:
+    from hlofront.bridge.client import Device, Sharding
 
 # The only version of the standard that is offered.
 ARRAY_API_VERSION = "2024.12"
@@ -26,7 +31,7 @@ _WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
 class ArrayNamespaceInfo:
     """The array API's view of a namespace: its capabilities, dtypes and devices."""
 
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> dict[str, bool | int]:
         """Return which optional behaviors the namespace has.
 
         Boolean masks and results whose shape depends on values are not to be had under `jit`.
@@ -37,7 +42,7 @@ class ArrayNamespaceInfo:
         """Return None: arrays are where the options and their operands say."""
         return None
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
+    def default_dtypes(self, *, device: Device | Sharding | None = None) -> dict[str, np.dtype]:
         """Return the dtypes of Python's numbers; x64 decides their width.
 
         Args:
@@ -50,12 +55,12 @@ class ArrayNamespaceInfo:
             "indexing": python_scalar_dtype(int),
         }
 
-    def devices(self) -> list[Any]:
+    def devices(self) -> list[Device | None]:
         """Return the devices of the default platform, after None, which stands for no choice."""
         return [None, *devices()]
 
     def dtypes(
-        self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
+        self, *, device: Device | Sharding | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
         """Return the standard's dtypes by their names; 64-bit ones only where x64 is on.
 

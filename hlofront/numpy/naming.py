@@ -1,5 +1,7 @@
 """The names that operations have in errors and in compiled programs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

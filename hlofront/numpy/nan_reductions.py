@@ -1,10 +1,12 @@
 """Reductions that leave NaNs out."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike, Axes, Axis, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.cumulative import without_nan
 from hlofront.numpy.like import like
@@ -45,7 +47,7 @@ __all__ = [
 ]
 
 
-def _numbers(name: str, a: Any, where: Any) -> Any:
+def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> ArrayLike | None:
     """Return a mask of elements that are in the mask and not NaN.
 
     Skip the test for dtypes without NaN.
@@ -63,7 +65,15 @@ def _numbers(name: str, a: Any, where: Any) -> Any:
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.nansum)
-def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+def nansum(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Sum over axes, with each NaN counted as 0. The dtypes are those of `sum`."""
     refuse_out("nansum", out)
     a = without_nan(any_operand("nansum", a), 0)
@@ -72,7 +82,15 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, whe
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.nanprod)
-def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+def nanprod(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Multiply over axes, with each NaN counted as 1. The dtypes are those of `prod`."""
     refuse_out("nanprod", out)
     a = without_nan(any_operand("nanprod", a), 1)
@@ -83,8 +101,14 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, wh
 
 
 def _extreme(
-    name: str, fold: Fold, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any
-) -> Any:
+    name: str,
+    fold: Fold,
+    a: ArrayLike,
+    axis: Axes,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+) -> Array:
     (a,), (aval,) = operands(name, (a,))
     if not is_inexact(aval.dtype):
         return extreme(fold, a, axis, keepdims, initial, where)
@@ -102,7 +126,14 @@ def _extreme(
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.nanmax)
-def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def nanmax(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the greatest element over axes that is not NaN, or NaN if all are.
 
     Raises:
@@ -114,7 +145,14 @@ def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.nanmin)
-def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def nanmin(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the least element over axes that is not NaN, or NaN if all are.
 
     Raises:
@@ -125,8 +163,13 @@ def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 def _index(
-    name: str, fold: Callable[..., Any], worst: Any, a: Any, axis: Any, keepdims: bool | None
-) -> Any:
+    name: str,
+    fold: Callable[..., Array],
+    worst: Callable[[DType], ArrayLike],
+    a: ArrayLike,
+    axis: Axis,
+    keepdims: bool | None,
+) -> Array:
     (a,), (aval,) = operands(f"nan{name}", (a,))
     if not is_inexact(aval.dtype):
         return index_of_extreme(name, fold, a, axis, keepdims)
@@ -140,7 +183,9 @@ def _index(
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.nanargmax)
-def nanargmax(a, axis=None, out=None, keepdims=None):
+def nanargmax(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """Return the index of the greatest element that is not NaN, or -1 if all are NaN.
 
     Raises:
@@ -152,7 +197,9 @@ def nanargmax(a, axis=None, out=None, keepdims=None):
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.nanargmin)
-def nanargmin(a, axis=None, out=None, keepdims=None):
+def nanargmin(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """Return the index of the least element that is not NaN, or -1 if all are NaN.
 
     Raises:
@@ -167,7 +214,14 @@ def nanargmin(a, axis=None, out=None, keepdims=None):
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.nanmean)
-def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
+def nanmean(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
     """Compute the mean over axes of the elements that are not NaN, or NaN where there are none."""
     refuse_out("nanmean", out)
     (a,), (aval,) = operands("nanmean", (a,))
@@ -179,8 +233,15 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
 
 
 def _variance(
-    name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
-) -> Any:
+    name: str,
+    a: ArrayLike,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    ddof: int | float,
+    keepdims: bool,
+    where: ArrayLike | None,
+    mean: ArrayLike | None,
+) -> Array:
     a = any_operand(name, a)
     where = _numbers(name, a, where)
     # Squares of NaNs would make derivatives NaN even where they are left out.
@@ -189,7 +250,16 @@ def _variance(
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.nanvar)
-def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+def nanvar(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int | float = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """Compute the variance over axes of the elements that are not NaN."""
     refuse_out("nanvar", out)
     return _variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
@@ -197,7 +267,16 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 
 @operation(static_argnames=("axis", "dtype", "keepdims"))
 @like(np.nanstd)
-def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+def nanstd(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int | float = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """Compute the standard deviation over axes of the elements that are not NaN."""
     refuse_out("nanstd", out)
     return elementwise.sqrt(_variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean))

@@ -4,12 +4,14 @@ The derivatives of a series are right to all orders that its terms reach, also a
 those of the formula divide by 0 or stop at the kink of an absolute value.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import choose
@@ -23,7 +25,7 @@ _I0 = tuple([1 / (4**k * math.factorial(k) ** 2) for k in range(18)])
 _I1_OVER = tuple([0.5 / (4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(18)])
 
 
-def _even_series(coefficients: Sequence[float], x: Any) -> Any:
+def _even_series(coefficients: Sequence[float], x: Array) -> Array:
     """Sum coefficients[k] x**(2 k) by Horner's scheme."""
     aval = typeof(x)
     square = elementwise.square(x)
@@ -34,8 +36,8 @@ def _even_series(coefficients: Sequence[float], x: Any) -> Any:
 
 
 def _by_series(
-    name: str, x: Any, series: Callable[[Any], Any], formula: Callable[[Any], Any]
-) -> Any:
+    name: str, x: ArrayLike, series: Callable[[Array], Array], formula: Callable[[Array], Array]
+) -> Array:
     """Return `series(x)` where abs(x) is below 1, and `formula(x)` elsewhere.
 
     Each is given a harmless number where the other one is chosen, so that neither puts NaN into
@@ -48,7 +50,7 @@ def _by_series(
     return choose(name, near, series(small), formula(large))
 
 
-def _inside_unit_circle(x: Any) -> Any:
+def _inside_unit_circle(x: ArrayLike) -> Array:
     if not is_complex(typeof(x)):
         return comparing.lt(elementwise.abs(x), scalar_like(typeof(x), 1))
     real, imag = elementwise.real(x), elementwise.imag(x)
@@ -58,13 +60,13 @@ def _inside_unit_circle(x: Any) -> Any:
 
 @operation
 @like(np.sinc)
-def sinc(x, /):
+def sinc(x: ArrayLike, /) -> Array:
     """Compute `sin(pi x) / (pi x)` elementwise, which is 1 at zero."""
     x = inexact_operand("sinc", x)
     return sine_over(elementwise.mul(scalar_like(typeof(x), math.pi), x))
 
 
-def sine_over(x: Any) -> Any:
+def sine_over(x: Array) -> Array:
     """Compute sin(x) / x elementwise for floats or complex numbers; it is 1 at zero."""
     return _by_series(
         "sinc",
@@ -76,7 +78,7 @@ def sine_over(x: Any) -> Any:
 
 @operation
 @like(np.i0)
-def i0(x):
+def i0(x: ArrayLike) -> Array:
     """Compute the modified Bessel function of the first kind and order 0, elementwise.
 
     Raises ValueError for complex x.
@@ -87,7 +89,7 @@ def i0(x):
     return bessel_i0(x)
 
 
-def bessel_i0(x: Any) -> Any:
+def bessel_i0(x: ArrayLike) -> Array:
     """Compute the modified Bessel function of the first kind and order 0 of an array of floats."""
     return _by_series(
         "i0",
@@ -97,7 +99,7 @@ def bessel_i0(x: Any) -> Any:
     )
 
 
-def bessel_i1(x: Any) -> Any:
+def bessel_i1(x: ArrayLike) -> Array:
     """Compute the modified Bessel function of the first kind and order 1 of an array of floats."""
     return _by_series(
         "i1",

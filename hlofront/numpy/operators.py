@@ -1,11 +1,14 @@
 """The operator wire: what Python's operators and the methods of arrays and tracers mean."""
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hlofront.base.elements import all_dtypes
+from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.bridge.client import ArrayImpl
 from hlofront.bridge.fast_parts import Array
@@ -46,6 +49,9 @@ from hlofront.primitives.families import (
 from hlofront.runtime.array.key_array import plug_in_key_operators
 from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
 
+if TYPE_CHECKING:
+    from hlofront.core.primitive import Primitive
+
 _x64 = state.enable_x64
 _float32, _float64 = np.dtype("float32"), np.dtype("float64")
 _int32, _int64 = np.dtype("int32"), np.dtype("int64")
@@ -55,13 +61,13 @@ _int32, _int64 = np.dtype("int32"), np.dtype("int64")
 # functions that bind the primitive at once where nothing is promoted, as programs are long.
 
 
-def _array_operator(function: Any, swapped: bool) -> Any:
+def _array_operator(function: Callable[..., Array], swapped: bool) -> Callable[..., Array]:
     nested = function.when_traced is function
     raw = function.__wrapped__
     if not swapped:
         return operation(raw, defers=True, nested=nested)
 
-    def reflected(x, y):
+    def reflected(x: ArrayLike, y: ArrayLike) -> Array:
         return (function if nested else raw)(y, x)
 
     ufuncs.rename(reflected, f"reflected_{raw.__name__}", f"{raw.__name__} of swapped operands.")
@@ -69,8 +75,8 @@ def _array_operator(function: Any, swapped: bool) -> Any:
 
 
 def _tracer_operator(
-    function: Any, primitive: Any, kinds: Kinds, swapped: bool
-) -> Callable[[Any, Any], Any]:
+    function: Callable[..., Array], primitive: Primitive | None, kinds: Kinds, swapped: bool
+) -> Callable[[Array, object], Array]:
     """Make the method that tracers have for an operator.
 
     Args:
@@ -82,9 +88,9 @@ def _tracer_operator(
     general = function.when_traced
     dtypes = frozenset(dtype for dtype in all_dtypes if kinds and accepts(dtype, kinds))
     with_int, with_float = _int32 in dtypes, _float32 in dtypes
-    params: dict[str, Any] = {"out_dtype": None} if primitive is elementwise.mul_p else {}
+    params: dict[str, None] = {"out_dtype": None} if primitive is elementwise.mul_p else {}
 
-    def method(self, other):
+    def method(self: Array, other: Any) -> Array:
         aval = self.aval
         type_ = type(other)
         if type_ is type(self):
@@ -122,7 +128,7 @@ def _tracer_operator(
 _INEXACT = FLOAT + COMPLEX
 
 # name -> the function, its primitive, the dtypes that need no promotion, whether it is reflected.
-_BINARY: dict[str, tuple[Any, Any, Kinds, bool]] = {
+_BINARY: dict[str, tuple[Callable[..., Array], Primitive | None, Kinds, bool]] = {
     "add": (ufuncs.add, elementwise.add_p, NUMBER, True),
     "sub": (ufuncs.subtract, elementwise.sub_p, NUMBER, True),
     "mul": (ufuncs.multiply, elementwise.mul_p, NUMBER, True),
@@ -144,7 +150,7 @@ _BINARY: dict[str, tuple[Any, Any, Kinds, bool]] = {
 }
 
 
-def _binary_members() -> tuple[dict[str, Any], dict[str, Any]]:
+def _binary_members() -> tuple[dict[str, Callable[..., Array]], dict[str, Callable[..., Array]]]:
     tracers, arrays = {}, {}
     for name, (function, primitive, kinds, reflects) in _BINARY.items():
         for swapped in (False, True) if reflects else (False,):
@@ -159,20 +165,20 @@ def _binary_members() -> tuple[dict[str, Any], dict[str, Any]]:
 _power = _array_operator(powers.any_power, False)
 
 
-def _array_power(self, other):
+def _array_power(self: Array, other: object) -> Array:
     """Compute the elementwise power; an integer exponent of the host is part of the program."""
     exponent = powers.static_exponent(other)
     return _power(self, other) if exponent is None else powers.integer_power(self, exponent)
 
 
-def _tracer_power(self, other):
+def _tracer_power(self: Array, other: object) -> Array:
     """Compute the elementwise power."""
     if not is_operand(other):
         return deferred("power", self, other)
     return powers.any_power.when_traced(self, other)
 
 
-def _tracer_reflected_power(self, other):
+def _tracer_reflected_power(self: Array, other: object) -> Array:
     """Compute the elementwise power of the operand on the left."""
     if not is_operand(other):
         return deferred("power", other, self)
@@ -192,7 +198,7 @@ _UNARY = {
 # ---- all together ------------------------------------------------------------------------------
 
 # For each module of methods: name -> an operation, a function, or a property.
-_METHODS: tuple[dict[str, Any], ...] = (
+_METHODS: tuple[Mapping[str, Callable[..., object] | property], ...] = (
     _UNARY,
     indexing.ARRAY_METHODS,
     updating.ARRAY_METHODS,

@@ -1,12 +1,14 @@
 """Padding of arrays: with values, with what is at their edges, and with statistics of them."""
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, issubdtype, to_inexact_dtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
@@ -42,28 +44,31 @@ _KEYWORDS = {
 }
 
 Pairs = tuple[tuple[int, int], ...]
+PadWidth = int | Sequence[int] | Sequence[Sequence[int]]
 
 
 # ---- one axis ----------------------------------------------------------------------------------
 
 
-def _part(a: Any, axis: int, start: int, stop: int) -> Any:
+def _part(a: ArrayLike, axis: int, start: int, stop: int) -> Array:
     return slicing.slice_in_dim(a, start, stop, axis=axis)
 
 
-def _repeated_along(a: Any, axis: int, width: int) -> Any:
+def _repeated_along(a: Array, axis: int, width: int) -> Array:
     """Repeat an array of size 1 along an axis `width` times."""
     shape = typeof(a).shape
     wanted = (*shape[:axis], width, *shape[axis + 1 :])
     return shaping.broadcast_in_dim(a, wanted, shaping.ascending(len(shape)))
 
 
-def _joined(before: Any, a: Any, after: Any, axis: int) -> Any:
+def _joined(before: Array, a: ArrayLike, after: Array, axis: int) -> Array:
     parts = [x for x in (before, a, after) if typeof(x).shape[axis]]
     return slicing.concatenate(parts, axis) if len(parts) > 1 else (parts or [a])[0]
 
 
-def _constant(a: Any, axis: int, widths: tuple[int, int], before: Any, after: Any) -> Any:
+def _constant(
+    a: ArrayLike, axis: int, widths: tuple[int, int], before: ArrayLike, after: ArrayLike
+) -> Array:
     dtype = typeof(a).dtype
     row = [(0, 0, 0)] * typeof(a).ndim
     for value, config in ((before, (widths[0], 0, 0)), (after, (0, widths[1], 0))):
@@ -73,7 +78,7 @@ def _constant(a: Any, axis: int, widths: tuple[int, int], before: Any, after: An
     return a
 
 
-def _edge(a: Any, axis: int, widths: tuple[int, int]) -> Any:
+def _edge(a: ArrayLike, axis: int, widths: tuple[int, int]) -> Array:
     size = typeof(a).shape[axis]
     before, after = _part(a, axis, 0, 1), _part(a, axis, size - 1, size)
     return _joined(
@@ -81,7 +86,9 @@ def _edge(a: Any, axis: int, widths: tuple[int, int]) -> Any:
     )
 
 
-def _ramp(a: Any, axis: int, width: int, end: Any, edge: Any, backwards: bool) -> Any:
+def _ramp(
+    a: ArrayLike, axis: int, width: int, end: ArrayLike, edge: ArrayLike, backwards: bool
+) -> Array:
     """Return a linear ramp from the end value to the edge, without the edge."""
     aval = typeof(a)
     dtype = to_inexact_dtype(aval.dtype)
@@ -98,7 +105,7 @@ def _ramp(a: Any, axis: int, width: int, end: Any, edge: Any, backwards: bool) -
     return convert(ramp, aval.dtype, aval.weak_type)
 
 
-def _ramps(a: Any, axis: int, widths: tuple[int, int], before: Any, after: Any) -> Any:
+def _ramps(a: ArrayLike, axis: int, widths: tuple[int, int], before: Array, after: Array) -> Array:
     size = typeof(a).shape[axis]
     return _joined(
         _ramp(a, axis, widths[0], before, _part(a, axis, 0, 1), False),
@@ -108,14 +115,14 @@ def _ramps(a: Any, axis: int, widths: tuple[int, int], before: Any, after: Any) 
     )
 
 
-def _rounded(x: Any, dtype: Any) -> Any:
+def _rounded(x: Array, dtype: np.dtype) -> Array:
     """Return a statistic in the dtype of the array, rounded half to even for integers."""
     if issubdtype(dtype, np.integer):
         x = elementwise.round(x, elementwise.RoundingMethod.TO_NEAREST_EVEN)
     return x
 
 
-def _mean(a: Any, axis: int) -> Any:
+def _mean(a: Array, axis: int) -> Array:
     aval = typeof(a)
     dtype = to_inexact_dtype(aval.dtype)
     if bit_width(dtype) < 32:
@@ -125,7 +132,7 @@ def _mean(a: Any, axis: int) -> Any:
     return shaping.expand_dims(_rounded(mean, aval.dtype), (axis,))
 
 
-def _median(a: Any, axis: int) -> Any:
+def _median(a: Array, axis: int) -> Array:
     aval = typeof(a)
     dtype = to_inexact_dtype(aval.dtype)
     size = aval.shape[axis]
@@ -139,15 +146,15 @@ def _median(a: Any, axis: int) -> Any:
     return _rounded(middle, aval.dtype)
 
 
-def _maximum(a: Any, axis: int) -> Any:
+def _maximum(a: Array, axis: int) -> Array:
     return shaping.expand_dims(reducing.reduce_max(a, (axis,)), (axis,))
 
 
-def _minimum(a: Any, axis: int) -> Any:
+def _minimum(a: Array, axis: int) -> Array:
     return shaping.expand_dims(reducing.reduce_min(a, (axis,)), (axis,))
 
 
-_STATISTICS: dict[str, Callable[[Any, int], Any]] = {
+_STATISTICS: dict[str, Callable[[Array, int], Array]] = {
     "maximum": _maximum,
     "mean": _mean,
     "median": _median,
@@ -156,8 +163,8 @@ _STATISTICS: dict[str, Callable[[Any, int], Any]] = {
 
 
 def _statistics(
-    a: Any, axis: int, mode: str, widths: tuple[int, int], lengths: tuple[int, int] | None
-) -> Any:
+    a: ArrayLike, axis: int, mode: str, widths: tuple[int, int], lengths: tuple[int, int] | None
+) -> Array:
     aval = typeof(a)
     size = aval.shape[axis]
     first, last = (size, size) if lengths is None else (min(n, size) for n in lengths)
@@ -171,7 +178,9 @@ def _statistics(
     )
 
 
-def _mirrored(a: Any, axis: int, widths: tuple[int, int], offset: int, reflect_type: str) -> Any:
+def _mirrored(
+    a: ArrayLike, axis: int, widths: tuple[int, int], offset: int, reflect_type: str
+) -> Array:
     """Reflect at the ends repeatedly; `offset` is 1 where the edge itself is not repeated."""
     if typeof(a).shape[axis] == 1 and offset:
         return _edge(a, axis, widths)
@@ -189,13 +198,13 @@ def _mirrored(a: Any, axis: int, widths: tuple[int, int], offset: int, reflect_t
     return a
 
 
-def _opposite(part: Any, edge: Any, axis: int) -> Any:
+def _opposite(part: Array, edge: Array, axis: int) -> Array:
     """Reflect values about the edge: each becomes twice the edge less the value."""
     edge = _repeated_along(edge, axis, typeof(part).shape[axis])
     return elementwise.sub(elementwise.add(edge, edge), part)
 
 
-def _wrapped(a: Any, axis: int, widths: tuple[int, int]) -> Any:
+def _wrapped(a: ArrayLike, axis: int, widths: tuple[int, int]) -> Array:
     size = typeof(a).shape[axis]
     before, after = widths
     copies = before // size + 1 + after // size
@@ -212,7 +221,14 @@ def _wrapped(a: Any, axis: int, widths: tuple[int, int]) -> Any:
 
 
 @operation(static_argnames=("widths", "mode", "lengths", "reflect_type"))
-def _pad(array, values, widths, mode, lengths, reflect_type):
+def _pad(
+    array: ArrayLike,
+    values: ArrayLike | None,
+    widths: Pairs,
+    mode: str,
+    lengths: Pairs | None,
+    reflect_type: str,
+) -> Array:
     if values is None and mode in ("constant", "linear_ramp"):
         values = 0
     if mode == "constant":
@@ -246,7 +262,9 @@ def _pad(array, values, widths, mode, lengths, reflect_type):
     return as_array(array)
 
 
-def _value_pairs(values: Any, ndim: int) -> list[tuple[Any, Any]]:
+def _value_pairs(
+    values: ArrayLike | Sequence[ArrayLike | Sequence[ArrayLike]], ndim: int
+) -> list[tuple[Array, Array]]:
     """Return the values before and after each axis."""
     shape = typeof(values).shape
     _check_pairs("values", shape, ndim)
@@ -266,13 +284,13 @@ def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
         )
 
 
-def _is_pair(value: Any) -> bool:
+def _is_pair(value: object) -> bool:
     return (
         type(value) is tuple and len(value) == 2 and type(value[0]) is int and type(value[1]) is int
     )
 
 
-def _static_pairs(name: str, value: Any, ndim: int) -> Pairs:
+def _static_pairs(name: str, value: PadWidth, ndim: int) -> Pairs:
     """Return integers for each end of each axis, from the shorter forms that NumPy allows."""
     if type(value) is int:
         return ((value, value),) * ndim
@@ -292,8 +310,11 @@ def _static_pairs(name: str, value: Any, ndim: int) -> Pairs:
 
 @like(np.pad)
 def pad(
-    array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
-) -> Any:
+    array: ArrayLike,
+    pad_width: PadWidth,
+    mode: str | Callable[..., ArrayLike | None] = "constant",
+    **kwargs: object,
+) -> Array:
     """Enlarge an array at the ends of its axes, one axis after the other.
 
     Args:
@@ -351,7 +372,9 @@ def pad(
     return _pad(array, values, widths, mode, lengths, reflect_type)
 
 
-def _table(values: Any) -> Any:
+def _table(
+    values: Sequence[ArrayLike | Sequence[ArrayLike]],
+) -> np.ndarray:
     """Return nested lists of scalars as an array."""
     leaves = [leaf for row in values for leaf in (row if isinstance(row, list | tuple) else (row,))]
     if not any(hasattr(leaf, "aval") for leaf in leaves):
@@ -360,14 +383,17 @@ def _table(values: Any) -> Any:
 
 
 @operation
-def _stacked_table(values):
+def _stacked_table(values: Sequence[ArrayLike | Sequence[ArrayLike]]) -> Array:
     rows = [_stacked_table.when_traced(v) if isinstance(v, list | tuple) else v for v in values]
     return slicing.stack(promote_dtypes(*rows), 0)
 
 
 def _padded_by(
-    array: Any, widths: Pairs, function: Callable[..., Any], options: dict[str, Any]
-) -> Any:
+    array: ArrayLike,
+    widths: Pairs,
+    function: Callable[..., ArrayLike | None],
+    options: dict[str, object],
+) -> Array:
     """Pad with zeros, then let the function fill each line along each axis."""
     padded = _pad(array, 0, widths, "constant", None, "even")
     shape = padded.shape
@@ -382,7 +408,7 @@ def _padded_by(
 
 
 @operation(static_argnames=("axis",))
-def _lines(array, axis):
+def _lines(array: ArrayLike, axis: int) -> Array:
     shape = typeof(array).shape
     order = [i for i in range(len(shape)) if i != axis] + [axis]
     flat = shaping.transpose(array, order)
@@ -390,7 +416,7 @@ def _lines(array, axis):
 
 
 @operation(static_argnames=("rest", "axis"))
-def _from_lines(lines, rest, axis):
+def _from_lines(lines: list[Array], rest: tuple[int, ...], axis: int) -> Array:
     stacked = slicing.stack(promote_dtypes(*lines), 0)
     flat = shaping.reshape(stacked, (*rest, typeof(stacked).shape[1]))
     order = list(range(len(rest)))

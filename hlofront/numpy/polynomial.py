@@ -1,7 +1,8 @@
 """Polynomials as arrays of coefficients, that of the highest power first."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from hlofront.base.dtypes import (
     finfo,
 )
 from hlofront.base.elements import kept
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import scan
 from hlofront.numpy.convolution import convolve
@@ -46,11 +48,11 @@ __all__ = [
 UNROLL = 16
 
 
-def _zero(dtype: Any) -> Any:
+def _zero(dtype: np.dtype) -> np.generic:
     return host_scalar(0, dtype)
 
 
-def _check_vector(name: str, *polynomials: Any, kind: type[Exception] = ValueError) -> None:
+def _check_vector(name: str, *polynomials: ArrayLike, kind: type[Exception] = ValueError) -> None:
     """Raise TypeError for coefficients without an axis, and ValueError for several axes."""
     for p in polynomials:
         aval = typeof(p)
@@ -63,7 +65,7 @@ def _check_vector(name: str, *polynomials: Any, kind: type[Exception] = ValueErr
 # ---- sums --------------------------------------------------------------------------------------
 
 
-def _sum(name: str, a1: Any, a2: Any) -> Any:
+def _sum(name: str, a1: ArrayLike, a2: ArrayLike) -> Array:
     shapes = typeof(a1).shape, typeof(a2).shape
     if not all(shapes):
         raise IndexError(
@@ -87,7 +89,7 @@ def _sum(name: str, a1: Any, a2: Any) -> Any:
 
 @operation
 @like(np.polyadd)
-def polyadd(a1, a2):
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Add two polynomials.
 
     Args:
@@ -105,7 +107,7 @@ def polyadd(a1, a2):
 
 @operation
 @like(np.polysub)
-def polysub(a1, a2):
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Subtract two polynomials; the arguments are those of `polyadd`."""
     check_arraylike("polysub", a1, a2)
     a1, a2 = promote_dtypes(*operands("polysub", (a1, a2))[0])
@@ -115,21 +117,21 @@ def polysub(a1, a2):
 # ---- products and quotients --------------------------------------------------------------------
 
 
-def _or_zero(p: Any) -> Any:
+def _or_zero(p: Array) -> Array:
     """Return the coefficients, or a single 0 where there are none."""
     aval = typeof(p)
     return p if aval.size or aval.ndim != 1 else creating.full((1,), _zero(aval.dtype))
 
 
 @operation
-def _polymul(a1, a2):
+def _polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     a1, a2 = promote_dtypes_inexact(a1, a2)
     _check_vector("polymul", a1, a2)
     return convolve(_or_zero(a1), _or_zero(a2))
 
 
 @like(np.polymul)
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """Multiply two polynomials; integers become floats.
 
     Args:
@@ -152,7 +154,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
 
 
 @operation
-def _polydiv(u, v):
+def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     u, v = promote_dtypes_inexact(u, v)
     _check_vector("polydiv", u, v)
     dtype, weak = typeof(u).dtype, typeof(u).weak_type
@@ -165,7 +167,7 @@ def _polydiv(u, v):
     scale = elementwise.div(host_scalar(1, dtype), leading)
     lower = slice_in_dim(v, 1, count)
 
-    def step(window: Any, entering: Any) -> tuple[Any, Any]:
+    def step(window: Array, entering: Array) -> tuple[Array, tuple[Array, Array]]:
         """Subtract a multiple of v from the next `count` coefficients, and return the rest."""
         window = concatenate([window, expand_dims(entering, (0,))], 0)
         first = index_in_dim(window, 0, 0, keepdims=False)
@@ -183,7 +185,7 @@ def _polydiv(u, v):
 
 
 @like(np.polydiv)
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Divide two polynomials into quotient and remainder; integers become floats.
 
     Args:
@@ -222,7 +224,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
 # ---- derivatives and integrals -----------------------------------------------------------------
 
 
-def _order(name: str, m: Any) -> int:
+def _order(name: str, m: ArrayLike) -> int:
     m = operator.index(m)
     if m < 0:
         raise ValueError(f"{name}: the order m must not be negative, got {m}")
@@ -237,7 +239,7 @@ def _falling(powers: np.ndarray, m: int) -> np.ndarray:
 
 @operation(static_argnames=("m",))
 @like(np.polyder)
-def polyder(p, m=1):
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Differentiate a polynomial; integers become floats.
 
     Args:
@@ -262,7 +264,7 @@ def polyder(p, m=1):
 
 @operation(static_argnames=("m",))
 @like(np.polyint)
-def polyint(p, m=1, k=None):
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """Integrate a polynomial; integers become floats.
 
     Args:
@@ -297,7 +299,7 @@ def polyint(p, m=1, k=None):
 
 @operation(static_argnames=("unroll",))
 @like(np.polyval)
-def polyval(p, x, *, unroll=16):
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Evaluate a polynomial by Horner's rule.
 
     Args:
@@ -317,7 +319,7 @@ def polyval(p, x, *, unroll=16):
     shape = check_broadcast("polyval", [typeof(x).shape, aval.shape[1:]])
     p, x = (convert(value, aval.dtype, False) for value in (p, x))
 
-    def step(value: Any, coefficient: Any) -> tuple[Any, None]:
+    def step(value: Array, coefficient: Array) -> tuple[Array, None]:
         return add(multiply(value, x), coefficient), None
 
     first = creating.full(shape, _zero(aval.dtype))

@@ -1,7 +1,8 @@
 """Polynomials by linear algebra: of given zeros, their zeros, and those that fit points."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from hlofront.base.dtypes import (
     to_complex_dtype,
     to_inexact_dtype,
 )
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import scan
 from hlofront.numpy.like import like
@@ -26,7 +28,6 @@ from hlofront.numpy.promotion import (
 )
 from hlofront.numpy.reductions import is_complex
 from hlofront.numpy.selecting import host_value
-from hlofront.numpy.shape import atleast_1d
 from hlofront.numpy.ufuncs import divide, multiply
 from hlofront.primitives import comparing, creating, elementwise, reducing
 from hlofront.primitives.contracting import Precision, dot_general
@@ -41,29 +42,29 @@ from hlofront.runtime.dispatch.operation import operation
 __all__ = ["poly", "polyfit", "roots"]
 
 
-def _zero(dtype: Any) -> Any:
+def _zero(dtype: np.dtype) -> np.generic:
     return host_scalar(0, dtype)
 
 
-def _rows(x: Any) -> Any:
+def _rows(x: Array) -> Array:
     """Return a vector as a matrix of one row, which broadcasts against each row."""
     return expand_dims(x, (typeof(x).ndim - 1,))
 
 
-def _columns(x: Any) -> Any:
+def _columns(x: ArrayLike) -> Array:
     """Return a vector as a matrix of one column, which broadcasts against each column."""
     return expand_dims(x, (typeof(x).ndim,))
 
 
-def _swap(x: Any) -> Any:
+def _swap(x: Array) -> Array:
     return transpose(x, (1, 0))
 
 
-def _adjoint(x: Any) -> Any:
+def _adjoint(x: Array) -> Array:
     return elementwise.conj(_swap(x)) if is_complex(typeof(x).dtype) else _swap(x)
 
 
-def _product(x: Any, y: Any) -> Any:
+def _product(x: Array, y: Array) -> Array:
     """Multiply two matrices with all digits of the dtype."""
     return dot_general(x, y, (((1,), (0,)), ((), ())), precision=Precision.HIGHEST)
 
@@ -71,7 +72,7 @@ def _product(x: Any, y: Any) -> Any:
 # ---- zeros -------------------------------------------------------------------------------------
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: ArrayLike) -> ArrayLike:
     """Return numbers in a dtype that LAPACK supports, never weak.
 
     Half precision becomes float32.
@@ -82,7 +83,7 @@ def _wide(x: Any) -> Any:
 
 @operation
 @like(np.poly)
-def poly(seq_of_zeros):
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """Return the polynomial with these zeros, whose first coefficient is 1.
 
     Args:
@@ -113,7 +114,7 @@ def poly(seq_of_zeros):
     if not aval.ndim:
         zeros = expand_dims(zeros, (0,))
 
-    def step(coefficients: Any, zero: Any) -> tuple[Any, None]:
+    def step(coefficients: Array, zero: Array) -> tuple[Array, None]:
         """Multiply by `x - zero`; the coefficient that is dropped at the end is still zero."""
         shifted = concatenate(
             [creating.full((1,), _zero(aval.dtype)), slice_in_dim(coefficients, 0, aval.size)], 0
@@ -126,7 +127,7 @@ def poly(seq_of_zeros):
     return scan(step, first, convert(zeros, aval.dtype, False), unroll=UNROLL)[0]
 
 
-def _zeros_of(p: Any) -> Any:
+def _zeros_of(p: Array) -> Array:
     """Return the zeros of a polynomial, as its companion's eigenvalues; p[0] must not be 0."""
     size = typeof(p).shape[0]
     lower = elementwise.neg(slice_in_dim(p, 1, size))
@@ -139,7 +140,7 @@ def _zeros_of(p: Any) -> Any:
 
 
 @operation(static_argnames=("leading",))
-def _roots(p, *, leading):
+def _roots(p: ArrayLike, *, leading: int | None) -> Array:
     """Return a polynomial's zeros.
 
     `leading` counts its leading zero coefficients, None if unknown.
@@ -172,7 +173,7 @@ def _roots(p, *, leading):
 
 
 @like(np.roots)
-def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """Return the zeros of a polynomial as complex numbers.
 
     Args:
@@ -191,7 +192,8 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     (p,), (aval,) = operands("roots", (p,))
     if aval.ndim > 1:
         raise ValueError(f"roots: input must be a rank-1 array, got shape {aval.shape}.")
-    p = atleast_1d(p)
+    if not aval.ndim:
+        p = expand_dims(p, (0,))
     if not strip_zeros or typeof(p).shape[0] < 2:
         return _roots(p, leading=None)
     values = host_value(
@@ -206,7 +208,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
 # ---- fits --------------------------------------------------------------------------------------
 
 
-def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any, Any]:
+def _least_squares(a: Array, b: Array, rcond: float) -> tuple[Array, Array, Array, Array, Array]:
     """Return the shortest columns x of those that minimize |a x - b|.
 
     Returns:
@@ -229,7 +231,7 @@ def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any, Any]
     return x, reducing.reduce_sum(squares, (0,)), rank, s, vh
 
 
-def _inverse_of_gram(a: Any, s: Any, vh: Any) -> Any:
+def _inverse_of_gram(a: Array, s: Array, vh: Array) -> Array:
     """Return the inverse of `a^T a`, from the singular values of `a` and the rows vh."""
     if is_complex(typeof(a).dtype):
         u, s, vh = svd(_product(_swap(a), a), full_matrices=False)
@@ -240,7 +242,15 @@ def _inverse_of_gram(a: Any, s: Any, vh: Any) -> Any:
 
 @operation(static_argnames=("deg", "rcond", "full", "cov"))
 @like(np.polyfit)
-def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Array | tuple[ArrayLike, ...]:
     """Fit a polynomial to points by least squares.
 
     Args:
@@ -308,7 +318,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     c, left_over, rank, s, vh = _least_squares(a, b, limit)
     c = divide(c, _columns(scale))
 
-    def finished(result: Any, dtype: Any = dtype) -> Any:
+    def finished(result: Array, dtype: np.dtype = dtype) -> Array:
         return convert(result, dtype, False)
 
     coefficients = finished(c if avals[1].ndim == 2 else squeeze(c, (1,)))

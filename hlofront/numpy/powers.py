@@ -1,12 +1,14 @@
 """Powers: of integers by squaring, of floats by exp and log."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.numpy.division import _where
@@ -27,7 +29,7 @@ from hlofront.runtime.dispatch.operation import operation
 _BITS = 6
 
 
-def static_exponent(x: Any) -> int | None:
+def static_exponent(x: ArrayLike) -> int | None:
     """Return a scalar with an integer value known now as an int, and None for other exponents."""
     type_ = type(x)
     if type_ is int or type_ is bool:
@@ -37,12 +39,12 @@ def static_exponent(x: Any) -> int | None:
     return operator.index(x) if isinstance(x, int) else None
 
 
-def fixed_power(x: Any, exponent: int) -> Any:
+def fixed_power(x: ArrayLike, exponent: int) -> Array:
     """Compute the power with an exponent that is known now, by repeated multiplication."""
     return elementwise.integer_pow(numeric_operand("power", x), exponent)
 
 
-def _power(x1, x2):
+def _power(x1: ArrayLike, x2: ArrayLike) -> Array:
     (x1, x2), _ = operands("power", (x1, x2))
     exponent = static_exponent(x2)
     if exponent is not None:
@@ -58,7 +60,7 @@ def _power(x1, x2):
     return elementwise.pow(x, x2 if issubdtype(typeof(x2).dtype, np.integer) else y)
 
 
-def _integer_power(x, y):
+def _integer_power(x: ArrayLike, y: ArrayLike) -> Array:
     """Multiply the x ** (2 ** k) for the bits k that are set in y, by repeated squaring."""
     aval = typeof(x)
     zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
@@ -75,20 +77,20 @@ def _integer_power(x, y):
 
 
 @operation(static_argnames=("exponent",))
-def integer_power(x, exponent):
+def integer_power(x: ArrayLike, exponent: int) -> Array:
     """Compute powers such as `x ** 2` outside of jit; each exponent has a program of its own."""
     return fixed_power(x, exponent)
 
 
 @operation
-def any_power(x1, x2):
+def any_power(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Compute the power with an exponent that is not known outside of jit."""
     return _power(x1, x2)
 
 
 @boundary
 @like(np.power)
-def power(x1, x2, /):
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute x1 to the power x2, elementwise.
 
     Integers stay integers, and wrap. An exponent that is one integer, known while tracing, is
@@ -104,6 +106,6 @@ pow = power
 
 @operation
 @like(np.float_power)
-def float_power(x, y, /):
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Compute x to the power y, elementwise, always as a float or a complex number."""
     return elementwise.pow(*promote_args_inexact("float_power", x, y))

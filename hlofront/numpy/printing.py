@@ -1,15 +1,18 @@
 """Arrays as text, and the options that NumPy and we print arrays by."""
 
-from typing import Any
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
 
 import numpy as np
 
+from hlofront.base.typing import ArrayLike
 from hlofront.numpy.like import like
 
 
 @like(np.array_repr)
 def array_repr(
-    arr: Any,
+    arr: ArrayLike,
     max_line_width: int | None = None,
     precision: int | None = None,
     suppress_small: bool | None = None,
@@ -29,7 +32,7 @@ def array_repr(
 
 @like(np.array_str)
 def array_str(
-    a: Any,
+    a: ArrayLike,
     max_line_width: int | None = None,
     precision: int | None = None,
     suppress_small: bool | None = None,
@@ -42,13 +45,13 @@ def array_str(
 
 
 @like(np.get_printoptions)
-def get_printoptions() -> dict[str, Any]:
+def get_printoptions() -> dict[str, object]:
     """Return the options for printing arrays, which are NumPy's."""
     return dict(np.get_printoptions())
 
 
 @like(np.set_printoptions)
-def set_printoptions(*args: Any, **kwargs: Any) -> None:
+def set_printoptions(*args: object, **kwargs: object) -> None:
     """Set the options for printing arrays, both NumPy's and these.
 
     Raises:
@@ -58,7 +61,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
 
 
 @like(np.printoptions)
-def printoptions(*args: Any, **kwargs: Any) -> Any:
+def printoptions(*args: object, **kwargs: object) -> AbstractContextManager[dict[str, object]]:
     """Return a context manager in which arrays are printed with these options.
 
     Raises:

@@ -1,8 +1,9 @@
 """Where dtypes and shapes of operands meet: NumPy's broadcasting, JAX's promotion."""
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from hlofront.base.dtypes import (
     to_numeric_dtype,
 )
 from hlofront.base.elements import ExtendedDType, float0, kept
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import select_n_p
@@ -23,13 +25,18 @@ from hlofront.primitives.converting import convert_element_type_p
 from hlofront.primitives.shaping import ascending, broadcast_in_dim, broadcast_shapes
 
 _bool = np.dtype(np.bool_)
-_PYTHON_TYPE: dict[str, Callable[[Any], Any]] = {"b": bool, "i": int, "f": float, "c": complex}
+_PYTHON_TYPE = {
+    "b": bool,
+    "i": int,
+    "f": float,
+    "c": complex,
+}
 
 
 # ---- what may be an operand ------------------------------------------------------------------
 
 
-def check_arraylike(name: str, *args: Any, empty_is_none: bool = False) -> None:
+def check_arraylike(name: str, *args: object, empty_is_none: bool = False) -> None:
     """Raise TypeError, naming the first operand that is neither an array nor a scalar."""
     for position, x in enumerate(args):
         if not is_value(x) and not hasattr(x, "__jax_array__"):
@@ -38,7 +45,7 @@ def check_arraylike(name: str, *args: Any, empty_is_none: bool = False) -> None:
             raise _not_arraylike(name, x, position)
 
 
-def _not_arraylike(name: str, x: Any, position: int) -> TypeError:
+def _not_arraylike(name: str, x: object, position: int) -> TypeError:
     advice = (
         " Convert it with jnp.asarray first."
         if isinstance(x, list | tuple)
@@ -50,7 +57,7 @@ def _not_arraylike(name: str, x: Any, position: int) -> TypeError:
     )
 
 
-def operands(name: str, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+def operands(name: str, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[ShapedArray]]:
     """Return the operands of the function called `name`, and their avals.
 
     What stands for an array by its method `__jax_array__` is replaced by that array.
@@ -66,7 +73,7 @@ def operands(name: str, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
         return values, [typeof(x) for x in values]
 
 
-def as_operand(x: Any) -> Any:
+def as_operand(x: object) -> ArrayLike:
     """Return the array behind an object with a method `__jax_array__`.
 
     Return other values unchanged.
@@ -79,22 +86,22 @@ def as_operand(x: Any) -> Any:
 # ---- dtypes ----------------------------------------------------------------------------------
 
 
-def promote_dtypes(*args: Any) -> list[Any]:
+def promote_dtypes(*args: ArrayLike) -> list[ArrayLike]:
     """Return the operands in their common dtype."""
     return _in_common_dtype(list(args), [typeof(x) for x in args], None)
 
 
-def promote_dtypes_inexact(*args: Any) -> list[Any]:
+def promote_dtypes_inexact(*args: ArrayLike) -> list[ArrayLike]:
     """Return the operands in their common dtype; integers and booleans become floats."""
     return _in_common_dtype(list(args), [typeof(x) for x in args], to_inexact_dtype)
 
 
-def promote_dtypes_numeric(*args: Any) -> list[Any]:
+def promote_dtypes_numeric(*args: ArrayLike) -> list[ArrayLike]:
     """Return the operands in their common dtype; booleans become integers."""
     return _in_common_dtype(list(args), [typeof(x) for x in args], to_numeric_dtype)
 
 
-def promote_dtypes_complex(*args: Any) -> list[Any]:
+def promote_dtypes_complex(*args: ArrayLike) -> list[ArrayLike]:
     """Return the operands in the complex dtype that holds them."""
     avals = [typeof(x) for x in args]
     dtype, weak = _common(avals)
@@ -102,7 +109,7 @@ def promote_dtypes_complex(*args: Any) -> list[Any]:
     return [converted(x, aval, dtype, weak) for x, aval in zip(args, avals, strict=True)]
 
 
-def promote_own_dtypes(*args: Any) -> list[Any]:
+def promote_own_dtypes(*args: ArrayLike) -> list[ArrayLike]:
     """Return the operands in their common dtype by the standard rules, whatever the option says.
 
     It is for values that the library made, which a user who promotes nothing need not convert.
@@ -111,19 +118,19 @@ def promote_own_dtypes(*args: Any) -> list[Any]:
         return promote_dtypes(*args)
 
 
-def joint_dtype(*types: tuple[Any, bool]) -> Any:
+def joint_dtype(*types: tuple[DType, bool]) -> np.dtype:
     """Return the common dtype of (dtype, weak) pairs, by the standard rules of promotion."""
     with numpy_dtype_promotion("standard"):
         return lattice_result(types)[0]
 
 
-def _common(avals: list[Any]) -> tuple[Any, bool]:
+def _common(avals: list[ShapedArray]) -> tuple[np.dtype, bool]:
     return lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))
 
 
 def _in_common_dtype(
-    values: list[Any], avals: list[Any], widen: Callable[[Any], Any] | None
-) -> list[Any]:
+    values: list[ArrayLike], avals: list[ShapedArray], widen: Callable[[np.dtype], np.dtype] | None
+) -> list[ArrayLike]:
     first = avals[0]
     for aval in avals:
         if aval.dtype is not first.dtype or aval.weak_type != first.weak_type:
@@ -144,7 +151,7 @@ def _in_common_dtype(
     return values
 
 
-def converted(x: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
+def converted(x: ArrayLike, aval: ShapedArray, dtype: np.dtype, weak: bool) -> ArrayLike:
     """Return the operand `x`, of this aval, in another dtype.
 
     Scalars of the host are converted on the host.
@@ -161,7 +168,7 @@ def converted(x: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
 _HOST = (bool, int, float, complex, np.generic, np.ndarray)
 
 
-def host_scalar(x: Any, dtype: Any, weak: bool = False) -> Any:
+def host_scalar(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
     """Return a Python or NumPy scalar in this dtype; a weak one is a Python scalar.
 
     Raises:
@@ -194,12 +201,14 @@ def check_integer(x: int) -> None:
 # ---- shapes ----------------------------------------------------------------------------------
 
 
-def promote_shapes(name: str, *args: Any) -> list[Any]:
+def promote_shapes(name: str, *args: ArrayLike) -> list[ArrayLike]:
     """Return the operands in their common rank; scalars and sizes of one are left to lax."""
     return _in_common_rank(name, list(args), [typeof(x).shape for x in args])
 
 
-def _in_common_rank(name: str, values: list[Any], shapes: list[tuple[int, ...]]) -> list[Any]:
+def _in_common_rank(
+    name: str, values: list[ArrayLike], shapes: list[tuple[int, ...]]
+) -> list[ArrayLike]:
     ranks = [len(shape) for shape in shapes]
     most = max(ranks)
     for rank in ranks:
@@ -226,7 +235,7 @@ def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]
         ) from None
 
 
-def with_rank(x: Any, shape: tuple[int, ...], rank: int) -> Any:
+def with_rank(x: ArrayLike, shape: tuple[int, ...], rank: int) -> Array:
     """Return an operand of this shape with axes of size 1 in front, so that it has `rank` axes."""
     new = rank - len(shape)
     return broadcast_in_dim(x, (1,) * new + shape, ascending(rank)[new:])
@@ -247,7 +256,7 @@ def check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
     warnings.warn(text, stacklevel=5)
 
 
-def broadcast_together(name: str, *args: Any) -> list[Any]:
+def broadcast_together(name: str, *args: ArrayLike) -> list[ArrayLike]:
     """Return the operands in their common shape, whatever the option about rank promotion is.
 
     Raises:
@@ -261,7 +270,7 @@ def broadcast_together(name: str, *args: Any) -> list[Any]:
     return [with_shape(x, own, shape) for x, own in zip(args, shapes, strict=True)]
 
 
-def with_shape(x: Any, own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def with_shape(x: ArrayLike, own: tuple[int, ...], shape: tuple[int, ...]) -> ArrayLike:
     """Broadcast an operand of shape `own` to a shape that it fits by NumPy's rule."""
     if own == shape:
         return x
@@ -272,8 +281,11 @@ def with_shape(x: Any, own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
 
 
 def _meeting(
-    name: str, values: list[Any], avals: list[Any], widen: Callable[[Any], Any] | None
-) -> list[Any]:
+    name: str,
+    values: list[ArrayLike],
+    avals: list[ShapedArray],
+    widen: Callable[[np.dtype], np.dtype] | None,
+) -> list[ArrayLike]:
     """Return the operands of the function `name` in their common dtype."""
     try:
         return _in_common_dtype(values, avals, widen)
@@ -290,7 +302,7 @@ def _meeting(
         raise TypeError(f"{name} does not accept dtypes {dtypes}.") from None
 
 
-def promote_args(name: str, *args: Any) -> list[Any]:
+def promote_args(name: str, *args: ArrayLike) -> list[ArrayLike]:
     """Return the operands of the function `name`, checked, in their common dtype and rank."""
     values, avals = operands(name, args)
     first = avals[0]
@@ -304,21 +316,21 @@ def promote_args(name: str, *args: Any) -> list[Any]:
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 
 
-def promote_args_inexact(name: str, *args: Any) -> list[Any]:
+def promote_args_inexact(name: str, *args: ArrayLike) -> list[ArrayLike]:
     """Return the operands as `promote_args` does; integers and booleans become floats."""
     values, avals = operands(name, args)
     values = _meeting(name, values, avals, to_inexact_dtype)
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 
 
-def promote_args_numeric(name: str, *args: Any) -> list[Any]:
+def promote_args_numeric(name: str, *args: ArrayLike) -> list[ArrayLike]:
     """Return the operands as `promote_args` does; booleans become integers."""
     values, avals = operands(name, args)
     values = _meeting(name, values, avals, to_numeric_dtype)
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 
 
-def choose(name: str, which: Any, on_true: Any, on_false: Any) -> Any:
+def choose(name: str, which: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Select `on_true` where `which` is true, else `on_false`, elementwise.
 
     Promote and broadcast them.

@@ -1,12 +1,15 @@
 """Medians, quantiles and percentiles, with and without NaNs."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base.dtypes import python_scalar_dtype, to_inexact_dtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import broadcast_together, choose, host_scalar, joint_dtype, operands
@@ -34,6 +37,10 @@ from hlofront.primitives.shaping import (
 from hlofront.primitives.slicing import index_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
+
 __all__ = [
     "median",
     "nanmedian",
@@ -46,7 +53,9 @@ __all__ = [
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
-def _check(name: str, out: Any, overwrite_input: bool, method: str, weights: Any) -> None:
+def _check(
+    name: str, out: None, overwrite_input: bool, method: str, weights: ArrayLike | None
+) -> None:
     if out is not None or overwrite_input:
         raise ValueError(
             f"jax.numpy.{name} does not support overwrite_input=True or out != None: arrays are "
@@ -63,7 +72,7 @@ def _check(name: str, out: Any, overwrite_input: bool, method: str, weights: Any
         )
 
 
-def _rows(x: Any, axes: tuple[int, ...]) -> Any:
+def _rows(x: ArrayLike, axes: tuple[int, ...]) -> Array:
     """Reshape the array to rows: the folded axes become the last axis, all others the first."""
     shape = typeof(x).shape
     others = [i for i in range(len(shape)) if i not in axes]
@@ -72,7 +81,7 @@ def _rows(x: Any, axes: tuple[int, ...]) -> Any:
     return reshape(x, (math.prod([shape[i] for i in others]), count))
 
 
-def _take(rows: Any, indices: Any) -> Any:
+def _take(rows: Array, indices: Array) -> Array:
     """Take from each of n rows the elements at its k indices.
 
     Indices and result have shape (k, n).
@@ -94,15 +103,15 @@ def _take(rows: Any, indices: Any) -> Any:
 
 def _quantile(
     name: str,
-    a: Any,
-    q: Any,
-    axis: Any,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes,
     method: str,
     keepdims: bool,
-    weights: Any,
+    weights: ArrayLike | None,
     skip_nan: bool,
     percent: bool = False,
-) -> Any:
+) -> Array:
     (a, q), (aval, which) = operands(name, (a, q))
     if is_complex(aval.dtype):
         raise ValueError(
@@ -136,11 +145,11 @@ def _quantile(
     return convert(reshape(result, (*which.shape, *sizes)), dtype, False)
 
 
-def _ranked(rows: Any, q: Any, method: str, skip_nan: bool, working: Any) -> Any:
+def _ranked(rows: ArrayLike, q: Array, method: str, skip_nan: bool, working: np.dtype) -> Array:
     """Compute quantiles of unweighted rows: an array of as many rows as q has elements."""
     count, size = typeof(rows).shape
     nan = host_scalar(np.nan, typeof(rows).dtype)
-    rows = sorting.sort(rows, 1)
+    (rows,) = sorting.sort((rows,), 1)
     shape = (typeof(q).size, count)
     q = broadcast_in_dim(q, shape, (0,))
     if skip_nan:
@@ -182,17 +191,17 @@ def _ranked(rows: Any, q: Any, method: str, skip_nan: bool, working: Any) -> Any
     return choose("quantile", comparing.eq(greatest, greatest), result, nan)
 
 
-def _index(position: Any) -> Any:
+def _index(position: Array) -> Array:
     return convert(position, python_scalar_dtype(int), False)
 
 
-def _between(below: Any, above: Any, share: Any) -> Any:
+def _between(below: Array, above: Array, share: ArrayLike) -> Array:
     """Interpolate, and stay at infinity where both sides are the same infinity."""
     step = elementwise.mul(*broadcast_together("quantile", elementwise.sub(above, below), share))
     return comparing.select_n(comparing.eq(below, above), elementwise.add(below, step), below)
 
 
-def _weight_rows(weights: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+def _weight_rows(weights: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     """Return weights in the form that `_rows` gives the array."""
     own = typeof(weights).shape
     if own != shape:
@@ -207,7 +216,9 @@ def _weight_rows(weights: Any, shape: tuple[int, ...], axes: tuple[int, ...]) ->
     return _rows(weights, axes)
 
 
-def _weighted(rows: Any, q: Any, weights: Any, skip_nan: bool, working: Any) -> Any:
+def _weighted(
+    rows: ArrayLike, q: Array, weights: ArrayLike, skip_nan: bool, working: np.dtype
+) -> Array:
     """Return the first element of each row up to which weights reach the share q of their sum."""
     count, size = typeof(rows).shape
     zero = host_scalar(0, working)
@@ -248,16 +259,16 @@ _STATIC = ("axis", "overwrite_input", "method", "keepdims")
 @operation(static_argnames=_STATIC)
 @like(np.quantile)
 def quantile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=False,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
     *,
-    weights=None,
-):
+    weights: ArrayLike | None = None,
+) -> Array:
     """Compute the elements that a share q of the others do not exceed, over axes.
 
     NaN if there is one.
@@ -283,16 +294,16 @@ def quantile(
 @operation(static_argnames=_STATIC)
 @like(np.nanquantile)
 def nanquantile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=False,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
     *,
-    weights=None,
-):
+    weights: ArrayLike | None = None,
+) -> Array:
     """Compute quantiles of the elements that are not NaN; the arguments are those of `quantile`."""
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
@@ -301,17 +312,17 @@ def nanquantile(
 @operation(static_argnames=(*_STATIC, "out_sharding"))
 @like(np.percentile)
 def percentile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=False,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
     *,
-    weights=None,
-    out_sharding=None,
-):
+    weights: ArrayLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Compute quantiles at q percent, from 0 to 100.
 
     The other arguments are those of `quantile`.
@@ -325,16 +336,16 @@ def percentile(
 @operation(static_argnames=_STATIC)
 @like(np.nanpercentile)
 def nanpercentile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=False,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
     *,
-    weights=None,
-):
+    weights: ArrayLike | None = None,
+) -> Array:
     """Compute quantiles at q percent of the elements that are not NaN."""
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True, True)
@@ -342,7 +353,13 @@ def nanpercentile(
 
 @operation(static_argnames=("axis", "overwrite_input", "keepdims"))
 @like(np.median)
-def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+def median(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
     """Return the middle element over axes, or the mean of the middle two; NaN if there is one."""
     _check("quantile", out, overwrite_input, "midpoint", None)
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
@@ -350,7 +367,13 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 
 @operation(static_argnames=("axis", "overwrite_input", "keepdims"))
 @like(np.nanmedian)
-def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+def nanmedian(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
     """Return the middle element over axes of those that are not NaN, or NaN if there are none."""
     _check("quantile", out, overwrite_input, "midpoint", None)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)

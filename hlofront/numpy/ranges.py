@@ -1,9 +1,11 @@
 """Evenly spaced numbers, and grids of them."""
 
+from __future__ import annotations
+
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from hlofront.base.dtypes import (
     to_inexact_dtype,
 )
 from hlofront.base.elements import host_number, kept
+from hlofront.base.typing import Array, ArrayLike, DTypeLike, ShapeLike
 from hlofront.bridge.arrays import Explicit
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
@@ -38,20 +41,24 @@ from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.vmap import vmap
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import Device, NamedSharding, Sharding
+    from hlofront.core.partition import PartitionSpec
+
 # ---- arange ------------------------------------------------------------------------------------
 
 
 @like(np.arange)
 @boundary
 def arange(
-    start: Any,
-    stop: Any = None,
-    step: Any = None,
-    dtype: Any = None,
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    device: Device | Sharding | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Return the numbers start, start + step, ..., as long as they are before stop.
 
     Args:
@@ -92,7 +99,7 @@ def arange(
     return result if device is None else device_put(result, device)
 
 
-def _number(name: str, x: Any) -> Any:
+def _number(name: str, x: ArrayLike) -> int | float:
     x = as_operand(x)
     check_arraylike("arange", x)
     if isinstance(x, Tracer):
@@ -109,7 +116,9 @@ def _number(name: str, x: Any) -> Any:
     return value
 
 
-def _steps(size: int, first: Any, gap: Any, dtype: Any, from_zero: bool, by_one: bool) -> Any:
+def _steps(
+    size: int, first: int | float, gap: int | float, dtype: np.dtype, from_zero: bool, by_one: bool
+) -> Array:
     if is_eager() and size <= MOST_ON_HOST:
         if from_zero and by_one:
             # These values do not come from the user, so no transfer guard may refuse the copy.
@@ -134,7 +143,7 @@ def _steps(size: int, first: Any, gap: Any, dtype: Any, from_zero: bool, by_one:
     return numbers
 
 
-def _wrapped(number: Any) -> int:
+def _wrapped(number: int | float) -> int:
     """Return a number as an integer wrapped to 64 bits, as integer dtypes wrap."""
     return (int(number) + (1 << 63)) % (1 << 64) - (1 << 63)
 
@@ -142,7 +151,7 @@ def _wrapped(number: Any) -> int:
 # ---- linspace and its kin ----------------------------------------------------------------------
 
 
-def _count(name: str, num: Any) -> int:
+def _count(name: str, num: object) -> int:
     if isinstance(num, Tracer):
         raise errors.ConcretizationTypeError(
             num, f"It arose in the jnp.{name} argument 'num': the size of the result depends on it."
@@ -159,7 +168,9 @@ def _count(name: str, num: Any) -> int:
     return num
 
 
-def _dtypes(name: str, start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
+def _dtypes(
+    name: str, start: ArrayLike, stop: ArrayLike, dtype: DTypeLike | None
+) -> tuple[np.dtype, np.dtype]:
     """Return the dtype to compute in, and the dtype of the result."""
     avals = operands(name, (start, stop))[1]
     common = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[0]
@@ -170,7 +181,7 @@ def _dtypes(name: str, start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
     return computed, computed if dtype is None else dtype
 
 
-def _ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
+def _ends(start: ArrayLike, stop: ArrayLike, dtype: np.dtype) -> tuple[ArrayLike, ArrayLike]:
     start, stop = (converting.convert(x, dtype, False) for x in (start, stop))
     shapes = [typeof(start).shape, typeof(stop).shape]
     check_rank_promotion("linspace", shapes)
@@ -178,7 +189,7 @@ def _ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
     return tuple([with_shape(x, typeof(x).shape, shape) for x in (start, stop)])
 
 
-def _linspace(start: Any, stop: Any, num: int, endpoint: bool) -> tuple[Any, Any]:
+def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool) -> tuple[Array, Array]:
     """Return `num` rows from start to stop, and the distance between them."""
     aval = typeof(start)
     dtype, shape = aval.dtype, aval.shape
@@ -204,21 +215,29 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool) -> tuple[Any, Any
     return rows, gap
 
 
-def _to_axis(x: Any, axis: int) -> Any:
+def _to_axis(x: Array, axis: int) -> Array:
     """Return an array with its first axis moved to `axis`."""
     ndim = typeof(x).ndim
     axis = canonical_axis(axis, ndim)
     return shaping.transpose(x, (*range(1, axis + 1), 0, *range(axis + 1, ndim)))
 
 
-def _as_dtype(x: Any, dtype: Any) -> Any:
+def _as_dtype(x: Array, dtype: np.dtype) -> Array:
     if issubdtype(dtype, np.integer) and not issubdtype(typeof(x).dtype, np.complexfloating):
         x = elementwise.floor(x)
     return converting.convert(x, dtype, False)
 
 
 @operation(static_argnames=("num", "endpoint", "retstep", "dtype", "axis"))
-def _linspace_operation(start, stop, num, endpoint, retstep, dtype, axis):
+def _linspace_operation(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int,
+    endpoint: bool,
+    retstep: bool,
+    dtype: DTypeLike | None,
+    axis: int,
+) -> Array | tuple[Array, Array]:
     computed, dtype = _dtypes("linspace", start, stop, dtype)
     rows, gap = _linspace(*_ends(start, stop, computed), num, endpoint)
     rows = _to_axis(_as_dtype(rows, dtype), axis)
@@ -227,16 +246,16 @@ def _linspace_operation(start, stop, num, endpoint, retstep, dtype, axis):
 
 @like(np.linspace)
 def linspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
-) -> Any:
+    device: Device | Sharding | None = None,
+) -> Array | tuple[Array, Array]:
     """Return `num` evenly spaced numbers from start to stop.
 
     Args:
@@ -260,7 +279,15 @@ def linspace(
 
 
 @operation(static_argnames=("num", "endpoint", "dtype", "axis"))
-def _logspace(start, stop, num, endpoint, base, dtype, axis):
+def _logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int,
+    endpoint: bool,
+    base: ArrayLike,
+    dtype: DTypeLike | None,
+    axis: int,
+) -> Array:
     computed, dtype = _dtypes("logspace", start, stop, dtype)
     exponents, _ = _linspace(*_ends(start, stop, computed), num, endpoint)
     base = converting.convert(base, computed, False)
@@ -270,20 +297,22 @@ def _logspace(start, stop, num, endpoint, base, dtype, axis):
 
 @like(np.logspace)
 def logspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> Array:
     """Return powers of `base` whose exponents are evenly spaced from start to stop."""
     return _logspace(start, stop, _count("logspace", num), bool(endpoint), base, dtype, axis)
 
 
 @operation(static_argnames=("num", "endpoint", "dtype", "axis"))
-def _geomspace(start, stop, num, endpoint, dtype, axis):
+def _geomspace(
+    start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, dtype: DTypeLike | None, axis: int
+) -> Array:
     computed, dtype = _dtypes("geomspace", start, stop, dtype)
     start, stop = _ends(start, stop, computed)
     # The numbers lie on a ray from zero through start.
@@ -303,8 +332,13 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
 
 @like(np.geomspace)
 def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Any:
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Return `num` numbers from start to stop, each the same multiple of the one before."""
     return _geomspace(start, stop, _count("geomspace", num), bool(endpoint), dtype, axis)
 
@@ -313,7 +347,7 @@ def geomspace(
 
 
 @operation(static_argnames=("sparse", "swap"))
-def _meshgrid(arrays, sparse, swap):
+def _meshgrid(arrays: list[ArrayLike], sparse: bool, swap: bool) -> list[Array]:
     shapes = [typeof(x).shape for x in arrays]
     if any(len(shape) != 1 for shape in shapes):
         raise ValueError(f"meshgrid wants arrays of one axis, got shapes {shapes}")
@@ -334,7 +368,9 @@ def _meshgrid(arrays, sparse, swap):
 
 
 @like(np.meshgrid)
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+def meshgrid(
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Array]:
     """Return arrays of coordinates, one for each of the one-dimensional arrays `xi`.
 
     Args:
@@ -356,7 +392,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return list(_meshgrid(list(xi), bool(sparse), indexing == "xy" and len(xi) > 1))
 
 
-def _grid_axis(key: slice) -> Any:
+def _grid_axis(key: slice) -> Array:
     start = 0 if key.start is None else key.start
     step = 1 if key.step is None else key.step
     if isinstance(step, complex):
@@ -371,7 +407,7 @@ class _Grid:
         self.sparse = sparse
         self.__doc__ = doc
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array | list[Array]:
         if isinstance(key, slice):
             return _grid_axis(key)
         axes = [_grid_axis(one) for one in key]
@@ -384,7 +420,7 @@ class _Grid:
 
 
 @operation
-def _stack(arrays):
+def _stack(arrays: list[Array]) -> Array:
     return slicing.concatenate([shaping.expand_dims(x, (0,)) for x in arrays], 0)
 
 
@@ -393,7 +429,9 @@ ogrid = _Grid(True, "The same with sizes of 1 where a coordinate does not change
 
 
 @like(np.indices)
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
+) -> Array | tuple[Array, ...]:
     """Return the index along each axis for every element of an array of this shape.
 
     Returns:
@@ -412,7 +450,9 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 
 
 @like(np.fromfunction)
-def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(
+    function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object
+) -> Any:
     """Make an array of this shape by calling a function with the indices of its elements.
 
     The function is mapped by vmap: it is called once, and sees the indices as scalars. Keyword

@@ -1,13 +1,16 @@
 """Pytrees of arrays as one vector, and back."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import lattice_result
+from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 from hlofront.numpy.promotion import operands
 from hlofront.primitives import creating
@@ -16,9 +19,13 @@ from hlofront.primitives.elementwise import real
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import concatenate, split
 
+if TYPE_CHECKING:
+    from hlofront.bridge.fast_parts import PyTreeDef
+    from hlofront.core.aval import ShapedArray
+
 
 @boundary
-def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
+def ravel_pytree(pytree: object) -> tuple[Array, Callable[[Array], Any]]:
     """Concatenate the elements of a pytree of arrays into a vector; return it with the inverse.
 
     Args:
@@ -56,7 +63,9 @@ class _Unravel:
 
     __slots__ = ("_key", "sizes")
 
-    def __init__(self, structure: Any, avals: tuple[Any, ...], dtype: Any, same: bool):
+    def __init__(
+        self, structure: PyTreeDef, avals: tuple[ShapedArray, ...], dtype: np.dtype, same: bool
+    ):
         self._key = (structure, avals, dtype, same)
         self.sizes = tuple([aval.size for aval in avals])
 
@@ -66,7 +75,7 @@ class _Unravel:
     def __hash__(self) -> int:
         return hash(self._key)
 
-    def __call__(self, flat: Any) -> Any:
+    def __call__(self, flat: Array) -> Any:
         """Return the tree of the elements of a vector.
 
         Raises ValueError if the vector has another size.
@@ -91,6 +100,6 @@ class _Unravel:
         return tree.tree_unflatten(structure, leaves)
 
 
-def _as(part: Any, aval: Any) -> Any:
+def _as(part: Array, aval: ShapedArray) -> Array:
     is_complex = typeof(part).dtype.kind == "c"
     return convert(real(part) if is_complex and aval.dtype.kind != "c" else part, aval.dtype, False)

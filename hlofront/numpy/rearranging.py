@@ -1,15 +1,18 @@
 """Rearranging elements: flip, roll, rotate, tile, repeat, resize, trim zeros."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, Axes, Axis, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, process
@@ -28,11 +31,15 @@ from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add
 from hlofront.primitives.shaping import refuse_sharding
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
+
 # ---- flip and rotate ---------------------------------------------------------------------------
 
 
 @operation(static_argnames=("axis",))
-def _flip(m, axis=None):
+def _flip(m: ArrayLike, axis: Axes = None) -> Array:
     m = any_operand("flip", m)
     ndim = typeof(m).ndim
     axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
@@ -41,27 +48,27 @@ def _flip(m, axis=None):
 
 @boundary
 @like(np.flip)
-def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
+def flip(m: ArrayLike, axis: Axes = None) -> Array:
     """Reverse the order of elements along all axes, or along the axes named."""
     return _flip(m) if axis is None else _flip(m, static_axes(axis))
 
 
 @boundary
 @like(np.fliplr)
-def fliplr(m: Any) -> Any:
+def fliplr(m: ArrayLike) -> Array:
     """Reverse the order of elements along axis 1."""
     return _flip(m, 1)
 
 
 @boundary
 @like(np.flipud)
-def flipud(m: Any) -> Any:
+def flipud(m: ArrayLike) -> Array:
     """Reverse the order of elements along axis 0."""
     return _flip(m, 0)
 
 
 @operation(static_argnames=("k", "axes"))
-def _rot90(m, k, axes):
+def _rot90(m: ArrayLike, k: int, axes: tuple[int, ...]) -> Array:
     m = any_operand("rot90", m)
     shape = typeof(m).shape
     if len(shape) < 2:
@@ -85,7 +92,7 @@ def _rot90(m, k, axes):
 
 @boundary
 @like(np.rot90)
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by k quarter turns in the plane of two axes, from the first to the second."""
     return _rot90(m, operator.index(k) % 4, static_axes(axes))
 
@@ -94,7 +101,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 
 
 @operation(static_argnames=("shift", "axis"))
-def _roll_static(a, shift, axis):
+def _roll_static(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes) -> Array:
     a = any_operand("roll", a)
     shape = typeof(a).shape
     if axis is None:
@@ -119,7 +126,7 @@ def _roll_static(a, shift, axis):
 
 
 @operation(static_argnames=("axis",))
-def _roll(a, shift, axis=None):
+def _roll(a: ArrayLike, shift: ArrayLike, axis: Axes = None) -> Array:
     a, shift = any_operand("roll", a), any_operand("roll", shift)
     aval = typeof(a)
     shape = aval.shape
@@ -154,7 +161,7 @@ def _roll(a, shift, axis=None):
 
 @boundary
 @like(np.roll)
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> Array:
     """Move elements by `shift` positions along axes; elements beyond the end come in at the start.
 
     Without an axis the array is rolled as if it had only one.
@@ -171,7 +178,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
     return _roll(a, shift, axis)
 
 
-def _static_shift(shift: Any) -> Any:
+def _static_shift(shift: ArrayLike | Sequence[int]) -> int | tuple[int, ...] | None:
     array = np.asarray(shift)
     return int(array) if not array.ndim else tuple(array.astype(int).tolist())
 
@@ -180,7 +187,7 @@ def _static_shift(shift: Any) -> Any:
 
 
 @operation(static_argnames=("reps",))
-def _tile(A, reps):
+def _tile(A: ArrayLike, reps: tuple[int, ...]) -> Array:
     A = any_operand("tile", A)
     shape = typeof(A).shape
     rank = max(len(shape), len(reps))
@@ -197,7 +204,7 @@ def _tile(A, reps):
 
 @boundary
 @like(np.tile)
-def tile(A: Any, reps: int | Sequence[int]) -> Any:
+def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """Repeat the whole array along each axis, as often as `reps` says."""
     reps = canonical_shape(reps)
     if min(reps, default=0) < 0:
@@ -206,7 +213,7 @@ def tile(A: Any, reps: int | Sequence[int]) -> Any:
 
 
 @operation(static_argnames=("repeats", "axis"))
-def _repeat_evenly(a, repeats, axis):
+def _repeat_evenly(a: ArrayLike, repeats: int, axis: Axis) -> Array:
     a = any_operand("repeat", a)
     if axis is None:
         a, axis = shaping.reshape(a, (typeof(a).size,)), 0
@@ -219,7 +226,7 @@ def _repeat_evenly(a, repeats, axis):
 
 
 @operation(static_argnames=("axis", "length"))
-def _repeat(a, repeats, axis, length):
+def _repeat(a: ArrayLike, repeats: ArrayLike, axis: Axis, length: int) -> Array:
     """Repeat each element as often as `repeats` says; cut off or repeat the last up to `length`."""
     a = any_operand("repeat", a)
     if axis is None:
@@ -257,13 +264,13 @@ def _repeat(a, repeats, axis, length):
 @boundary
 @like(np.repeat)
 def repeat(
-    a: Any,
-    repeats: Any,
+    a: ArrayLike,
+    repeats: ArrayLike,
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: Any = None,
-) -> Any:
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Repeat each element along an axis; `repeats` is one number, or one for each element.
 
     Args:
@@ -307,20 +314,20 @@ def repeat(
     return _repeat(a, repeats, axis, length)
 
 
-def _size_along(a: Any, axis: int | None) -> int:
+def _size_along(a: Array, axis: int | None) -> int:
     aval = typeof(a)
     return aval.size if axis is None else aval.shape[canonical_axis(axis, aval.ndim)]
 
 
 @boundary
 def _method_repeat(
-    self: Any,
-    repeats: Any,
+    self: Array,
+    repeats: ArrayLike,
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: Any = None,
-) -> Any:
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Repeat each element along an axis."""
     return repeat(
         self, repeats, axis, total_repeat_length=total_repeat_length, out_sharding=out_sharding
@@ -331,7 +338,7 @@ def _method_repeat(
 
 
 @operation(static_argnames=("new_shape",))
-def _resize(a, new_shape):
+def _resize(a: ArrayLike, new_shape: Shape) -> Array:
     a = any_operand("resize", a)
     old, new = typeof(a).size, math.prod(new_shape)
     flat = shaping.reshape(a, (old,))
@@ -345,7 +352,7 @@ def _resize(a, new_shape):
 
 @boundary
 @like(np.resize)
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
     """Return an array of another shape, whose elements are repeated, row by row, or cut off."""
     new_shape = canonical_shape(new_shape)
     if min(new_shape, default=0) < 0:
@@ -355,7 +362,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 @boundary
 @like(np.trim_zeros)
-def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Array:
     """Cut off the zeros at the front ("f") and back ("b") along axes.
 
     How much is left depends on the values, so that `filt` cannot be traced.

@@ -1,8 +1,10 @@
 """Functions that fold axes away: sums, products, extremes and where they are."""
 
+from __future__ import annotations
+
 import builtins
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from hlofront.base.dtypes import (
     to_numeric_dtype,
 )
 from hlofront.base.elements import bfloat16
+from hlofront.base.typing import Array, ArrayLike, Axes, Axis, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis
 from hlofront.numpy.like import like
@@ -55,6 +58,10 @@ _float32 = np.dtype(np.float32)
 _halves = frozenset({np.dtype(np.float16), np.dtype(bfloat16)})
 
 
+# Axes by number, and axes by the names that vmap and shard_map give them.
+NamedAxes: TypeAlias = "Axes | str | tuple[int | str, ...]"
+
+
 # ---- what reductions share ---------------------------------------------------------------------
 
 
@@ -62,16 +69,16 @@ class Fold(NamedTuple):
     """A binary operation that axes are reduced with, and its reduction."""
 
     name: str
-    reduce: Callable[..., Any]
+    reduce: Callable[..., Array]
     # This combines the initial value and the reduced one.
-    combine: Callable[..., Any]
+    combine: Callable[..., Array]
     # This returns the identity element for a dtype.
-    identity: Callable[[Any], Any]
+    identity: Callable[[DType], ArrayLike]
     # The collective that reduces over named axes, if there is one.
-    across: Callable[..., Any] | None = None
+    across: Callable[..., Array] | None = None
 
 
-def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def reduced_axes(axis: Axes, ndim: int) -> tuple[int, ...]:
     """Return the axes that `axis` means, counted from 0: all of them for None.
 
     Raises:
@@ -87,7 +94,9 @@ def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     return axes
 
 
-def split_names(axis: Any) -> tuple[Any, tuple[str, ...]]:
+def split_names(
+    axis: NamedAxes,
+) -> tuple[Axes, tuple[str, ...]]:
     """Split axes into those by number and those by name, which vmap and shard_map have named."""
     if isinstance(axis, str):
         return (), (axis,)
@@ -97,7 +106,7 @@ def split_names(axis: Any) -> tuple[Any, tuple[str, ...]]:
     return axis, ()
 
 
-def across_names(fold: Fold, result: Any, names: tuple[str, ...]) -> Any:
+def across_names(fold: Fold, result: Array, names: tuple[str, ...]) -> Array:
     """Reduce over named axes a result that is already reduced over axes by number.
 
     Raises:
@@ -113,15 +122,15 @@ def across_names(fold: Fold, result: Any, names: tuple[str, ...]) -> Any:
     return fold.across(result, names)
 
 
-def is_complex(dtype: Any) -> bool:
+def is_complex(dtype: np.dtype) -> bool:
     return issubdtype(dtype, np.complexfloating)
 
 
-def is_inexact(dtype: Any) -> bool:
+def is_inexact(dtype: np.dtype) -> bool:
     return issubdtype(dtype, np.inexact)
 
 
-def sum_dtype(dtype: Any) -> Any:
+def sum_dtype(dtype: np.dtype) -> np.dtype:
     """Return the dtype of sums and products of a dtype: at least the default dtype for integers."""
     if dtype == _bool:
         return python_scalar_dtype(int)
@@ -131,19 +140,19 @@ def sum_dtype(dtype: Any) -> Any:
     return default if dtype.itemsize < default.itemsize else dtype
 
 
-def working_dtype(dtype: Any) -> Any:
+def working_dtype(dtype: np.dtype) -> np.dtype:
     """Return the dtype in which elements of a dtype are summed when no dtype is requested."""
     return _float32 if dtype in _halves else dtype
 
 
-def sum_over(x: Any, axes: tuple[int, ...]) -> Any:
+def sum_over(x: ArrayLike, axes: tuple[int, ...]) -> Array:
     """Return the sum over these axes, in the dtype of `x`: 16-bit floats are summed in float32."""
     dtype = typeof(x).dtype
     total = reducing.reduce_sum(convert(x, working_dtype(dtype), False), axes)
     return convert(total, dtype, False)
 
 
-def as_boolean(x: Any) -> Any:
+def as_boolean(x: ArrayLike) -> ArrayLike:
     """Return elementwise whether an array is not zero."""
     dtype = typeof(x).dtype
     if is_complex(dtype):
@@ -151,7 +160,7 @@ def as_boolean(x: Any) -> Any:
     return convert(x, _bool, False)
 
 
-def as_numbers(x: Any, dtype: Any) -> Any:
+def as_numbers(x: ArrayLike, dtype: np.dtype) -> ArrayLike:
     """Convert an array to another dtype, booleans by way of integers; the result is not weak."""
     own = typeof(x).dtype
     if own == _bool and dtype != _bool:
@@ -160,8 +169,13 @@ def as_numbers(x: Any, dtype: Any) -> Any:
 
 
 def fold_axes(
-    fold: Fold, a: Any, axes: tuple[int, ...], keepdims: bool, initial: Any, where: Any
-) -> Any:
+    fold: Fold,
+    a: ArrayLike,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+) -> Array:
     """Reduce axes of an array in its dtype, from `initial`, without the elements not in `where`."""
     if where is not None:
         a = _masked(fold, a, where)
@@ -171,13 +185,13 @@ def fold_axes(
     return expand_dims(result, axes) if keepdims else result
 
 
-def _masked(fold: Fold, a: Any, where: Any) -> Any:
+def _masked(fold: Fold, a: ArrayLike, where: ArrayLike) -> Array:
     check_mask(fold.name, where)
     own = typeof(a).dtype
     return choose(f"jnp.{fold.name}", where, a, host_scalar(fold.identity(own), own))
 
 
-def check_mask(name: str, where: Any) -> None:
+def check_mask(name: str, where: ArrayLike) -> None:
     """Raise ValueError unless a mask is one of booleans."""
     dtype = typeof(where).dtype
     if dtype != _bool:
@@ -187,7 +201,7 @@ def check_mask(name: str, where: Any) -> None:
         )
 
 
-def _initial(initial: Any, dtype: Any) -> Any:
+def _initial(initial: ArrayLike, dtype: np.dtype) -> ArrayLike:
     aval = typeof(initial)
     if aval.shape:
         raise ValueError(f"initial value must be a scalar. Got array of shape {aval.shape}")
@@ -206,14 +220,14 @@ MIN = Fold("min", reducing.reduce_min, elementwise.min, reducing.greatest_value,
 
 def accumulated(
     fold: Fold,
-    a: Any,
-    axis: Any,
-    dtype: Any,
+    a: ArrayLike,
+    axis: NamedAxes,
+    dtype: DTypeLike | None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """Compute the sum or product over axes, in the requested dtype."""
     name = fold.name
     (a,), (aval,) = operands(name, (a,))
@@ -238,15 +252,15 @@ _SUM_NAMES = ("axis", "dtype", "keepdims", "promote_integers")
 @operation(static_argnames=_SUM_NAMES)
 @like(np.sum)
 def sum(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    keepdims=False,
-    initial=None,
-    where=None,
-    promote_integers=True,
-):
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
     """Sum over axes: all of them, one, or several.
 
     Integers narrower than the default ones are summed in the default dtype, unless
@@ -260,15 +274,15 @@ def sum(
 @operation(static_argnames=_SUM_NAMES)
 @like(np.prod)
 def prod(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    keepdims=False,
-    initial=None,
-    where=None,
-    promote_integers=True,
-):
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
     """Multiply over axes: all of them, one, or several. The dtypes are those of `sum`."""
     refuse_out("prod", out)
     return accumulated(PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
@@ -277,7 +291,14 @@ def prod(
 # ---- extremes ----------------------------------------------------------------------------------
 
 
-def extreme(fold: Fold, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def extreme(
+    fold: Fold,
+    a: ArrayLike,
+    axis: NamedAxes,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+) -> Array:
     """Return the greatest or least element over axes."""
     (a,), (aval,) = operands(fold.name, (a,))
     axis, names = split_names(axis)
@@ -302,7 +323,14 @@ def extreme(fold: Fold, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.max)
-def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def max(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the greatest element over axes, or NaN if there is one.
 
     Raises:
@@ -314,7 +342,14 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.min)
-def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def min(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the least element over axes, or NaN if there is one.
 
     Raises:
@@ -330,7 +365,7 @@ amin = min
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.ptp)
-def ptp(a, axis=None, out=None, keepdims=False):
+def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
     """Return the greatest element less the least one, over axes. Raises TypeError for booleans."""
     refuse_out("ptp", out)
     a = any_operand("ptp", a)
@@ -341,7 +376,9 @@ def ptp(a, axis=None, out=None, keepdims=False):
 # ---- any, all ----------------------------------------------------------------------------------
 
 
-def _logical(fold: Fold, a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
+def _logical(
+    fold: Fold, a: ArrayLike, axis: NamedAxes, keepdims: bool, where: ArrayLike | None
+) -> Array:
     (a,), (aval,) = operands(fold.name, (a,))
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
@@ -350,7 +387,14 @@ def _logical(fold: Fold, a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.any)
-def any(a, axis=None, out=None, keepdims=False, *, where=None):
+def any(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return whether any element is not zero, over axes."""
     refuse_out("any", out)
     return _logical(ANY, a, axis, keepdims, where)
@@ -358,7 +402,14 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.all)
-def all(a, axis=None, out=None, keepdims=False, *, where=None):
+def all(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return whether all elements are not zero, over axes."""
     refuse_out("all", out)
     return _logical(ALL, a, axis, keepdims, where)
@@ -366,7 +417,7 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.count_nonzero)
-def count_nonzero(a, axis=None, keepdims=False):
+def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
     """Count the elements that are not zero, over axes."""
     (a,), (aval,) = operands("count_nonzero", (a,))
     nonzero = comparing.ne(a, host_scalar(0, aval.dtype))
@@ -377,8 +428,8 @@ def count_nonzero(a, axis=None, keepdims=False):
 
 
 def index_of_extreme(
-    name: str, fold: Callable[..., Any], a: Any, axis: Any, keepdims: bool | None
-) -> Any:
+    name: str, fold: Callable[..., Array], a: ArrayLike, axis: Axis, keepdims: bool | None
+) -> Array:
     """Return the index of the extreme along an axis, or in the flattened array."""
     (a,), (aval,) = operands(name, (a,))
     if axis is None:
@@ -399,7 +450,9 @@ def index_of_extreme(
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.argmax)
-def argmax(a, axis=None, out=None, keepdims=None):
+def argmax(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """Return the index of the greatest element, or of the first NaN; None flattens the array.
 
     Raises:
@@ -411,7 +464,9 @@ def argmax(a, axis=None, out=None, keepdims=None):
 
 @operation(static_argnames=("axis", "keepdims"))
 @like(np.argmin)
-def argmin(a, axis=None, out=None, keepdims=None):
+def argmin(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """Return the index of the least element, or of the first NaN; None flattens the array.
 
     Raises:
@@ -421,7 +476,7 @@ def argmin(a, axis=None, out=None, keepdims=None):
     return index_of_extreme("argmin", reducing.argmin, a, axis, keepdims)
 
 
-ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+ARRAY_METHODS: dict[str, Callable[..., Array]] = {
     "all": all,
     "any": any,
     "argmax": argmax,

@@ -1,10 +1,13 @@
 """Rounding, and keeping numbers within bounds."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import choose, operands, promote_args
@@ -23,7 +26,7 @@ from hlofront.primitives.elementwise import RoundingMethod
 from hlofront.runtime.dispatch.operation import operation
 
 
-def _unless_integer(apply):
+def _unless_integer(apply: Callable[[ArrayLike], Array]) -> Callable[[ArrayLike], ArrayLike]:
     return lambda x: x if is_integer(typeof(x)) else apply(x)
 
 
@@ -41,7 +44,7 @@ ceil = unary_operation(
 )
 
 
-def toward_zero(x: Any) -> Any:
+def toward_zero(x: ArrayLike) -> Array:
     """Drop the fractions of floats."""
     negative = comparing.lt(x, scalar_like(typeof(x), 0))
     return comparing.select(negative, elementwise.ceil(x), elementwise.floor(x))
@@ -49,16 +52,16 @@ def toward_zero(x: Any) -> Any:
 
 @operation
 @like(np.trunc)
-def trunc(x):
+def trunc(x: ArrayLike) -> Array:
     """Drop the fraction of each element, in its dtype."""
     return _unless_integer(toward_zero)(any_operand("trunc", x))
 
 
-def _to_even(x):
+def _to_even(x: ArrayLike) -> Array:
     return elementwise.round(x, RoundingMethod.TO_NEAREST_EVEN)
 
 
-def _parts(x, apply):
+def _parts(x: ArrayLike, apply: Callable[[Array], Array]) -> Array:
     if not is_complex(typeof(x)):
         return apply(x)
     return elementwise.complex(apply(elementwise.real(x)), apply(elementwise.imag(x)))
@@ -66,7 +69,7 @@ def _parts(x, apply):
 
 @operation
 @like(np.rint)
-def rint(x, /):
+def rint(x: ArrayLike, /) -> Array:
     """Round each element to the nearest whole number, halves to even, as a float."""
     x = any_operand("rint", x)
     aval = typeof(x)
@@ -77,7 +80,7 @@ def rint(x, /):
 
 @operation(static_argnames=("decimals",), nested=True)
 @like(np.round)
-def round(a, decimals=0, out=None):
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Round each element to a number of decimal places, halves to even, in the dtype of `a`.
 
     Raises ValueError for booleans.
@@ -95,7 +98,7 @@ def round(a, decimals=0, out=None):
 around = round
 
 
-def _round_float(x, decimals):
+def _round_float(x: Array, decimals: int) -> Array:
     if decimals == 0:
         return _to_even(x)
     aval = typeof(x)
@@ -107,11 +110,11 @@ def _round_float(x, decimals):
     return elementwise.div(_to_even(elementwise.mul(x, factor)), factor)
 
 
-def _round_integer(x, unit):
+def _round_integer(x: ArrayLike, power: int) -> ArrayLike:
     aval = typeof(x)
-    if unit > np.iinfo(aval.dtype).max:
+    if power > np.iinfo(aval.dtype).max:
         return elementwise.mul(x, scalar_like(aval, 0))
-    unit, zero, two = (scalar_like(aval, number) for number in (unit, 0, 2))
+    unit, zero, two = (scalar_like(aval, number) for number in (power, 0, 2))
     # The remainder of x above the greatest multiple of `unit` that is at most x.
     left = elementwise.rem(x, unit)
     if issubdtype(aval.dtype, np.signedinteger):
@@ -126,7 +129,9 @@ def _round_integer(x, unit):
 
 @operation
 @like(np.clip)
-def clip(arr=None, /, min=None, max=None):
+def clip(
+    arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
+) -> Array:
     """Limit each element to no less than `min` and no more than `max`, which wins.
 
     Raises ValueError for complex numbers.

@@ -1,11 +1,14 @@
 """Arrays in files: save, savez, load."""
 
+from __future__ import annotations
+
 import os
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from hlofront.base.elements import bfloat16
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like
 
@@ -15,7 +18,9 @@ _TWO_BYTES = np.dtype("V2")
 
 
 @like(np.save)
-def save(file: IO[bytes] | str | os.PathLike[Any], arr: Any, allow_pickle: bool = True) -> None:
+def save(
+    file: IO[bytes] | str | os.PathLike[str], arr: ArrayLike, allow_pickle: bool = True
+) -> None:
     """Write an array to a file in NumPy's format, `.npy`.
 
     Args:
@@ -28,7 +33,10 @@ def save(file: IO[bytes] | str | os.PathLike[Any], arr: Any, allow_pickle: bool 
 
 @like(np.savez)
 def savez(
-    file: IO[bytes] | str | os.PathLike[Any], *args: Any, allow_pickle: bool = True, **kwds: Any
+    file: IO[bytes] | str | os.PathLike[str],
+    *args: ArrayLike,
+    allow_pickle: bool = True,
+    **kwds: ArrayLike,
 ) -> None:
     """Write several arrays to a file in NumPy's format, `.npz`.
 
@@ -42,7 +50,7 @@ def savez(
 
 
 @like(np.load)
-def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
+def load(file: IO[bytes] | str | os.PathLike[str], *args: ArrayLike, **kwargs: object) -> Array:
     """Read the array of a file in NumPy's format.
 
     Args:

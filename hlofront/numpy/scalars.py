@@ -1,5 +1,7 @@
 """Scalar types: dtypes that can be called, as in `jnp.float32(1)`, and what is asked of dtypes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import ml_dtypes
@@ -7,6 +9,7 @@ import numpy as np
 
 from hlofront.base import dtypes
 from hlofront.base.elements import all_dtypes
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import is_value, typeof
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like
@@ -17,20 +20,20 @@ class ScalarType(type):
 
     dtype: np.dtype
 
-    def __call__(cls, x: Any) -> Any:
+    def __call__(cls, x: ArrayLike) -> Array:
         """Return an array of this dtype; a scalar gives an array without axes."""
         return asarray(x, dtype=cls.dtype)
 
-    def __eq__(cls, other: Any) -> bool:
+    def __eq__(cls, other: object) -> bool:
         return cls is other or cls.dtype.type == other or cls.dtype == other
 
-    def __ne__(cls, other: Any) -> bool:
+    def __ne__(cls, other: object) -> bool:
         return not cls == other
 
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.dtype.type)
 
 
@@ -81,7 +84,7 @@ promote_types = dtypes.promote_types
 
 
 @like(np.issubdtype)
-def issubdtype(arg1: Any, arg2: Any) -> bool:
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Return whether a dtype is a subtype of a category, such as np.floating, or of a dtype.
 
     Raises:
@@ -91,7 +94,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
 
 @like(np.result_type)
-def result_type(*args: Any) -> Any:
+def result_type(*args: ArrayLike | DTypeLike | None) -> np.dtype[Any]:
     """Return the common dtype of values and dtypes, by JAX's rules of promotion."""
     return dtypes.result_type(*args)
 
@@ -108,7 +111,7 @@ _KINDS = {
 
 
 @like(np.isdtype)
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
     """Return whether a dtype equals a dtype or belongs to a category, or any of a tuple of them.
 
     Raises:
@@ -119,7 +122,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return any(_is_of_kind(wanted, one) for one in (kind if isinstance(kind, tuple) else (kind,)))
 
 
-def _is_of_kind(dtype: Any, kind: Any) -> bool:
+def _is_of_kind(dtype: np.dtype, kind: DTypeLike) -> bool:
     if isinstance(kind, str) and kind in _KINDS:
         return any(dtypes.issubdtype(dtype, each) for each in _KINDS[kind])
     if not isinstance(kind, list | tuple):

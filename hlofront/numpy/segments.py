@@ -1,13 +1,16 @@
 """Reductions of segments: of the elements that have one number, wherever they are."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.numpy.creation import asarray
@@ -16,8 +19,12 @@ from hlofront.primitives import creating
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.reducing import greatest_value, least_value
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
 
-def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
+
+def _count(name: str, segment_ids: ArrayLike, num_segments: int | None) -> int:
     if num_segments is None:
         if isinstance(segment_ids, Tracer):
             raise errors.ConcretizationTypeError(
@@ -43,15 +50,15 @@ def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
 def _segments(
     name: str,
     update: str,
-    start: Callable[[Any], Any],
-    data: Any,
-    segment_ids: Any,
-    num_segments: Any,
+    start: Callable[[DType], ArrayLike],
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None,
     indices_are_sorted: bool,
     unique_indices: bool,
-    mode: Any,
-    out_sharding: Any,
-) -> Any:
+    mode: str | GatherScatterMode | None,
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     (data, ids), _ = operands(name, (data, segment_ids))
     data = asarray(data)
     count = _count(name, ids, num_segments)
@@ -88,17 +95,19 @@ _ABOUT = """Args:
       TypeError: if segment_ids are not integers."""
 
 
-def _reduction(name: str, update: str, start: Callable[[Any], Any], what: str) -> Any:
+def _reduction(
+    name: str, update: str, start: Callable[[DType], ArrayLike], what: str
+) -> Callable[..., Array]:
     def function(
-        data,
-        segment_ids,
-        num_segments=None,
-        indices_are_sorted=False,
-        unique_indices=False,
-        bucket_size=None,
-        mode=None,
-        out_sharding=None,
-    ):
+        data: ArrayLike,
+        segment_ids: ArrayLike,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        bucket_size: int | None = None,
+        mode: str | GatherScatterMode | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
+    ) -> Array:
         return _segments(
             name,
             update=update,
@@ -117,11 +126,11 @@ def _reduction(name: str, update: str, start: Callable[[Any], Any], what: str) -
     return boundary(function)
 
 
-def _least(dtype: Any) -> Any:
+def _least(dtype: DType) -> ArrayLike:
     return -np.inf if dtype.kind == "c" else least_value(dtype)[()]
 
 
-def _greatest(dtype: Any) -> Any:
+def _greatest(dtype: DType) -> ArrayLike:
     return np.inf if dtype.kind == "c" else greatest_value(dtype)[()]
 
 

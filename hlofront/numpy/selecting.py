@@ -1,5 +1,7 @@
 """Choosing elements by conditions: where, select, nonzero, compress, choose."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,6 +11,7 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
 from hlofront.base.elements import host_number, kept
 from hlofront.base.errors import ConcretizationTypeError
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
@@ -40,7 +43,7 @@ _bool = np.dtype(np.bool_)
 # ---- what chapters share whose results have shapes that depend on values ----------------------
 
 
-def host_value(x: Any, context: str) -> np.ndarray:
+def host_value(x: object, context: str) -> np.ndarray:
     """Return the value of an array as a NumPy array.
 
     Raises ConcretizationTypeError, with the context, if it is traced.
@@ -50,7 +53,7 @@ def host_value(x: Any, context: str) -> np.ndarray:
     return np.asarray(x)
 
 
-def put_beside(values: np.ndarray, array: Any, weak: bool = False) -> Any:
+def put_beside(values: np.ndarray, array: ArrayLike, weak: bool = False) -> Array:
     """Return values of the host as an array, on the device of another array if it is committed."""
     if weak:
         return convert(put_beside(values, array), values.dtype, True)
@@ -59,13 +62,13 @@ def put_beside(values: np.ndarray, array: Any, weak: bool = False) -> Any:
     return from_host(kept(values))
 
 
-def truth(x: Any) -> Any:
+def truth(x: ArrayLike) -> ArrayLike:
     """Return whether elements are not zero."""
     dtype = typeof(x).dtype
     return x if dtype == _bool else comparing.ne(x, host_scalar(0, dtype))
 
 
-def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
+def in_dtype(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
     """Return an operand in a dtype; scalars of the host are converted on the host."""
     return converted(x, typeof(x), dtype, weak)
 
@@ -74,21 +77,21 @@ def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
 
 
 @operation
-def _where(condition, x, y):
+def _where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     check_arraylike("where", condition, x, y)
     return promotion.choose("where", truth(condition), x, y)
 
 
 @like(np.where)
 def where(
-    condition: Any,
-    x: Any = None,
-    y: Any = None,
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     /,
     *,
     size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Select elements of `x` where the condition is true, and of `y` elsewhere.
 
     With the condition alone, the indices of its true elements; see nonzero for `size` and
@@ -113,7 +116,7 @@ def where(
 
 
 @operation
-def _select(conditions, choices, default):
+def _select(conditions: list[ArrayLike], choices: list[ArrayLike], default: ArrayLike) -> Array:
     check_arraylike("select", *conditions, *choices, default)
     *choices, result = promote_dtypes(*choices, default)
     count = len(choices)
@@ -126,7 +129,9 @@ def _select(conditions, choices, default):
 
 
 @like(np.select)
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+) -> Array:
     """Select from the choice whose condition is the first to be true, or the default.
 
     Raises:
@@ -143,12 +148,12 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 @like(np.piecewise)
 def piecewise(
-    x: Any,
-    condlist: Any,
-    funclist: Sequence[Any],
-    *args: Any,
-    **kw: Any,
-) -> Any:
+    x: ArrayLike,
+    condlist: ArrayLike | Sequence[ArrayLike],
+    funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
+    *args: object,
+    **kw: object,
+) -> Array:
     """Apply to each element the function whose condition is the last to be true for it.
 
     Args:
@@ -179,7 +184,14 @@ def piecewise(
 
 
 @operation(static_argnames=("functions",))
-def _piecewise(x, conditions, constants, args, keywords, functions):
+def _piecewise(
+    x: ArrayLike,
+    conditions: list[ArrayLike],
+    constants: list[ArrayLike | None],
+    args: Sequence[object],
+    keywords: dict[str, object],
+    functions: tuple[Callable[..., Array] | None, ...],
+) -> Array:
     """Apply functions or constants by condition; the last applies where no condition is true."""
     x = as_operand(x)
     aval = typeof(x)
@@ -204,7 +216,7 @@ _WITHOUT_SIZE = (
 )
 
 
-def true_positions(mask: Any, size: int, fill: Any) -> Any:
+def true_positions(mask: Array, size: int, fill: ArrayLike) -> Array:
     """Return the first `size` positions of true elements in a mask of one axis, then `fill`.
 
     They are scattered: each to the place that is the number of true elements before it.
@@ -228,10 +240,10 @@ def true_positions(mask: Any, size: int, fill: Any) -> Any:
     )
 
 
-def _unravelled(flat: Any, shape: tuple[int, ...]) -> list[Any]:
+def _unravelled(flat: Array, shape: tuple[int, ...]) -> list[Array]:
     """Convert positions, not negative, to indices along each axis."""
     dtype = typeof(flat).dtype
-    indices: list[Any] = []
+    indices: list[Array] = []
     for size in shape[:0:-1]:
         divisor = host_number(max(size, 1), dtype)
         indices.append(elementwise.rem(flat, divisor))
@@ -240,7 +252,7 @@ def _unravelled(flat: Any, shape: tuple[int, ...]) -> list[Any]:
 
 
 @operation(static_argnames=("size",))
-def _nonzero(a, size, fill_values):
+def _nonzero(a: ArrayLike, size: int, fill_values: tuple[ArrayLike, ...]) -> tuple[Array, ...]:
     shape = typeof(a).shape
     count = typeof(a).size
     flat = true_positions(shaping.reshape(truth(a), (count,)), size, count)
@@ -255,7 +267,12 @@ def _nonzero(a, size, fill_values):
 
 
 @like(np.nonzero)
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+def nonzero(
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> tuple[Array, ...]:
     """Return the indices of elements that are not zero: an array for each axis.
 
     Args:
@@ -281,7 +298,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         dtype = python_scalar_dtype(int)
         return tuple([put_beside(index.astype(dtype), a) for index in indices])
     if fill_value is None:
-        fill_values: tuple[Any, ...] = (0,) * ndim
+        fill_values: tuple[ArrayLike, ...] = (0,) * ndim
     elif isinstance(fill_value, tuple):
         if len(fill_value) != ndim:
             raise ValueError(
@@ -295,25 +312,35 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
 
 @like(np.flatnonzero)
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> Array:
     """Return the positions in the flattened array of elements that are not zero. See nonzero."""
     check_arraylike("flatnonzero", a)
     return nonzero(_flat(a), size=size, fill_value=fill_value)[0]
 
 
 @operation
-def _flat(a):
+def _flat(a: ArrayLike) -> Array:
     a = any_operand("ravel", a)
     return shaping.reshape(a, (typeof(a).size,))
 
 
 @operation
-def _columns(indices):
+def _columns(indices: list[Array]) -> Array:
     return slicing.stack(indices, 1)
 
 
 @like(np.argwhere)
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def argwhere(
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+) -> Array:
     """Return the indices of elements that are not zero, a row for each. See nonzero.
 
     Of an array without axes that has no columns, and a row if it is not zero.
@@ -329,7 +356,9 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
 
 
 @operation(static_argnames=("axis", "size"))
-def _compressed(condition, a, fill_value, axis, size):
+def _compressed(
+    condition: ArrayLike, a: ArrayLike, fill_value: ArrayLike, axis: int, size: int
+) -> Array:
     """Return the first `size` slices along an axis where a condition is true, and fill values."""
     n = typeof(a).shape[axis]
     positions = true_positions(condition, size, n)
@@ -340,7 +369,7 @@ def _compressed(condition, a, fill_value, axis, size):
     return promotion.choose("compress", missing, in_dtype(fill_value, typeof(a).dtype), rows)
 
 
-def take_rows(a: Any, positions: Any, axis: int) -> Any:
+def take_rows(a: ArrayLike, positions: ArrayLike, axis: int) -> Array:
     """Take slices along an axis at positions from 0, clamped to the axis."""
     shape = typeof(a).shape
     (count,) = typeof(positions).shape
@@ -363,14 +392,14 @@ _rows_at = operation(take_rows, static_argnames=("axis",))
 
 @like(np.compress)
 def compress(
-    condition: Any,
-    a: Any,
+    condition: ArrayLike,
+    a: ArrayLike,
     axis: int | None = None,
     *,
     size: int | None = None,
-    fill_value: Any = 0,
+    fill_value: ArrayLike = 0,
     out: None = None,
-) -> Any:
+) -> Array:
     """Return slices along an axis, or elements of the flattened array, where a condition is true.
 
     Args:
@@ -414,14 +443,16 @@ def compress(
 
 
 @operation(static_argnames=("n",))
-def _fitted(condition, n):
+def _fitted(condition: ArrayLike, n: int) -> Array:
     """Return a condition as a mask of `n` elements, false beyond its end."""
     mask = truth(condition)
     return slicing.pad(mask, np.False_, ((0, n - typeof(mask).shape[0], 0),))
 
 
 @like(np.extract)
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
+) -> Array:
     """Return the elements where a condition is true, along one axis. See compress."""
     check_arraylike("extract", condition, arr, fill_value)
     return compress(_flat(condition), _flat(arr), size=size, fill_value=fill_value)
@@ -431,23 +462,23 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 
 
 @operation(static_argnames=("mode",))
-def _choose(a, choices, mode):
-    choices = list(slicing.unstack(choices)) if hasattr(choices, "aval") else choices
-    check_arraylike("choose", a, *choices)
-    count = len(choices)
-    a, *choices = broadcast_together("choose", a, *promote_dtypes(*choices))
+def _choose(a: ArrayLike, choices: ArrayLike | list[ArrayLike], mode: str) -> Array:
+    cases: Any = slicing.unstack(choices) if hasattr(choices, "aval") else choices
+    check_arraylike("choose", a, *cases)
+    count = len(cases)
+    a, *cases = broadcast_together("choose", a, *promote_dtypes(*cases))
     if mode == "wrap":
         a = euclidean_remainder(a, count)
     else:
         a = clamped(a, 0, count - 1)
     index = convert(a, np.dtype(np.int32), False)
-    result = choices[0]
-    for i, choice in enumerate(choices[1:], 1):
+    result = cases[0]
+    for i, choice in enumerate(cases[1:], 1):
         result = process(select_n_p, (comparing.eq(index, np.int32(i)), result, choice), {})
     return as_array(result)
 
 
-def clamped(x: Any, low: int, high: int) -> Any:
+def clamped(x: ArrayLike, low: int, high: int) -> Array:
     """Clamp integers to bounds, as far as their dtype can represent the bounds."""
     dtype = typeof(x).dtype
     info = np.iinfo(dtype)
@@ -458,7 +489,7 @@ def clamped(x: Any, low: int, high: int) -> Any:
     return x
 
 
-def euclidean_remainder(x: Any, size: int) -> Any:
+def euclidean_remainder(x: ArrayLike, size: int) -> Array:
     """Return integers modulo a positive size; the result is never negative."""
     dtype = typeof(x).dtype
     if dtype.kind == "u" and size > np.iinfo(dtype).max:
@@ -475,7 +506,9 @@ def euclidean_remainder(x: Any, size: int) -> Any:
 
 
 @like(np.choose)
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+def choose(
+    a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise"
+) -> Array:
     """Select elements from several choices; `a` holds the number of the choice for each element.
 
     Args:
@@ -516,25 +549,29 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     return convert(chosen, aval.dtype, False) if aval.weak_type else chosen
 
 
-def _method_nonzero(self: Any, *, fill_value: Any = None, size: int | None = None) -> Any:
+def _method_nonzero(
+    self: Array, *, fill_value: ArrayLike | None = None, size: int | None = None
+) -> tuple[Array, ...]:
     """Return the indices of elements that are not zero: an array for each axis."""
     return nonzero(self, size=size, fill_value=fill_value)
 
 
-def _method_choose(self: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+def _method_choose(
+    self: Array, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise"
+) -> Array:
     """Select elements from several choices; this array holds the number of the choice."""
     return choose(self, choices, out, mode)
 
 
 def _method_compress(
-    self: Any,
-    condition: Any,
+    self: Array,
+    condition: ArrayLike,
     axis: int | None = None,
     *,
     out: None = None,
     size: int | None = None,
-    fill_value: Any = 0,
-) -> Any:
+    fill_value: ArrayLike = 0,
+) -> Array:
     """Return the slices along an axis where a condition is true."""
     return compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
@@ -542,7 +579,7 @@ def _method_compress(
 _method_nonzero.__name__, _method_choose.__name__ = "nonzero", "choose"
 _method_compress.__name__ = "compress"
 
-ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+ARRAY_METHODS: dict[str, Callable[..., object]] = {
     "nonzero": _method_nonzero,
     "choose": _method_choose,
     "compress": _method_compress,

@@ -1,12 +1,14 @@
 """Sets made of two arrays: what is in both, in either, in the first, or in one alone."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import python_scalar_dtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.numpy.like import like
@@ -30,7 +32,9 @@ _bool = np.dtype(np.bool_)
 
 
 @operation(static_argnames=("unique", "equal_nan"))
-def _with_membership(ar1, ar2, unique, equal_nan):
+def _with_membership(
+    ar1: ArrayLike, ar2: ArrayLike, unique: bool, equal_nan: bool
+) -> tuple[Array, Array, Array, Array, Array]:
     """Sort the first array, unless it is unique, and look its elements up in the second.
 
     Return the elements, the indices they had, whether each is the first of its equals, whether it
@@ -54,7 +58,9 @@ def _with_membership(ar1, ar2, unique, equal_nan):
 
 
 @operation(static_argnames=("size",))
-def _selected_of_size(keep, fills, arrays, size):
+def _selected_of_size(
+    keep: ArrayLike, fills: list[ArrayLike], arrays: list[Array], size: int
+) -> list[Array]:
     """Return `size` elements, where a mask is true, of arrays of one axis.
 
     Fill values stand for missing ones.
@@ -68,7 +74,9 @@ def _selected_of_size(keep, fills, arrays, size):
     ]
 
 
-def _selected(source: Any, keep: Any, fills: Any, arrays: Any, size: int | None) -> list[Any]:
+def _selected(
+    source: ArrayLike, keep: Array, fills: list[ArrayLike], arrays: list[Array], size: int | None
+) -> list[Array]:
     """Return elements where the mask `keep` is true: all, or `size` of them, filled up."""
     if size is not None:
         return _selected_of_size(keep, fills, arrays, operator.index(size))
@@ -76,7 +84,9 @@ def _selected(source: Any, keep: Any, fills: Any, arrays: Any, size: int | None)
     return [put_beside(np.asarray(x)[mask], source, typeof(x).weak_type) for x in arrays]
 
 
-def _both(name: str, ar1: Any, ar2: Any, size: int | None) -> tuple[Any, Any]:
+def _both(
+    name: str, ar1: ArrayLike, ar2: ArrayLike, size: int | None
+) -> tuple[ArrayLike, ArrayLike]:
     check_arraylike(name, ar1, ar2)
     ar1, ar2 = as_operand(ar1), as_operand(ar2)
     if size is None:
@@ -87,7 +97,7 @@ def _both(name: str, ar1: Any, ar2: Any, size: int | None) -> tuple[Any, Any]:
 
 
 @operation
-def _first_selected(keep, ordered):
+def _first_selected(keep: ArrayLike, ordered: ArrayLike) -> Array:
     """Return the first element where the mask `keep` is true, or 0, to stand for missing ones."""
     dtype = typeof(ordered).dtype
     if not typeof(keep).size:
@@ -99,25 +109,25 @@ def _first_selected(keep, ordered):
 
 
 @operation
-def _and(x, y):
+def _and(x: ArrayLike, y: ArrayLike) -> Array:
     return elementwise.bitwise_and(x, y)
 
 
 @operation
-def _and_not(x, y):
+def _and_not(x: ArrayLike, y: ArrayLike) -> Array:
     return elementwise.bitwise_and(x, elementwise.bitwise_not(y))
 
 
 @like(np.intersect1d)
 def intersect1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array | tuple[Array, Array, Array]:
     """Return the elements that are in both arrays, without repetition, in ascending order.
 
     Args:
@@ -150,13 +160,13 @@ def intersect1d(
 
 @like(np.setdiff1d)
 def setdiff1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Return the unique elements of the first array that are not in the second, in order.
 
     Args:
@@ -177,7 +187,7 @@ def setdiff1d(
     return _in_dtype_of(_selected(ar1, keep, [fill_value], [ordered], size)[0], ar1)
 
 
-def _in_dtype_of(x: Any, like: Any) -> Any:
+def _in_dtype_of(x: Array, like: ArrayLike) -> Array:
     own, wanted = typeof(x), typeof(like)
     if own.dtype == wanted.dtype and own.weak_type == wanted.weak_type:
         return x
@@ -185,17 +195,19 @@ def _in_dtype_of(x: Any, like: Any) -> Any:
 
 
 @operation(static_argnames=("dtype", "weak"))
-def _astype(x, dtype, weak):
+def _astype(x: ArrayLike, dtype: np.dtype, weak: bool) -> Array:
     return convert(x, dtype, weak)
 
 
 @operation
-def _joined(ar1, ar2):
+def _joined(ar1: ArrayLike, ar2: ArrayLike) -> Array:
     return slicing.concatenate(promote_dtypes(flattened(ar1), flattened(ar2)), 0)
 
 
 @like(np.union1d)
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def union1d(
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Return the elements that are in either array, without repetition, in ascending order.
 
     Args:
@@ -211,7 +223,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     return unique(_joined(ar1, ar2), size=size, fill_value=fill_value)
 
 
-def _boundaries(ordered: Any) -> tuple[Any, Any]:
+def _boundaries(ordered: Array) -> tuple[Array, Array]:
     """Return whether each sorted element differs from the one before, and from the one after."""
     starts = first_of_equals(ordered, False)
     n = typeof(starts).size
@@ -220,14 +232,14 @@ def _boundaries(ordered: Any) -> tuple[Any, Any]:
 
 
 @operation
-def _once(ar1, ar2):
+def _once(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     """Return all elements of two arrays, sorted, and a mask of those that occur once."""
     ordered = sorting.sort(_joined.when_traced(ar1, ar2), 0)
     return ordered, elementwise.bitwise_and(*_boundaries(ordered))
 
 
 @operation
-def _twice(ar1, ar2):
+def _twice(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array, Array, Array]:
     """Return all elements of two arrays, sorted; which equal the next one.
 
     Their indices in the first array, and the indices of the next ones in the second.
@@ -246,7 +258,7 @@ def _twice(ar1, ar2):
 
 
 @operation
-def _exclusive(ar1, ar2):
+def _exclusive(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     """Return all elements sorted, and a mask of the first of each value that is in one array alone.
 
     In each array NaN is one element, and differs from that of the other.
@@ -263,13 +275,13 @@ def _exclusive(ar1, ar2):
 
 @like(np.setxor1d)
 def setxor1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Return the elements that are in one of two arrays but not in both, in ascending order.
 
     Args:

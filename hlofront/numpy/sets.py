@@ -1,12 +1,15 @@
 """Sets of elements: unique ones, and which elements are in an array."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer
@@ -31,7 +34,7 @@ from hlofront.runtime.dispatch.operation import operation
 _bool = np.dtype(np.bool_)
 
 
-def flattened(x: Any) -> Any:
+def flattened(x: ArrayLike) -> Array:
     return shaping.reshape(x, (typeof(x).size,))
 
 
@@ -46,7 +49,7 @@ def needs_size(name: str) -> str:
 # ---- what sorting tells ------------------------------------------------------------------------
 
 
-def _differs(x: Any, y: Any, equal_nan: bool) -> Any:
+def _differs(x: Array, y: Array, equal_nan: bool) -> Array:
     differs = comparing.ne(x, y)
     if equal_nan and issubdtype(typeof(x).dtype, np.inexact):
         both = elementwise.bitwise_and(comparing.ne(x, x), comparing.ne(y, y))
@@ -54,7 +57,7 @@ def _differs(x: Any, y: Any, equal_nan: bool) -> Any:
     return differs
 
 
-def one_nan(x: Any) -> Any:
+def one_nan(x: ArrayLike) -> ArrayLike:
     """Replace complex numbers with a NaN part by a single NaN, which sorts last.
 
     Return others unchanged.
@@ -64,7 +67,7 @@ def one_nan(x: Any) -> Any:
     return choose("unique", comparing.ne(x, x), creating.scalar_like(x, complex(np.nan, 0)), x)
 
 
-def first_of_equals(ordered: Any, equal_nan: bool) -> Any:
+def first_of_equals(ordered: Array, equal_nan: bool) -> Array:
     """Return a mask of sorted rows that is true for the first of equal rows."""
     n, *rest = typeof(ordered).shape
     if not n:
@@ -77,7 +80,7 @@ def first_of_equals(ordered: Any, equal_nan: bool) -> Any:
     return slicing.concatenate([creating.full((1,), True, _bool), differs], 0)
 
 
-def _rows_in_order(rows: Any) -> tuple[Any, Any]:
+def _rows_in_order(rows: Array) -> tuple[Array, Array]:
     """Return rows in lexicographic order, and the indices that they had."""
     shape = typeof(rows).shape
     dtype = python_scalar_dtype(int)
@@ -97,7 +100,7 @@ def _rows_in_order(rows: Any) -> tuple[Any, Any]:
 
 
 @operation(static_argnames=("axis", "equal_nan"))
-def _ordered(ar, axis, equal_nan):
+def _ordered(ar: ArrayLike, axis: Axis, equal_nan: bool) -> tuple[Array, Array, Array, Array]:
     """Return sorted slices along an axis, their indices, a mask of first ones, and the inverse."""
     ar = one_nan(ar)
     if axis is None:
@@ -128,7 +131,14 @@ def _ordered(ar, axis, equal_nan):
 
 
 @operation(static_argnames=("axis", "size"))
-def _unique_of_size(ordered, indices, starts, fill_value, axis, size):
+def _unique_of_size(
+    ordered: ArrayLike,
+    indices: ArrayLike,
+    starts: ArrayLike,
+    fill_value: ArrayLike | None,
+    axis: Axis,
+    size: int,
+) -> tuple[Array, Array, Array]:
     """Return `size` unique values, their first indices and their counts."""
     n = typeof(indices).size
     dtype = typeof(indices).dtype
@@ -162,12 +172,12 @@ def _unique_of_size(ordered, indices, starts, fill_value, axis, size):
 
 def _unique(
     name: str,
-    ar: Any,
+    ar: ArrayLike,
     axis: int | None,
     equal_nan: bool,
     size: int | None,
-    fill_value: Any,
-) -> tuple[Any, Any, Any, Any]:
+    fill_value: ArrayLike | None,
+) -> tuple[Array, Array, Array, Array]:
     check_arraylike(name, ar)
     ar = as_operand(ar)
     aval = typeof(ar)
@@ -205,7 +215,7 @@ def _unique(
 
 @like(np.unique)
 def unique(
-    ar: Any,
+    ar: ArrayLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -213,9 +223,9 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     sorted: bool = True,
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """Return the unique elements in ascending order, or the unique slices along an axis.
 
     Args:
@@ -243,28 +253,30 @@ def unique(
 class _UniqueAllResult(NamedTuple):
     """The result of unique_all."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
 
 
 class _UniqueCountsResult(NamedTuple):
     """The result of unique_counts."""
 
-    values: Any
-    counts: Any
+    values: Array
+    counts: Array
 
 
 class _UniqueInverseResult(NamedTuple):
     """The result of unique_inverse."""
 
-    values: Any
-    inverse_indices: Any
+    values: Array
+    inverse_indices: Array
 
 
 @like(np.unique_all)
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueAllResult:
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> _UniqueAllResult:
     """Return the unique elements, the index of the first of each, the inverse, and the counts.
 
     NaN differs from NaN. See unique.
@@ -274,7 +286,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 @like(np.unique_counts)
 def unique_counts(
-    x: Any, /, *, size: int | None = None, fill_value: Any = None
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueCountsResult:
     """Return the unique elements and how often each occurs. See unique_all."""
     values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
@@ -283,7 +295,7 @@ def unique_counts(
 
 @like(np.unique_inverse)
 def unique_inverse(
-    x: Any, /, *, size: int | None = None, fill_value: Any = None
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueInverseResult:
     """Return the unique elements, and the index among them of each element. See unique_all."""
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
@@ -291,7 +303,9 @@ def unique_inverse(
 
 
 @like(np.unique_values)
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Return the unique elements. See unique_all."""
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
@@ -303,7 +317,7 @@ _METHODS = ("compare_all", "binary_search", "sort", "auto")
 _FEW = 16
 
 
-def _member(element: Any, ordered: Any) -> Any:
+def _member(element: ArrayLike, ordered: Array) -> Array:
     """Return whether elements are in a sorted array of one axis."""
     size = typeof(ordered).size
     if not size:
@@ -313,7 +327,7 @@ def _member(element: Any, ordered: Any) -> Any:
 
 
 @operation(static_argnames=("invert", "method"))
-def _isin(element, test_elements, invert, method):
+def _isin(element: ArrayLike, test_elements: ArrayLike, invert: bool, method: str) -> Array:
     element, test = promote_dtypes(element, test_elements)
     test = flattened(test)
     shape, size = typeof(element).shape, typeof(test).size
@@ -333,13 +347,13 @@ def _isin(element, test_elements, invert, method):
 
 @like(np.isin)
 def isin(
-    element: Any,
-    test_elements: Any,
+    element: ArrayLike,
+    test_elements: ArrayLike,
     assume_unique: bool = False,
     invert: bool = False,
     *,
     method: str = "auto",
-) -> Any:
+) -> Array:
     """Return whether each element of an array is an element of another array. NaN never is.
 
     Args:

@@ -1,15 +1,18 @@
 """Shapes: reshape, transpose, squeeze, broadcast, and their kin. No element changes its value."""
 
+from __future__ import annotations
+
 import math
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base import source
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array, ArrayLike, Axes, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.numpy import creation
@@ -21,13 +24,17 @@ from hlofront.primitives import shaping
 from hlofront.primitives.shaping import ascending, refuse_sharding
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
 
-def as_array(x: Any) -> Any:
+
+def as_array(x: ArrayLike) -> Array:
     """Return an unchanged operand as an array, also where it is a NumPy array or a scalar."""
     return x if hasattr(x, "aval") else creation.asarray(x)
 
 
-def static_axes(axes: Any) -> Any:
+def static_axes(axes: object) -> int | tuple[int, ...] | None:
     """Return axes that a user passed in hashable form: an int, or a tuple."""
     if type(axes) is int or axes is None:
         return axes
@@ -42,7 +49,7 @@ def static_axes(axes: Any) -> Any:
 
 
 @operation(static_argnames=("shape", "order"))
-def _reshape(a, shape, order="C"):
+def _reshape(a: ArrayLike, shape: Shape, order: str = "C") -> Array:
     a = any_operand("reshape", a)
     old = typeof(a).shape
     new = _filled(old, shape)
@@ -55,7 +62,7 @@ def _reshape(a, shape, order="C"):
     return shaping.transpose(reshaped, ascending(len(new))[::-1])
 
 
-def _bad_order(name: str, order: Any) -> Exception:
+def _bad_order(name: str, order: str) -> Exception:
     if order == "A" or (name == "ravel" and order == "K"):
         # The class that JAX raises.
         return NotImplementedError(
@@ -88,13 +95,13 @@ def _filled(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
 @boundary
 @like(np.reshape)
 def reshape(
-    a: Any,
-    shape: Any,
+    a: ArrayLike,
+    shape: ShapeLike,
     order: str = "C",
     *,
     copy: bool | None = None,
-    out_sharding: Any = None,
-) -> Any:
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Reshape an array without changing its elements.
 
     One size may be -1, for the remaining size.
@@ -106,8 +113,12 @@ def reshape(
 
 @boundary
 def _method_reshape(
-    self: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
-) -> Any:
+    self: Array,
+    *args: int | Sequence[int],
+    order: str = "C",
+    copy: bool | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Reshape the array: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
     if out_sharding is not None:
         refuse_sharding("reshape", "out_sharding", out_sharding)
@@ -116,7 +127,7 @@ def _method_reshape(
 
 
 @operation(static_argnames=("order",))
-def _ravel(a, order="C"):
+def _ravel(a: ArrayLike, order: str = "C") -> Array:
     a = any_operand("ravel", a)
     if order not in ("C", "F"):
         raise _bad_order("ravel", order)
@@ -125,7 +136,9 @@ def _ravel(a, order="C"):
 
 @boundary
 @like(np.ravel)
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def ravel(
+    a: ArrayLike, order: str = "C", *, out_sharding: NamedSharding | PartitionSpec | None = None
+) -> Array:
     """Flatten an array, row by row, or column by column with order "F"."""
     if out_sharding is not None:
         refuse_sharding("ravel", "out_sharding", out_sharding)
@@ -133,7 +146,9 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
 
 
 @boundary
-def _method_ravel(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def _method_ravel(
+    self: Array, order: str = "C", *, out_sharding: NamedSharding | PartitionSpec | None = None
+) -> Array:
     """Flatten the array."""
     return ravel(self, order, out_sharding=out_sharding)
 
@@ -142,7 +157,7 @@ def _method_ravel(self: Any, order: str = "C", *, out_sharding: Any = None) -> A
 
 
 @operation(static_argnames=("axes",))
-def _transpose(a, axes=None):
+def _transpose(a: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
     a = any_operand("transpose", a)
     ndim = typeof(a).ndim
     permutation = ascending(ndim)[::-1] if axes is None else canonical_axes(axes, ndim)
@@ -153,25 +168,25 @@ def _transpose(a, axes=None):
 
 @boundary
 @like(np.transpose)
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Permute the axes: axis i of the result is axis `axes[i]`; by default they are reversed."""
     return _transpose(a) if axes is None else _transpose(a, static_axes(axes))
 
 
 @boundary
 @like(np.permute_dims)
-def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
+def permute_dims(a: ArrayLike, /, axes: tuple[int, ...]) -> Array:
     """Permute the axes: axis i of the result is axis `axes[i]`, counted from 0."""
     return _permuted(a, static_axes(axes))
 
 
 @operation(static_argnames=("axes",))
-def _permuted(a, axes):
+def _permuted(a: ArrayLike, axes: tuple[int, ...]) -> Array:
     return as_array(shaping.transpose(any_operand("permute_dims", a), axes))
 
 
 @boundary
-def _method_transpose(self: Any, *args: Any) -> Any:
+def _method_transpose(self: Array, *args: int | Sequence[int] | None) -> Array:
     """Permute the axes: `x.transpose(1, 0)` or `x.transpose((1, 0))`.
 
     By default they are reversed.
@@ -183,7 +198,7 @@ def _method_transpose(self: Any, *args: Any) -> Any:
 
 @operation
 @like(np.matrix_transpose)
-def matrix_transpose(x, /):
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """Swap the last two axes."""
     x = any_operand("matrix_transpose", x)
     ndim = typeof(x).ndim
@@ -196,7 +211,7 @@ def matrix_transpose(x, /):
 
 @operation(static_argnames=("axis1", "axis2"))
 @like(np.swapaxes)
-def swapaxes(a, axis1, axis2):
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Swap two axes."""
     a = any_operand("swapaxes", a)
     ndim = typeof(a).ndim
@@ -207,7 +222,9 @@ def swapaxes(a, axis1, axis2):
 
 
 @operation(static_argnames=("source", "destination"))
-def _moveaxis(a, source, destination):
+def _moveaxis(
+    a: ArrayLike, source: int | tuple[int, ...], destination: int | tuple[int, ...]
+) -> Array:
     a = any_operand("moveaxis", a)
     ndim = typeof(a).ndim
     source = canonical_axes(source, ndim)
@@ -227,14 +244,14 @@ def _moveaxis(a, source, destination):
 
 @boundary
 @like(np.moveaxis)
-def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Move axes to other positions; the others keep their order."""
     return _moveaxis(a, static_axes(source), static_axes(destination))
 
 
 @operation(static_argnames=("axis", "start"))
 @like(np.rollaxis)
-def rollaxis(a, axis, start=0):
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis back to before axis `start`; moveaxis is easier to read."""
     a = any_operand("rollaxis", a)
     ndim = typeof(a).ndim
@@ -249,7 +266,7 @@ def rollaxis(a, axis, start=0):
 
 
 @operation(static_argnames=("axis",))
-def _squeeze(a, axis=None):
+def _squeeze(a: ArrayLike, axis: Axes = None) -> Array:
     a = any_operand("squeeze", a)
     shape = typeof(a).shape
     if axis is None:
@@ -263,25 +280,25 @@ def _squeeze(a, axis=None):
 
 @boundary
 @like(np.squeeze)
-def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
+def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
     """Drop axes of size 1: all of them, or those named."""
     return _squeeze(a) if axis is None else _squeeze(a, static_axes(axis))
 
 
 @operation(static_argnames=("axis",))
-def _expand_dims(a, axis):
+def _expand_dims(a: ArrayLike, axis: Axes) -> Array:
     a = any_operand("expand_dims", a)
     return as_array(shaping.expand_dims(a, axis if type(axis) is tuple else (axis,)))
 
 
 @boundary
 @like(np.expand_dims)
-def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """Insert axes of size 1 at these positions of the result."""
     return _expand_dims(a, static_axes(axis))
 
 
-def _at_least(name: str, x: Any, ndim: int) -> Any:
+def _at_least(name: str, x: ArrayLike, ndim: int) -> Array:
     x = any_operand(name, x)
     shape = typeof(x).shape
     if len(shape) >= ndim:
@@ -295,39 +312,39 @@ def _at_least(name: str, x: Any, ndim: int) -> Any:
 
 @operation
 @named("atleast_1d")
-def _atleast_1d(x):
+def _atleast_1d(x: ArrayLike) -> Array:
     return _at_least("atleast_1d", x, 1)
 
 
 @operation
 @named("atleast_2d")
-def _atleast_2d(x):
+def _atleast_2d(x: ArrayLike) -> Array:
     return _at_least("atleast_2d", x, 2)
 
 
 @operation
 @named("atleast_3d")
-def _atleast_3d(x):
+def _atleast_3d(x: ArrayLike) -> Array:
     return _at_least("atleast_3d", x, 3)
 
 
 @boundary
 @like(np.atleast_1d)
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Return arrays with at least one axis: scalars get one. Several arrays give a list."""
     return _atleast_1d(arys[0]) if len(arys) == 1 else [_atleast_1d(x) for x in arys]
 
 
 @boundary
 @like(np.atleast_2d)
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     """Return arrays with at least two axes: new ones come first. Several arrays give a list."""
     return _atleast_2d(arys[0]) if len(arys) == 1 else [_atleast_2d(x) for x in arys]
 
 
 @boundary
 @like(np.atleast_3d)
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Return arrays with at least three axes.
 
     (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
@@ -339,7 +356,7 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 @operation(static_argnames=("shape",))
-def _broadcast_to(array, shape):
+def _broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     array = any_operand("broadcast_to", array)
     old = typeof(array).shape
     more = len(shape) - len(old)
@@ -359,7 +376,9 @@ def _broadcast_to(array, shape):
 
 @boundary
 @like(np.broadcast_to)
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+def broadcast_to(
+    array: ArrayLike, shape: ShapeLike, *, out_sharding: NamedSharding | PartitionSpec | None = None
+) -> Array:
     """Repeat an array along new leading axes and axes of size 1, up to a shape."""
     if out_sharding is not None:
         refuse_sharding("broadcast_to", "out_sharding", out_sharding)
@@ -368,21 +387,21 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
 
 @operation
 @named("broadcast_arrays")
-def _broadcast_arrays(*args):
-    args = [any_operand("broadcast_arrays", x) for x in args]
-    return [as_array(x) for x in broadcast_together("broadcast_arrays", *args)]
+def _broadcast_arrays(*args: ArrayLike) -> list[Array]:
+    arrays = [any_operand("broadcast_arrays", x) for x in args]
+    return [as_array(x) for x in broadcast_together("broadcast_arrays", *arrays)]
 
 
 @boundary
 @like(np.broadcast_arrays)
-def broadcast_arrays(*args: Any) -> list[Any]:
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """Broadcast arrays to their common shape."""
     return _broadcast_arrays(*args) if args else []
 
 
 @boundary
 @like(np.broadcast_shapes)
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: ShapeLike) -> tuple[int, ...]:
     """Return the shape that arrays of these shapes broadcast to."""
     if not shapes:
         return ()
@@ -394,19 +413,19 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 @boundary
 @like(np.ndim)
-def ndim(a: Any) -> int:
+def ndim(a: ArrayLike | Sequence[object]) -> int:
     """Return the number of axes of an array, or of the NumPy array made of another object."""
     return a.ndim if hasattr(a, "ndim") else np.ndim(_listed("ndim", a))
 
 
 @boundary
 @like(np.shape)
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: ArrayLike | Sequence[object]) -> tuple[int, ...]:
     """Return the shape of an array, or of the NumPy array made of another object."""
     return a.shape if hasattr(a, "shape") else np.shape(_listed("shape", a))
 
 
-def _listed(name: str, a: Any) -> Any:
+def _listed(name: str, a: object) -> object:
     """Warn that an object which NumPy makes an array of is no array and no scalar; return it."""
     if not isinstance(a, bool | int | float | complex | str) and not hasattr(a, "__jax_array__"):
         warnings.warn(
@@ -420,7 +439,7 @@ def _listed(name: str, a: Any) -> Any:
 
 @boundary
 @like(np.size)
-def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+def size(a: ArrayLike | Sequence[object], axis: Axes = None) -> int:
     """Return the number of elements, or the size along an axis or the product along several."""
     sizes = a.shape if hasattr(a, "shape") else np.shape(_listed("size", a))
     if axis is None:

@@ -1,7 +1,9 @@
 """Sorting, partitioning, and searching in what is sorted."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from hlofront.base.dtypes import (
     to_complex_dtype,
 )
 from hlofront.base.elements import host_number, kept
+from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.higher_order.scan import scan
@@ -34,7 +37,7 @@ from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.runtime.dispatch.operation import operation
 
 
-def _refuse(name: str, kind: Any, order: Any) -> None:
+def _refuse(name: str, kind: str | None, order: str | None) -> None:
     if kind is not None:
         raise TypeError(
             f"'kind' argument to {name} is not supported. Use stable=True or stable=False to "
@@ -44,7 +47,7 @@ def _refuse(name: str, kind: Any, order: Any) -> None:
         raise TypeError(f"'order' argument to {name} is not supported: elements have no fields.")
 
 
-def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
+def _along(name: str, a: ArrayLike, axis: int | None) -> tuple[ArrayLike, int]:
     """Return the array and the axis to sort along; None sorts the flattened array."""
     a = any_operand(name, a)
     if axis is None:
@@ -52,7 +55,9 @@ def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
     return a, canonical_axis(axis, typeof(a).ndim)
 
 
-def order_along(a: Any, axis: int, dtype: Any, stable: bool = True) -> tuple[Any, Any]:
+def order_along(
+    a: ArrayLike, axis: int, dtype: np.dtype, stable: bool = True
+) -> tuple[Array, Array]:
     """Return the sorted elements, and the indices that they had."""
     indices = creating.broadcasted_iota(dtype, typeof(a).shape, axis)
     return sorting.sort_key_val(a, indices, axis, stable)
@@ -63,7 +68,15 @@ def order_along(a: Any, axis: int, dtype: Any, stable: bool = True) -> tuple[Any
 
 @operation(static_argnames=("axis", "kind", "order", "stable", "descending"))
 @like(np.sort)
-def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+def sort(
+    a: ArrayLike,
+    axis: Axis = -1,
+    *,
+    kind: None = None,
+    order: str | None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Array:
     """Sort the elements in ascending order along an axis, NaN last; None sorts the flattened array.
 
     Args:
@@ -82,7 +95,16 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
 
 @operation(static_argnames=("axis", "kind", "order", "stable", "descending", "dtype"))
 @like(np.argsort)
-def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
+def argsort(
+    a: ArrayLike,
+    axis: Axis = -1,
+    *,
+    kind: None = None,
+    order: str | None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Return the indices that sort an array along an axis; None sorts the flattened array.
 
     Args:
@@ -108,7 +130,7 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False,
 
 
 @operation(static_argnames=("axis",))
-def _lexsort(keys, axis):
+def _lexsort(keys: Sequence[ArrayLike], axis: int) -> Array:
     check_arraylike("lexsort", *keys)
     shapes = [typeof(key).shape for key in keys]
     if any(shape != shapes[0] for shape in shapes):
@@ -122,7 +144,7 @@ def _lexsort(keys, axis):
 
 
 @like(np.lexsort)
-def lexsort(keys: Any, axis: int = -1) -> Any:
+def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
     """Return the indices that sort by several keys, of which the last one decides first.
 
     Args:
@@ -141,7 +163,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 @operation
 @like(np.sort_complex)
-def sort_complex(a):
+def sort_complex(a: ArrayLike) -> Array:
     """Sort the elements, as complex numbers, along the last axis by real, then imaginary part."""
     a, axis = _along("sort_complex", a, -1)
     return sorting.sort(convert(a, to_complex_dtype(typeof(a).dtype), False), axis)
@@ -152,7 +174,7 @@ def sort_complex(a):
 
 @operation(static_argnames=("kth", "axis"))
 @like(np.partition)
-def partition(a, kth, axis=-1):
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Put the kth element where sorting puts it, lesser ones before and greater ones after it.
 
     All of them are sorted: that is one operation on a device.
@@ -164,14 +186,14 @@ def partition(a, kth, axis=-1):
 
 @operation(static_argnames=("kth", "axis"))
 @like(np.argpartition)
-def argpartition(a, kth, axis=-1):
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return the indices that partition an array. See partition."""
     a, axis = _along("argpartition", a, operator.index(axis))
     canonical_axis(kth, typeof(a).shape[axis])
     return order_along(a, axis, _index_dtype(typeof(a).shape[axis]))[1]
 
 
-def _index_dtype(size: int) -> Any:
+def _index_dtype(size: int) -> np.dtype:
     """Return the dtype of indices along an axis: int32 where that is enough, also with x64 on."""
     return np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
 
@@ -181,7 +203,7 @@ def _index_dtype(size: int) -> Any:
 _METHODS = ("compare_all", "scan", "scan_unrolled", "sort")
 
 
-def _precedes(x: Any, y: Any) -> Any:
+def _precedes(x: ArrayLike, y: ArrayLike) -> Array:
     """Return whether x comes before y in sorted order; NaN, and a NaN part, come last."""
     if issubdtype(typeof(x).dtype, np.complexfloating):
         parts = [(part(x), part(y)) for part in (elementwise.real, elementwise.imag)]
@@ -197,12 +219,12 @@ def _precedes(x: Any, y: Any) -> Any:
     return elementwise.bitwise_or(less, only_y)
 
 
-def _counted(x: Any, v: Any, right: bool) -> Any:
+def _counted(x: Array, v: ArrayLike, right: bool) -> Array:
     """Return whether an element x of the sorted array is left of the insertion point of v."""
     return elementwise.bitwise_not(_precedes(v, x)) if right else _precedes(x, v)
 
 
-def _compare_all(a: Any, v: Any, right: bool, dtype: Any) -> Any:
+def _compare_all(a: ArrayLike, v: Array, right: bool, dtype: np.dtype) -> Array:
     shape = typeof(v).shape
     wide = (*shape, typeof(a).size)
     counted = _counted(
@@ -213,7 +235,9 @@ def _compare_all(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     return reducing.reduce_sum(convert(counted, dtype, False), (len(shape),))
 
 
-def by_bisection(a: Any, v: Any, right: bool, dtype: Any, unroll: bool = False) -> Any:
+def by_bisection(
+    a: ArrayLike, v: ArrayLike, right: bool, dtype: np.dtype, unroll: bool = False
+) -> Array:
     """Return where each value of `v` goes in the sorted `a`, by halving: `v`'s shape, this dtype.
 
     After each step the result is above `low`, or 0, and no higher than `high`. The steps are one
@@ -225,7 +249,7 @@ def by_bisection(a: Any, v: Any, right: bool, dtype: Any, unroll: bool = False) 
     high = creating.full(shape, size, unsigned)
     two = host_number(2, unsigned)
 
-    def halve(bounds: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], None]:
+    def halve(bounds: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
         low, high = bounds
         middle = elementwise.add(low, elementwise.div(elementwise.sub(high, low), two))
         left = _counted(element_at(a, middle), v, right)
@@ -236,7 +260,7 @@ def by_bisection(a: Any, v: Any, right: bool, dtype: Any, unroll: bool = False) 
     return convert(high, dtype, False)
 
 
-def element_at(a: Any, index: Any) -> Any:
+def element_at(a: ArrayLike, index: ArrayLike) -> Array:
     """Return the elements of an array of one axis at indices from 0, clamped to the axis."""
     shape = typeof(index).shape
     return gather(
@@ -248,12 +272,12 @@ def element_at(a: Any, index: Any) -> Any:
     )
 
 
-def _ranks(x: Any, dtype: Any) -> Any:
+def _ranks(x: Array, dtype: np.dtype) -> Array:
     """Return the index that each element of an array of one axis has once it is sorted."""
     return order_along(order_along(x, 0, dtype)[1], 0, dtype)[1]
 
 
-def _by_sorting(a: Any, v: Any, right: bool, dtype: Any) -> Any:
+def _by_sorting(a: ArrayLike, v: Array, right: bool, dtype: np.dtype) -> Array:
     """Search by sorting both together: count elements left of each of v, less those of v."""
     n, shape = typeof(a).size, typeof(v).shape
     flat = shaping.reshape(v, (typeof(v).size,))
@@ -266,7 +290,9 @@ def _by_sorting(a: Any, v: Any, right: bool, dtype: Any) -> Any:
 
 
 @operation(static_argnames=("side", "method"))
-def _searchsorted(a, v, side, sorter, method):
+def _searchsorted(
+    a: ArrayLike, v: ArrayLike, side: str, sorter: ArrayLike | None, method: str
+) -> Array:
     check_arraylike("searchsorted", a, v)
     a, v = any_operand("searchsorted", a), any_operand("searchsorted", v)
     if typeof(a).ndim != 1:
@@ -293,8 +319,13 @@ def _searchsorted(a, v, side, sorter, method):
 
 @like(np.searchsorted)
 def searchsorted(
-    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
-) -> Any:
+    a: ArrayLike,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: ArrayLike | None = None,
+    *,
+    method: str = "scan",
+) -> Array:
     """Return the indices at which to insert values into a sorted array so that it stays sorted.
 
     Args:
@@ -317,8 +348,13 @@ def searchsorted(
 
 
 def _method_searchsorted(
-    self: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
-) -> Any:
+    self: Array,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: ArrayLike | None = None,
+    *,
+    method: str = "scan",
+) -> Array:
     """Return the indices at which values can be inserted into this sorted array."""
     return searchsorted(self, v, side, sorter, method=method)
 

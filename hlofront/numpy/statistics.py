@@ -1,7 +1,10 @@
 """Covariance and correlation; counting numbers and putting them into bins."""
 
+from __future__ import annotations
+
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +15,7 @@ from hlofront.base.dtypes import (
     to_inexact_dtype,
 )
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.contraction import product_dtype
 from hlofront.numpy.like import like
@@ -41,13 +45,17 @@ from hlofront.primitives.shaping import (
 from hlofront.primitives.slicing import concatenate, index_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
+
 __all__ = ["bincount", "corrcoef", "cov", "digitize"]
 
 
 # ---- covariance --------------------------------------------------------------------------------
 
 
-def _observations(name: str, x: Any, dtype: Any, rowvar: bool) -> Any:
+def _observations(name: str, x: ArrayLike, dtype: np.dtype, rowvar: bool) -> Array:
     """Return the variables as rows."""
     aval = typeof(x)
     if aval.ndim > 2:
@@ -57,7 +65,7 @@ def _observations(name: str, x: Any, dtype: Any, rowvar: bool) -> Any:
     return transpose(rows, (1, 0)) if aval.ndim == 2 and not rowvar else rows
 
 
-def _check_weights(name: str, weights: Any, count: int, integral: bool) -> Any:
+def _check_weights(name: str, weights: ArrayLike, count: int, integral: bool) -> Array:
     (weights,), (aval,) = operands("cov", (weights,))
     if integral and not issubdtype(aval.dtype, np.integer):
         raise TypeError(f"{name} must be integer. Got dtype {aval.dtype}.")
@@ -71,20 +79,20 @@ def _check_weights(name: str, weights: Any, count: int, integral: bool) -> Any:
     return elementwise.abs(weights) if issubdtype(aval.dtype, np.signedinteger) else weights
 
 
-def _sum(x: Any, axis: int) -> Any:
+def _sum(x: Array, axis: int) -> Array:
     return sum_over(x, (axis,))
 
 
 def _covariance(
-    m: Any,
-    y: Any,
+    m: ArrayLike,
+    y: ArrayLike | None,
     rowvar: bool,
     bias: bool,
-    ddof: Any,
-    fweights: Any,
-    aweights: Any,
-    dtype: Any,
-) -> Any:
+    ddof: int | None,
+    fweights: ArrayLike | None,
+    aweights: ArrayLike | None,
+    dtype: DTypeLike | None,
+) -> Array:
     values, avals = operands("cov", (m,) if y is None else (m, y))
     check_rank_promotion("cov", [aval.shape for aval in avals])
     if dtype is not None:
@@ -132,13 +140,22 @@ def _covariance(
     return squeeze(result, ones) if ones else result
 
 
-def _times(x: Any, y: Any) -> Any:
+def _times(x: Array, y: Array) -> Array:
     return elementwise.mul(*broadcast_together("cov", x, y))
 
 
 @operation(static_argnames=("rowvar", "bias", "ddof", "dtype"))
 @like(np.cov)
-def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
+def cov(
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Compute the covariances of variables: a matrix, or a scalar for one variable.
 
     Args:
@@ -160,14 +177,16 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     return _covariance(m, y, rowvar, bias, ddof, fweights, aweights, dtype)
 
 
-def _check_inexact(name: str, dtype: Any) -> None:
+def _check_inexact(name: str, dtype: DTypeLike | None) -> None:
     if dtype is not None and not issubdtype(dtype, np.inexact):
         raise ValueError(f"{name}: dtype must be one of floats or complex numbers, got {dtype!r}")
 
 
 @operation(static_argnames=("rowvar", "dtype"))
 @like(np.corrcoef)
-def corrcoef(x, y=None, rowvar=True, dtype=None):
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
+) -> Array:
     """Compute correlations of variables, from -1 to 1; the arguments are those of `cov`."""
     _check_inexact("corrcoef", dtype)
     c = _covariance(x, y, rowvar, False, None, None, None, dtype)
@@ -191,7 +210,7 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
     return elementwise.complex(_clipped(elementwise.real(c)), _clipped(elementwise.imag(c)))
 
 
-def _clipped(x: Any) -> Any:
+def _clipped(x: Array) -> Array:
     dtype = typeof(x).dtype
     return elementwise.clamp(host_scalar(-1, dtype), x, host_scalar(1, dtype))
 
@@ -199,7 +218,7 @@ def _clipped(x: Any) -> Any:
 # ---- counting ----------------------------------------------------------------------------------
 
 
-def add_at(size: int, indices: Any, weights: Any) -> Any:
+def add_at(size: int, indices: Array, weights: Array) -> Array:
     """Sum the weights at each index from 0 to `size`; other indices are dropped."""
     dtype = typeof(weights).dtype
     return scatter_add(
@@ -212,7 +231,7 @@ def add_at(size: int, indices: Any, weights: Any) -> Any:
 
 
 @operation(static_argnames=("length",))
-def _bincount(x, weights, *, length):
+def _bincount(x: ArrayLike, weights: ArrayLike | None, *, length: int) -> Array:
     aval = typeof(x)
     if weights is None:
         weights = creating.full(aval.shape, host_scalar(1, python_scalar_dtype(int)))
@@ -228,7 +247,14 @@ def _bincount(x, weights, *, length):
 
 
 @like(np.bincount)
-def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
+def bincount(
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Count how often each number from 0 on is in an array, or sum its weights.
 
     Negative numbers are counted as 0.
@@ -280,7 +306,13 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
 
 @operation(static_argnames=("right", "method"))
 @like(np.digitize)
-def digitize(x, bins, right=False, *, method=None):
+def digitize(
+    x: ArrayLike,
+    bins: ArrayLike | Sequence[ArrayLike],
+    right: bool = False,
+    *,
+    method: str | None = None,
+) -> Array:
     """Return the bin of each number: i if it is between bins[i-1] and bins[i].
 
     Args:

@@ -1,11 +1,13 @@
 """Taking elements by index, and putting others in their place: take, put, place."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
+from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy import promotion
@@ -39,7 +41,7 @@ _bool = np.dtype(np.bool_)
 _FILL = GatherScatterMode.FILL_OR_DROP
 
 
-def as_indices(x: Any) -> Any:
+def as_indices(x: ArrayLike) -> ArrayLike:
     """Return an index as an array; scalars of the host become NumPy arrays."""
     x = as_operand(x)
     if isinstance(x, bool | np.bool_):
@@ -49,11 +51,11 @@ def as_indices(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, np.generic) else x
 
 
-def flattened(x: Any) -> Any:
+def flattened(x: ArrayLike) -> Array:
     return shaping.reshape(x, (typeof(x).size,))
 
 
-def is_integer(dtype: Any) -> bool:
+def is_integer(dtype: np.dtype) -> bool:
     return issubdtype(dtype, np.integer)
 
 
@@ -61,7 +63,15 @@ def is_integer(dtype: Any) -> bool:
 
 
 @operation(static_argnames=("axis", "mode", "unique", "ascend", "fill_value"))
-def _take(a, indices, axis, mode, unique, ascend, fill_value):
+def _take(
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: Axis,
+    mode: str,
+    unique: bool,
+    ascend: bool,
+    fill_value: ArrayLike | None,
+) -> Array:
     check_arraylike("take", a, indices)
     a, indices = as_operand(a), as_indices(indices)
     dtype = typeof(indices).dtype
@@ -102,15 +112,15 @@ def _take(a, indices, axis, mode, unique, ascend, fill_value):
 
 @like(np.take)
 def take(
-    a: Any,
-    indices: Any,
-    axis: int | None = None,
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: Axis = None,
     out: None = None,
-    mode: str | None = None,
+    mode: str | GatherScatterMode | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Take the slices at indices along an axis, or elements of the flattened array.
 
     Args:
@@ -141,8 +151,9 @@ def take(
         raise ValueError(f"Invalid mode {mode!r} for np.take: wanted 'fill', 'wrap' or 'clip'")
     if fill_value is not None:
         fill_value = static_fill_value(fill_value)
-    axis = static_axes(axis)
-    return _take(a, indices, axis, mode, unique_indices, indices_are_sorted, fill_value)
+    return _take(
+        a, indices, static_axes(axis), mode, unique_indices, indices_are_sorted, fill_value
+    )
 
 
 # ---- along an axis -----------------------------------------------------------------------------
@@ -150,7 +161,14 @@ def take(
 
 @operation(static_argnames=("axis", "mode", "fill_value", "wrap"), nested=True)
 @named("take_along_axis")
-def _take_along_axis(arr, indices, axis, mode, fill_value, wrap):
+def _take_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: Axis,
+    mode: GatherScatterMode,
+    fill_value: ArrayLike | None,
+    wrap: bool,
+) -> Array:
     name = "take_along_axis"
     check_arraylike(name, arr, indices)
     arr, indices = as_operand(arr), as_indices(indices)
@@ -210,7 +228,7 @@ def _but(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*shape[:axis], 1, *shape[axis + 1 :])
 
 
-def _check_indices(name: str, indices: Any) -> None:
+def _check_indices(name: str, indices: ArrayLike) -> None:
     dtype = typeof(indices).dtype
     if not is_integer(dtype):
         raise TypeError(f"{name} indices must be of integer type, got {dtype}")
@@ -218,14 +236,14 @@ def _check_indices(name: str, indices: Any) -> None:
 
 @like(np.take_along_axis)
 def take_along_axis(
-    arr: Any,
-    indices: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = -1,
-    mode: Any = None,
-    fill_value: Any = None,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool | None = None,
-) -> Any:
+) -> Array:
     """Take elements along an axis, at separate indices for each position along the other axes.
 
     Args:
@@ -253,7 +271,13 @@ def take_along_axis(
 
 
 @operation(static_argnames=("axis", "mode"))
-def _put_along_axis(arr, indices, values, axis, mode):
+def _put_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: Axis,
+    mode: str | GatherScatterMode | None,
+) -> Array:
     name = "put_along_axis"
     check_arraylike(name, arr, indices, values)
     arr, indices = as_array(as_operand(arr)), as_indices(indices)
@@ -287,14 +311,14 @@ def _put_along_axis(arr, indices, values, axis, mode):
 
 @like(np.put_along_axis)
 def put_along_axis(
-    arr: Any,
-    indices: Any,
-    values: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
     axis: int | None,
     inplace: bool = True,
     *,
-    mode: str | None = None,
-) -> Any:
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
     """Write values at indices along an axis: the elements that take_along_axis reads.
 
     Args:
@@ -321,7 +345,7 @@ def _refuse_inplace(name: str, inplace: bool) -> None:
 
 
 @operation(static_argnames=("mode",))
-def _put(a, ind, v, mode):
+def _put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None) -> Array:
     check_arraylike("put", a, ind, v)
     a, ind = as_array(as_operand(a)), as_indices(ind)
     ind, v = flattened(ind), flattened(as_operand(v))
@@ -337,7 +361,7 @@ def _put(a, ind, v, mode):
     return shaping.reshape(flat, typeof(a).shape)
 
 
-def cycled(v: Any, count: int) -> Any:
+def cycled(v: Array, count: int) -> Array:
     """Return `count` elements of an array of one axis, starting again after the last one."""
     size = typeof(v).size
     if size == count:
@@ -348,7 +372,9 @@ def cycled(v: Any, count: int) -> Any:
 
 
 @like(np.put)
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+def put(
+    a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
+) -> Array:
     """Write values at indices of the flattened array; too few values are repeated.
 
     Args:
@@ -372,7 +398,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
 
 @operation
-def _place(arr, mask, vals):
+def _place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike) -> Array:
     check_arraylike("place", arr, mask, vals)
     arr, mask, vals = as_operand(arr), as_operand(mask), as_operand(vals)
     if typeof(arr).size != typeof(mask).size:
@@ -397,7 +423,7 @@ def _place(arr, mask, vals):
 
 
 @like(np.place)
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """Write values, in order, where a mask is true; too few values are repeated.
 
     `inplace` must be False: arrays are immutable.
@@ -407,7 +433,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
 
 
 @operation
-def _fill_diagonal(a, val):
+def _fill_diagonal(a: ArrayLike, val: ArrayLike) -> Array:
     check_arraylike("fill_diagonal", a, val)
     a = as_array(as_operand(a))
     shape = typeof(a).shape
@@ -424,7 +450,9 @@ def _fill_diagonal(a, val):
 
 
 @like(np.fill_diagonal)
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
     """Write values on the main diagonal of an array; too few values are repeated.
 
     `inplace` must be False, as arrays are immutable, and `wrap` as well.
@@ -442,19 +470,19 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 
 
 def _method_take(
-    self: Any,
-    indices: Any,
+    self: Array,
+    indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
-    mode: str | None = None,
+    mode: str | GatherScatterMode | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Take the slices at indices along an axis."""
     return take(self, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
 
 
 _method_take.__name__ = "take"
 
-ARRAY_METHODS: dict[str, Callable[..., Any]] = {"take": _method_take}
+ARRAY_METHODS: dict[str, Callable[..., Array]] = {"take": _method_take}

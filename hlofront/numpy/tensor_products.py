@@ -1,9 +1,13 @@
 """Products over no axis or several: tensordot, outer, kron, cross."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.contraction import PRECISION, contract, flat
@@ -15,6 +19,11 @@ from hlofront.primitives.shaping import ascending, expand_dims, reshape
 from hlofront.primitives.slicing import concatenate, index_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
+    from hlofront.primitives.contracting import PrecisionLike
+
 __all__ = ["cross", "kron", "outer", "tensordot"]
 
 
@@ -22,7 +31,15 @@ __all__ = ["cross", "kron", "outer", "tensordot"]
 
 
 @like(np.tensordot)
-def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
+def tensordot(
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Sum products over several axes: the last of `a` and the first of `b`, or the axes named.
 
     Args:
@@ -46,25 +63,39 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
     )
 
 
-def _hashable_axes(axes: Any) -> Any:
+def _hashable_axes(
+    axes: object,
+) -> Hashable:
     if isinstance(axes, tuple | list | np.ndarray):
         return tuple([_hashable_axes(axis) for axis in axes])
     return axes
 
 
 @operation(static_argnames=("axes", *PRECISION, "out_sharding"))
-def _tensordot(a, b, *, axes, precision, preferred_element_type, out_sharding):
+def _tensordot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    axes: Hashable,
+    precision: PrecisionLike,
+    preferred_element_type: DTypeLike | None,
+    out_sharding: NamedSharding | PartitionSpec | None,
+) -> Array:
     (a, b), (lhs, rhs) = operands("tensordot", (a, b))
     pair = _tensordot_axes(axes, lhs, rhs)
     return contract("tensordot", a, b, pair, precision, preferred_element_type, out_sharding)
 
 
-def _is_integer(x: Any) -> bool:
+def _is_integer(
+    x: object,
+) -> bool:
     return hasattr(x, "__index__")
 
 
 def _tensordot_axes(
-    axes: Any, lhs: ShapedArray, rhs: ShapedArray
+    axes: Hashable,
+    lhs: ShapedArray,
+    rhs: ShapedArray,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if _is_integer(axes):
         count = max(int(axes), 0)
@@ -98,7 +129,7 @@ def _tensordot_axes(
 
 @operation
 @like(np.outer)
-def outer(a, b, out=None):
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Return the matrix of the products of each element of `a` with each element of `b`."""
     refuse_out("outer", out)
     (a, b), _ = operands("outer", (a, b))
@@ -109,7 +140,7 @@ def outer(a, b, out=None):
 
 @operation
 @like(np.kron)
-def kron(a, b):
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Compute the Kronecker product: a copy of `b`, multiplied, for each element of `a`."""
     a, b = promote_dtypes(*operands("kron", (a, b))[0])
     ndim = max(typeof(a).ndim, typeof(b).ndim)
@@ -122,7 +153,9 @@ def kron(a, b):
 
 @operation(static_argnames=("axisa", "axisb", "axisc", "axis"))
 @like(np.cross)
-def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+def cross(
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Axis = None
+) -> Array:
     """Compute the vector product along an axis of size 2 or 3; the other axes broadcast.
 
     Of two vectors of size 2 it is the third component, and the axis is gone.
@@ -142,7 +175,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
             )
     x, y = _components(a, i), _components(b, j)
 
-    def minor(m: int, n: int) -> Any:
+    def minor(m: int, n: int) -> Array:
         pair = _product(x[m], y[n]), _product(x[n], y[m])
         return elementwise.sub(*promote_args("cross", *pair))
 
@@ -156,9 +189,9 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     return concatenate([expand_dims(part, (at,)) for part in parts], at)
 
 
-def _components(x: Any, axis: int) -> list[Any]:
+def _components(x: ArrayLike, axis: int) -> list[Array]:
     return [index_in_dim(x, k, axis, keepdims=False) for k in range(typeof(x).shape[axis])]
 
 
-def _product(a: Any, b: Any) -> Any:
+def _product(a: ArrayLike, b: ArrayLike) -> Array:
     return elementwise.mul(*promote_args("cross", a, b))

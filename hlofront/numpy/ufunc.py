@@ -1,17 +1,20 @@
 """Universal functions: elementwise ones that also reduce, accumulate, update by an index."""
 
+from __future__ import annotations
+
 import operator
 import sys
 from collections.abc import Callable
 from functools import partial
 from inspect import Parameter, Signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype, promote_types
+from hlofront.base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.higher_order.scan import scan
@@ -31,6 +34,9 @@ from hlofront.primitives.shaping import ascending
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.make_jaxpr import eval_shape
+
+if TYPE_CHECKING:
+    from hlofront.numpy.index_entries import Index, IndexItem
 
 _bool = np.dtype(np.bool_)
 
@@ -65,12 +71,12 @@ class ufunc:
         *,
         name: str | None = None,
         nargs: int | None = None,
-        identity: Any = None,
-        call: Callable[..., Any] | None = None,
-        reduce: Callable[..., Any] | None = None,
-        accumulate: Callable[..., Any] | None = None,
-        at: Callable[..., Any] | None = None,
-        reduceat: Callable[..., Any] | None = None,
+        identity: object = None,
+        call: Callable[..., Array] | None = None,
+        reduce: Callable[..., Array] | None = None,
+        accumulate: Callable[..., Array] | None = None,
+        at: Callable[..., Array] | None = None,
+        reduceat: Callable[..., Array] | None = None,
     ):
         if not callable(func):
             raise TypeError(f"ufunc wants a function, got {func!r} of type {type(func)}")
@@ -98,7 +104,7 @@ class ufunc:
     def __signature__(self) -> Signature:
         return _signature(self.nin)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[object, ...]:
         # Pickling by name finds the ufunc in its module.
         if getattr(sys.modules[self.__module__], self.__name__, None) is self:
             return self.__name__
@@ -110,7 +116,7 @@ class ufunc:
     def __hash__(self) -> int:
         return hash((self._func, self.__name__, self.nin, self.nout, self.nargs))
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         return isinstance(other, ufunc) and (
@@ -120,7 +126,7 @@ class ufunc:
         )
 
     # This calls the function directly, as it is the most frequent call.
-    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Array:
         """Apply the function to each element of the arrays, broadcast.
 
         Args:
@@ -136,7 +142,7 @@ class ufunc:
             refuse_out(self.__name__, out, where)
         return self._call(*args)
 
-    def _check(self, method: str, out: Any = None) -> None:
+    def _check(self, method: str, out: None = None) -> None:
         """Raise ValueError for a method that only functions of two arrays have."""
         if self.nin != 2:
             raise ValueError(
@@ -153,14 +159,14 @@ class ufunc:
     @boundary
     def reduce(
         self,
-        a: Any,
-        axis: int | None = 0,
-        dtype: Any = None,
+        a: ArrayLike,
+        axis: Axis = 0,
+        dtype: DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         """Combine the elements along an axis, from the first to the last.
 
         Args:
@@ -197,7 +203,9 @@ class ufunc:
         )
 
     @boundary
-    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+    def accumulate(
+        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None
+    ) -> Array:
         """Combine the elements along an axis so far, as an array of the shape of `a`.
 
         Args:
@@ -216,8 +224,13 @@ class ufunc:
 
     @boundary
     def reduceat(
-        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
-    ) -> Any:
+        self,
+        a: ArrayLike,
+        indices: ArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+    ) -> Array:
         """Combine each piece of an axis: the k-th is `a[indices[k]:indices[k + 1]]`.
 
         The last piece ends with the axis. Where an index is not less than the next one, the piece
@@ -256,7 +269,15 @@ class ufunc:
         return self._reduceat(a, indices, axis=axis, dtype=dtype)
 
     @boundary
-    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+    def at(
+        self,
+        a: ArrayLike,
+        indices: Index,
+        b: ArrayLike | None = None,
+        /,
+        *,
+        inplace: bool = True,
+    ) -> Array:
         """Apply the function to the elements that `indices` names, one by one; return the array.
 
         An element that is named twice is updated twice.
@@ -283,7 +304,7 @@ class ufunc:
         return self._at(asarray(a), indices, as_operand(b))
 
     @boundary
-    def outer(self, A: Any, B: Any, /) -> Any:
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """Apply the function to each element of A with each of B.
 
         Returns:
@@ -300,7 +321,9 @@ class ufunc:
 ufunc.__module__ = "hlofront.numpy"
 
 
-def _remade(func, nin, nout, name, nargs, identity):
+def _remade(
+    func: Callable[..., Any], nin: int, nout: int, name: str, nargs: int, identity: object
+) -> ufunc:
     return ufunc(func, nin, nout, name=name, nargs=nargs, identity=identity)
 
 
@@ -314,12 +337,12 @@ def _signature(nin: int) -> Signature:
     return Signature(parameters, return_annotation="Array")
 
 
-def _elementwise(func: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _elementwise(func: Callable[..., Any], name: str) -> Callable[..., Array]:
     apply = vectorize(func)
 
     @operation
     @named(name)
-    def call(*args):
+    def call(*args: ArrayLike) -> Array:
         check_arraylike(name, *args)
         return apply(*args)
 
@@ -327,7 +350,9 @@ def _elementwise(func: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 @like(np.frompyfunc)
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: object = None
+) -> ufunc:
     """Make a ufunc of a function of scalars.
 
     Args:
@@ -345,31 +370,31 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 # ---- any function, step by step ----------------------------------------------------------------
 
 
-def _result_dtype(function: ufunc, *operands: Any) -> Any:
+def _result_dtype(function: ufunc, *operands: ArrayLike) -> np.dtype:
     """Return the dtype of the function's result for elements of arrays."""
     avals = map(typeof, operands)
     structs = [ShapeDtypeStruct((), aval.dtype, weak_type=aval.weak_type) for aval in avals]
     return eval_shape(function._call, *structs).dtype
 
 
-def as_dtype(x: Any, dtype: Any) -> Any:
+def as_dtype(x: ArrayLike, dtype: DType | None) -> Array:
     """Return an array in a dtype, not weak; as booleans, whether elements are not zero."""
     return as_boolean(x) if dtype == _bool else convert(x, dtype, False)
 
 
-def wanted_dtype(dtype: Any, name: str) -> Any:
+def wanted_dtype(dtype: DTypeLike | None, name: str) -> DType | None:
     """Return the dtype that a user requests, canonical, or None."""
     return None if dtype is None else check_user_dtype_supported(dtype, name)
 
 
-def axis_first(x: Any, axis: int) -> Any:
+def axis_first(x: ArrayLike, axis: int) -> Array:
     """Return the array with an axis moved to the front."""
     if not axis:
         return x
     return shaping.transpose(x, (axis, *(i for i in range(typeof(x).ndim) if i != axis)))
 
 
-def axis_back(x: Any, axis: int) -> Any:
+def axis_back(x: ArrayLike, axis: int) -> Array:
     """Return the array with its first axis moved to `axis`."""
     if not axis:
         return x
@@ -377,7 +402,7 @@ def axis_back(x: Any, axis: int) -> Any:
     return shaping.transpose(x, (*range(1, axis + 1), 0, *range(axis + 1, ndim)))
 
 
-def _single_axis(name: str, axis: Any, ndim: int) -> int:
+def _single_axis(name: str, axis: int, ndim: int) -> int:
     if isinstance(axis, tuple):
         raise NotImplementedError(  # the class that JAX raises
             f"{name} folds one axis, or with None all of them, got {axis}"
@@ -387,7 +412,15 @@ def _single_axis(name: str, axis: Any, ndim: int) -> int:
 
 @operation(static_argnames=("axis", "dtype", "keepdims", "function"))
 @named("reduce")
-def _reduce_by_steps(a, axis, dtype, keepdims, initial, where, function):
+def _reduce_by_steps(
+    a: ArrayLike,
+    axis: Axis,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    function: ufunc,
+) -> Array:
     name = f"{function.__name__}.reduce"
     a = as_operand(a)
     shape = typeof(a).shape
@@ -421,7 +454,7 @@ def _reduce_by_steps(a, axis, dtype, keepdims, initial, where, function):
         start = with_shape(initial, typeof(initial).shape, tuple(rest))
     start = as_dtype(start, result)
 
-    def step(carry, each):
+    def step(carry: Array, each: tuple[Array, Array | None]) -> tuple[Array, None]:
         element, used = each
         combined = as_dtype(function._call(carry, element), result)
         return combined if used is None else comparing.select(used, combined, carry), None
@@ -432,7 +465,9 @@ def _reduce_by_steps(a, axis, dtype, keepdims, initial, where, function):
 
 @operation(static_argnames=("axis", "dtype", "function"))
 @named("accumulate")
-def _accumulate_by_steps(a, axis, dtype, function):
+def _accumulate_by_steps(
+    a: ArrayLike, axis: int, dtype: DTypeLike | None, function: ufunc
+) -> Array:
     name = f"{function.__name__}.accumulate"
     a = as_operand(a)
     if axis is None or isinstance(axis, tuple):
@@ -444,7 +479,7 @@ def _accumulate_by_steps(a, axis, dtype, function):
         return axis_back(as_dtype(a, result), axis)
     first = as_dtype(slicing.slice_in_dim(a, 0, 1), result)
 
-    def step(carry, element):
+    def step(carry: Array, element: Array) -> tuple[Array, Array]:
         combined = as_dtype(function._call(carry, element), result)
         return combined, combined
 
@@ -453,7 +488,7 @@ def _accumulate_by_steps(a, axis, dtype, function):
     return axis_back(slicing.concatenate([first, rest], 0), axis)
 
 
-def pieces(a: Any, indices: Any, axis: int) -> tuple[Any, Any, Any]:
+def pieces(a: ArrayLike, indices: ArrayLike, axis: int) -> tuple[Array, Array, Array]:
     """Return the array with the axis first, each piece's first element, and a mask of its rest.
 
     The latter, of shape (indices, axis), are in the piece but for its first element.
@@ -481,7 +516,9 @@ def pieces(a: Any, indices: Any, axis: int) -> tuple[Any, Any, Any]:
 
 @operation(static_argnames=("axis", "dtype", "function"))
 @named("reduceat")
-def _reduceat_by_steps(a, indices, axis, dtype, function):
+def _reduceat_by_steps(
+    a: ArrayLike, indices: ArrayLike, axis: int, dtype: DTypeLike | None, function: ufunc
+) -> Array:
     name = f"{function.__name__}.reduceat"
     a, indices = as_operand(a), as_operand(indices)
     aval = typeof(a)
@@ -492,7 +529,7 @@ def _reduceat_by_steps(a, indices, axis, dtype, function):
     a, first, inside = pieces(as_dtype(a, result), indices, axis)
     shape = typeof(first).shape
 
-    def step(carry, each):
+    def step(carry: Array, each: tuple[Array, Array]) -> tuple[Array, None]:
         element, used = each
         combined = as_dtype(function._call(carry, element), result)
         used = shaping.broadcast_in_dim(used, shape, (0,))
@@ -504,7 +541,7 @@ def _reduceat_by_steps(a, indices, axis, dtype, function):
     return convert(axis_back(folded, axis), result, weak)
 
 
-def _rows_named(a: Any, indices: Any) -> tuple[int, Any]:
+def _rows_named(a: ArrayLike, indices: Index) -> tuple[int, Array]:
     """Return how many leading axes an index selects from, and the numbers of the rows it names."""
     shape = typeof(a).shape
     entries = indices if isinstance(indices, tuple) else (indices,)
@@ -517,12 +554,12 @@ def _rows_named(a: Any, indices: Any) -> tuple[int, Any]:
     return min(leading, len(shape)), At(numbers)[indices].get(mode="fill", fill_value=count)
 
 
-def _names_rows(entry: Any) -> bool:
+def _names_rows(entry: IndexItem) -> bool:
     dtype = getattr(entry, "dtype", None)
     return type(entry) is int if dtype is None else dtype != _bool
 
 
-def rows_to_update(a: Any, indices: Any, b: Any) -> tuple[int, Any, Any]:
+def rows_to_update(a: ArrayLike, indices: Index, b: ArrayLike) -> tuple[int, Array, Array]:
     """Return how many leading axes an index selects from, its rows, and `b` for each of them.
 
     The rows and `b` have the shape of the index. What `b` has beyond is broadcast to a row.
@@ -544,14 +581,16 @@ def rows_to_update(a: Any, indices: Any, b: Any) -> tuple[int, Any, Any]:
     return leading, rows, with_shape(b, shape, (*named_shape, *beyond))
 
 
-def _update_by_steps(a: Any, indices: Any, b: Any = None, *, function: ufunc) -> Any:
+def _update_by_steps(
+    a: ArrayLike, indices: Index, b: ArrayLike | None = None, *, function: ufunc
+) -> Array:
     leading, rows, b = rows_to_update(a, indices, b)
     return _update_rows(a, rows, b, leading, function)
 
 
 @operation(static_argnames=("leading", "function"))
 @named("at")
-def _update_rows(a, rows, b, leading, function):
+def _update_rows(a: ArrayLike, rows: Array, b: ArrayLike, leading: int, function: ufunc) -> Array:
     shape, named_shape = typeof(a).shape, typeof(rows).shape
     result = _result_dtype(function, *((a,) if b is None else (a, b)))
     count = int(np.prod(shape[:leading], dtype=np.int64))
@@ -562,7 +601,7 @@ def _update_rows(a, rows, b, leading, function):
     if b is not None:
         b = shaping.reshape(b, (*typeof(rows).shape, *typeof(b).shape[len(named_shape) :]))
 
-    def step(a, each):
+    def step(a: ArrayLike, each: tuple[Array, ...]) -> tuple[Array, None]:
         row, operand = each
         old = At(a)[row].get(mode="clip")
         new = function._call(old) if operand is None else function._call(old, operand)
@@ -574,7 +613,7 @@ def _update_rows(a, rows, b, leading, function):
 
 @operation(static_argnames=("function",))
 @named("outer")
-def _outer(first, second, function):
+def _outer(first: ArrayLike, second: ArrayLike, function: ufunc) -> Array:
     first, second = as_operand(first), as_operand(second)
     shape, other = typeof(first).shape, typeof(second).shape
     if shape and other:

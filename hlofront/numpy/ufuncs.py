@@ -1,12 +1,14 @@
 """Elementwise arithmetic, exponentials and trigonometry, promoted and broadcast as in NumPy."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype, to_inexact_dtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.like import like
@@ -28,23 +30,23 @@ bool_ = np.dtype(np.bool_)
 # ---- what the chapters of elementwise functions share ------------------------------------------
 
 
-def any_operand(name: str, x: Any) -> Any:
+def any_operand(name: str, x: ArrayLike) -> ArrayLike:
     """Return the one operand of a function, checked."""
     return operands(name, (x,))[0][0]
 
 
-def inexact_operand(name: str, x: Any) -> Any:
+def inexact_operand(name: str, x: ArrayLike) -> ArrayLike:
     """Return the one operand of a function as a float or a complex number."""
     (x,), (aval,) = operands(name, (x,))
     return x if to_inexact_dtype(aval.dtype) is aval.dtype else promote_dtypes_inexact(x)[0]
 
 
-def numeric_operand(name: str, x: Any) -> Any:
+def numeric_operand(name: str, x: ArrayLike) -> ArrayLike:
     """Return the one operand of a function; booleans become integers."""
     return promote_args_numeric(name, x)[0]
 
 
-def scalar_like(aval: ShapedArray, value: Any) -> Any:
+def scalar_like(aval: ShapedArray, value: complex) -> ArrayLike:
     """Return a Python scalar in the dtype of an aval.
 
     It is weak only where that makes no result weaker.
@@ -68,12 +70,12 @@ def is_integer(aval: ShapedArray) -> bool:
     return aval.dtype == bool_ or issubdtype(aval.dtype, np.integer)
 
 
-def full_of(x: Any, value: Any) -> Any:
+def full_of(x: ArrayLike, value: ArrayLike) -> ArrayLike:
     """Make an array of the shape and dtype of `x` whose elements are all `value`."""
     return creating.full_like(x, value)
 
 
-def refuse_out(name: str, out: Any, where: Any = None) -> None:
+def refuse_out(name: str, out: None, where: ArrayLike | None = None) -> None:
     """Raise NotImplementedError, as JAX does, for arguments that immutable arrays cannot honor."""
     if out is not None:
         raise NotImplementedError(  # the class that JAX raises
@@ -87,7 +89,7 @@ def refuse_out(name: str, out: Any, where: Any = None) -> None:
         )
 
 
-def rename(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+def rename(function: Callable[..., Array], name: str, doc: str) -> Callable[..., Array]:
     """Give a function that another function made a name of its own, also in tracebacks."""
     function.__name__ = function.__qualname__ = name
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
@@ -96,31 +98,31 @@ def rename(function: Callable[..., Any], name: str, doc: str) -> Callable[..., A
 
 
 def unary_operation(
-    reference: Any,
+    reference: object,
     doc: str,
-    apply: Callable[[Any], Any],
-    operand: Callable[[str, Any], Any] = inexact_operand,
-) -> Any:
+    apply: Callable[[Array], Array],
+    operand: Callable[[str, ArrayLike], ArrayLike] = inexact_operand,
+) -> Callable[..., Array]:
     """Make a function of one array: `apply` to the result of `operand`."""
     name = reference.__name__
 
-    def function(x, /):
+    def function(x: ArrayLike, /) -> Array:
         return apply(operand(name, x))
 
     return operation(like(reference)(rename(function, name, doc)))
 
 
 def binary_operation(
-    reference: Any,
+    reference: object,
     doc: str,
-    apply: Callable[[Any, Any], Any],
-    promote: Callable[..., list[Any]] = promote_args,
-    logical: Callable[[Any, Any], Any] | None = None,
-) -> Any:
+    apply: Callable[[Array, Array], Array],
+    promote: Callable[..., list[ArrayLike]] = promote_args,
+    logical: Callable[[Array, Array], Array] | None = None,
+) -> Callable[..., Array]:
     """Make a function of two arrays: `apply` to them promoted, or `logical` to booleans."""
     name = reference.__name__
 
-    def function(x1, x2, /):
+    def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         x1, x2 = promote(name, x1, x2)
         if logical is not None and typeof(x1).dtype == bool_:
             return logical(x1, x2)
@@ -153,7 +155,7 @@ minimum = binary_operation(np.minimum, "Elementwise lesser one; NaN wins.", elem
 
 @operation
 @like(np.negative)
-def negative(x, /):
+def negative(x: ArrayLike, /) -> Array:
     """Negate each element. Raises TypeError for booleans: use logical_not."""
     return elementwise.neg(any_operand("negative", x))
 
@@ -168,7 +170,7 @@ sign = unary_operation(
 )
 
 
-def _absolute(x):
+def _absolute(x: ArrayLike) -> ArrayLike:
     aval = typeof(x)
     if aval.dtype == bool_ or issubdtype(aval.dtype, np.unsignedinteger):
         return x
@@ -182,7 +184,7 @@ absolute = abs = unary_operation(
 
 @operation
 @like(np.fabs)
-def fabs(x, /):
+def fabs(x: ArrayLike, /) -> Array:
     """Compute the elementwise absolute value, as a float. Raises TypeError for complex x."""
     x = inexact_operand("fabs", x)
     if is_complex(typeof(x)):
@@ -192,10 +194,10 @@ def fabs(x, /):
     return elementwise.abs(x)
 
 
-def ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def ordering(compare: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     """Return a comparison that also orders complex numbers, by real, then by imaginary part."""
 
-    def apply(x, y):
+    def apply(x: ArrayLike, y: ArrayLike) -> Array:
         if not is_complex(typeof(x)):
             return compare(x, y)
         real, imag = elementwise.real, elementwise.imag
@@ -208,7 +210,7 @@ def ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 @operation
 @like(np.fmax)
-def fmax(x1, x2):
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the greater of two elements, elementwise; a number wins over NaN."""
     x1, x2 = promote_args("fmax", x1, x2)
     preferred = elementwise.bitwise_or(ordering(comparing.gt)(x1, x2), comparing.ne(x2, x2))
@@ -217,7 +219,7 @@ def fmax(x1, x2):
 
 @operation
 @like(np.fmin)
-def fmin(x1, x2):
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the lesser of two elements, elementwise; a number wins over NaN."""
     x1, x2 = promote_args("fmin", x1, x2)
     preferred = elementwise.bitwise_or(ordering(comparing.lt)(x1, x2), comparing.ne(x2, x2))
@@ -239,11 +241,11 @@ sqrt = unary_operation(np.sqrt, "Elementwise square root.", elementwise.sqrt)
 cbrt = unary_operation(np.cbrt, "Elementwise cube root.", elementwise.cbrt)
 
 
-def _by_scalar(apply: Callable[[Any, Any], Any], x: Any, number: float) -> Any:
+def _by_scalar(apply: Callable[[Array, Array], Array], x: ArrayLike, number: float) -> Array:
     return apply(x, scalar_like(typeof(x), number))
 
 
-def _each_part(x: Any, apply: Callable[[Any], Any]) -> Any:
+def _each_part(x: Array, apply: Callable[[Array], Array]) -> Array:
     """Apply a function to floats, or to both parts of complex numbers."""
     if not is_complex(typeof(x)):
         return apply(x)
@@ -268,7 +270,7 @@ log10 = unary_operation(
 )
 
 
-def _logaddexp(x, y, power, log_of_base):
+def _logaddexp(x: Array, y: Array, power: Callable[..., Array], log_of_base: float) -> Array:
     """Compute the logarithm of `base ** x + base ** y` without overflow."""
     aval = typeof(x)
     greater = elementwise.max(x, y)
@@ -290,7 +292,7 @@ def _logaddexp(x, y, power, log_of_base):
     )
 
 
-def _scaled(x: Any, factor: float) -> Any:
+def _scaled(x: Array, factor: float) -> Array:
     if factor == 1:
         return x
     aval = typeof(x)
@@ -299,7 +301,7 @@ def _scaled(x: Any, factor: float) -> Any:
     return elementwise.mul(x, host_scalar(factor, aval.dtype, weak))
 
 
-def _wrapped(x: Any, half: float) -> Any:
+def _wrapped(x: Array, half: float) -> Array:
     """Wrap angles into [-half, half)."""
     aval = typeof(x)
     period = scalar_like(aval, 2 * half)
@@ -310,15 +312,15 @@ def _wrapped(x: Any, half: float) -> Any:
     return elementwise.sub(turned, scalar_like(aval, half))
 
 
-def _smooth(power, log_of_base):
+def _smooth(power: Callable[[Array], Array], log_of_base: float) -> Array:
     """Give `_logaddexp` its derivative: the shares of `base ** x` and `base ** y` in their sum."""
 
     @custom_jvp
-    def function(x, y):
+    def function(x: Array, y: Array) -> Array:
         return _logaddexp(x, y, power, log_of_base)
 
     @function.defjvp
-    def _(primals, tangents):
+    def _(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
         total = function(*primals)
         finite = _infinity_as_zero(total)
         shares = [
@@ -330,7 +332,7 @@ def _smooth(power, log_of_base):
     return function
 
 
-def _infinity_as_zero(x):
+def _infinity_as_zero(x: Array) -> Array:
     if is_complex(typeof(x)):
         return x
     infinite = comparing.eq(x, scalar_like(typeof(x), math.inf))

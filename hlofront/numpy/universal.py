@@ -1,9 +1,11 @@
 """The ufuncs: add, multiply, maximum, ... with the reductions that a device has for them."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
     to_inexact_dtype,
 )
+from hlofront.base.typing import Array, ArrayLike, Axes, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy import bitwise, cumulative, logic, reductions, ufuncs
@@ -35,6 +38,10 @@ from hlofront.primitives.converting import convert, stop_gradient
 from hlofront.primitives.shaping import ascending
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.core.aval import ShapedArray
+    from hlofront.numpy.index_entries import Index
+
 _bool, _byte = np.dtype(np.bool_), np.dtype(np.uint8)
 
 _AND = Fold("bitwise_and", reducing.reduce_and, elementwise.bitwise_and, lambda dtype: -1)
@@ -44,28 +51,61 @@ _XOR = Fold("bitwise_xor", reducing.reduce_xor, elementwise.bitwise_xor, lambda 
 # ---- reduce ------------------------------------------------------------------------------------
 
 
-def _sum(a, *, axis, dtype, keepdims, initial, where):
+def _sum(
+    a: ArrayLike,
+    *,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+) -> Array:
     return reductions.sum(a, axis, dtype, None, keepdims, initial, where)
 
 
-def _prod(a, *, axis, dtype, keepdims, initial, where):
+def _prod(
+    a: ArrayLike,
+    *,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+) -> Array:
     return reductions.prod(a, axis, dtype, None, keepdims, initial, where)
 
 
-def _extreme(a, *, axis, dtype, keepdims, initial, where, function):
+def _extreme(
+    a: ArrayLike,
+    *,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    function: Callable[..., Array],
+) -> Array:
     if dtype is not None:
         a = _converted(a, dtype)
     return function(a, axis, None, keepdims, initial, where)
 
 
 @operation(static_argnames=("dtype",))
-def _converted(a, dtype):
+def _converted(a: ArrayLike, dtype: DTypeLike | None) -> Array:
     return as_dtype(as_operand(a), wanted_dtype(dtype, "reduce"))
 
 
 @operation(static_argnames=("axis", "dtype", "keepdims", "fold"))
 @named("reduce")
-def _fold_truth(a, axis, dtype, keepdims, initial, where, fold):
+def _fold_truth(
+    a: ArrayLike,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    fold: Fold,
+) -> Array:
     (a,), (aval,) = operands(f"{fold.name}.reduce", (a,))
     result = wanted_dtype(dtype, f"{fold.name}.reduce")
     folded = fold_axes(
@@ -76,7 +116,15 @@ def _fold_truth(a, axis, dtype, keepdims, initial, where, fold):
 
 @operation(static_argnames=("axis", "dtype", "keepdims", "fold"))
 @named("reduce")
-def _fold_bits(a, axis, dtype, keepdims, initial, where, fold):
+def _fold_bits(
+    a: ArrayLike,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    fold: Fold,
+) -> Array:
     name = f"{fold.name}.reduce"
     (a,), (aval,) = operands(name, (a,))
     if not ufuncs.is_integer(aval):
@@ -87,7 +135,15 @@ def _fold_bits(a, axis, dtype, keepdims, initial, where, fold):
 
 @operation(static_argnames=("axis", "dtype", "keepdims", "base"))
 @named("reduce")
-def _fold_logarithms(a, axis, dtype, keepdims, initial, where, base):
+def _fold_logarithms(
+    a: ArrayLike,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    base: str,
+) -> Array:
     """Compute the logarithm of a sum of powers, scaled by the greatest so that none overflows."""
     name, power, logarithm, combine = _LOGARITHMS[base]
     (a,), (aval,) = operands(name, (a,))
@@ -112,19 +168,48 @@ def _fold_logarithms(a, axis, dtype, keepdims, initial, where, base):
     return shaping.expand_dims(result, axes) if keepdims else result
 
 
-def _reduce_bits(a, *, axis, dtype, keepdims, initial, where, fold):
+def _reduce_bits(
+    a: ArrayLike,
+    *,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    fold: Fold,
+) -> Array:
     return _fold_bits(a, axis, dtype, keepdims, initial, where, fold)
 
 
-def _reduce_truth(a, *, axis, dtype, keepdims, initial, where, fold):
+def _reduce_truth(
+    a: ArrayLike,
+    *,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    fold: Fold,
+) -> Array:
     return _fold_truth(a, axis, dtype, keepdims, initial, where, fold)
 
 
-def _reduce_logarithms(a, *, axis, dtype, keepdims, initial, where, base):
+def _reduce_logarithms(
+    a: ArrayLike,
+    *,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    initial: ArrayLike | None,
+    where: ArrayLike | None,
+    base: str,
+) -> Array:
     return _fold_logarithms(a, axis, dtype, keepdims, initial, where, base)
 
 
-_LOGARITHMS: dict[str, tuple[str, Any, Any, Any]] = {
+_LOGARITHMS: dict[
+    str, tuple[str, Callable[[Array], Array], Callable[[Array], Array], Callable[..., Array]]
+] = {
     "e": (
         "logaddexp.reduce",
         elementwise.exp,
@@ -142,23 +227,31 @@ _LOGARITHMS: dict[str, tuple[str, Any, Any, Any]] = {
 # ---- accumulate --------------------------------------------------------------------------------
 
 
-def _cumsum(a, *, axis, dtype):
+def _cumsum(a: ArrayLike, *, axis: int, dtype: DTypeLike | None) -> Array:
     return cumulative.cumsum(a, axis, dtype)
 
 
-def _cumprod(a, *, axis, dtype):
+def _cumprod(a: ArrayLike, *, axis: int, dtype: DTypeLike | None) -> Array:
     return cumulative.cumprod(a, axis, dtype)
 
 
 @operation(static_argnames=("axis", "dtype", "how"))
 @named("accumulate")
-def _run(a, axis, dtype, how):
+def _run(a: ArrayLike, axis: int, dtype: DTypeLike | None, how: str) -> Array:
     a = as_operand(a)
     axis = canonical_axis(axis, typeof(a).ndim)
     return _RUNS[how](as_dtype(a, wanted_dtype(dtype, "accumulate") or typeof(a).dtype), axis)
 
 
-def _accumulate(a, *, axis, dtype, how, where, function):
+def _accumulate(
+    a: ArrayLike,
+    *,
+    axis: int,
+    dtype: DTypeLike | None,
+    how: str,
+    where: Callable[[DType, DTypeLike | None], bool],
+    function: Callable[[], ufunc],
+) -> Array:
     """Accumulate by a primitive where the dtype has one, else step by step.
 
     Args:
@@ -171,10 +264,10 @@ def _accumulate(a, *, axis, dtype, how, where, function):
     return _accumulate_by_steps(a, axis, dtype, function())
 
 
-def _of_bytes(fold: Callable[..., Any]) -> Callable[..., Any]:
+def _of_bytes(fold: Callable[..., Array]) -> Callable[..., Array]:
     """Return a running fold that converts booleans to bytes and back."""
 
-    def run(a, axis):
+    def run(a: ArrayLike, axis: int) -> Array:
         if typeof(a).dtype != _bool:
             return fold(a, axis)
         return comparing.ne(fold(convert(a, _byte, False), axis), _byte.type(0))
@@ -182,11 +275,11 @@ def _of_bytes(fold: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _of_truth(fold: Callable[..., Any]) -> Callable[..., Any]:
+def _of_truth(fold: Callable[..., Array]) -> Callable[..., Array]:
     return lambda a, axis: _of_bytes(fold)(logic.truth(a), axis)
 
 
-def _running_parity(a, axis):
+def _running_parity(a: ArrayLike, axis: int) -> Array:
     counts = running.cumsum(convert(logic.truth(a), python_scalar_dtype(int), False), axis)
     return comparing.ne(
         elementwise.bitwise_and(counts, host_scalar(1, typeof(counts).dtype)),
@@ -194,11 +287,11 @@ def _running_parity(a, axis):
     )
 
 
-def _in_halves(combine: Callable[..., Any]) -> Callable[..., Any]:
+def _in_halves(combine: Callable[..., Array]) -> Callable[..., Array]:
     return lambda a, axis: running.associative_scan(combine, a, axis=axis)
 
 
-_RUNS: dict[str, Callable[[Any, int], Any]] = {
+_RUNS: dict[str, Callable[[Array, int], Array]] = {
     "maximum": _of_bytes(running.cummax),
     "minimum": _of_bytes(running.cummin),
     "logical_and": _of_truth(running.cummin),
@@ -211,19 +304,19 @@ _RUNS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-def _always(dtype: Any, asked: Any) -> bool:
+def _always(dtype: DType, asked: DTypeLike | None) -> bool:
     return True
 
 
-def _unasked(dtype: Any, asked: Any) -> bool:
+def _unasked(dtype: DType, asked: DTypeLike | None) -> bool:
     return asked is None
 
 
-def _of_floats(dtype: Any, asked: Any) -> bool:
+def _of_floats(dtype: DType, asked: DTypeLike | None) -> bool:
     return issubdtype(dtype if asked is None else wanted_dtype(asked, "accumulate"), np.inexact)
 
 
-def _of_integers(dtype: Any, asked: Any) -> bool:
+def _of_integers(dtype: DType, asked: DTypeLike | None) -> bool:
     dtype = np.dtype(dtype if asked is None else wanted_dtype(asked, "accumulate"))
     return dtype == _bool or issubdtype(dtype, np.integer)
 
@@ -233,7 +326,9 @@ def _of_integers(dtype: Any, asked: Any) -> bool:
 
 @operation(static_argnames=("axis", "dtype", "fold"))
 @named("reduceat")
-def _fold_pieces(a, indices, axis, dtype, fold):
+def _fold_pieces(
+    a: ArrayLike, indices: ArrayLike, axis: int, dtype: DTypeLike | None, fold: Fold
+) -> Array:
     a, indices = as_operand(a), as_operand(indices)
     weak = typeof(a).weak_type and dtype is None
     result = wanted_dtype(dtype, "reduceat") or typeof(a).dtype
@@ -249,17 +344,23 @@ def _fold_pieces(a, indices, axis, dtype, fold):
     return convert(axis_back(fold.combine(first, rest), axis), result, weak)
 
 
-def _reduceat(a, indices, *, axis, dtype, fold):
+def _reduceat(
+    a: ArrayLike, indices: ArrayLike, *, axis: int, dtype: DTypeLike | None, fold: Fold
+) -> Array:
     return _fold_pieces(a, indices, axis, dtype, fold)
 
 
-def _update(a, indices, b=None, *, method, name):
+def _update(
+    a: ArrayLike, indices: Index, b: ArrayLike | None = None, *, method: str, name: str
+) -> Array:
     if b is None:
         raise TypeError(f"{name}.at() is missing its third argument: what to {method} with")
     return getattr(At(a)[indices], method)(b)
 
 
-def _update_extreme(a, indices, b=None, *, method, name):
+def _update_extreme(
+    a: ArrayLike, indices: Index, b: ArrayLike | None = None, *, method: str, name: str
+) -> Array:
     if b is None:
         raise TypeError(f"{name}.at() is missing its third argument: what to compare with")
     leading, rows, b = rows_to_update(a, indices, b)
@@ -268,7 +369,7 @@ def _update_extreme(a, indices, b=None, *, method, name):
 
 @operation(static_argnames=("leading", "method"))
 @named("at")
-def _update_rows(a, rows, b, leading, method):
+def _update_rows(a: ArrayLike, rows: Array, b: ArrayLike, leading: int, method: str) -> Array:
     (a, b), (aval, other) = operands("at", (a, b))
     dtype, _ = _lattice(aval, other)
     shape, row = aval.shape, aval.shape[leading:]
@@ -281,22 +382,24 @@ def _update_rows(a, rows, b, leading, method):
     return shaping.reshape(getattr(At(a)[rows], method)(b, mode="drop"), shape)
 
 
-def _lattice(*avals: Any) -> tuple[Any, bool]:
+def _lattice(*avals: ShapedArray) -> tuple[DType, bool]:
     return lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))
 
 
 # ---- all of them -------------------------------------------------------------------------------
 
 
-def _ufunc(operation_: Any, nin: int, identity: Any, **methods: Any) -> ufunc:
+def _ufunc(
+    operation_: Callable[..., Array], nin: int, identity: object, **methods: object
+) -> ufunc:
     return ufunc(operation_, nin, 1, identity=identity, call=operation_, **methods)
 
 
-def _running(how: str, where: Callable[[Any, Any], bool]) -> Any:
+def _running(how: str, where: Callable[[DType, DTypeLike | None], bool]) -> Callable[..., Array]:
     return partial(_accumulate, how=how, where=where, function=lambda: globals()[how])
 
 
-def _updating(name: str, method: str) -> Any:
+def _updating(name: str, method: str) -> Callable[..., Array]:
     return partial(_update, method=method, name=name)
 
 

@@ -1,13 +1,16 @@
 """Updating by an index: `x.at[i].add(v)`, an array as `x` is but for the elements that i names."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.errors import ConcretizationTypeError
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, is_eager
@@ -29,12 +32,24 @@ from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.shaping import refuse_sharding
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
+    from hlofront.numpy.index_entries import Index
+    from hlofront.numpy.indexing import Key
+
 # ---- eager -------------------------------------------------------------------------------------
 
 
 @operation(static_argnames=("key", "options"))
 @named("at_update")
-def _updated(array, values, key, options, *operands):
+def _updated(
+    array: ArrayLike,
+    values: ArrayLike,
+    key: Key,
+    options: UpdateOptions,
+    *operands: ArrayLike,
+) -> Array:
     resolved = rebuilt(key, typeof(array).shape, operands)
     return update(array, resolved, options, values)
 
@@ -43,7 +58,7 @@ _READY = (float, int, ArrayImpl, bool, complex)
 _ONE = (INDEX,)
 
 
-def _split(array: Any, index: Any, options: UpdateOptions) -> tuple[Any, ...]:
+def _split(array: Array, index: Any, options: UpdateOptions) -> tuple[Any, ...]:
     aval = array.aval
     if aval.shape:
         kind = type(index)
@@ -55,16 +70,16 @@ def _split(array: Any, index: Any, options: UpdateOptions) -> tuple[Any, ...]:
 
 
 def _update(
-    array: Any,
-    index: Any,
+    array: Array,
+    index: Index,
     method: str,
     values: Any,
-    mode: Any,
+    mode: str | GatherScatterMode | None,
     indices_are_sorted: bool,
     unique_indices: bool,
     wrap: bool,
-    out_sharding: Any = None,
-) -> Any:
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     if out_sharding is not None:
         refuse_sharding(f"x.at[index].{method}", "out_sharding", out_sharding)
     if mode is not None:
@@ -106,24 +121,24 @@ class AtIndex:
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Any, index: Any):
+    def __init__(self, array: Array, index: Index):
         self.array = array
         self.index = index
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.array!r}, {self.index!r})"
 
     @boundary
     def set(
         self,
-        values: Any,
+        values: ArrayLike,
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: Any = None,
-        out_sharding: Any = None,
+        mode: str | GatherScatterMode | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
-    ) -> Any:
+    ) -> Array:
         """Return the array with `x[index] = values`."""
         return _update(
             self.array,
@@ -140,13 +155,13 @@ class AtIndex:
     @boundary
     def apply(
         self,
-        func: Callable[[Any], Any],
+        func: Callable[[Array], Array],
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: Any = None,
+        mode: str | GatherScatterMode | None = None,
         wrap_negative_indices: bool = True,
-    ) -> Any:
+    ) -> Array:
         """Return the array with `x[index] = func(x[index])`.
 
         `func` works elementwise, as jnp.sin does.
@@ -170,11 +185,11 @@ class AtIndex:
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: Any = None,
-        fill_value: Any = None,
-        out_sharding: Any = None,
+        mode: str | GatherScatterMode | None = None,
+        fill_value: ArrayLike | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
-    ) -> Any:
+    ) -> Array:
         """Return `x[index]` with options.
 
         Here "clip" is what `x[index]` does out of bounds, and "fill" returns `fill_value`: a
@@ -192,7 +207,7 @@ class AtIndex:
         return get(self.array, self.index, options)
 
 
-def static_fill_value(value: Any) -> Any:
+def static_fill_value(value: ArrayLike | None) -> ArrayLike | None:
     """Return a scalar that is part of a program; every NaN gives one and the same object.
 
     Raises ConcretizationTypeError if it is traced.
@@ -212,18 +227,18 @@ def static_fill_value(value: Any) -> Any:
     return math.nan if isinstance(value, float | np.floating) and value != value else value
 
 
-def _method(name: str, doc: str) -> Any:
+def _method(name: str, doc: str) -> Callable[..., Array]:
     @boundary
     def method(
         self: AtIndex,
-        values: Any,
+        values: ArrayLike,
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: Any = None,
-        out_sharding: Any = None,
+        mode: str | GatherScatterMode | None = None,
+        out_sharding: NamedSharding | PartitionSpec | None = None,
         wrap_negative_indices: bool = True,
-    ) -> Any:
+    ) -> Array:
         return _update(
             self.array,
             self.index,
@@ -255,26 +270,26 @@ class At:
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Any):
+    def __init__(self, array: Array):
         self.array = array
 
-    def __getitem__(self, index: Any) -> AtIndex:
+    def __getitem__(self, index: Index) -> AtIndex:
         return AtIndex(self.array, index)
 
     @boundary
-    def __setitem__(self, index: Any, values: Any) -> None:
+    def __setitem__(self, index: Index, values: ArrayLike) -> NoReturn:
         raise TypeError(
             "x.at[index] = values is no assignment: arrays are immutable. Use "
             "x = x.at[index].set(values), or instead of x.at[index] += values, "
             "x = x.at[index].add(values)."
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.array!r})"
 
 
 @boundary
-def _refuse_assignment(array: Any, index: Any, values: Any) -> None:
+def _refuse_assignment(array: Array, index: Index, values: ArrayLike) -> NoReturn:
     raise TypeError(
         "JAX arrays are immutable and do not support in-place item assignment. Instead of "
         "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method; instead of x[idx] += y, "

@@ -1,5 +1,7 @@
 """Functions of few axes made functions of many: vectorize, apply_along_axis, apply_over_axes."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -8,6 +10,7 @@ import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary, named_as
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.creation import asarray
@@ -81,7 +84,7 @@ def vectorize(
     left_out = frozenset(excluded)
 
     @boundary
-    def vectorized(*args, **kwargs):
+    def vectorized(*args: ArrayLike | None, **kwargs: object) -> Any:
         where = f"on vectorized function with excluded={excluded!r} and signature={signature!r}"
         mapped: dict[int | str, Any] = {}
         named = kwargs if signature is None else {}
@@ -90,7 +93,7 @@ def vectorize(
                 mapped[key] = asarray(as_operand(value))
         keys = list(mapped)
 
-        def call(*values):
+        def call(*values: Array) -> Any:
             mapped_values = dict(zip(keys, values, strict=True))
             positional = [mapped_values.get(i, value) for i, value in enumerate(args)]
             return pyfunc(*positional, **{k: mapped_values.get(k, v) for k, v in kwargs.items()})
@@ -142,7 +145,7 @@ def _checked(
 ) -> Callable[..., Any]:
     """Return the function with its results checked against the signature."""
 
-    def checked(*values):
+    def checked(*values: Array) -> Any:
         result = call(*values)
         if len(results) == 1 and not isinstance(result, tuple):
             returned = (result,)
@@ -172,7 +175,7 @@ def _checked(
     return checked
 
 
-def _broadcast(call: Callable[..., Any], values: list[Any], cores: Cores) -> Any:
+def _broadcast(call: Callable[..., Any], values: Sequence[Array], cores: Cores) -> Any:
     """Call `call` with the arguments mapped over their leading axes, which broadcast."""
     shapes = [typeof(value).shape for value in values]
     outer = [shape[: len(shape) - len(core)] for shape, core in zip(shapes, cores, strict=True)]
@@ -205,7 +208,7 @@ def _broadcast(call: Callable[..., Any], values: list[Any], cores: Cores) -> Any
 @like(np.apply_along_axis)
 @boundary
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: object, **kwargs: object
 ) -> Any:
     """Apply a function of vectors to each vector along an axis.
 
@@ -228,7 +231,7 @@ def apply_along_axis(
     ndim = arr.ndim
     axis = canonical_axis(axis, ndim)
 
-    def call(vector):
+    def call(vector: Array) -> Any:
         return func1d(vector, *args, **kwargs)
 
     # Axes after it are mapped from the last one on, and follow the axes that the function returns.
@@ -241,7 +244,9 @@ def apply_along_axis(
 
 @like(np.apply_over_axes)
 @boundary
-def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Sequence[int]) -> Any:
+def apply_over_axes(
+    func: Callable[[Array, int], Array], a: ArrayLike, axes: Sequence[int]
+) -> Array:
     """Apply a function over one axis after the other: `func(func(a, axes[0]), axes[1])`.
 
     Args:

@@ -1,12 +1,14 @@
 """Windows: weights that fade a sequence out towards both of its ends."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import python_scalar_dtype
 from hlofront.base.errors import ConcretizationTypeError
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.dimensions import canonical_shape
 from hlofront.core.trace import Tracer
 from hlofront.numpy.like import like
@@ -19,7 +21,7 @@ from hlofront.runtime.dispatch.operation import operation
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
-def _count(name: str, M: Any) -> int:
+def _count(name: str, M: object) -> int:
     """Return the number of points of a window, which must be known while tracing."""
     if isinstance(M, Tracer):
         raise ConcretizationTypeError(
@@ -31,19 +33,19 @@ def _count(name: str, M: Any) -> int:
     return count
 
 
-def _scalar(value: float) -> Any:
+def _scalar(value: float) -> Array:
     return host_scalar(value, python_scalar_dtype(float))
 
 
-def _ones(count: int) -> Any:
+def _ones(count: int) -> Array:
     return creating.full((count,), 1, python_scalar_dtype(float))
 
 
-def _points(count: int) -> Any:
+def _points(count: int) -> Array:
     return creating.iota(python_scalar_dtype(float), count)
 
 
-def _cosines(count: int, *weights: float) -> Any:
+def _cosines(count: int, *weights: float) -> Array:
     """Sum cosines that go through 0, 1, 2 ... whole turns, each with its weight."""
     result, points = _scalar(weights[0]), _points(count)
     for turns, weight in enumerate(weights[1:], 1):
@@ -54,12 +56,12 @@ def _cosines(count: int, *weights: float) -> Any:
 
 
 @operation(static_argnames=("count", "weights"))
-def _cosine_window(count, weights):
+def _cosine_window(count: int, weights: tuple[float, ...]) -> Array:
     return _ones(count) if count <= 1 else _cosines(count, *weights)
 
 
 @operation(static_argnames=("count",))
-def _bartlett(count):
+def _bartlett(count: int) -> Array:
     if count <= 1:
         return _ones(count)
     # The distance of each point from the middle, in half steps so that it is exact.
@@ -69,7 +71,7 @@ def _bartlett(count):
 
 
 @operation(static_argnames=("count",))
-def _kaiser(beta, *, count):
+def _kaiser(beta: ArrayLike, *, count: int) -> Array:
     check_arraylike("kaiser", beta)
     if count <= 1:
         return _ones(count)
@@ -80,7 +82,7 @@ def _kaiser(beta, *, count):
 
 
 @like(np.bartlett)
-def bartlett(M: int) -> Any:
+def bartlett(M: int) -> Array:
     """Return a triangle that is zero at both ends and 1 in the middle.
 
     Args:
@@ -97,25 +99,25 @@ def bartlett(M: int) -> Any:
 
 
 @like(np.blackman)
-def blackman(M: int) -> Any:
+def blackman(M: int) -> Array:
     """Return a window of two cosines, zero at both ends; its argument is that of `bartlett`."""
     return _cosine_window(_count("blackman", M), (0.42, -0.5, 0.08))
 
 
 @like(np.hamming)
-def hamming(M: int) -> Any:
+def hamming(M: int) -> Array:
     """Return a cosine window that is 0.08 at both ends; its argument is that of `bartlett`."""
     return _cosine_window(_count("hamming", M), (0.54, -0.46))
 
 
 @like(np.hanning)
-def hanning(M: int) -> Any:
+def hanning(M: int) -> Array:
     """Return a cosine window that is zero at both ends; its argument is that of `bartlett`."""
     return _cosine_window(_count("hanning", M), (0.5, -0.5))
 
 
 @like(np.kaiser)
-def kaiser(M: int, beta: Any) -> Any:
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """Return a window of Bessel functions; a greater `beta` makes it narrower.
 
     Args:

@@ -73,7 +73,7 @@ def functions(y: jax.Array) -> None:
     assert_type(jnp.atleast_2d(1.0), jax.Array)
     assert_type(jnp.split(y, 2), list[jax.Array])
     assert_type(jnp.add(y, 1), jax.Array)
-    assert_type(jnp.add.reduce(y), Any)
+    assert_type(jnp.add.reduce(y), jax.Array)
     assert_type(jnp.where(y > 0, y, 0.0), jax.Array)
     assert_type(jnp.stack([y, y]), jax.Array)
     assert_type(jnp.einsum("ij,jk->ik", y, y.T, precision="highest"), jax.Array)

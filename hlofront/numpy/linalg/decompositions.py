@@ -1,9 +1,12 @@
 """Decompositions of matrices: Cholesky, QR, eigenvalues, singular values."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.linalg.matrices import inexact
@@ -18,35 +21,35 @@ from hlofront.runtime.dispatch.operation import operation
 class EighResult(NamedTuple):
     """The ascending eigenvalues, and the eigenvectors as columns."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EigResult(NamedTuple):
     """The complex eigenvalues, and the eigenvectors as columns."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class QRResult(NamedTuple):
     """The orthonormal columns, and the upper triangle."""
 
-    Q: Any
-    R: Any
+    Q: Array
+    R: Array
 
 
 class SVDResult(NamedTuple):
     """Left singular vectors as columns, singular values, and right singular vectors as rows."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Array
+    S: Array
+    Vh: Array
 
 
 @operation(static_argnames=("upper", "symmetrize_input"))
 @like(np.linalg.cholesky)
-def cholesky(a, *, upper=False, symmetrize_input=True):
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Compute the triangular factor of Hermitian positive definite matrices.
 
     Args:
@@ -64,7 +67,7 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
 
 @operation(static_argnames=("mode",))
 @like(np.linalg.qr)
-def qr(a, mode="reduced"):
+def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """Compute orthonormal columns Q and upper triangular R with `a = Q R`.
 
     Args:
@@ -89,7 +92,7 @@ def qr(a, mode="reduced"):
 
 @operation
 @like(np.linalg.eig)
-def eig(a):
+def eig(a: ArrayLike) -> EigResult:
     """Compute complex eigenvalues and eigenvectors of general matrices, in no order.
 
     Raises:
@@ -102,7 +105,7 @@ def eig(a):
 
 @operation
 @like(np.linalg.eigvals)
-def eigvals(a):
+def eigvals(a: ArrayLike) -> Array:
     """Compute complex eigenvalues of general matrices, in no order.
 
     Raises:
@@ -114,7 +117,7 @@ def eigvals(a):
 
 @operation(static_argnames=("UPLO", "symmetrize_input"))
 @like(np.linalg.eigh)
-def eigh(a, UPLO=None, symmetrize_input=True):
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Compute real eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
     Args:
@@ -134,14 +137,20 @@ def eigh(a, UPLO=None, symmetrize_input=True):
 
 @operation(static_argnames=("UPLO", "symmetrize_input"))
 @like(np.linalg.eigvalsh)
-def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
+def eigvalsh(a: ArrayLike, UPLO: str = "L", *, symmetrize_input: bool = True) -> Array:
     """Compute real eigenvalues of Hermitian matrices, ascending. See `eigh`."""
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
 @operation(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 @like(np.linalg.svd)
-def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None):
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array | SVDResult:
     """Compute singular values, descending, and vectors: `a = U diag(S) Vh`.
 
     Args:
@@ -166,7 +175,7 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
     return SVDResult(*results) if compute_uv else results
 
 
-def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
+def _hermitian_svd(a: ArrayLike, compute_uv: bool) -> Array | SVDResult:
     vectors, values = spectral.eigh(a)
     sizes = elementwise.abs(values)
     order = argsort(sizes, axis=-1, descending=True)
@@ -182,6 +191,6 @@ def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
 
 @operation
 @like(getattr(np.linalg, "svdvals", np.linalg.svd))
-def svdvals(x, /):
+def svdvals(x: ArrayLike, /) -> Array:
     """Compute singular values, descending."""
     return svd(x, compute_uv=False, hermitian=False)

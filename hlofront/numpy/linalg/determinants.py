@@ -1,10 +1,13 @@
 """Determinants, and their logarithms."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.matrix_solve import solve_factored
@@ -34,11 +37,11 @@ _int32 = np.dtype(np.int32)
 class SlogdetResult(NamedTuple):
     """The sign of a determinant, a number of modulus 1 or 0, and the logarithm of its modulus."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Array
+    logabsdet: Array
 
 
-def _parity(pivots: Any, dtype: Any) -> Any:
+def _parity(pivots: Array, dtype: np.dtype) -> Array:
     """Return -1 where rows were exchanged an odd number of times, else 1."""
     aval = typeof(pivots)
     rows = creating.broadcasted_iota(_int32, aval.shape, aval.ndim - 1)
@@ -51,18 +54,18 @@ def _parity(pivots: Any, dtype: Any) -> Any:
 # ---- det -----------------------------------------------------------------------------------------
 
 
-def _small(a: Any, size: int) -> Any:
+def _small(a: Array, size: int) -> Array:
     """Compute the determinant of matrices of at most three rows, by Leibniz's formula."""
     ndim = typeof(a).ndim
 
-    def entry(i: int, j: int) -> Any:
+    def entry(i: int, j: int) -> Array:
         row = index_in_dim(a, i, ndim - 2, keepdims=False)
         return index_in_dim(row, j, ndim - 2, keepdims=False)
 
     if size == 1:
         return entry(0, 0)
 
-    def minor(rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    def minor(rows: tuple[int, int], columns: tuple[int, int]) -> Array:
         (i, j), (k, n) = rows, columns
         ahead = elementwise.mul(entry(i, k), entry(j, n))
         return elementwise.sub(ahead, elementwise.mul(entry(i, n), entry(j, k)))
@@ -77,7 +80,7 @@ def _small(a: Any, size: int) -> Any:
 
 
 @custom_jvp
-def _by_factors(a):
+def _by_factors(a: Array) -> Array:
     factors, pivots, _ = lu(a)
     ends = diagonal(factors)
     total = reduce_prod(ends, (typeof(ends).ndim - 1,))
@@ -85,7 +88,7 @@ def _by_factors(a):
 
 
 @_by_factors.defjvp
-def _by_factors_jvp(primals, tangents):
+def _by_factors_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     # The tangent is the trace of adj(a) a'. For a = P^T L U it is the trace of adj(U) L^-1 P a',
     # times the sign of P.
     (a,), (change,) = primals, tangents
@@ -104,7 +107,7 @@ def _by_factors_jvp(primals, tangents):
     count = reduce_sum(convert(zero, _int32, False), (axis,))
     upper = upper_triangle(factors)
 
-    def at(value: int) -> Any:
+    def at(value: int) -> Array:
         raised = elementwise.mul(convert(zero, dtype, False), creating.full_like(ends, value))
         ones = spread(identity_like(upper), typeof(upper).shape)
         filled = elementwise.add(
@@ -122,7 +125,7 @@ def _by_factors_jvp(primals, tangents):
 
 @operation
 @like(np.linalg.det)
-def det(a):
+def det(a: ArrayLike) -> Array:
     """Compute the determinants of square matrices.
 
     Raises:
@@ -139,7 +142,7 @@ def det(a):
 # ---- slogdet -------------------------------------------------------------------------------------
 
 
-def _of_diagonal(ends: Any, sign: Any) -> tuple[Any, Any]:
+def _of_diagonal(ends: Array, sign: Array) -> tuple[Array, Array]:
     """Return (sign, logarithm) of a product of numbers, times a sign."""
     axis = typeof(ends).ndim - 1
     sizes = elementwise.abs(ends)
@@ -152,13 +155,15 @@ def _of_diagonal(ends: Any, sign: Any) -> tuple[Any, Any]:
 
 
 @custom_jvp
-def _slogdet_by_lu(a):
+def _slogdet_by_lu(a: Array) -> tuple[Array, Array]:
     factors, pivots, _ = lu(a)
     return _of_diagonal(diagonal(factors), _parity(pivots, typeof(a).dtype))
 
 
 @_slogdet_by_lu.defjvp
-def _slogdet_jvp(primals, tangents):
+def _slogdet_jvp(
+    primals: tuple[Array, ...], tangents: tuple[Array, ...]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     (a,), (change,) = primals, tangents
     # The results come from the function itself, so that this rule also gives higher derivatives:
     # they are made of the sign of a complex number, which has a derivative of zero. XLA merges the
@@ -174,7 +179,7 @@ def _slogdet_jvp(primals, tangents):
     return (sign, size), (elementwise.mul(turned, sign), along)
 
 
-def _slogdet_by_qr(a):
+def _slogdet_by_qr(a: ArrayLike) -> tuple[Array, Array]:
     reflected, taus = geqrf(a)
     axis = typeof(taus).ndim - 1
     # A reflection I - tau v v^H has determinant -tau / conj(tau); tau is 0 where there is none.
@@ -190,7 +195,7 @@ def _slogdet_by_qr(a):
 
 @operation(static_argnames=("method",))
 @like(np.linalg.slogdet)
-def slogdet(a, *, method=None):
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Compute the sign of the determinant and the logarithm of its modulus, which cannot overflow.
 
     Args:

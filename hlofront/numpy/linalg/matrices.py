@@ -1,13 +1,14 @@
 """What functions of matrices ask of their arguments."""
 
-from typing import Any
+from __future__ import annotations
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import operands, promote_dtypes_inexact
 
 
-def inexact(name: str, *args: Any) -> list[Any]:
+def inexact(name: str, *args: ArrayLike) -> list[Array]:
     """Return the arguments as arrays of their common floating or complex dtype.
 
     Raises:
@@ -17,7 +18,7 @@ def inexact(name: str, *args: Any) -> list[Any]:
     return [asarray(x) for x in promote_dtypes_inexact(*values)]
 
 
-def matrices(name: str, x: Any) -> Any:
+def matrices(name: str, x: ArrayLike) -> Array:
     """Return the argument as matrices of floating or complex numbers.
 
     Raises ValueError for fewer than two axes.
@@ -30,7 +31,7 @@ def matrices(name: str, x: Any) -> Any:
     return x
 
 
-def square_matrices(name: str, x: Any) -> Any:
+def square_matrices(name: str, x: ArrayLike) -> Array:
     """Return the argument as `matrices` does. Raises ValueError also if they are not square."""
     (x,) = inexact(name, x)
     shape = typeof(x).shape

@@ -1,11 +1,14 @@
 """Norms of vectors and matrices; rank and condition, which are told by singular values."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, Axes, DType
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
@@ -23,23 +26,28 @@ from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)
 
+# The order of a norm: a number, its name, or None for the default one.
+Order = int | float | str | None
 
-def _folded(fold: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+
+def _folded(
+    fold: Callable[..., Array], x: ArrayLike, axes: tuple[int, ...], keepdims: bool
+) -> Array:
     x = fold(x, axes)
     return expand_dims(x, sorted(axes)) if keepdims else x
 
 
-def _sum(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+def _sum(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Array:
     return _folded(sum_over, x, axes, keepdims)
 
 
-def _least(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+def _least(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Array:
     if any(not typeof(x).shape[axis] for axis in axes):
         raise ValueError(f"zero-size array to reduction operation min, of shape {typeof(x).shape}")
     return _folded(reducing.reduce_min, x, axes, keepdims)
 
 
-def _greatest(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+def _greatest(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Array:
     """Return the greatest of these numbers and of 0."""
     if any(not typeof(x).shape[axis] for axis in axes):
         aval = typeof(x)
@@ -51,13 +59,13 @@ def _greatest(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
     return elementwise.max(host_scalar(0, typeof(x).dtype), greatest)
 
 
-def _squares(x: Any) -> Any:
+def _squares(x: ArrayLike) -> Array:
     if is_complex(x):
         return real_part(elementwise.mul(x, elementwise.conj(x)))
     return elementwise.mul(x, x)
 
 
-def _vector_norm(x: Any, axes: tuple[int, ...], keepdims: bool, order: Any) -> Any:
+def _vector_norm(x: ArrayLike, axes: tuple[int, ...], keepdims: bool, order: Order) -> Array:
     if isinstance(order, str):
         raise ValueError(f"Invalid order '{order}' for vector norm.")
     if order is None or order == 2:
@@ -78,7 +86,7 @@ def _vector_norm(x: Any, axes: tuple[int, ...], keepdims: bool, order: Any) -> A
     return elementwise.pow(total, scalar(1 / order))
 
 
-def _matrix_norm(x: Any, rows: int, columns: int, keepdims: bool, order: Any) -> Any:
+def _matrix_norm(x: ArrayLike, rows: int, columns: int, keepdims: bool, order: Order) -> Array:
     if order is None or order in ("f", "fro"):
         return elementwise.sqrt(_sum(_squares(x), (rows, columns), keepdims))
     if order in (1, -1, np.inf, -np.inf):
@@ -99,7 +107,7 @@ def _matrix_norm(x: Any, rows: int, columns: int, keepdims: bool, order: Any) ->
 
 @operation(static_argnames=("ord", "axis", "keepdims"))
 @like(np.linalg.norm)
-def norm(x, ord=None, axis=None, keepdims=False):
+def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = False) -> Array:
     """Compute the norm of vectors along one axis, or of matrices along two.
 
     Args:
@@ -135,14 +143,16 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 @operation(static_argnames=("keepdims", "ord"))
 @like(getattr(np.linalg, "matrix_norm", np.linalg.norm))
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
     """Compute the norm of each matrix. See `norm`."""
     return norm(x, ord, (-2, -1), keepdims)
 
 
 @operation(static_argnames=("axis", "keepdims", "ord"))
 @like(getattr(np.linalg, "vector_norm", np.linalg.norm))
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+def vector_norm(
+    x: ArrayLike, /, *, axis: Axes = None, keepdims: bool = False, ord: Order = 2
+) -> Array:
     """Compute the norm along axes, by default all of them, as one vector. See `norm`."""
     (x,) = inexact("jnp.linalg.vector_norm", x)
     x = convert(x, typeof(x).dtype, False)
@@ -157,7 +167,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 @operation(static_argnames=("p",))
 @like(np.linalg.cond)
-def cond(x, p=None):
+def cond(x: ArrayLike, p: Order = None) -> Array:
     """Compute the condition number: the norm of matrices times the norm of their inverses.
 
     Args:
@@ -193,7 +203,7 @@ def cond(x, p=None):
 
 
 @operation(static_argnames=("hermitian",))
-def _matrix_rank(M, least, *, hermitian):
+def _matrix_rank(M: ArrayLike, least: ArrayLike | None, *, hermitian: bool) -> Array:
     (M,) = inexact("jnp.linalg.matrix_rank", M)
     aval = typeof(M)
     if aval.ndim < 2:
@@ -215,14 +225,20 @@ def _matrix_rank(M, least, *, hermitian):
     return reducing.reduce_sum(counts, (last,))
 
 
-def _numbers(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+def _numbers(x: ArrayLike, dtype: DType, shape: tuple[int, ...]) -> Array:
     (x,), (aval,) = operands("jnp.linalg.matrix_rank", (x,))
     x = convert(host_scalar(x, dtype) if isinstance(x, int | float) else x, dtype, False)
     return broadcast_in_dim(x, shape, range(len(shape) - aval.ndim, len(shape)))
 
 
 @like(np.linalg.matrix_rank)
-def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
+def matrix_rank(
+    M: ArrayLike,
+    rtol: ArrayLike | None = None,
+    *,
+    hermitian: bool = False,
+    tol: ArrayLike | None = None,
+) -> Array:
     """Count the singular values of matrices that are not zero, up to rounding.
 
     Args:

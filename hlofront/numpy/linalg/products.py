@@ -1,11 +1,15 @@
 """Products of vectors and matrices, as the array API names them; powers, chains of products."""
 
+from __future__ import annotations
+
 import itertools
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy import contraction, matrices, tensor_products
 from hlofront.numpy.einsum import einsum
@@ -16,13 +20,25 @@ from hlofront.primitives.contracting import Precision
 from hlofront.primitives.matrices import identity, spread, swap
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.bridge.client import NamedSharding
+    from hlofront.core.partition import PartitionSpec
+    from hlofront.primitives.contracting import PrecisionLike
+
 # NumPy has these since 2.0.
 _newer: Any = np.linalg
 
 
 @operation(static_argnames=("precision", "preferred_element_type"))
 @like(getattr(_newer, "matmul", np.matmul))
-def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
+def matmul(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Multiply matrices, as `hlofront.numpy.matmul` does."""
     return contraction.matmul(
         x1, x2, precision=precision, preferred_element_type=preferred_element_type
@@ -30,7 +46,16 @@ def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
 
 
 @like(getattr(_newer, "tensordot", np.tensordot))
-def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
+def tensordot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: NamedSharding | PartitionSpec | None = None,
+) -> Array:
     """Sum products over several axes, as `hlofront.numpy.tensordot` does."""
     return tensor_products.tensordot(
         x1,
@@ -44,7 +69,15 @@ def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None,
 
 @operation(static_argnames=("axis", "precision", "preferred_element_type"))
 @like(getattr(_newer, "vecdot", np.vdot))
-def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Sum products along an axis, those of x1 conjugated, as `hlofront.numpy.vecdot` does."""
     return contraction.vecdot(
         x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
@@ -53,7 +86,7 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
 
 @operation
 @like(getattr(_newer, "outer", np.outer))
-def outer(x1, x2, /):
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiply each element of one vector by each of another. Raises ValueError for other ranks."""
     (x1, x2), (lhs, rhs) = operands("jnp.linalg.outer", (x1, x2))
     if lhs.ndim != 1 or rhs.ndim != 1:
@@ -65,7 +98,7 @@ def outer(x1, x2, /):
 
 @operation(static_argnames=("axis",))
 @like(getattr(_newer, "cross", np.cross))
-def cross(x1, x2, /, *, axis=-1):
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Compute the vector product along an axis of size 3.
 
     Raises ValueError if it has another size.
@@ -81,7 +114,7 @@ def cross(x1, x2, /, *, axis=-1):
 
 @operation
 @like(getattr(_newer, "matrix_transpose", np.transpose))
-def matrix_transpose(x, /):
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """Transpose each matrix. Raises ValueError if there are no two axes."""
     (x,), (aval,) = operands("jnp.linalg.matrix_transpose", (x,))
     if aval.ndim < 2:
@@ -91,7 +124,7 @@ def matrix_transpose(x, /):
 
 @operation(static_argnames=("offset",))
 @like(getattr(_newer, "diagonal", np.diagonal))
-def diagonal(x, /, *, offset=0):
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Return the elements of each matrix on a diagonal: `i + offset == j`."""
     (x,), _ = operands("jnp.linalg.diagonal", (x,))
     return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
@@ -99,7 +132,7 @@ def diagonal(x, /, *, offset=0):
 
 @operation(static_argnames=("offset", "dtype"))
 @like(getattr(_newer, "trace", np.trace))
-def trace(x, /, *, offset=0, dtype=None):
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Sum the elements of each matrix on a diagonal."""
     (x,), _ = operands("jnp.linalg.trace", (x,))
     return contraction.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
@@ -107,7 +140,7 @@ def trace(x, /, *, offset=0, dtype=None):
 
 @operation(static_argnames=("n",))
 @like(np.linalg.matrix_power)
-def matrix_power(a, n):
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """Raise square matrices to an integer power by repeated squaring; a negative n inverts them.
 
     Raises:
@@ -129,7 +162,7 @@ def matrix_power(a, n):
         return spread(identity(aval.dtype, aval.shape[-2:]), aval.shape)
     if n < 0:
         a, n = inv(a), -n
-    result: Any = None
+    result: ArrayLike | None = None
     while True:
         if n & 1:
             result = a if result is None else _product(result, a)
@@ -139,12 +172,12 @@ def matrix_power(a, n):
         a = _product(a, a)
 
 
-def _product(x: Any, y: Any) -> Any:
+def _product(x: ArrayLike, y: ArrayLike) -> Array:
     return contraction.matmul(x, y, precision=Precision.HIGHEST)
 
 
 @like(np.linalg.multi_dot)
-def multi_dot(arrays, *, precision=None):
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -> Array:
     """Multiply two or more matrices in the order that needs the fewest multiplications.
 
     Args:
@@ -177,7 +210,7 @@ def multi_dot(arrays, *, precision=None):
             f"following array. Got array shapes {shapes}"
         )
     # The labels of einsum are numbers: matrix i has the axes i and i + 1.
-    terms: list[Any] = []
+    terms: list[ArrayLike | list[int]] = []
     for i, (x, rank) in enumerate(zip(arrays, ranks, strict=True)):
         labels = [i, i + 1] if rank == 2 else ([i + 1] if i == 0 else [i])
         terms += [x, labels]

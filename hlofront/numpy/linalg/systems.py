@@ -1,12 +1,16 @@
 """Linear systems: solve, inverses, least squares."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -41,8 +45,11 @@ from hlofront.primitives.shaping import (
 from hlofront.primitives.slicing import slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
+if TYPE_CHECKING:
+    from hlofront.core.aval import ShapedArray
 
-def in_one_batch(name: str, a: Any, b: Any) -> tuple[Any, Any]:
+
+def in_one_batch(name: str, a: Array, b: Array) -> tuple[Array, Array]:
     """Broadcast the leading axes of matrices to each other.
 
     Raises ValueError if they do not fit.
@@ -57,7 +64,7 @@ def in_one_batch(name: str, a: Any, b: Any) -> tuple[Any, Any]:
     return spread(a, (*batch, *lhs[-2:])), spread(b, (*batch, *rhs[-2:]))
 
 
-def solve_matrices(a: Any, b: Any) -> Any:
+def solve_matrices(a: Array, b: Array) -> Array:
     """Return x with `a x = b`; leading axes broadcast. A single `a` is factored once."""
     lhs, rhs = typeof(a), typeof(b)
     if lhs.ndim == 2 and rhs.ndim > 2:
@@ -73,7 +80,7 @@ def solve_matrices(a: Any, b: Any) -> Any:
 
 @operation
 @like(np.linalg.solve)
-def solve(a, b):
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Return x with `a x = b`.
 
     Args:
@@ -107,7 +114,7 @@ def solve(a, b):
 
 @operation
 @like(np.linalg.inv)
-def inv(a):
+def inv(a: ArrayLike) -> Array:
     """Compute the inverse, which is not finite where a matrix is singular.
 
     Raises ValueError if it is not square.
@@ -117,13 +124,19 @@ def inv(a):
     return solve_general(a, identity(aval.dtype, aval.shape))
 
 
-def _singular_values_floor(aval: Any) -> float:
+def _singular_values_floor(aval: ShapedArray) -> float:
     """Return the share of the greatest singular value below which others count as zeros."""
     return 10.0 * max(aval.shape[-2:]) * float(finfo(aval.dtype).eps)
 
 
 @like(np.linalg.pinv)
-def pinv(a, rtol=None, hermitian=False, *, rcond=None):
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: float | None = None,
+) -> Array:
     """Compute the Moore-Penrose inverse, from singular values.
 
     Args:
@@ -144,7 +157,7 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
 
 
 @operation(static_argnames=("hermitian",))
-def _pinv(a, rtol, *, hermitian):
+def _pinv(a: ArrayLike, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
     (a,) = inexact("jnp.linalg.pinv", a)
     aval = typeof(a)
     if aval.ndim < 2:
@@ -158,11 +171,11 @@ def _pinv(a, rtol, *, hermitian):
     return _pseudo_inverse(a, rtol, hermitian)
 
 
-def _as_array(x: Any) -> Any:
+def _as_array(x: ArrayLike) -> Array:
     return host_scalar(x, np.dtype(np.float32)) if isinstance(x, int | float) else x
 
 
-def _pseudo_inverse_of(a, rtol, hermitian):
+def _pseudo_inverse_of(a: Array, rtol: ArrayLike, hermitian: bool) -> Array:
     aval = typeof(a)
     *batch, m, n = aval.shape
     if not m or not n:
@@ -192,7 +205,9 @@ _pseudo_inverse = custom_jvp(_pseudo_inverse_of, nondiff_argnums=(2,))
 
 
 @_pseudo_inverse.defjvp
-def _pseudo_inverse_jvp(hermitian, primals, tangents):
+def _pseudo_inverse_jvp(
+    hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]
+) -> tuple[Array, Array]:
     # Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
     # problems whose variables separate" (1973), equation 4.12.
     a, rtol = primals
@@ -204,7 +219,7 @@ def _pseudo_inverse_jvp(hermitian, primals, tangents):
     p_adjoint, change_adjoint = adjoint(p), adjoint(change)
     m, n = typeof(a).shape[-2:]
 
-    def chain(x: Any, y: Any, z: Any) -> Any:
+    def chain(x: Array, y: Array, z: Array) -> Array:
         # The products are of n x m, m x n and n x m matrices; the smaller square is formed.
         return product(product(x, y), z) if m >= n else product(x, product(y, z))
 
@@ -218,7 +233,9 @@ def _pseudo_inverse_jvp(hermitian, primals, tangents):
 
 
 @like(np.linalg.lstsq)
-def lstsq(a, b, rcond=None, *, numpy_resid=False):
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """Return the x that minimizes the norm of `a x - b`; of several, the shortest x.
 
     Args:
@@ -246,7 +263,9 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
 
 
 @operation
-def _lstsq(a, b, rcond):
+def _lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None
+) -> tuple[Array, Array, Array, Array]:
     a, b = inexact("jnp.linalg.lstsq", a, b)
     lhs, rhs = typeof(a), typeof(b)
     if lhs.ndim != 2:
@@ -298,7 +317,7 @@ def _lstsq(a, b, rcond):
 
 @operation(static_argnames=("ind",))
 @like(np.linalg.tensorinv)
-def tensorinv(a, ind=2):
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Invert an array as a linear map from its last axes to the first `ind` ones.
 
     Raises:
@@ -319,7 +338,7 @@ def tensorinv(a, ind=2):
 
 
 @operation(static_argnames=("axes",))
-def _tensorsolve(a, b, *, axes):
+def _tensorsolve(a: ArrayLike, b: ArrayLike, *, axes: tuple[int, ...] | None) -> Array:
     a, b = inexact("tensorsolve", a, b)
     lhs, rhs = typeof(a).shape, typeof(b).shape
     if axes is not None:
@@ -337,7 +356,7 @@ def _tensorsolve(a, b, *, axes):
 
 
 @like(np.linalg.tensorsolve)
-def tensorsolve(a, b, axes=None):
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Return x with `tensordot(a, x, x.ndim) = b`.
 
     Args:

@@ -1,11 +1,12 @@
 # Written by scripts/write_stubs.py from the running package: do not edit.
 
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 from hlofront import Array
 from hlofront.typing import ArrayLike
 
-def bernoulli(n: ArrayLike) -> Array: ...
+def bernoulli(n: int) -> Array: ...
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array: ...
 def beta(a: ArrayLike, b: ArrayLike) -> Array: ...
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array: ...
@@ -45,7 +46,7 @@ def logit(x: ArrayLike) -> Array: ...
 @overload
 def logsumexp(
     a: ArrayLike,
-    axis: int | None = None,
+    axis: int | Sequence[int] | None = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: Literal[False] = False,
@@ -54,7 +55,7 @@ def logsumexp(
 @overload
 def logsumexp(
     a: ArrayLike,
-    axis: int | None = None,
+    axis: int | Sequence[int] | None = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     *,
@@ -64,7 +65,7 @@ def logsumexp(
 @overload
 def logsumexp(
     a: ArrayLike,
-    axis: int | None = None,
+    axis: int | Sequence[int] | None = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,

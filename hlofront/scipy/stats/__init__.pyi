@@ -1,7 +1,5 @@
 # Written by scripts/write_stubs.py from the running package: do not edit.
 
-from collections.abc import Sequence
-
 from hlofront import Array
 from hlofront.scipy.stats import bernoulli as bernoulli
 from hlofront.scipy.stats import beta as beta
@@ -34,21 +32,14 @@ from hlofront.scipy.stats.summaries import ModeResult
 from hlofront.typing import ArrayLike
 
 def mode(
-    a: ArrayLike,
-    axis: int | Sequence[int] = 0,
-    nan_policy: str = "propagate",
-    keepdims: bool = False,
+    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult: ...
 def rankdata(
-    a: ArrayLike,
-    method: str = "average",
-    *,
-    axis: int | Sequence[int] | None = None,
-    nan_policy: str = "propagate",
+    a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Array: ...
 def sem(
     a: ArrayLike,
-    axis: int | Sequence[int] = 0,
+    axis: int | None = 0,
     ddof: int = 1,
     nan_policy: str = "propagate",
     *,
