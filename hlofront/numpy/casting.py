@@ -69,7 +69,7 @@ def astype(
     return result if device is None else device_put(result, device)
 
 
-def _warn_of_lost_part(dtype: Any, wanted: Any) -> None:
+def _warn_of_lost_part(dtype: np.dtype, wanted: np.dtype) -> None:
     """Warn where complex numbers are converted to real ones other than booleans."""
     if wanted == _bool or issubdtype(wanted, np.complexfloating):
         return

@@ -19,8 +19,8 @@ from hlofront.base.elements import host_number, kept
 from hlofront.base.typing import Array, ArrayLike, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_shape
-from hlofront.numpy.creation import ones
 from hlofront.numpy.division import divmod
+from hlofront.numpy.filling import ones
 from hlofront.numpy.like import like
 from hlofront.numpy.logic import greater, less
 from hlofront.numpy.promotion import broadcast_together, check_arraylike, promote_dtypes

@@ -1,4 +1,4 @@
-"""Arrays from values of the host, and arrays filled with one value."""
+"""Arrays from values of the host, other arrays, bytes and text."""
 
 from __future__ import annotations
 
@@ -11,23 +11,20 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import (
     check_user_dtype_supported,
-    issubdtype,
     lattice_result,
     python_scalar_dtype,
 )
-from hlofront.base.elements import ExtendedDType, kept
+from hlofront.base.elements import kept
 from hlofront.base.tree import tree_map
-from hlofront.base.typing import ArrayLike, DType, DTypeLike, Shape, ShapeLike
+from hlofront.base.typing import ArrayLike, DType, DTypeLike, Shape
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.bridge.fast_parts import Array, registry
 from hlofront.bridge.members import is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.core.dimensions import canonical_shape
 from hlofront.core.trace import Tracer, current_trace, is_eager
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike, check_integer, with_shape
 from hlofront.primitives import converting, shaping, slicing
-from hlofront.primitives import creating as lax
 from hlofront.runtime.array import exchange
 from hlofront.runtime.array.transfer import copied, device_put
 from hlofront.runtime.dispatch.operation import operation
@@ -335,278 +332,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     return array(a, copy=True, order=order or "K")
 
 
-# ---- one value ---------------------------------------------------------------------------------
-
-
-@operation(static_argnames=("shape", "value", "dtype"))
-def _full_of_constant(shape: Shape, value: ArrayLike, dtype: DType) -> Array:
-    return lax.full(shape, value, dtype)
-
-
-@operation(static_argnames=("shape", "dtype", "weak"))
-def _full_of_value(shape: Shape, value: ArrayLike, dtype: DType, weak: bool) -> Array:
-    return _filled(shape, value, dtype, weak)
-
-
-def _filled(shape: Shape, value: ArrayLike, dtype: np.dtype, weak: bool) -> Array:
-    value = converting.convert(value, dtype, weak)
-    own = typeof(value).shape
-    if not own:
-        return shaping.broadcast_in_dim(value, shape, ())
-    try:
-        np.broadcast_to(np.empty(own, np.bool_), shape)
-    except ValueError:
-        raise ValueError(f"cannot fill an array of shape {shape} with one of shape {own}") from None
-    return with_shape(value, own, shape)
-
-
-def _constant(
-    name: str,
-    shape: Shape,
-    value: ArrayLike,
-    dtype: np.dtype,
-    device: Device | Sharding | None,
-    out_sharding: NamedSharding | PartitionSpec | None,
-) -> Array:
-    """Make an array filled with a number of the host, of this canonical dtype."""
-    if device is not None or out_sharding is not None:
-        device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
-    if isinstance(dtype, ExtendedDType):
-        result = lax.full(shape, value, dtype)
-        return result if device is None else device_put(result, device)
-    if is_eager():
-        aval = ShapedArray(shape, dtype)
-        if aval.size <= MOST_ON_HOST and min(shape, default=0) >= 0:
-            values = np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
-            if device is None:
-                return host_put(values, aval, default_placement(), False)
-            return device_put(values, device)
-        result = _full_of_constant(shape, value, dtype)
-        return result if device is None else device_put(result, device)
-    result = lax.full(shape, value, dtype)
-    return result if isinstance(result, Tracer) else from_host(result)
-
-
-# Argument `dtype` -> the dtype, for arguments that neither warn nor depend on x64.
-_PLAIN = {
-    dtype: np.dtype(dtype)
-    for name in ("float32", "int32", "int8", "int16", "uint8", "uint16", "uint32", "bool")
-    for dtype in (name, np.dtype(name), np.dtype(name).type)
-}
-
-
-def _dtype(name: str, dtype: DTypeLike | None) -> np.dtype:
-    if dtype is None:
-        return python_scalar_dtype(float)
-    try:
-        return _PLAIN[dtype]
-    except (KeyError, TypeError):
-        return check_user_dtype_supported(dtype, name)
-
-
-@like(np.zeros)
-def zeros(
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
-    *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
-) -> Array:
-    """Make an array of zeros.
-
-    Args:
-      shape: of the result; an integer for one axis.
-      dtype: of the result; by default the default floating-point one.
-      device: a Device or Sharding to put it on.
-
-    Raises:
-      TypeError: if the shape is none, or the dtype is not one of numbers.
-    """
-    return _constant(
-        "zeros", canonical_shape(shape), 0, _dtype("zeros", dtype), device, out_sharding
-    )
-
-
-@like(np.ones)
-def ones(
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
-    *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
-) -> Array:
-    """Make an array of ones; the arguments are those of `zeros`."""
-    return _constant("ones", canonical_shape(shape), 1, _dtype("ones", dtype), device, out_sharding)
-
-
-@like(np.empty)
-def empty(
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
-    *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
-) -> Array:
-    """Make an array of zeros, as there is no uninitialized memory.
-
-    The arguments are those of `zeros`.
-    """
-    return _constant(
-        "empty", canonical_shape(shape), 0, _dtype("empty", dtype), device, out_sharding
-    )
-
-
-@like(np.full)
-def full(
-    shape: ShapeLike,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
-) -> Array:
-    """Make an array filled with a number, or with an array that broadcasts to its shape.
-
-    Args:
-      shape: of the result; an integer for one axis.
-      fill_value: a scalar or an array.
-      dtype: of the result; by default that of the value, weak as it is.
-      device: a Device or Sharding to put it on.
-
-    Raises:
-      TypeError: if the shape is none, or the value neither an array nor a scalar.
-      ValueError: if the value does not broadcast to the shape.
-    """
-    check_arraylike("full", fill_value)
-    shape = canonical_shape(shape)
-    weak = False
-    if dtype is None:
-        aval = typeof(fill_value)
-        dtype, weak = aval.dtype, aval.weak_type
-    else:
-        dtype = check_user_dtype_supported(dtype, "full")
-    return _full("full", shape, fill_value, dtype, weak, device, out_sharding)
-
-
-@boundary
-def _full(
-    name: str,
-    shape: Shape,
-    value: ArrayLike,
-    dtype: np.dtype,
-    weak: bool,
-    device: Device | Sharding | None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
-) -> Array:
-    device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
-    real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
-    if isinstance(value, complex) and real:
-        raise TypeError(
-            f"jnp.{name} cannot fill an array of dtype {dtype} with the complex number {value}: "
-            "give its .real part, or a complex dtype."
-        )
-    if isinstance(value, bool | int | float | complex | np.generic):
-        if is_eager():
-            value = lax.saturated(value, dtype)
-        if not weak:
-            return _constant(name, shape, lax.scalar_of(value, dtype), dtype, device, None)
-        value = lax.scalar_of(value, dtype, True)
-    if isinstance(value, Tracer) or not is_eager():
-        result = _filled(shape, value, dtype, weak)
-        return result if isinstance(result, Tracer) else from_host(result)
-    result = _full_of_value(shape, value, dtype, weak)
-    return result if device is None else device_put(result, device)
-
-
-# ---- like another array ------------------------------------------------------------------------
-
-
-def _like(
-    name: str,
-    a: object,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None,
-    shape: ShapeLike | None,
-    device: Device | Sharding | None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
-) -> Array:
-    described = isinstance(a, ShapeDtypeStruct)
-    if not described and (is_value(a) or not (hasattr(a, "shape") and hasattr(a, "dtype"))):
-        check_arraylike(name, a)
-        aval = typeof(a)
-        own_shape, own_dtype, weak = aval.shape, aval.dtype, aval.weak_type
-    else:
-        own_shape, own_dtype = tuple(a.shape), check_user_dtype_supported(a.dtype, name)
-        weak = bool(getattr(a, "weak_type", False))
-    if dtype is not None:
-        own_dtype, weak = check_user_dtype_supported(dtype, name), False
-    if device is None and type(a) is ArrayImpl and a.committed and is_eager():
-        # The result lies where the array does; in another shape only if that is on a single device.
-        if shape is None or len(a.devices()) == 1:
-            device = a.sharding
-    elif device is None and type(a) is ShapeDtypeStruct and shape is None:
-        device = a.sharding
-    shape = own_shape if shape is None else canonical_shape(shape)
-    if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
-        value = lax.scalar_of(fill_value, own_dtype)
-        return _constant(name, shape, value, own_dtype, device, out_sharding)
-    return _full(name, shape, fill_value, own_dtype, weak, device, out_sharding)
-
-
-@like(np.zeros_like)
-def zeros_like(
-    a: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
-    *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
-) -> Array:
-    """Make zeros in the shape and dtype of an array, a scalar, or an object that has both."""
-    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
-
-
-@like(np.ones_like)
-def ones_like(
-    a: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
-    *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
-) -> Array:
-    """Make ones in the shape and dtype of an array, a scalar, or an object that has both."""
-    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
-
-
-@like(np.empty_like)
-def empty_like(
-    prototype: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
-    *,
-    device: Device | Sharding | None = None,
-) -> Array:
-    """Make zeros in the shape and dtype of an array, as there is no uninitialized memory."""
-    return _like("empty_like", prototype, 0, dtype, shape, device)
-
-
-@like(np.full_like)
-def full_like(
-    a: ArrayLike,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
-    *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
-) -> Array:
-    """Make an array of one value in the shape and dtype of another.
-
-    The value may be an array that broadcasts.
-    """
-    check_arraylike("full_like", 0 if hasattr(a, "dtype") else a, fill_value)
-    return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
+# ---- other sources ------------------------------------------------------------------------------
 
 
 @like(np.from_dlpack)
@@ -618,9 +344,6 @@ def from_dlpack(
     See `hlofront.dlpack.from_dlpack`.
     """
     return exchange.from_dlpack(x, device, copy)
-
-
-# ---- bytes, text, functions --------------------------------------------------------------------
 
 
 @like(np.frombuffer)

@@ -22,13 +22,13 @@ from hlofront.numpy import bitwise, cumulative, logic, reductions, ufuncs
 from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import as_operand, choose, host_scalar, operands
 from hlofront.numpy.reductions import ALL, ANY, MAX, MIN, PROD, SUM, Fold, fold_axes, reduced_axes
-from hlofront.numpy.ufunc import (
-    _accumulate_by_steps,
+from hlofront.numpy.ufunc import ufunc
+from hlofront.numpy.ufunc_steps import (
+    accumulate_by_steps,
     as_dtype,
     axis_back,
     pieces,
     rows_to_update,
-    ufunc,
     wanted_dtype,
 )
 from hlofront.numpy.updating import At
@@ -261,7 +261,7 @@ def _accumulate(
     native = type(axis) is int and where(typeof(as_operand(a)).dtype, dtype)
     if native:
         return _run(a, axis, dtype, how)
-    return _accumulate_by_steps(a, axis, dtype, function())
+    return accumulate_by_steps(a, axis, dtype, function())
 
 
 def _of_bytes(fold: Callable[..., Array]) -> Callable[..., Array]:

@@ -10,11 +10,7 @@ import pytest
 import hlofront.numpy as jnp
 
 # Parameters that may be anything at all.
-ANYTHING = {
-    *{("array", "object"), ("from_dlpack", "x"), ("frombuffer", "buffer"), ("isdtype", "kind")},
-    *{("einsum", "_dot_general"), ("frompyfunc", "identity"), ("promote_types", "a")},
-    *{("promote_types", "b"), ("fromfile", "args"), ("fromiter", "args")},
-}
+ANYTHING = {("promote_types", "a"), ("promote_types", "b")}
 
 
 def functions():
@@ -67,7 +63,7 @@ def test_each_parameter_and_result_has_a_type():
     ("name", "text"),
     [
         ("sin", "(x: 'ArrayLike', /) -> 'Array'"),
-        ("argmax", "(a: 'ArrayLike', axis: 'int | None' = None, out: None = None, keepdims: "
+        ("argmax", "(a: 'ArrayLike', axis: 'Axis' = None, out: 'None' = None, keepdims: "
          "'bool | None' = None) -> 'Array'"),
         ("add", "(x1: 'ArrayLike', x2: 'ArrayLike', /, *, out: None = None, where: None = None) "
          "-> 'Array'"),
