@@ -21,6 +21,7 @@ class ArgumentPlan:
     """
 
     __slots__ = (
+        "_counts_from_the_end",
         "_static_names",
         "_static_positions",
         "donate_argnames",
@@ -53,6 +54,8 @@ class ArgumentPlan:
                 f"{both or set(self.static_argnums)} appear in both static_argnames and "
                 "donate_argnames"
             )
+        # Negative positions count from the last argument of each call, as in JAX.
+        self._counts_from_the_end = any(n < 0 for n in (*self.static_argnums, *self.donate_argnums))
         self._static_positions = frozenset(self.static_argnums)
         self._static_names = frozenset(self.static_argnames)
 
@@ -84,7 +87,6 @@ class ArgumentPlan:
                     f"{what} has {kind}_argnums={nums}, but only accepts {len(positional)} "
                     "positional arguments."
                 )
-        nums = tuple(n + len(positional) if n < 0 else n for n in nums)
         unknown = {name for name in names if name not in parameters}
         if unknown and not takes_any_name:
             raise ValueError(
@@ -104,11 +106,21 @@ class ArgumentPlan:
             keyword = [
                 n
                 for n in nums
-                if n < len(positional)
+                if 0 <= n < len(positional)
                 and parameters[positional[n]].kind is not inspect.Parameter.POSITIONAL_ONLY
             ]
             names = tuple(positional[n] for n in keyword)
         return nums, names
+
+    def _static_of(self, count: int) -> frozenset[int]:
+        """Return the static positions of a call with `count` positional arguments.
+
+        Raises:
+          ValueError: if there is no such argument.
+        """
+        if not self._counts_from_the_end:
+            return self._static_positions
+        return frozenset(_from_the_start(self.static_argnums, count))
 
     def static_values(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], required: bool = True
@@ -119,7 +131,10 @@ class ArgumentPlan:
         """
         if not self._static_positions and not self._static_names:
             return ()
-        values = [(i, args[i]) for i in self.static_argnums if i < len(args)]
+        argnums = self.static_argnums
+        if self._counts_from_the_end:
+            argnums = _from_the_start(argnums, len(args))
+        values = [(i, args[i]) for i in argnums if i < len(args)]
         named = [(n, kwargs[n]) for n in self.static_argnames if n in kwargs]
         for where, value in (*values, *named):
             try:
@@ -146,21 +161,23 @@ class ArgumentPlan:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments that are not static."""
         if self._static_positions:
-            args = tuple(x for i, x in enumerate(args) if i not in self._static_positions)
+            static = self._static_of(len(args))
+            args = tuple(x for i, x in enumerate(args) if i not in static)
         if self._static_names and not self._static_names.isdisjoint(kwargs):
             kwargs = {n: x for n, x in kwargs.items() if n not in self._static_names}
         return args, kwargs
 
     def dynamic_positions(self, count: int) -> list[int]:
         """The positions of the arguments that are not static, of a call with `count`."""
-        return [i for i in range(count) if i not in self._static_positions]
+        static = self._static_of(count)
+        return [i for i in range(count) if i not in static]
 
     def with_statics(self, fun: Callable[..., Any], args: Any, kwargs: Any) -> Callable[..., Any]:
         """`fun` as a function of the dynamic arguments of this call."""
         if not self._static_positions and not self._static_names:
             return fun
         count = len(args)
-        fixed = {i: args[i] for i in self._static_positions if i < count}
+        fixed = {i: args[i] for i in self._static_of(count) if i < count}
         named = {n: kwargs[n] for n in self._static_names if n in kwargs}
 
         def of_dynamic(*dynamic_args: Any, **dynamic_kwargs: Any) -> Any:
@@ -174,10 +191,13 @@ class ArgumentPlan:
         """Per leaf of the dynamic arguments, whether its buffer is given away."""
         if not self.donate_argnums and not self.donate_argnames:
             return ()
+        static, donate = self._static_of(len(args)), self.donate_argnums
+        if self._counts_from_the_end:
+            donate = _from_the_start(donate, len(args))
         flags: list[bool] = []
         for i, x in enumerate(args):
-            if i not in self._static_positions:
-                flags += [i in self.donate_argnums] * tree.tree_structure(x).num_leaves
+            if i not in static:
+                flags += [i in donate] * tree.tree_structure(x).num_leaves
         for name in sorted(kwargs):
             if name not in self._static_names:
                 leaves = tree.tree_structure(kwargs[name]).num_leaves
@@ -218,6 +238,17 @@ def _integers(values: int | Sequence[int]) -> tuple[int, ...]:
     if hasattr(values, "__index__"):
         return (operator.index(values),)  # type: ignore[arg-type]
     return tuple(map(operator.index, values))  # type: ignore[arg-type]
+
+
+def _from_the_start(argnums: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return positions among `count` arguments, of which negative ones count from the last."""
+    if any(n < -count for n in argnums):
+        raise ValueError(
+            "Positional argument indices, e.g. for `static_argnums`, must have value greater than "
+            f"or equal to -len(args) and less than len(args), but got {min(argnums)} for a call "
+            f"with {count} positional arguments."
+        )
+    return tuple(n + count if n < 0 else n for n in argnums)
 
 
 def _strings(values: str | Iterable[str]) -> tuple[str, ...]:

@@ -67,14 +67,34 @@ def test_outputs_that_are_inputs_constants_and_repeated():
 
 def test_static_by_position_name_and_default():
     counted, traces = counting(lambda x, n, *, scale=1: lax.mul(x, float(n * scale)))
-    for options in ({"static_argnums": 1}, {"static_argnums": (-2,)}):
-        if options["static_argnums"] == (-2,):
-            continue
-        f = hlofront.jit(counted, static_argnames="scale", **options)
-        assert float(f(2.0, 3)) == 6.0
-        assert float(f(2.0, 3)) == 6.0
-        assert float(f(2.0, 4, scale=2)) == 16.0
+    f = hlofront.jit(counted, static_argnums=1, static_argnames="scale")
+    assert float(f(2.0, 3)) == 6.0
+    assert float(f(2.0, 3)) == 6.0
+    assert float(f(2.0, 4, scale=2)) == 16.0
     assert len(traces) == 2
+
+
+def test_negative_static_positions_count_from_the_last_argument_of_each_call():
+    def which_are_traced(*args):
+        traced = [isinstance(x, hlofront.core.Tracer) for x in args]
+        return np.array(traced)
+
+    f = hlofront.jit(which_are_traced, static_argnums=-1)
+    for _ in range(2):
+        assert f(1, 2).tolist() == [True, False]
+        assert f(1, 2, 3).tolist() == [True, True, False]
+    assert f(1).tolist() == [False]
+    with pytest.raises(ValueError, match="must have value greater than or equal to -len"):
+        hlofront.jit(which_are_traced, static_argnums=-3)(1, 2)
+
+
+def test_negative_static_positions_of_optional_arguments():
+    def scaled(x, n=3, m=2):
+        return lax.mul(x, float(n * m))
+
+    f = hlofront.jit(scaled, static_argnums=(-1, -2))
+    assert float(f(2.0, 4, 5)) == 40.0
+    assert float(hlofront.jit(scaled, static_argnums=-1)(2.0, 4)) == 16.0
 
 
 def test_static_argument_given_by_name_is_static_too():
