@@ -70,9 +70,15 @@ greater_equal = _comparison(
 
 
 def truth(x: ArrayLike) -> ArrayLike:
-    """Return `x != 0` elementwise; booleans are returned unchanged."""
+    """Return `x != 0`, elementwise; booleans are returned as they are.
+
+    As in JAX, the truth of a weakly typed scalar is weakly typed, that of an array with axes not.
+    """
     aval = typeof(x)
-    return x if aval.dtype == bool_ else comparing.ne(x, scalar_like(aval, 0))
+    if aval.dtype == bool_:
+        return x
+    zero = host_scalar(0, aval.dtype) if aval.ndim else scalar_like(aval, 0)
+    return comparing.ne(x, zero)
 
 
 def _logical(

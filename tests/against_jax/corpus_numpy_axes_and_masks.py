@@ -182,6 +182,12 @@ def weak_types(corpus, jax, jnp):
             jnp.setdiff1d(1.0, 2.0, size=2),
             jnp.setxor1d(1.0, 2.0),
         ),
+        truth=lambda: [
+            function(x, y)
+            for function in (jnp.logical_and, jnp.logical_or, jnp.logical_xor)
+            for x, y in (*couples, (weak, weak), (weak, True), (jnp.array([True]), 2.5), (2, 3))
+        ],
+        negation=lambda: [jnp.logical_not(x) for x in (weak, 1.0, True, jnp.array([0.0]))],
         inserted=lambda: (jnp.insert(3.0, 0, 2), jnp.insert(1j, 0, 2), jnp.insert(1, 0, 2.7)),
         chosen=lambda: [
             jnp.choose(jnp.array([0, 1]), given) for given in ([1, 2], (1.0, 2), [weak, 2])
