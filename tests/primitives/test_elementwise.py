@@ -48,17 +48,17 @@ def infer(function, *operands):
         (lax.add, ("float32[2,3]", "float32[3]"), "got shapes (2, 3), (3,)"),
         (lax.add, ("float32[2,3]", "float32[2,2]"), "incompatible shapes for broadcasting"),
         (lax.clamp, ("float32[1]", "float32[3]", 1.0), "min.shape=(1,), operand.shape=(3,)"),
-        (lax.add, ("float32[2]", "a"), "'a' of type <class 'str'>"),
     ],
 )
 def test_refuses(function, operands, message):
-    if operands[-1] == "a":
-        with pytest.raises(TypeError, match="not a valid array"):
-            function(np.ones(2, np.float32), "a")
-        return
     with pytest.raises(TypeError) as caught:
         infer(function, *operands)
     assert message in str(caught.value)
+
+
+def test_refuses_strings():
+    with pytest.raises(TypeError, match="not a valid array"):
+        lax.add(np.ones(2, np.float32), "a")
 
 
 def test_refuses_parameters():

@@ -93,7 +93,9 @@ def test_vmap_is_a_loop(file, place):
         raise found
     wanted = looped(*where)[place]
     sample, ways = SAMPLES[file][place], stacks_of(file, place).ways()
-    for way, results, turns in zip(ways, found, wanted, strict=False):
+    # A batch of samples is run in as many ways as the one with most of them has.
+    count = len(ways)
+    for way, results, turns in zip(ways, found[:count], wanted[:count], strict=True):
         for i, (shape, dtype, weak, value) in enumerate(results):
             axis = way[1] % len(shape)
             loop = np.stack([turn[i][3] for turn in turns], axis)

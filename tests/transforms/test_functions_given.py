@@ -141,14 +141,24 @@ def generator(x):
         staticmethod(square),
         classmethod(square),
         3,
-        None,
     ],
 )
 def test_what_is_no_function_is_refused(transformation, function):
-    if transformation is hlofront.jit and function is None:
-        return  # A decorator.
     with pytest.raises(TypeError, match="function"):
         transformation(function)
+
+
+@pytest.mark.parametrize(
+    "transformation",
+    [hlofront.vmap, hlofront.grad, hlofront.value_and_grad, hlofront.jacfwd],
+)
+def test_none_is_refused(transformation):
+    with pytest.raises(TypeError, match="function"):
+        transformation(None)
+
+
+def test_jit_of_none_is_a_decorator():
+    assert float(hlofront.jit(None)(square)(3.0)) == 9.0
 
 
 def test_generators_have_no_jaxpr():
