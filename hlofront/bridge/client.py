@@ -1,24 +1,45 @@
 """PJRT as jaxlib shows it: make a client, compile, put arrays on devices, execute."""
 
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hlofront.bridge import state
 
 _jax = state.extension
 xla_client = state.xla_client
 
+try:
+    from jaxlib import _hlo as hlo
+except ImportError:
+    hlo = _jax
+
 ArrayImpl = state.ArrayImpl
 JaxRuntimeError = state.JaxRuntimeError
-Client = _jax.Client
-CompileOptions = xla_client.CompileOptions
-Device = _jax.Device
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import (
+        Client,
+        CompileOptions,
+        Device,
+        DeviceList,
+        GSPMDSharding,
+        HloSharding,
+        NamedSharding,
+        OpSharding,
+        Sharding,
+        SingleDeviceSharding,
+    )
+else:
+    Client = _jax.Client
+    CompileOptions = xla_client.CompileOptions
+    Device = _jax.Device
+    DeviceList = _jax.DeviceList
+    GSPMDSharding = _jax.GSPMDSharding
+    HloSharding = hlo.HloSharding
+    NamedSharding = _jax.NamedSharding
+    OpSharding = hlo.OpSharding
+    Sharding = _jax.Sharding
+    SingleDeviceSharding = _jax.SingleDeviceSharding
 DeviceAssignment = xla_client.DeviceAssignment
-DeviceList = _jax.DeviceList
-GSPMDSharding = _jax.GSPMDSharding
-NamedSharding = _jax.NamedSharding
-Sharding = _jax.Sharding
-SingleDeviceSharding = _jax.SingleDeviceSharding
 # What the devices of a topology have: it compiles, and runs nothing.
 CompileOnlyClient = _jax.CompileOnlyPyClient
 PjitFunctionCache = _jax.PjitFunctionCache
@@ -30,12 +51,7 @@ hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
 profile_of_json = _jax.json_to_pprof_profile
 HostBufferSemantics = _jax.HostBufferSemantics
 
-try:
-    from jaxlib import _hlo as hlo
-except ImportError:
-    hlo = _jax
-
-_replicated = hlo.HloSharding.replicate()
+_replicated = HloSharding.replicate()
 # batched_device_put asks this of the sharding (jaxlib < 0.11).
 SingleDeviceSharding._to_xla_hlo_sharding = lambda self, ndim: _replicated
 

@@ -233,16 +233,16 @@ def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Find
 
 
 def _is_seen(name: str) -> bool:
-    there = hardware.device_visibility(name)
-    return there is not None and there.there
+    visibility = hardware.device_visibility(name)
+    return visibility is not None and visibility.is_visible
 
 
 def _missing(chapter: str, plugins: dict[str, platforms.Plugin]) -> Iterator[Finding]:
     """Devices of this machine that have no plugin."""
     for name in ("tpu", "cuda", "rocm"):
-        there = hardware.device_visibility(name)
-        if name not in plugins and there is not None and there.there:
-            why = f"this machine has such devices ({there.why}), and no plugin for them"
+        visibility = hardware.device_visibility(name)
+        if name not in plugins and visibility is not None and visibility.is_visible:
+            why = f"this machine has such devices ({visibility.why}), and no plugin for them"
             yield Finding(chapter, name, "", WRONG, why, platforms.install_command(name))
 
 
@@ -270,9 +270,13 @@ def _tools() -> Iterator[Finding]:
     else:
         yield Finding(chapter, "NVIDIA's driver", "none", FINE, "no card of NVIDIA's")
     for name, label in (("rocm", "AMD's driver"), ("tpu", "TPU")):
-        there = hardware.device_visibility(name)
-        if there is not None:
-            yield Finding(chapter, label, there.why if there.there else f"none: {there.why}")
+        visibility = hardware.device_visibility(name)
+        if visibility is not None:
+            yield Finding(
+                chapter,
+                label,
+                visibility.why if visibility.is_visible else f"none: {visibility.why}",
+            )
     yield _ptxas(chapter, cuda, has_plugin)
     if has_plugin and _is_seen("cuda"):
         yield from _libraries(chapter, cuda)

@@ -22,7 +22,7 @@ _CHECKSUM = 32
 _MOST_FIELDS = 64
 _LONGEST_NAME = 255
 HEAD = 1 << 16
-"""So many bytes from the start of a file hold its table of fields, whatever its fields are."""
+"""The number of bytes from the start of a file that are sure to hold its table of fields."""
 
 
 class DamagedEntry(Exception):
@@ -38,7 +38,7 @@ class NewerEntry(DamagedEntry):
 
 
 def pack(fields: Mapping[str, bytes]) -> bytes:
-    """An entry as bytes. Fields that are read often should come first.
+    """Return an entry as bytes. Fields that are read often should come first.
 
     Raises:
       ValueError: if there are over 64 fields, or a name is longer than 255 bytes.
@@ -62,7 +62,7 @@ def pack(fields: Mapping[str, bytes]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, bytes]:
-    """The fields of an entry.
+    """Return the fields of an entry.
 
     Raises:
       DamagedEntry: if the bytes are not exactly what `pack` gave; NewerEntry where they are what
@@ -76,7 +76,7 @@ def unpack(data: bytes) -> dict[str, bytes]:
 
 
 def locate(head: bytes, size: int) -> dict[str, tuple[int, int]]:
-    """Where each field of an entry starts and stops, without a look at the checksum.
+    """Return the start and stop of each field of an entry, without a check of the checksum.
 
     Args:
       head: its first bytes: all of them, or at least HEAD.
@@ -108,15 +108,15 @@ def locate(head: bytes, size: int) -> dict[str, tuple[int, int]]:
             table.append((encoded.decode(), value_length))
         except UnicodeDecodeError:
             raise DamagedEntry(f"has a field with the name {encoded!r}") from None
-    places: dict[str, tuple[int, int]] = {}
+    spans: dict[str, tuple[int, int]] = {}
     for name, length in table:
-        if name in places:
+        if name in spans:
             raise DamagedEntry(f"has two fields with the name {name!r}")
-        places[name] = (offset, offset + length)
+        spans[name] = (offset, offset + length)
         offset += length
     if offset + _CHECKSUM != size:
         raise DamagedEntry(f"has {size} bytes where its fields ask for {offset + _CHECKSUM}")
-    return places
+    return spans
 
 
 def _check_start(data: bytes) -> None:

@@ -28,7 +28,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def refusal(folder: str) -> str | None:
-    """Why a folder is not used, as a sentence that says what mends it; None if it is fine.
+    """Return why a folder must not be used, as a sentence that says what mends it, or None.
 
     Raises:
       FileNotFoundError: if it is not there.
@@ -77,7 +77,7 @@ def create(folder: str) -> None:
 
 
 class Status(NamedTuple):
-    """What is known about an entry's file."""
+    """The size, age and inode of an entry's file."""
 
     inode: int
     size: int
@@ -93,7 +93,7 @@ class Unfit(DamagedEntry):
 
 
 def read(path: str) -> tuple[dict[str, bytes], Status]:
-    """All fields of the entry in a file, checked.
+    """Return all fields of the entry in a file, checked.
 
     Raises:
       FileNotFoundError: if there is no file.
@@ -123,24 +123,24 @@ def read(path: str) -> tuple[dict[str, bytes], Status]:
 
 
 def read_some(path: str, names: tuple[str, ...]) -> dict[str, bytes]:
-    """Those of some fields that the entry in a file has. Its checksum is not looked at.
+    """Return some fields of the entry in a file, without a check of the checksum.
 
     Raises: as `read`.
     """
     descriptor, status = _open(path)
     try:
         head = os.read(descriptor, min(status.size, cache_file.HEAD))
-        places = cache_file.locate(head, status.size)
-        found = {}
+        spans = cache_file.locate(head, status.size)
+        fields: dict[str, bytes] = {}
         for name in names:
-            if name in places:
-                start, stop = places[name]
+            if name in spans:
+                start, stop = spans[name]
                 if stop > len(head):
                     os.lseek(descriptor, start, os.SEEK_SET)
-                    found[name] = os.read(descriptor, stop - start)
+                    fields[name] = os.read(descriptor, stop - start)
                 else:
-                    found[name] = head[start:stop]
-        return found
+                    fields[name] = head[start:stop]
+        return fields
     except cache_file.NewerEntry:
         raise
     except DamagedEntry as error:
@@ -150,7 +150,7 @@ def read_some(path: str, names: tuple[str, ...]) -> dict[str, bytes]:
 
 
 def read_start(path: str, length: int) -> tuple[bytes, Status]:
-    """The first bytes of a file of ours, whatever is in it.
+    """Return the first bytes of a file of the cache, whatever is in it.
 
     Raises: as `read`.
     """
@@ -188,7 +188,7 @@ def _open(path: str) -> tuple[int, Status]:
 
 
 def write(path: str, data: bytes) -> None:
-    """Put a file in place as a whole: whoever reads finds the old one or the new one.
+    """Write a whole file at once: a reader gets the old one or the new one.
 
     Raises:
       OSError: if it cannot be written; then nothing of it is left.
@@ -213,7 +213,7 @@ def write(path: str, data: bytes) -> None:
 
 
 def remove(path: str) -> bool:
-    """Remove a file; whether it was there and is gone."""
+    """Remove a file, and return whether this removed it."""
     try:
         os.unlink(path)
     except OSError:
@@ -222,7 +222,7 @@ def remove(path: str) -> bool:
 
 
 def remove_whole(path: str) -> bool:
-    """Remove a file, or a folder with all that is in it; whether nothing is left."""
+    """Remove a file, or a folder with all that is in it, and return whether nothing is left."""
     if not os.path.isdir(path) or os.path.islink(path):
         return remove(path)
     try:
@@ -237,42 +237,42 @@ def remove_whole(path: str) -> bool:
 
 
 def set_aside(folder: str, path: str, inode: int | None) -> str | None:
-    """Move a damaged file out of the way, to where a person can look at it.
+    """Move a damaged file to the folder of damaged files, where a person can look at it.
 
     Args:
-      inode: the file that was found to be damaged. Another one in its place is left alone.
+      inode: that of the damaged file. A file that has replaced it is left alone.
 
     Returns:
-      Where it is now; None if it was removed, replaced by another process, or is where it was.
+      The new path; None if it was removed, replaced by another process, or not moved.
     """
-    kept = os.path.join(folder, DAMAGED)
+    damaged_folder = os.path.join(folder, DAMAGED)
     name = os.path.basename(path).removesuffix(ENDING)
-    there = os.path.join(kept, f"{name}.{time.time_ns():020d}{ENDING}")
+    new_path = os.path.join(damaged_folder, f"{name}.{time.time_ns():020d}{ENDING}")
     try:
         if inode is not None and os.lstat(path).st_ino != inode:
             return None
-        create(kept)
-        os.rename(path, there)
+        create(damaged_folder)
+        os.rename(path, new_path)
     except FileNotFoundError:
         return None  # Another process was first.
     except OSError:
-        # No place for it; where it can at least be removed, it is not found damaged again.
+        # The disk may be full. Where it can be removed, nobody reads it again.
         remove_whole(path)
         return None
     prune_damaged(folder)
-    return there
+    return new_path
 
 
 def prune_damaged(folder: str, most: int = _KEPT_DAMAGED) -> int:
-    """Remove all but the newest of the damaged files; how many were removed."""
-    kept = os.path.join(folder, DAMAGED)
+    """Remove all but the newest of the damaged files, and return how many were removed."""
+    damaged_folder = os.path.join(folder, DAMAGED)
     try:
-        names = [name for name in os.listdir(kept) if name.endswith(ENDING)]
+        names = [name for name in os.listdir(damaged_folder) if name.endswith(ENDING)]
     except OSError:
         return 0
     names.sort(key=_when_set_aside)
     oldest = names[: max(0, len(names) - most)]
-    return sum(remove_whole(os.path.join(kept, name)) for name in oldest)
+    return sum(remove_whole(os.path.join(damaged_folder, name)) for name in oldest)
 
 
 def _when_set_aside(name: str) -> str:

@@ -39,7 +39,7 @@ DECISIVE_FOLDERS = (
 def compilation_key(
     program: Mapping[str, str], devices: Sequence[Any], options: Any, overrides: Mapping[str, Any]
 ) -> Key:
-    """The key of compiling a program for these devices.
+    """Return the key of compiling a program for these devices.
 
     Args:
       program: what tells the program from others: its name, its digest, its arguments.
@@ -70,12 +70,12 @@ def compilation_key(
 
 
 def encoded(key: Key) -> bytes:
-    """The key as bytes: JSON with its fields in order."""
+    """Return the key as bytes: JSON with its fields in order."""
     return json.dumps(key, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def key_digest(key: Key) -> str:
-    """The SHA-256 of a key in hexadecimal."""
+    """Return the SHA-256 of a key in hexadecimal."""
     return hashlib.sha256(encoded(key)).hexdigest()
 
 
@@ -112,7 +112,7 @@ def digest_of_sources(package: pathlib.Path) -> str:
 
 @functools.cache
 def processor() -> str:
-    """This machine's processor: XLA compiles for what it can do."""
+    """Return a name of this machine's processor and its features, which XLA compiles for."""
     model, features = "", ""
     try:
         with open("/proc/cpuinfo") as file:

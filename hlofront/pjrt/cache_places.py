@@ -1,4 +1,4 @@
-"""Where executables are kept on disk: a small store for everyone, and one for all on request."""
+"""The stores of executables on disk: of small ones by default, of all on request."""
 
 import functools
 import os
@@ -15,12 +15,12 @@ _whole_on = options["jax_enable_compilation_cache"]
 _whole_folder = options["jax_compilation_cache_dir"]
 _whole_max_bytes = options["jax_compilation_cache_max_size"]
 
-# One per folder and limit, so that what a Store has found out about its folder is kept.
+# One per folder and limit, so that a Store looks at its folder once per process.
 _store = functools.lru_cache(maxsize=16)(Store)
 
 
 def small_store() -> Store | None:
-    """The store of small executables as the options are now; None if there is none.
+    """Return the store of small executables as the options are now; None if there is none.
 
     It is in the folder hlofront_cache_dir, by default hlofront/executables in the user's folder for
     caches, and there is none with hlofront_cache off or where the user has no home.
@@ -32,14 +32,14 @@ def small_store() -> Store | None:
 
 
 def whole_store() -> Store | None:
-    """The store of all executables, if jax_compilation_cache_dir names a folder for them."""
+    """Return the store of all executables, if jax_compilation_cache_dir names a folder for them."""
     if not _whole_on.value or not _whole_folder.value:
         return None
     return _store(_absolute(_whole_folder.value), _whole_max_bytes.value, _raises_errors.value)
 
 
 def default_folder() -> str | None:
-    """The user's folder for small executables; None where the home folder cannot be found."""
+    """Return the user's folder for small executables, or None if there is no home folder."""
     if sys.platform == "win32":
         caches = os.environ.get("LOCALAPPDATA", "")
         return os.path.join(caches, "hlofront", "executables") if caches else None

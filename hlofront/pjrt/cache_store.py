@@ -13,7 +13,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hlofront.base.events import record_event
@@ -45,19 +45,19 @@ def _warn_once(folder: str, about: str, message: str, *args: object) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """What can be said of an entry without its executable."""
+    """An entry without its executable."""
 
     digest: str
     path: str
     size: int
     last_used: float
-    """In seconds since the epoch, to within an hour."""
+    """The time in seconds since the epoch, to within an hour."""
     key: dict[str, str]
     about: dict[str, Any]
     problem: str | None = None
-    """What is wrong with it, to follow "it"."""
+    """The fault of a damaged entry, in words that follow "it"."""
     damaged: bool = False
-    """Whether it should not be there; one of a newer hlofront has a problem and is not damaged."""
+    """Whether it is damaged; one of a newer hlofront has a problem and is not damaged."""
 
     @property
     def name(self) -> str:
@@ -65,13 +65,13 @@ class Entry:
         return str(self.key.get("name") or self.about.get("name") or "")
 
     def differing(self, key_fields: Mapping[str, str]) -> list[str]:
-        """The fields of the key that are not as these."""
+        """Return the names of the key's fields that differ from these."""
         names = self.key.keys() | key_fields.keys()
         return sorted(name for name in names if self.key.get(name) != key_fields.get(name))
 
 
 class Removed(NamedTuple):
-    """What a clean-up took away."""
+    """The number of files and bytes that a clean-up removed."""
 
     entries: int
     bytes: int
@@ -79,7 +79,7 @@ class Removed(NamedTuple):
     damaged: int
 
 
-class _Found(NamedTuple):
+class _EntryFile(NamedTuple):
     digest: str
     path: str
     size: int
@@ -128,7 +128,7 @@ class Store:
     # ---- one entry -----------------------------------------------------------------------------
 
     def get(self, digest: str, key: bytes) -> dict[str, bytes] | None:
-        """The fields of an entry, or None where there is none that is whole and has this key.
+        """Return the fields of an entry, or None where none is whole and has this key.
 
         Args:
           digest: the name of the entry's file, made from its key.
@@ -163,7 +163,7 @@ class Store:
         return fields
 
     def put(self, digest: str, fields: Mapping[str, bytes]) -> bool:
-        """Keep an entry, in place of one of the same digest; whether it is there now."""
+        """Write an entry, over one of the same digest, and return whether it was written."""
         path = self._path(digest)
         if time.monotonic() < self._no_writes_until:
             return False
@@ -184,7 +184,7 @@ class Store:
         return True
 
     def set_aside(self, digest: str, reason: str) -> None:
-        """Move an entry that was found to be of no use out of the way; `reason` follows "it"."""
+        """Move a useless entry to the folder of damaged ones; `reason` follows "it"."""
         path = self._path(digest)
         if self._usable():
             self._set_aside(path, Unfit(reason.removeprefix("it "), None))
@@ -272,8 +272,11 @@ class Store:
 
     # ---- size ----------------------------------------------------------------------------------
 
-    def _make_room(self, kept: str) -> None:
-        """After a write: look at the folder now and then, and evict if it is over the limit."""
+    def _make_room(self, new_digest: str) -> None:
+        """Look at the folder now and then, after a write, and evict if it is over the limit.
+
+        The entry with the digest `new_digest`, which was just written, stays.
+        """
         if not self._scanning.acquire(blocking=False):
             return  # Another thread is at it.
         try:
@@ -289,30 +292,30 @@ class Store:
                     and self._total + self._added <= self.max_bytes
                 ):
                     return
-            self._clean(kept)
+            self._clean(new_digest)
         finally:
             self._scanning.release()
 
-    def _clean(self, kept: str = "") -> Removed:
+    def _clean(self, new_digest: str = "") -> Removed:
         now = time.time()
         temporaries = 0
-        found = []
+        entry_files: list[_EntryFile] = []
         for each in self._files(entries=self.max_bytes >= 0):
             name = os.path.basename(each.path)
             if not name.startswith(TEMPORARY):
-                found.append(each)
+                entry_files.append(each)
             elif abs(now - each.modified) > _HOUR:
                 # Its writer was killed.
                 temporaries += cache_folder.remove(each.path)
-        before = total = sum(each.size for each in found)
+        before = total = sum(each.size for each in entry_files)
         entries = 0
         if 0 <= self.max_bytes < total:
             # A time to come says that the clock was put back, so that it was used before the rest.
-            found.sort(key=lambda each: (each.modified <= now + _HOUR, each.modified))
-            for each in found:
+            entry_files.sort(key=lambda each: (each.modified <= now + _HOUR, each.modified))
+            for each in entry_files:
                 if total <= self.max_bytes * _EVICT_TO:
                     break
-                if each.digest == kept:
+                if each.digest == new_digest:
                     continue
                 # Gone is gone, whether by this process or by another.
                 entries += cache_folder.remove(each.path)
@@ -330,7 +333,7 @@ class Store:
         return Removed(entries, before - total, temporaries, 0)
 
     def _learn_total(self) -> None:
-        """Believe what another process has found a moment ago: a full cache is slow to look at."""
+        """Take over the total of another process that read the folder a moment ago."""
         try:
             text, status = cache_folder.read_start(self._scanned, 20)
             total = int(text)
@@ -340,8 +343,8 @@ class Store:
             self._scanned_at = time.monotonic()
             self._total = total
 
-    def _files(self, entries: bool = True, temporaries: bool = True) -> Iterator[_Found]:
-        """The entries and temporary files, without a look inside."""
+    def _files(self, entries: bool = True, temporaries: bool = True) -> Iterator[_EntryFile]:
+        """Return the entries and temporary files, without a look inside."""
         try:
             listing = os.scandir(self.folder)
         except OSError:
@@ -361,7 +364,7 @@ class Store:
                     continue  # Removed meanwhile.
                 # Windows has no inodes here.
                 inode = status.st_ino or None
-                yield _Found(digest, each.path, status.st_size, status.st_mtime, inode)
+                yield _EntryFile(digest, each.path, status.st_size, status.st_mtime, inode)
 
     def gc(self) -> Removed:
         """Bring the folder within its limit, and remove what killed processes left over."""
@@ -392,19 +395,19 @@ class Store:
 
     # ---- all entries ---------------------------------------------------------------------------
 
-    def _entries_found(self) -> list[_Found]:
+    def _entry_files(self) -> list[_EntryFile]:
         return list(self._files(temporaries=False)) if self._usable() else []
 
     def entries(self) -> Iterator[Entry]:
-        """What is there, in no order. Checksums are not looked at: `verify` does that."""
-        for each in self._entries_found():
+        """Return the entries in no order, without a check of the checksums: see `verify`."""
+        for each in self._entry_files():
             entry = _summary(each, lambda path: cache_folder.read_some(path, ("key", "about")))
             if entry is not None:
                 yield entry
 
     def verify(self) -> Iterator[Entry]:
-        """Read every entry as a whole; each damaged one is set aside when the iterator is there."""
-        for each in self._entries_found():
+        """Read every entry as a whole, and set each damaged one aside before it is yielded."""
+        for each in self._entry_files():
             entry = _summary(each, lambda path: cache_folder.read(path)[0])
             if entry is None:
                 continue
@@ -416,7 +419,7 @@ class Store:
     def nearest(
         self, key_fields: Mapping[str, str], name: str | None = None, limit: int = 2000
     ) -> tuple[Entry, list[str]] | None:
-        """The entry of the same program whose key differs in the fewest fields, and these.
+        """Return the entry of the same program whose key differs in the fewest fields, and these.
 
         Args:
           key_fields: the key that was missed.
@@ -424,29 +427,31 @@ class Store:
           limit: how many entries are read, those that were used last.
         """
         wanted = key_fields.get("name", "") if name is None else name
-        found = sorted(self._entries_found(), key=lambda each: -each.modified)
-        best: tuple[Entry, list[str]] | None = None
-        for each in found[:limit]:
+        newest_first = sorted(self._entry_files(), key=lambda each: -each.modified)
+        nearest: tuple[Entry, list[str]] | None = None
+        fewest = -1
+        for each in newest_first[:limit]:
             entry = _summary(each, lambda path: cache_folder.read_some(path, ("key", "about")))
             if entry is None or entry.problem is not None or entry.name != wanted:
                 continue
             differing = entry.differing(key_fields)
-            if best is None or len(differing) < len(best[1]):
-                best = entry, differing
+            if nearest is None or len(differing) < fewest:
+                nearest, fewest = (entry, differing), len(differing)
             if len(differing) <= 1:
                 break  # No nearer one can miss.
-        return best
+        return nearest
 
     @property
     def damaged_folder(self) -> str:
-        """Where damaged entries are kept, for a look."""
+        """The folder that damaged entries are moved to."""
         return os.path.join(self.folder, DAMAGED)
 
 
-def _summary(found: _Found, read: Any) -> Entry | None:
-    """An entry for people; None if it is gone."""
+def _summary(file: _EntryFile, read: Callable[[str], Mapping[str, bytes]]) -> Entry | None:
+    """Return the entry in a file without its executable, or None if the file is gone."""
+    described = (file.digest, file.path, file.size, file.modified)
     try:
-        fields = read(found.path)
+        fields = read(file.path)
         key = _object(fields, "key")
         if not all(isinstance(value, str) for value in key.values()):
             raise DamagedEntry("has a field 'key' with values other than strings")
@@ -454,12 +459,12 @@ def _summary(found: _Found, read: Any) -> Entry | None:
     except FileNotFoundError:
         return None
     except NewerEntry as error:
-        return Entry(*found[:4], {}, {}, error.reason)
+        return Entry(*described, {}, {}, error.reason)
     except DamagedEntry as error:
-        return Entry(*found[:4], {}, {}, error.reason, True)
+        return Entry(*described, {}, {}, error.reason, True)
     except OSError as error:
-        return Entry(*found[:4], {}, {}, f"cannot be read: {error.strerror}")
-    return Entry(*found[:4], key, about)
+        return Entry(*described, {}, {}, f"cannot be read: {error.strerror}")
+    return Entry(*described, key, about)
 
 
 def _object(fields: Mapping[str, bytes], name: str) -> dict[str, Any]:

@@ -1,33 +1,42 @@
-"""One client per platform, made when first asked for."""
+"""One client per platform, made on first use."""
 
 import os
 import threading
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.bridge import client as bridge
 from hlofront.bridge import state
+from hlofront.bridge.client import Client, Device
 from hlofront.bridge.members import raw_platform_of
 
 _lock = threading.Lock()
-_clients: dict[str, Any] = {}
+_clients: dict[str, Client] = {}
 _platforms = options["jax_platforms"]
 _platform_name = options["jax_platform_name"]
 _cpu_devices = options["jax_num_cpu_devices"]
 _async_dispatch = options["jax_cpu_enable_async_dispatch"]
-_on_made: list[Callable[[Any], object]] = []
+_on_made: list[Callable[[Client], object]] = []
 _on_reset: list[Callable[[], object]] = []
 
-# In `with hlofront.target(...)`: what the stages of jit are for, of how many of its devices, and
-# the same of the block around. See targets.py.
-compiling_for: ContextVar[Any] = ContextVar("compiling_for", default=None)
+
+class CompilationTarget(NamedTuple):
+    """The devices that the stages of jit compile for, inside of `with hlofront.target(...)`."""
+
+    devices: list[Device]
+    # The target of the block around; None for the devices of this process.
+    outer: "CompilationTarget | None"
 
 
-def _too_late(value: Any, local: bool) -> None:
+compiling_for: ContextVar[CompilationTarget | None] = ContextVar("compiling_for", default=None)
+
+
+def _refuse_late_change(value: int, local: bool) -> None:
     if _clients and value != _cpu_devices.value:
         raise RuntimeError(
             "jax_num_cpu_devices should be set before the first operation runs, as the devices are "
@@ -35,11 +44,11 @@ def _too_late(value: Any, local: bool) -> None:
         )
 
 
-_cpu_devices.watch(_too_late)
+_cpu_devices.watch(_refuse_late_change)
 
 
-def _make_cpu() -> Any:
-    settings = {"asynchronous": _async_dispatch.value}
+def _make_cpu() -> Client:
+    settings: dict[str, Any] = {"asynchronous": _async_dispatch.value}
     if _cpu_devices.value != -1:
         if _cpu_devices.value < 1:
             raise ValueError(
@@ -53,15 +62,15 @@ def _make_cpu() -> Any:
 _GPUS = ("cuda", "rocm", "oneapi")
 
 
-def _plugins() -> Any:
-    """What knows of plugins: loaded when devices are first asked for."""
+def _plugins() -> ModuleType:
+    """Return the module of plugins, which is loaded on the first use of a device."""
     from hlofront.pjrt import platforms
 
     return platforms
 
 
-def client_for(platform: Any = None) -> Any:
-    """The client of a platform (by default the best one here), made on first use.
+def client_for(platform: str | Client | None = None) -> Client:
+    """Return the client of a platform (by default the best one here), made on first use.
 
     Args:
       platform: a name, such as "cpu", or "gpu" for any of its kinds; or a client, as it is. The
@@ -72,9 +81,9 @@ def client_for(platform: Any = None) -> Any:
       TypeError: if it is neither a name nor a client.
     """
     name = default_platform() if platform is None or platform == "" else platform
-    found = _clients.get(name) if isinstance(name, str) else None
-    if found is not None:
-        return found
+    client = _clients.get(name) if isinstance(name, str) else None
+    if client is not None:
+        return client
     if isinstance(name, bridge.Client):
         return name
     if not isinstance(name, str):
@@ -84,15 +93,15 @@ def client_for(platform: Any = None) -> Any:
         )
     known = _known(name)
     with _lock:
-        found = _clients.get(known)
-        if found is None:
-            found = _make_cpu() if known == "cpu" else _plugins().make_client(known)
+        client = _clients.get(known)
+        if client is None:
+            client = _make_cpu() if known == "cpu" else _plugins().make_client(known)
             for prepare in _on_made:
-                prepare(found)
+                prepare(client)
             if not _clients:
                 _watch_forks()
-            _clients[known] = found
-    return found
+            _clients[known] = client
+    return client
 
 
 # ---- os.fork -----------------------------------------------------------------------------------
@@ -127,7 +136,7 @@ def _note_fork() -> None:
         # Part of the C++ jit key: what is compiled already is called through Python, and refused.
         cell = state.process_options
         cell.set_global((*cell.get_global(), ("forked", True)))
-        for forget in _on_reset:  # Where values are put is asked again, and refused as well.
+        for forget in _on_reset:  # So that the device of the next value is looked up, and refused.
             forget()
 
 
@@ -142,7 +151,7 @@ def check_not_forked(name: str) -> None:
 
 
 def _known(name: str) -> str:
-    """A platform's name with "gpu" as the kind that is there.
+    """Return a platform's name, and for "gpu" that of the kind of GPU that has a plugin.
 
     Raises:
       RuntimeError: if there is no plugin for it.
@@ -150,20 +159,20 @@ def _known(name: str) -> str:
     if name == "cpu":
         return name
     plugins = _plugins()
-    there = plugins.find_plugins()
-    asked = name
+    by_name = plugins.find_plugins()
+    requested = name
     if name == "gpu":
-        name = next((kind for kind in _GPUS if kind in there), "cuda")
-    if name not in there:
+        name = next((kind for kind in _GPUS if kind in by_name), "cuda")
+    if name not in by_name:
         has = ", ".join(plugins.usable())
         hint = plugins.install_command(name)
-        text = f"Unknown backend: {asked!r} requested, but this process has only: {has}."
+        text = f"Unknown backend: {requested!r} requested, but this process has only: {has}."
         raise RuntimeError(f"{text} For its plugin, run `{hint}`." if hint else text)
     return name
 
 
 def default_platform() -> str:
-    """The first of the option jax_platforms, else the best platform that there is.
+    """Return the first platform of the option jax_platforms, else the best one here.
 
     Raises:
       RuntimeError: if the option names a platform that this process does not have.
@@ -181,14 +190,14 @@ def default_platform() -> str:
         ) from None
 
 
-def lowering_platform(device: Any) -> str:
-    """What programs for a device are lowered for: GPUs by their kind, "cuda" or "rocm"."""
+def lowering_platform(device: Device) -> str:
+    """Return the platform that programs for a device are lowered for; of GPUs "cuda" or "rocm"."""
     platform = device.platform
     return raw_platform_of(device.client) if platform == "gpu" else platform
 
 
-def named_device(platform: str) -> Any:
-    """The first device of a platform, as the option jax_default_device names it.
+def named_device(platform: str) -> Device:
+    """Return the first device of a platform, as the option jax_default_device names it.
 
     Raises:
       ValueError: if there is no platform of that name.
@@ -207,19 +216,19 @@ def named_device(platform: str) -> Any:
         ) from None
 
 
-def clients() -> dict[str, Any]:
-    """The clients made so far, by platform."""
+def clients() -> dict[str, Client]:
+    """Return the clients made so far, by platform."""
     return dict(_clients)
 
 
-def on_made(prepare: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Have each new client given to `prepare` before anyone else gets it; returns it."""
+def on_made(prepare: Callable[[Client], object]) -> Callable[[Client], object]:
+    """Have `prepare` called with each new client before its first use, and return `prepare`."""
     _on_made.append(prepare)
     return prepare
 
 
 def on_reset(forget: Callable[[], object]) -> Callable[[], object]:
-    """Have `reset()` call `forget` too, for what is kept per device; returns it."""
+    """Have `reset()` call `forget` too, which drops values cached per device; return `forget`."""
     _on_reset.append(forget)
     return forget
 
@@ -232,11 +241,11 @@ def reset() -> None:
         forget()
 
 
-def devices(platform: Any = None) -> list[Any]:
-    """All devices of a platform, those of other hosts included."""
+def devices(platform: str | Client | None = None) -> list[Device]:
+    """Return all devices of a platform, those of other hosts included."""
     return client_for(platform).devices()
 
 
-def local_devices(platform: Any = None) -> list[Any]:
-    """The devices that this process drives."""
+def local_devices(platform: str | Client | None = None) -> list[Device]:
+    """Return the devices that this process drives."""
     return client_for(platform).local_devices()

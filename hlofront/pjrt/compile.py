@@ -1,4 +1,4 @@
-"""StableHLO -> executable."""
+"""Compilation of StableHLO to executables, and the options of XLA's compiler."""
 
 import threading
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ import numpy as np
 from hlofront.base.config import options as config_options
 from hlofront.base.option import changed_options
 from hlofront.bridge import client as bridge
+from hlofront.bridge.client import Client, Device
 
 # MLIR contexts are not thread-safe, and all modules live in one.
 mlir_lock = threading.RLock()
@@ -49,13 +50,13 @@ def compiler_settings() -> tuple[tuple[str, Any], ...]:
 
 
 def compile_options(
-    devices: Sequence[Any],
+    devices: Sequence[Device],
     overrides: dict[str, Any] | None = None,
     *,
     keep_barriers: bool = False,
     chosen_outputs: Sequence[bool] = (),
-) -> Any:
-    """What XLA is told beside the module: the devices, and the user's compiler options.
+) -> bridge.CompileOptions:
+    """Return what XLA is told beside the module: the devices, and the user's compiler options.
 
     Args:
       chosen_outputs: per output, whether XLA decides how it is split over the devices.
@@ -79,12 +80,12 @@ def compile_options(
     if keep_barriers:
         # The passes that the user disables, here or in XLA_FLAGS, stay so.
         overrides = dict(overrides or {})
-        given = overrides.get(_DISABLED_PASSES, build.debug_options.xla_disable_hlo_passes)
-        if not given:
+        disabled = overrides.get(_DISABLED_PASSES, build.debug_options.xla_disable_hlo_passes)
+        if not disabled:
             overrides[_DISABLED_PASSES] = _PASSES_WITHOUT_BARRIERS
-        elif isinstance(given, str):
-            overrides[_DISABLED_PASSES] = f"{given},{_PASSES_WITHOUT_BARRIERS}"
-    flags: list[tuple[str, Any]] = []
+        elif isinstance(disabled, str):
+            overrides[_DISABLED_PASSES] = f"{disabled},{_PASSES_WITHOUT_BARRIERS}"
+    flags: list[tuple[str, object]] = []
     for name, value in (overrides or {}).items():
         if hasattr(build, name):
             setattr(build, name, value)
@@ -95,7 +96,7 @@ def compile_options(
     return options
 
 
-def _apply_compiler_settings(options: Any) -> None:
+def _apply_compiler_settings(options: bridge.CompileOptions) -> None:
     """Write the config options by which XLA compiles into its CompileOptions."""
     build = options.executable_build_options
     build.memory_fitting_level = _EFFORT_LEVELS[_memory_fitting_level.value]
@@ -117,10 +118,10 @@ def _apply_compiler_settings(options: Any) -> None:
 
 
 def compile_module(
-    client: Any,
+    client: Client,
     ir_module: Any,
-    devices: Sequence[Any],
-    options: Any,
+    devices: Sequence[Device],
+    options: bridge.CompileOptions,
     callbacks: Sequence[Any] = (),
 ) -> Any:
     """Compile a verified module for these devices of this client."""

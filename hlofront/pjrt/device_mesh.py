@@ -4,12 +4,15 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from hlofront.bridge.client import Device
 from hlofront.core.mesh import AxisType, Mesh
 from hlofront.pjrt import clients
+
+# A function that arranges devices as an array of the shape of a mesh; None where it cannot.
+Arranger = Callable[[Sequence[int], Sequence[Device]], np.ndarray | None]
 
 # Around the eight cores of a 2x2 tray of TPU v2 or v3, and around the chips of one host.
 _RING_OF_CORES = (0, 1, 2, 3, 6, 7, 4, 5)
@@ -18,9 +21,9 @@ _RING_OF_EIGHT = (0, 1, 2, 3, 7, 6, 5, 4)
 _RING_OF_SIXTEEN = (0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4)
 
 
-def _ring(order: tuple[int, ...]) -> Callable[[Sequence[int], Sequence[Any]], Any]:
-    def arrange(mesh_shape: Sequence[int], devices: Sequence[Any]) -> np.ndarray | None:
-        """The devices of one host in a ring, where they are as many; None for others."""
+def _ring(order: tuple[int, ...]) -> Arranger:
+    def arrange(mesh_shape: Sequence[int], devices: Sequence[Device]) -> np.ndarray | None:
+        """Return the devices of one host in a ring where they are as many as it has, else None."""
         if len(devices) == len(order):
             return np.asarray(devices)[list(order)].reshape(mesh_shape)
         return None
@@ -28,8 +31,8 @@ def _ring(order: tuple[int, ...]) -> Callable[[Sequence[int], Sequence[Any]], An
     return arrange
 
 
-def _cores(mesh_shape: Sequence[int], devices: Sequence[Any]) -> np.ndarray | None:
-    """The cores of TPU v2 and v3, whose trays of eight are rings."""
+def _cores(mesh_shape: Sequence[int], devices: Sequence[Device]) -> np.ndarray | None:
+    """Return the cores of TPU v2 and v3, whose trays of eight are rings."""
     if len(devices) == 8:
         return np.asarray(devices)[list(_RING_OF_CORES)].reshape(mesh_shape)
     if mesh_shape[-1] == 8:
@@ -37,8 +40,8 @@ def _cores(mesh_shape: Sequence[int], devices: Sequence[Any]) -> np.ndarray | No
     return None
 
 
-def _chips_of_one_host(mesh_shape: Sequence[int], devices: Sequence[Any]) -> np.ndarray | None:
-    """A slice of 4, 8 or, for one long axis, 16 chips in a ring; None for others."""
+def _chips_of_one_host(mesh_shape: Sequence[int], devices: Sequence[Device]) -> np.ndarray | None:
+    """Return a slice of 4, 8 or, for one long axis, 16 chips in a ring; None for others."""
     if len(devices) == 16 and max(mesh_shape) == 16:
         return np.asarray(devices)[list(_RING_OF_SIXTEEN)].reshape(mesh_shape)
     if len(devices) == 8:
@@ -48,24 +51,24 @@ def _chips_of_one_host(mesh_shape: Sequence[int], devices: Sequence[Any]) -> np.
     return None
 
 
-device_kind_handler_dict: dict[str, Callable[..., np.ndarray | None]] = {
+device_kind_handler_dict: dict[str, Arranger] = {
     "TPU v2": _cores,
     "TPU v3": _cores,
     "TPU v5 lite": _chips_of_one_host,
     "TPU v6 lite": _chips_of_one_host,
     "TPU7x": _ring(_RING_OF_CORES),
 }
-"""Per kind of device, what arranges small meshes of it: (mesh_shape, devices) -> array or None."""
+"""By kind of device, the function that arranges small meshes of it."""
 
 
 def create_device_mesh(
     mesh_shape: Sequence[int],
-    devices: Sequence[Any] | None = None,
+    devices: Sequence[Device] | None = None,
     *,
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """The devices as an array of this shape, arranged for fast communication along its axes.
+    """Return the devices as an array of this shape, arranged for fast communication along its axes.
 
     On TPUs each axis of the mesh becomes whole axes of the torus that the chips are wired as, the
     last axis first: it should be that of the most communication. Other devices stay in order.
@@ -90,9 +93,9 @@ def create_device_mesh(
         )
     last = devices[-1]
     arrange = device_kind_handler_dict.get(last.device_kind)
-    found = arrange(mesh_shape, devices) if arrange is not None else None
-    if found is not None:
-        return found
+    arranged = arrange(mesh_shape, devices) if arrange is not None else None
+    if arranged is not None:
+        return arranged
     if last.platform != "tpu":
         return _as_array(devices).reshape(mesh_shape)
     physical = _torus(devices)
@@ -111,30 +114,30 @@ def create_device_mesh(
     )
 
 
-def _as_array(devices: Sequence[Any]) -> np.ndarray:
+def _as_array(devices: Sequence[Device]) -> np.ndarray:
     array = np.empty(len(devices), object)
     array[:] = devices
     return array
 
 
-def _torus(devices: Sequence[Any]) -> np.ndarray:
-    """TPUs by their coordinates; the cores of a chip are a last axis, where they are several."""
-    places = [(*device.coords, device.core_on_chip) for device in devices]
-    lowest = np.min(places, axis=0)
-    shape = np.max(places, axis=0) - lowest + 1
+def _torus(devices: Sequence[Device]) -> np.ndarray:
+    """Return TPUs by their coordinates; the cores of a chip, if several, are a last axis."""
+    coordinates = [(*device.coords, device.core_on_chip) for device in devices]
+    lowest = np.min(coordinates, axis=0)
+    shape = np.max(coordinates, axis=0) - lowest + 1
     if math.prod(shape) != len(devices):
         raise ValueError(
             f"the {len(devices)} devices are no block of a torus: their coordinates span "
             f"{tuple(map(int, shape))}"
         )
     torus = np.empty(tuple(shape), object)
-    for place, device in zip(places, devices, strict=True):
-        torus[tuple(np.array(place) - lowest)] = device
+    for position, device in zip(coordinates, devices, strict=True):
+        torus[tuple(np.array(position) - lowest)] = device
     return torus if torus.shape[-1] > 1 else torus[..., 0]
 
 
 def _fitted(physical: np.ndarray, mesh_shape: tuple[int, ...], may_split: bool) -> np.ndarray:
-    """The torus with its axes grouped into those of the mesh."""
+    """Return the torus with its axes grouped into those of the mesh."""
     chosen = _whole_axes(physical.shape, mesh_shape)
     if chosen is None and may_split:
         physical, chosen = _split_axes(physical, mesh_shape)
@@ -152,7 +155,7 @@ def _fitted(physical: np.ndarray, mesh_shape: tuple[int, ...], may_split: bool) 
 def _whole_axes(
     sizes: tuple[int, ...], mesh_shape: tuple[int, ...]
 ) -> list[tuple[int, ...]] | None:
-    """Per axis of the mesh the physical axes that make it up; None if there are none such."""
+    """Return per axis of the mesh the physical axes that make it up; None if there are none."""
     free = dict(enumerate(sizes))
     chosen: list[tuple[int, ...]] = [()] * len(mesh_shape)
     for axis in reversed(range(len(mesh_shape))):
@@ -180,7 +183,7 @@ def _whole_axes(
 def _split_axes(
     physical: np.ndarray, mesh_shape: tuple[int, ...]
 ) -> tuple[np.ndarray, list[tuple[int, ...]] | None]:
-    """The torus with axes split into pieces, and the pieces that make up each axis of the mesh."""
+    """Return the torus with axes split in pieces, and the pieces that make up each mesh axis."""
     pieces: list[list[tuple[int, int]]] = [[] for _ in physical.shape]
     left = list(physical.shape)
     for axis in reversed(range(len(mesh_shape))):
@@ -207,13 +210,13 @@ def _split_axes(
 
 
 def _has_blocks(mesh: np.ndarray) -> bool:
-    """Whether the devices of each process are a block of the mesh."""
+    """Return whether the devices of each process are a block of the mesh."""
     of_process: dict[int, list[tuple[int, ...]]] = {}
-    for place in np.ndindex(mesh.shape):
-        of_process.setdefault(mesh[place].process_index, []).append(place)
-    for places in of_process.values():
-        spans = np.max(places, axis=0) - np.min(places, axis=0) + 1
-        if math.prod(spans) != len(places):
+    for index in np.ndindex(mesh.shape):
+        of_process.setdefault(mesh[index].process_index, []).append(index)
+    for indices in of_process.values():
+        spans = np.max(indices, axis=0) - np.min(indices, axis=0) + 1
+        if math.prod(spans) != len(indices):
             return False
     return True
 
@@ -223,9 +226,9 @@ def make_mesh(
     axis_names: Sequence[str],
     axis_types: tuple[AxisType, ...] | None = None,
     *,
-    devices: Sequence[Any] | None = None,
+    devices: Sequence[Device] | None = None,
 ) -> Mesh:
-    """A mesh of devices that are arranged for fast communication along its axes.
+    """Return a mesh of devices that are arranged for fast communication along its axes.
 
     Args:
       axis_shapes: how many devices there are along each axis.
@@ -261,13 +264,13 @@ def make_mesh(
 def create_hybrid_device_mesh(
     mesh_shape: Sequence[int],
     dcn_mesh_shape: Sequence[int],
-    devices: Sequence[Any] | None = None,
+    devices: Sequence[Device] | None = None,
     *,
     process_is_granule: bool = False,
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """The devices of several slices as an array, with few of its axes across the slow network.
+    """Return the devices of several slices as an array with few axes across the slow network.
 
     Args:
       mesh_shape: the shape of each slice's part.
@@ -288,23 +291,23 @@ def create_hybrid_device_mesh(
     mesh_shape, outer = tuple(mesh_shape), tuple(dcn_mesh_shape)
     if len(mesh_shape) != len(outer):
         raise ValueError(f"mesh_shape {mesh_shape} and dcn_mesh_shape {outer} differ in length")
-    key = "process_index" if process_is_granule else "slice_index"
-    if not hasattr(devices[0], key):
+    attribute = "process_index" if process_is_granule else "slice_index"
+    if not hasattr(devices[0], attribute):
         raise ValueError(
-            f"{devices[0]} has no {key}: with process_is_granule=True the parts are processes"
+            f"{devices[0]} has no {attribute}: with process_is_granule=True the parts are processes"
         )
-    granules: dict[int, list[Any]] = {}
+    granules: dict[int, list[Device]] = {}
     for device in devices:
-        granules.setdefault(getattr(device, key), []).append(device)
+        granules.setdefault(getattr(device, attribute), []).append(device)
     keys = sorted(granules) if should_sort_granules_by_key else list(granules)
     if math.prod(outer) != len(keys):
         raise ValueError(
             f"Number of slices {len(keys)} must equal the product of dcn_mesh_shape {outer}"
         )
     whole = np.empty([a * b for a, b in zip(mesh_shape, outer, strict=True)], object)
-    for which, place in zip(keys, np.ndindex(outer), strict=True):
-        part = tuple(slice(p * n, (p + 1) * n) for p, n in zip(place, mesh_shape, strict=True))
+    for key, index in zip(keys, np.ndindex(outer), strict=True):
+        part = tuple(slice(i * n, (i + 1) * n) for i, n in zip(index, mesh_shape, strict=True))
         whole[part] = create_device_mesh(
-            mesh_shape, granules[which], allow_split_physical_axes=allow_split_physical_axes
+            mesh_shape, granules[key], allow_split_physical_axes=allow_split_physical_axes
         )
     return whole

@@ -1,13 +1,15 @@
-"""Which devices and processes there are."""
+"""The devices and processes that a program can use, as JAX names these functions."""
 
 import warnings
-from typing import Any
 
+from hlofront.bridge.client import Client, Device
 from hlofront.pjrt import clients
 
+Backend = str | Client | None
 
-def devices(backend: Any = None) -> list[Any]:
-    """All devices of a platform, those of other processes included.
+
+def devices(backend: Backend = None) -> list[Device]:
+    """Return all devices of a platform, those of other processes included.
 
     Args:
       backend: the platform's name, such as "cpu"; None for the default one.
@@ -19,9 +21,9 @@ def devices(backend: Any = None) -> list[Any]:
 
 
 def local_devices(
-    process_index: int | None = None, backend: Any = None, host_id: int | None = None
-) -> list[Any]:
-    """The devices that one process drives, by default this one.
+    process_index: int | None = None, backend: Backend = None, host_id: int | None = None
+) -> list[Device]:
+    """Return the devices that one process drives, by default this one.
 
     Raises:
       ValueError: if there is no process of that index.
@@ -33,57 +35,57 @@ def local_devices(
     client = clients.client_for(backend)
     if process_index is None or process_index == client.process_index():
         return client.local_devices()
-    found = [device for device in client.devices() if device.process_index == process_index]
-    if not found:
+    of_process = [device for device in client.devices() if device.process_index == process_index]
+    if not of_process:
         known = sorted({device.process_index for device in client.devices()})
         raise ValueError(f"Unknown process_index {process_index}: there are {known}")
-    return found
+    return of_process
 
 
 def default_backend() -> str:
-    """The name of the platform that computations run on by default."""
+    """Return the name of the platform that computations run on by default."""
     return clients.client_for().platform
 
 
-def device_count(backend: Any = None) -> int:
-    """How many devices there are, those of other processes included."""
+def device_count(backend: Backend = None) -> int:
+    """Return the number of devices, those of other processes included."""
     return clients.client_for(backend).device_count()
 
 
-def local_device_count(backend: Any = None) -> int:
-    """How many devices this process drives."""
+def local_device_count(backend: Backend = None) -> int:
+    """Return the number of devices that this process drives."""
     return clients.client_for(backend).local_device_count()
 
 
-def process_index(backend: Any = None) -> int:
-    """Which of the processes that run one program together this one is, from 0."""
+def process_index(backend: Backend = None) -> int:
+    """Return the index of this process, from 0, among those that run one program together."""
     return clients.client_for(backend).process_index()
 
 
-def process_indices(backend: Any = None) -> list[int]:
-    """The indices of all processes that run one program together."""
+def process_indices(backend: Backend = None) -> list[int]:
+    """Return the indices of all processes that run one program together."""
     return sorted({device.process_index for device in clients.devices(backend)})
 
 
-def process_count(backend: Any = None) -> int:
-    """How many processes run one program together."""
+def process_count(backend: Backend = None) -> int:
+    """Return the number of processes that run one program together."""
     return max(process_indices(backend)) + 1
 
 
-def host_id(backend: Any = None) -> int:
-    """The older name of process_index."""
+def host_id(backend: Backend = None) -> int:
+    """Call `process_index`, of which this is the older name."""
     _renamed("host_id", "process_index")
     return process_index(backend)
 
 
-def host_ids(backend: Any = None) -> list[int]:
-    """The older name of process_indices."""
+def host_ids(backend: Backend = None) -> list[int]:
+    """Call `process_indices`, of which this is the older name."""
     _renamed("host_ids", "process_indices")
     return process_indices(backend)
 
 
-def host_count(backend: Any = None) -> int:
-    """The older name of process_count."""
+def host_count(backend: Backend = None) -> int:
+    """Call `process_count`, of which this is the older name."""
     _renamed("host_count", "process_count")
     return process_count(backend)
 

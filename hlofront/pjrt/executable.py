@@ -1,17 +1,20 @@
-"""What can be asked of an executable: its cost, also where its plugin does not know it."""
+"""The cost of an executable, also where its plugin has no estimate."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hlofront.bridge.client import hlo_module_cost_analysis
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import clients
 
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import HloModule, LoadedExecutable
+
 # Products of matrices that NVIDIA's libraries compute: XLA's analysis takes them for free.
 _LIBRARY_CALLS = ("__cublas", "__cudnn", "__triton_gemm")
 
 
-def cost_of(loaded: Any, unoptimized: Any = None) -> Any:
-    """XLA's estimate of an executable: flops, bytes accessed, and so on.
+def cost_of(loaded: "LoadedExecutable", unoptimized: "HloModule | None" = None) -> dict[str, float]:
+    """Return XLA's estimate of an executable: flops, bytes accessed, and so on.
 
     Args:
       loaded: jaxlib's executable. Plugins of GPUs have no estimate; it is made of their HLO then.

@@ -26,14 +26,14 @@ _OTHER_NVIDIA = {
 
 
 class DeviceVisibility(NamedTuple):
-    """Whether devices of a kind are visible, and by what this is known."""
+    """An answer to whether devices of a kind are visible, with the evidence for it."""
 
-    there: bool
+    is_visible: bool
     why: str
 
 
 def device_visibility(platform: str) -> DeviceVisibility | None:
-    """Whether this machine shows a device of a platform; None where there is no way to know."""
+    """Return whether this machine shows a device of a platform; None if that is not known."""
     look = {"cuda": _nvidia, "rocm": _amd, "tpu": _tpu}.get(platform)
     return None if look is None else look()
 
@@ -43,9 +43,9 @@ def _nvidia() -> DeviceVisibility:
     if chosen is not None and chosen.strip() in ("", "-1", "NoDevFiles"):
         return DeviceVisibility(False, f"CUDA_VISIBLE_DEVICES={chosen!r} hides all GPUs")
     # Containers see the driver's files in /proc though they are not given its devices.
-    found = glob.glob("/dev/nvidia[0-9]*")
-    if found:
-        return DeviceVisibility(True, f"{len(found)} of NVIDIA, {', '.join(sorted(found)[:8])}")
+    files = glob.glob("/dev/nvidia[0-9]*")
+    if files:
+        return DeviceVisibility(True, f"{len(files)} of NVIDIA, {', '.join(sorted(files)[:8])}")
     for path, what in _OTHER_NVIDIA.items():
         if os.path.exists(path):
             return DeviceVisibility(True, f"{path}, {what}")
@@ -61,7 +61,7 @@ def _amd() -> DeviceVisibility:
 
 
 def _tpu() -> DeviceVisibility:
-    kinds = []
+    kinds: list[str] = []
     for vendor_file in glob.glob("/sys/bus/pci/devices/*/vendor"):
         folder = os.path.dirname(vendor_file)
         if _first_line(vendor_file) == _GOOGLE:
@@ -86,15 +86,15 @@ def _first_line(path: str) -> str:
 
 
 def nvidia_driver() -> str | None:
-    """The version of NVIDIA's driver, such as "580.65.06"; None if it is not loaded."""
-    found = re.search(
+    """Return the version of NVIDIA's driver, such as "580.65.06"; None if it is not loaded."""
+    version = re.search(
         r"Kernel Module.*?\s(\d+\.[\d.]+)", _first_line("/proc/driver/nvidia/version")
     )
-    return found.group(1) if found else None
+    return version.group(1) if version else None
 
 
 def has_nvidia_card() -> bool:
-    """Whether there is a graphics card of NVIDIA on the PCI bus, be there a driver or not."""
+    """Return whether a graphics card of NVIDIA is on the PCI bus, with or without a driver."""
     return any(
         _first_line(vendor) == _NVIDIA
         and _first_line(os.path.join(os.path.dirname(vendor), "class")).startswith("0x03")

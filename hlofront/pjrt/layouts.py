@@ -1,4 +1,4 @@
-"""Layout and Format: in which order an array's elements lie in memory."""
+"""Layout and Format: the order of an array's elements in memory."""
 
 from typing import Any
 
@@ -31,10 +31,10 @@ class Layout:
 
     @staticmethod
     def of_buffer(pjrt_layout: Any) -> "Layout":
-        """The layout that PJRT says a buffer has."""
-        found = xla_layout_of(pjrt_layout)
+        """Return the layout that PJRT says a buffer has."""
+        layout = xla_layout_of(pjrt_layout)
         return Layout(
-            found.minor_to_major()[::-1], tuple(found.tiling()), found.element_size_in_bits()
+            layout.minor_to_major()[::-1], tuple(layout.tiling()), layout.element_size_in_bits()
         )
 
     def _fields(self) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,15 @@ import numpy as np
 from hlofront.base import caches
 from hlofront.base.errors import DuplicateSpecError, IndivisibleError
 from hlofront.bridge import jax_shims
-from hlofront.bridge.client import DeviceList, GSPMDSharding, NamedSharding, hlo
+from hlofront.bridge.client import (
+    Device,
+    DeviceList,
+    GSPMDSharding,
+    HloSharding,
+    NamedSharding,
+    OpSharding,
+    Sharding,
+)
 from hlofront.bridge.members import (
     device_list_of,
     hlo_sharding_of,
@@ -19,11 +28,14 @@ from hlofront.bridge.members import (
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
 
-HloSharding = hlo.HloSharding
-_REPLICATED = hlo.OpSharding.Type.REPLICATED
+_REPLICATED = OpSharding.Type.REPLICATED
+_Split = NamedSharding | GSPMDSharding
+_Index = tuple[slice, ...]
+# The names of the axes of a mesh that one axis of an array is split along.
+_MeshAxes = tuple[object, ...]
 
 
-def _device_list(mesh: Any) -> Any:
+def _device_list(mesh: Mesh) -> DeviceList:
     """Return the devices of a mesh as C++ has them, which it asks of the mesh."""
     if mesh.device_list is None:
         object.__setattr__(mesh, "device_list", DeviceList(tuple(mesh.devices.flat)))
@@ -34,7 +46,7 @@ set_device_list_getter(Mesh, _device_list)
 
 
 def check_spec(mesh: Any, spec: Any) -> None:
-    """What C++ asks of every new NamedSharding.
+    """Raise if C++ must not make a NamedSharding of these, which it asks before each new one.
 
     Raises:
       TypeError: if the two are no mesh and PartitionSpec.
@@ -59,7 +71,7 @@ def check_spec(mesh: Any, spec: Any) -> None:
             "unreduced and reduced axes can only refer to mesh axes that are of type Explicit: got "
             f"{spec} and {mesh}"
         )
-    seen: set[Any] = set()
+    seen: set[object] = set()
     for name in spec.names():
         if name not in mesh.axis_names:
             raise ValueError(
@@ -89,22 +101,24 @@ with jax_shims.shims_installed:
 
 
 @functools.cache
-def not_split(ndim: int) -> Any:
-    """The sharding of arrays with `ndim` axes along none of them, over a mesh of no devices."""
+def not_split(ndim: int) -> NamedSharding:
+    """Return the sharding of arrays with `ndim` axes that are not split, over no devices."""
     return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
 
 
 # ---- as XLA has it -------------------------------------------------------------------------------
 
 
-def per_axis(spec: PartitionSpec, ndim: int) -> list[tuple[Any, ...]]:
-    """For each of `ndim` axes of an array, the mesh axes that it is split along."""
+def per_axis(spec: PartitionSpec, ndim: int) -> list[_MeshAxes]:
+    """Return per axis of an array of `ndim` axes the mesh axes that it is split along."""
     entries = spec.partitions[:ndim]
     return [*map(axes_of, entries), *[()] * (ndim - len(entries))]
 
 
 @caches.memoize
-def _hlo_of_spec(sizes: tuple[tuple[Any, int], ...], spec: PartitionSpec, ndim: int) -> Any:
+def _hlo_of_spec(
+    sizes: tuple[tuple[object, int], ...], spec: PartitionSpec, ndim: int
+) -> HloSharding:
     size_of = dict(sizes)
     names = [name for name, _ in sizes]
     axes = per_axis(spec, ndim)
@@ -119,43 +133,48 @@ def _hlo_of_spec(sizes: tuple[tuple[Any, int], ...], spec: PartitionSpec, ndim: 
     return HloSharding.iota_tile(tuple(dims), [size for _, size in sizes], order, types)
 
 
-def _hlo_of_named(self: Any, ndim: int) -> Any:
+def _hlo_of_named(self: NamedSharding, ndim: int) -> HloSharding:
     return _hlo_of_spec(self.mesh.shape_tuple, self.spec, ndim)
 
 
-def hlo_sharding(sharding: Any, ndim: int) -> Any:
-    """How XLA describes a sharding of arrays with `ndim` axes."""
+def hlo_sharding(sharding: Any, ndim: int) -> HloSharding:
+    """Return how XLA describes a sharding of arrays with `ndim` axes."""
     return sharding._to_xla_hlo_sharding(ndim)
 
 
-def tiles_of(described: Any, ndim: int) -> tuple[tuple[int, ...], np.ndarray]:
-    """Into how many parts each axis is split, and the devices as an array: parts, then copies."""
+def tiles_of(described: HloSharding, ndim: int) -> tuple[tuple[int, ...], np.ndarray]:
+    """Return into how many parts each axis is split, and which device has which part.
+
+    Returns:
+      A tuple of `ndim` numbers of parts, and an array of the numbers of devices, of shape
+      (*parts, copies).
+    """
     count = described.num_devices() if not described.is_replicated() else 0
     if described.is_replicated() or described.is_maximal():
         return (1,) * ndim, np.arange(max(count, 1)).reshape((1,) * ndim + (-1,))
     tiles = tuple(described.tile_assignment_dimensions()[:ndim])
-    places = np.array(described.tile_assignment_devices()).reshape((*tiles, -1))
-    return tiles, places
+    return tiles, np.array(described.tile_assignment_devices()).reshape((*tiles, -1))
 
 
-def spec_of(described: Any, mesh: Mesh, ndim: int) -> PartitionSpec | None:
-    """The specification that means the same on this mesh; None if there is none.
+def spec_of(described: HloSharding, mesh: Mesh, ndim: int) -> PartitionSpec | None:
+    """Return the specification that means the same on this mesh, or None if there is none.
 
     A step along an axis of the mesh goes to another part along one axis of the array at most. The
     axes that lead along the same one stand in the order of their steps, the longest first.
     """
     if described.is_maximal() and not described.is_replicated():
         return None
-    tiles, places = tiles_of(described, ndim)
+    tiles, device_ids = tiles_of(described, ndim)
     if math.prod(tiles) == 1:
         return PartitionSpec()
-    if places.size != mesh.size:
+    if device_ids.size != mesh.size:
         return None
     part_of = np.empty((mesh.size, ndim), int)
-    part_of[places.reshape(-1)] = (
-        np.indices(tiles).reshape(ndim, -1).T.repeat(places.shape[-1], axis=0)
+    part_of[device_ids.reshape(-1)] = (
+        np.indices(tiles).reshape(ndim, -1).T.repeat(device_ids.shape[-1], axis=0)
     )
-    steps: list[list[tuple[int, Any]]] = [[] for _ in range(ndim)]
+    # Per axis of the array, the axes of the mesh along it with the parts that one step goes.
+    steps: list[list[tuple[int, object]]] = [[] for _ in range(ndim)]
     stride = mesh.size
     for name, size in mesh.shape_tuple:
         stride //= size
@@ -167,25 +186,30 @@ def spec_of(described: Any, mesh: Mesh, ndim: int) -> PartitionSpec | None:
             steps[along[0]].append((int(moved[along[0]]), name))
         elif len(along) > 1:
             return None
-    entries = [tuple(name for _, name in sorted(found, key=lambda s: -s[0])) for found in steps]
+    entries = [
+        tuple(name for _, name in sorted(pairs, key=lambda pair: -pair[0])) for pairs in steps
+    ]
     while entries and not entries[-1]:
         entries.pop()
     spec = PartitionSpec(*entries)
-    same = tiles_of(_hlo_of_spec(mesh.shape_tuple, spec, ndim), ndim)
-    if same[0] != tiles or not np.array_equal(_parts(*same), _parts(tiles, places)):
-        return None
-    return spec
+    spec_tiles, spec_ids = tiles_of(_hlo_of_spec(mesh.shape_tuple, spec, ndim), ndim)
+    is_same = spec_tiles == tiles and np.array_equal(
+        _part_numbers(spec_tiles, spec_ids), _part_numbers(tiles, device_ids)
+    )
+    return spec if is_same else None
 
 
-def _parts(tiles: tuple[int, ...], places: np.ndarray) -> np.ndarray:
-    """The number of the part that each device has."""
-    found = np.empty(places.size, int)
-    found[places.reshape(-1)] = np.arange(math.prod(tiles)).repeat(places.shape[-1])
-    return found
+def _part_numbers(tiles: tuple[int, ...], device_ids: np.ndarray) -> np.ndarray:
+    """Return per device the number of the part that it has, from what `tiles_of` returns."""
+    numbers = np.empty(device_ids.size, int)
+    numbers[device_ids.reshape(-1)] = np.arange(math.prod(tiles)).repeat(device_ids.shape[-1])
+    return numbers
 
 
-def from_hlo(described: Any, like: Any, ndim: int, memory_kind: str | None = None) -> Any:
-    """What XLA described, as a sharding of the devices of another: on its mesh, if it has one."""
+def from_hlo(
+    described: HloSharding, like: Sharding, ndim: int, memory_kind: str | None = None
+) -> _Split:
+    """Return a sharding that XLA described, over the devices of another and on its mesh, if any."""
     if type(like) is NamedSharding:
         spec = spec_of(described, like.mesh, ndim)
         if spec is not None:
@@ -193,37 +217,45 @@ def from_hlo(described: Any, like: Any, ndim: int, memory_kind: str | None = Non
     return GSPMDSharding(device_list_of(like), described, memory_kind)
 
 
-def means(described: Any, sharding: Any, ndim: int) -> bool:
-    """Whether what XLA described puts arrays of `ndim` axes where a sharding does."""
+def means(described: HloSharding, sharding: Sharding, ndim: int) -> bool:
+    """Return whether XLA's description puts arrays of `ndim` axes where a sharding does."""
     ours = GSPMDSharding(device_list_of(sharding), described, memory_kind_of(sharding))
     return _is_equivalent_to(ours, sharding, ndim)
 
 
-def reordered(sharding: Any, other: Any, ndim: int) -> Any:
-    """A sharding that splits arrays of `ndim` axes alike, with the devices in another's order."""
+def reordered(sharding: Sharding, other: Sharding, ndim: int) -> GSPMDSharding:
+    """Return a sharding that splits arrays alike, with the devices in the order of another.
+
+    Args:
+      ndim: the number of axes of the arrays.
+    """
     described = hlo_sharding(sharding, ndim)
     if not described.is_replicated():
-        _, places = tiles_of(described, ndim)
+        _, device_ids = tiles_of(described, ndim)
         order = list(device_list_of(other))
         numbers = np.array([order.index(device) for device in device_list_of(sharding)])
         proto = described.to_proto()
         proto.iota_reshape_dims, proto.iota_transpose_perm = [], []
         proto.tile_assignment_dimensions = [*described.tile_assignment_dimensions()]
-        proto.tile_assignment_devices = numbers[places.reshape(-1)].tolist()
+        proto.tile_assignment_devices = numbers[device_ids.reshape(-1)].tolist()
         described = HloSharding.from_proto(proto)
     return GSPMDSharding(device_list_of(other), described, memory_kind_of(sharding))
 
 
-def replicated(devices: Any) -> Any:
-    """The sharding by which each of these devices holds the whole array."""
+def replicated(devices: Iterable[Device]) -> GSPMDSharding:
+    """Return the sharding by which each of these devices holds the whole array."""
     return GSPMDSharding(DeviceList(tuple(devices)), HloSharding.replicate())
 
+
+# The axes of a mesh with their sizes, the order of its devices where it is another, and per axis
+# of an array the axes of the mesh that it is split along: what the compiler is told.
+_Described = tuple[tuple[tuple[object, int], ...], tuple[int, ...] | None, tuple[object, ...]]
 
 # ---- the methods of both classes -----------------------------------------------------------------
 
 
-def _shard_shape(self: Any, global_shape: Any) -> tuple[int, ...]:
-    """The shape of each device's part of an array of this shape.
+def _shard_shape(self: _Split, global_shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of each device's part of an array of this shape.
 
     Raises:
       IndivisibleError: if an axis is not a multiple of its parts.
@@ -235,7 +267,7 @@ def _shard_shape(self: Any, global_shape: Any) -> tuple[int, ...]:
     return tuple(size // parts for size, parts in zip(shape, tiles, strict=True))
 
 
-def _check_compatible_aval(self: Any, aval_shape: Any) -> None:
+def _check_compatible_aval(self: _Split, aval_shape: Sequence[int]) -> None:
     """Raise if an array of this shape cannot be split so.
 
     Raises:
@@ -260,64 +292,70 @@ def _check_compatible_aval(self: Any, aval_shape: Any) -> None:
 
 
 @caches.memoize(maxsize=1024)
-def _indices(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[slice, ...]]:
+def _indices(sharding: _Split, shape: tuple[int, ...]) -> dict[Device, _Index]:
     part_shape = _shard_shape(sharding, shape)
-    tiles, places = tiles_of(hlo_sharding(sharding, len(shape)), len(shape))
+    tiles, device_ids = tiles_of(hlo_sharding(sharding, len(shape)), len(shape))
     devices = tuple(_devices(sharding))
     if math.prod(tiles) == 1:
         return dict.fromkeys(devices, (slice(None),) * len(shape))
-    by_number: dict[int, tuple[slice, ...]] = {}
+    by_number: dict[int, _Index] = {}
     for part in np.ndindex(tiles):
         index = tuple(
             slice(None) if parts == 1 else slice(i * size, (i + 1) * size)
             for i, size, parts in zip(part, part_shape, tiles, strict=True)
         )
-        for number in places[part]:
+        for number in device_ids[part]:
             by_number[int(number)] = index
     return {device: by_number[number] for number, device in enumerate(devices)}
 
 
-def _devices_indices_map(self: Any, global_shape: Any) -> dict[Any, tuple[slice, ...]]:
-    """Which part of an array of this shape each device holds: device -> a slice per axis."""
+def _devices_indices_map(self: _Split, global_shape: Sequence[int]) -> dict[Device, _Index]:
+    """Return per device the part of an array of this shape that it holds, a slice per axis."""
     return dict(_indices(self, tuple(global_shape)))
 
 
 def _addressable_devices_indices_map(
-    self: Any, global_shape: Any
-) -> dict[Any, tuple[slice, ...] | None]:
-    """The same for the devices of this process."""
-    found = _indices(self, tuple(global_shape))
+    self: _Split, global_shape: Sequence[int]
+) -> Mapping[Device, _Index]:
+    """Return per device of this process the part of an array of this shape that it holds."""
+    indices = _indices(self, tuple(global_shape))
     if self.is_fully_addressable:
-        return dict(found)
-    return {device: index for device, index in found.items() if _is_here(device)}
+        return dict(indices)
+    return {device: index for device, index in indices.items() if _is_here(device)}
 
 
-def _is_here(device: Any) -> bool:
+def _is_here(device: Device) -> bool:
     return device.process_index == device.client.process_index()
 
 
-def _devices(sharding: Any) -> Any:
-    """The devices of a sharding; ValueError where its mesh is abstract."""
+def _devices(sharding: Sharding) -> DeviceList:
+    """Return the devices of a sharding.
+
+    Raises:
+      ValueError: if its mesh is abstract.
+    """
     if is_abstract(sharding):
         raise ValueError(f"{sharding} is of no devices, as its mesh is abstract: give it a Mesh")
     return device_list_of(sharding)
 
 
-def is_abstract(sharding: Any) -> bool:
-    """Whether a sharding is of a mesh without devices."""
+def is_abstract(sharding: Sharding) -> bool:
+    """Return whether a sharding is over a mesh without devices."""
     return type(sharding) is NamedSharding and type(sharding.mesh) is AbstractMesh
 
 
-def _num_devices(self: Any) -> int:
-    return self.mesh.size if is_abstract(self) else len(device_list_of(self))
+def _num_devices(self: _Split) -> int:
+    if type(self) is NamedSharding and is_abstract(self):
+        return self.mesh.size
+    return len(device_list_of(self))
 
 
-def _addressable(self: Any) -> set[Any]:
+def _addressable(self: _Split) -> set[Device]:
     return {device for device in _devices(self) if _is_here(device)}
 
 
-def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
-    """Whether both put an array of `ndim` axes on the same devices in the same way."""
+def _is_equivalent_to(self: _Split, other: Sharding, ndim: int) -> bool:
+    """Return whether both put an array of `ndim` axes on the same devices in the same way."""
     if self == other:
         return True
     if self.memory_kind != other.memory_kind:
@@ -339,38 +377,49 @@ def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
             )
         )
         return _indices(self, shape) == _indices(other, shape)
-    mine, theirs = (tiles_of(hlo_sharding(each, ndim), ndim) for each in (self, other))
-    return mine[0] == theirs[0] and np.array_equal(_parts(*mine), _parts(*theirs))
+    own_tiles, own_ids = tiles_of(hlo_sharding(self, ndim), ndim)
+    tiles, device_ids = tiles_of(hlo_sharding(other, ndim), ndim)
+    return own_tiles == tiles and np.array_equal(
+        _part_numbers(own_tiles, own_ids), _part_numbers(tiles, device_ids)
+    )
 
 
-def _named_described(self: Any, ndim: int) -> Any:
-    """For the compiler: the mesh's axes, None as its devices are in order, and the entries."""
+def _named_described(self: NamedSharding, ndim: int) -> _Described:
+    """Return the mesh's axes, None as its devices are in order, and the entry of each axis."""
     entries = self.spec.partitions[:ndim]
     return self.mesh.shape_tuple, None, (*entries, *[None] * (ndim - len(entries)))
 
 
-def _gspmd_described(self: Any, ndim: int) -> Any:
-    """The same for a mesh that is made for it: an axis per axis of the array, and the copies."""
-    tiles, places = tiles_of(hlo_sharding_of(self), ndim)
-    if places.size != self.num_devices:  # replicated
+def _gspmd_described(self: GSPMDSharding, ndim: int) -> _Described:
+    """Return the axes of a mesh made for it, the order of its devices, and the entries.
+
+    The mesh has an axis per axis of the array, and one of the copies.
+    """
+    tiles, device_ids = tiles_of(hlo_sharding_of(self), ndim)
+    if device_ids.size != self.num_devices:  # replicated
         return (("copies", self.num_devices),), None, (None,) * ndim
     axes = [(f"axis{i}", parts) for i, parts in enumerate(tiles)]
     names = tuple(name if parts > 1 else None for name, parts in axes)
-    ids = tuple(map(int, places.reshape(-1)))
+    ids = tuple(map(int, device_ids.reshape(-1)))
     in_order = ids == tuple(range(len(ids)))
-    return (*axes, ("copies", places.shape[-1])), None if in_order else ids, names
+    return (*axes, ("copies", device_ids.shape[-1])), None if in_order else ids, names
 
 
-def _named_with_axis(self: Any, axis: int, names: Any) -> Any:
-    """The same for arrays with one more axis, which is split along these; or as XLA decides."""
+def _named_with_axis(self: NamedSharding, axis: int, names: Sequence[object]) -> NamedSharding:
+    """Return the sharding of arrays with one more axis.
+
+    Args:
+      axis: where the new axis is.
+      names: the axes of the mesh that it is split along; where there are none, XLA decides.
+    """
     spec = self.spec
     entries = [*spec.partitions, *[None] * (axis - len(spec.partitions))]
     entries.insert(axis, tuple(names) or UNCONSTRAINED)
     return _update(self, spec=spec.update(partitions=entries))
 
 
-def _gspmd_with_axis(self: Any, axis: int, names: Any) -> Any:
-    """The same for arrays with one more axis, which is not split."""
+def _gspmd_with_axis(self: GSPMDSharding, axis: int, names: Sequence[object]) -> GSPMDSharding:
+    """Return the sharding of arrays with one more axis, which is not split."""
     described = hlo_sharding_of(self)
     if described.is_replicated():
         return self
@@ -383,45 +432,53 @@ def _gspmd_with_axis(self: Any, axis: int, names: Any) -> Any:
     return GSPMDSharding(device_list_of(self), HloSharding.from_proto(proto), memory_kind_of(self))
 
 
-def _named_is_determined(self: Any) -> bool:
-    """Whether it says of every axis how it is split."""
+def _named_is_determined(self: NamedSharding) -> bool:
+    """Return whether a sharding says of every axis of an array how it is split."""
     return UNCONSTRAINED not in self.spec.partitions
 
 
-def _is_replicated(self: Any) -> bool:
+def _is_replicated(self: _Split) -> bool:
     if type(self) is GSPMDSharding:
         return hlo_sharding_of(self).is_replicated() or self.num_devices == 1
     sizes = self.mesh.shape
     return all(sizes[name] == 1 for name in self.spec.names())
 
 
-def _named_with_memory_kind(self: Any, kind: str) -> Any:
-    """The same in another memory of the devices; ValueError if they have no such memory."""
+def _named_with_memory_kind(self: NamedSharding, kind: str) -> NamedSharding:
+    """Return the sharding in another memory of the devices.
+
+    Raises:
+      ValueError: if they have no such memory.
+    """
     return NamedSharding(self.mesh, self.spec, kind)
 
 
-def _gspmd_with_memory_kind(self: Any, kind: str) -> Any:
-    """The same in another memory of the devices; ValueError if they have no such memory."""
+def _gspmd_with_memory_kind(self: GSPMDSharding, kind: str) -> GSPMDSharding:
+    """Return the sharding in another memory of the devices.
+
+    Raises:
+      ValueError: if they have no such memory.
+    """
     return GSPMDSharding(device_list_of(self), hlo_sharding_of(self), kind)
 
 
-def _update(self: Any, **changes: Any) -> Any:
-    """The same but for what is given: `mesh`, `spec`, `memory_kind`."""
+def _update(self: NamedSharding, **changes: Any) -> NamedSharding:
+    """Return the sharding with another `mesh`, `spec` or `memory_kind`."""
     fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": memory_kind_of(self)} | changes
     return NamedSharding(**fields)
 
 
-def _named_repr(self: Any) -> str:
+def _named_repr(self: NamedSharding) -> str:
     kind = f", memory_kind={memory_kind_of(self)}" if memory_kind_of(self) else ""
     return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
 
 
-def _gspmd_repr(self: Any) -> str:
+def _gspmd_repr(self: GSPMDSharding) -> str:
     kind = f", memory_kind={memory_kind_of(self)}" if memory_kind_of(self) else ""
     return f"GSPMDSharding({hlo_sharding_of(self)}{kind})"
 
 
-def _gspmd_equal(self: Any, other: Any) -> Any:
+def _gspmd_equal(self: GSPMDSharding, other: object) -> bool:
     if self is other:
         return True
     if type(other) is not GSPMDSharding:
@@ -433,11 +490,11 @@ def _gspmd_equal(self: Any, other: Any) -> Any:
     )
 
 
-def _gspmd_hash(self: Any) -> int:
+def _gspmd_hash(self: GSPMDSharding) -> int:
     return hash((device_list_of(self), hlo_sharding_of(self), memory_kind_of(self)))
 
 
-def _copied(self: Any, memo: Any = None) -> Any:
+def _copied(self: _Split, memo: object = None) -> _Split:
     return self
 
 
@@ -448,11 +505,9 @@ _members: dict[str, Any] = {
         lambda self: set(_devices(self)),
         doc="The devices that hold an array with this sharding.",
     ),
-    "addressable_devices": property(
-        _addressable, doc="Those of the devices that this process drives."
-    ),
-    "num_devices": property(_num_devices, doc="How many devices there are."),
-    "memory_kind": property(memory_kind_of, doc="Which memory of the devices."),
+    "addressable_devices": property(_addressable, doc="The devices that this process drives."),
+    "num_devices": property(_num_devices, doc="The number of devices."),
+    "memory_kind": property(memory_kind_of, doc="The kind of memory of the devices."),
     "is_fully_replicated": property(
         _is_replicated, doc="Whether each device holds the whole array."
     ),

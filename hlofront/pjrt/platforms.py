@@ -13,11 +13,12 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import NamedTuple
 
 from hlofront.base.errors import PluginError
 from hlofront.bridge import compile_process
 from hlofront.bridge import plugins as bridge
+from hlofront.bridge.client import Client
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import hardware
 from hlofront.pjrt.client_settings import client_settings
@@ -45,36 +46,42 @@ class Plugin:
     """The platform: "tpu", "cuda", or the name that it was registered with."""
     library: str
     origin: str
-    """What named it: a distribution, an environment variable, or register_plugin."""
+    """Its source: a distribution, an environment variable, or register_plugin."""
     priority: int
     installed: bool = False
     """Whether a distribution brought it."""
-    options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None
-    """What its client is made with."""
+    options: Mapping[str, object] | Callable[[], Mapping[str, object]] | None = None
+    """The options of its client."""
 
     @property
     def version(self) -> str:
-        """Of its distribution; empty where there is none."""
+        """The version of its distribution; empty where there is none."""
         return (version_of(self.origin) or "") if self.installed else ""
 
     @property
     def source(self) -> str:
-        """What brought it, for people: "libtpu 0.0.52", or the environment variable."""
+        """The distribution with its version, "libtpu 0.0.52", or the environment variable."""
         return f"{self.origin} {self.version}".strip()
 
 
 _lock = threading.RLock()
 _registered: dict[str, Plugin] = {}
-_found: dict[str, Plugin] | None = None
+_discovered: dict[str, Plugin] | None = None
 _usable: list[str] | None = None
-_loaded: dict[str, tuple[str, Any]] = {}
+# The libraries that were loaded, with jaxlib's handles of them, by platform.
+_loaded: dict[str, "_LoadedLibrary"] = {}
+
+
+class _LoadedLibrary(NamedTuple):
+    path: str
+    api: object
 
 
 def register_plugin(
     name: str,
     path: str | os.PathLike[str],
     *,
-    options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
+    options: Mapping[str, object] | Callable[[], Mapping[str, object]] | None = None,
     priority: int = _OTHER_PRIORITY,
 ) -> None:
     """Offer the devices of a PJRT plugin as a platform.
@@ -103,9 +110,9 @@ def register_plugin(
     plugin = Plugin(name, os.fspath(path), "register_plugin", priority, options=options)
     check(plugin)
     with _lock:
-        if name in _loaded and _loaded[name][0] != plugin.library:
+        if name in _loaded and _loaded[name].path != plugin.library:
             raise PluginError(
-                f"the platform {name!r} was loaded from {_loaded[name][0]} before, and a process "
+                f"the platform {name!r} was loaded from {_loaded[name].path} before, and a process "
                 "loads one library per name: register it before devices are first asked for"
             )
         _registered[name] = plugin
@@ -113,28 +120,28 @@ def register_plugin(
 
 
 def find_plugins() -> dict[str, Plugin]:
-    """The plugins that there are, by platform; those named by hand go before the installed ones.
+    """Return the plugins by platform; those named by hand go before the installed ones.
 
     Raises:
       PluginError: if the environment variable cannot be read.
     """
-    global _found
+    global _discovered
     with _lock:
-        if _found is None:
-            _found = {**_installed(), **_from_environment()}
-        return {**_found, **_registered}
+        if _discovered is None:
+            _discovered = {**_installed(), **_from_environment()}
+        return {**_discovered, **_registered}
 
 
-def forget_found() -> None:
-    """Look anew for plugins the next time that they are asked for."""
-    global _found, _usable
+def forget_plugins() -> None:
+    """Drop the list of plugins, so that its next use looks for them anew."""
+    global _discovered, _usable
     with _lock:
-        _found = _usable = None
+        _discovered = _usable = None
 
 
 def _from_environment() -> dict[str, Plugin]:
     text = os.environ.get(ENVIRONMENT, "")
-    found = {}
+    plugins: dict[str, Plugin] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, colon, path = part.partition(":")
         if not colon or not name or not path:
@@ -149,11 +156,11 @@ def _from_environment() -> dict[str, Plugin]:
         options = None
         if path.endswith(".json"):
             path, options = _read_settings(path)
-        found[name] = Plugin(name, path, ENVIRONMENT, _OTHER_PRIORITY, options=options)
-    return found
+        plugins[name] = Plugin(name, path, ENVIRONMENT, _OTHER_PRIORITY, options=options)
+    return plugins
 
 
-def _read_settings(path: str) -> tuple[str, dict[str, Any]]:
+def _read_settings(path: str) -> tuple[str, dict[str, object]]:
     try:
         with open(path) as file:
             settings = json.load(file)
@@ -168,25 +175,25 @@ def _read_settings(path: str) -> tuple[str, dict[str, Any]]:
 
 
 def _installed() -> dict[str, Plugin]:
-    found: dict[str, Plugin] = {}
+    plugins: dict[str, Plugin] = {}
     library = os.environ.get("TPU_LIBRARY_PATH", "")
     if library:
-        found["tpu"] = Plugin("tpu", library, "TPU_LIBRARY_PATH", _PRIORITIES["tpu"])
+        plugins["tpu"] = Plugin("tpu", library, "TPU_LIBRARY_PATH", _PRIORITIES["tpu"])
     else:
         for folder in _folders_of("libtpu"):
             library = os.path.join(folder, "libtpu.so")
             if os.path.isfile(library):
-                found["tpu"] = _from_package("tpu", library, "libtpu")
+                plugins["tpu"] = _from_package("tpu", library, "libtpu")
                 break
-    for plugins in _folders_of("jax_plugins"):
+    for package in _folders_of("jax_plugins"):
         # Of several for one platform the newest: xla_cuda13 before xla_cuda12.
-        for folder in sorted(glob.glob(os.path.join(plugins, "*")), reverse=True):
+        for folder in sorted(glob.glob(os.path.join(package, "*")), reverse=True):
             module = os.path.basename(folder)
             name = re.sub(r"^xla_|\d+$|_plugin$", "", module)
             library = _library_in(folder)
-            if library is not None and name not in found:
-                found[name] = _from_package(name, library, _distribution_of(module))
-    return found
+            if library is not None and name not in plugins:
+                plugins[name] = _from_package(name, library, _distribution_of(module))
+    return plugins
 
 
 def _folders_of(package: str) -> list[str]:
@@ -198,14 +205,14 @@ def _folders_of(package: str) -> list[str]:
 
 
 def _library_in(folder: str) -> str | None:
-    """The plugin among the libraries of a folder."""
+    """Return the path of the plugin among the libraries of a folder, or None."""
     libraries = sorted(glob.glob(os.path.join(folder, "*.so")))
     likely = [path for path in libraries if "plugin" in os.path.basename(path).lower()]
     return next(iter(likely or libraries), None)
 
 
 def _distribution_of(module: str) -> str:
-    """The distribution that brings a module of jax_plugins: by JAX's rule, or its entry point."""
+    """Return the distribution with a module of jax_plugins: by JAX's rule, or its entry point."""
     if module.startswith("xla_"):  # Entry points take 50 ms to look through.
         return f"jax-{module.removeprefix('xla_')}-pjrt"
     import importlib.metadata
@@ -223,7 +230,7 @@ def _from_package(name: str, library: str, package: str) -> Plugin:
 
 
 def version_of(distribution: str) -> str | None:
-    """The version of an installed distribution; None if it is not installed."""
+    """Return the version of an installed distribution; None if it is not installed."""
     import importlib.metadata
 
     try:
@@ -233,18 +240,18 @@ def version_of(distribution: str) -> str | None:
 
 
 def install_command(platform: str, *more: str) -> str:
-    """The command that installs a platform's plugin, and more packages; empty if none is known."""
+    """Return the command that installs a platform's plugin and more packages; empty if unknown."""
     names = [name.format(jaxlib=bridge.jaxlib_version()) for name in _PACKAGES.get(platform, ())]
     return " ".join(("pip install", *names, *more)) if names or more else ""
 
 
 def is_of_jaxlib(version: str) -> bool:
-    """Whether something that is built with jaxlib is of its version, patches aside."""
+    """Return whether a version is that of jaxlib but for what follows its third number."""
     return version.split(".")[:3] == bridge.jaxlib_version().split(".")[:3]
 
 
 def mismatch(name: str) -> str:
-    """What to say where a GPU's plugin is not of jaxlib's version; empty where it is."""
+    """Return advice where a GPU's plugin is not of jaxlib's version; empty where it is."""
     plugin, wanted = find_plugins().get(name), bridge.jaxlib_version()
     if plugin is None or not plugin.installed or name not in _XLA_NAMES:
         return ""
@@ -260,7 +267,7 @@ def mismatch(name: str) -> str:
 
 
 def check(plugin: Plugin) -> tuple[int, int]:
-    """The version of the PJRT API that a plugin's library offers.
+    """Return the version of the PJRT API that a plugin's library offers.
 
     Raises:
       PluginError: if it is not a library of a plugin, or not of a version that jaxlib speaks.
@@ -289,59 +296,59 @@ def _remedy(plugin: Plugin) -> str:
 
 
 def prepare(name: str) -> None:
-    """The environment that a library wants to find when it is loaded."""
+    """Set the environment variables that a library reads when it is loaded."""
     if name == "tpu":
-        there = hardware.device_visibility("tpu")
-        if there is None or not there.there:
+        visibility = hardware.device_visibility("tpu")
+        if visibility is None or not visibility.is_visible:
             for variable, value in compile_process.WITHOUT_TPU.items():
                 os.environ.setdefault(variable, value)
 
 
-def load(name: str) -> Any:
-    """Load the plugin of a platform once; what topologies are made with.
+def load(name: str) -> object:
+    """Load the plugin of a platform once, and return the handle that topologies are made with.
 
     Raises:
       PluginError: if there is none, or it cannot be used.
     """
     with _lock:
         if name in _loaded:
-            return _loaded[name][1]
+            return _loaded[name].api
         plugin = find_plugins().get(name)
         if plugin is None:
             raise PluginError(missing(name))
-        version = check(plugin)
+        major, minor = check(plugin)
         try:
             api = bridge.load(name, plugin.library)
             if name in _XLA_NAMES:
                 bridge.register_kernels(_XLA_NAMES[name], api, kernels_package(plugin))
         except JaxRuntimeError as error:
             raise PluginError(
-                f"the PJRT plugin {name!r} (from {plugin.source}, PJRT API {version[0]}."
-                f"{version[1]}) does not start under jaxlib {bridge.jaxlib_version()}: {error}. "
+                f"the PJRT plugin {name!r} (from {plugin.source}, PJRT API {major}."
+                f"{minor}) does not start under jaxlib {bridge.jaxlib_version()}: {error}. "
                 f"{_remedy(plugin)}"
             ) from error
-        _loaded[name] = plugin.library, api
+        _loaded[name] = _LoadedLibrary(plugin.library, api)
         return api
 
 
 def kernels_package(plugin: Plugin) -> str:
-    """The package with the custom calls of a GPU's plugin: jax_cuda13_plugin."""
+    """Return the package with the custom calls of a GPU's plugin: jax_cuda13_plugin."""
     number = re.search(r"(?:cuda|rocm)\d*", plugin.origin)
     return f"jax_{number.group() if number else plugin.name + '13'}_plugin"
 
 
 def missing(name: str, command: str = "") -> str:
-    """What to say where the plugin of a platform is not installed; `command` installs it."""
+    """Return the error text for a plugin that is not installed; `command` installs it."""
     command = command or install_command(name)
-    there = ", ".join(sorted(find_plugins())) or "none"
-    text = f"there is no PJRT plugin for the platform {name!r}; installed are: {there}. "
+    installed = ", ".join(sorted(find_plugins())) or "none"
+    text = f"there is no PJRT plugin for the platform {name!r}; installed are: {installed}. "
     if command:
         return f"{text}Run `{command}`."
     return f"{text}Give its library to hlofront.pjrt.register_plugin({name!r}, path)."
 
 
-def make_client(name: str) -> Any:
-    """The client of a platform that a plugin drives.
+def make_client(name: str) -> Client:
+    """Make the client of a platform that a plugin drives.
 
     Raises:
       PluginError: if its plugin cannot be used, or finds no device.
@@ -349,12 +356,12 @@ def make_client(name: str) -> Any:
     plugin = find_plugins().get(name)
     if plugin is None:
         raise PluginError(missing(name))
-    there = hardware.device_visibility(name)
-    if there is not None and not there.there:
+    visibility = hardware.device_visibility(name)
+    if visibility is not None and not visibility.is_visible:
         # The plugins themselves would print alarming lines on the way to the same answer.
         raise PluginError(
             f"Unable to initialize backend {name!r}: its plugin is there ({plugin.source}), and "
-            f"this machine has no device for it ({there.why}). To compile for one that is "
+            f"this machine has no device for it ({visibility.why}). To compile for one that is "
             "elsewhere, see hlofront.targets()."
         )
     load(name)
@@ -373,7 +380,7 @@ def make_client(name: str) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Standing:
-    """What is known of a platform before it is used, for choosing one and for people."""
+    """A platform's rank and whether it has devices, as known before it is used."""
 
     name: str
     priority: int
@@ -383,22 +390,22 @@ class Standing:
 
 
 def standings() -> list[Standing]:
-    """The platforms, that which is the default one first; nothing is loaded to know it."""
+    """Return the platforms, the default one first, without loading a plugin."""
     rows = [Standing("cpu", 0, True, "always there")]
     for name, plugin in find_plugins().items():
-        there = hardware.device_visibility(name)
-        if there is None:
+        visibility = hardware.device_visibility(name)
+        if visibility is None:
             row = Standing(name, plugin.priority, True, f"named by {plugin.source}", plugin)
         else:
-            row = Standing(name, plugin.priority, there.there, there.why, plugin)
+            row = Standing(name, plugin.priority, visibility.is_visible, visibility.why, plugin)
         rows.append(row)
     return sorted(rows, key=lambda row: (row.usable, row.priority), reverse=True)
 
 
 def usable() -> list[str]:
-    """The names of the platforms with devices, as far as can be seen; the default one first."""
+    """Return the names of the platforms with visible devices, the default one first."""
     global _usable
-    found = _usable
-    if found is None:
-        found = _usable = [row.name for row in standings() if row.usable]
-    return found
+    names = _usable
+    if names is None:
+        names = _usable = [row.name for row in standings() if row.usable]
+    return names

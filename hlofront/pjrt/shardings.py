@@ -1,18 +1,26 @@
-"""SingleDeviceSharding: where an array on one device is; jaxlib's class with our methods."""
+"""SingleDeviceSharding, the sharding of an array on one device: jaxlib's class with our methods."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hlofront.bridge import jax_shims
-from hlofront.bridge.client import Device, SingleDeviceSharding
+from hlofront.bridge.client import (
+    Device,
+    GSPMDSharding,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
 from hlofront.bridge.members import device_of, memory_kind_of
 from hlofront.core.aval import ShapedArray
 from hlofront.pjrt import clients
 
-_kept: dict[Any, Any] = {}
+# By the device and the kind of memory, with None for the default.
+_cached: dict[tuple[Device, str | None], SingleDeviceSharding] = {}
 
 
-def on_device(device: Any, memory_kind: str | None = None) -> Any:
-    """The sharding that is one device; always the same object for the same device and memory.
+def on_device(device: Device, memory_kind: str | None = None) -> SingleDeviceSharding:
+    """Return the sharding on one device, always the same object for one device and memory.
 
     Args:
       device: a device, such as `devices()[0]`.
@@ -22,51 +30,56 @@ def on_device(device: Any, memory_kind: str | None = None) -> Any:
       ValueError: if it is no device, or the device has no such memory.
     """
     try:
-        return _kept[device, memory_kind]
+        return _cached[device, memory_kind]
     except (KeyError, TypeError):
         pass
     if not isinstance(device, Device):
         raise ValueError(f"wanted a device, such as devices()[0]: got {device!r}")
-    made = SingleDeviceSharding(device, memory_kind)
-    found = _kept.setdefault((device, memory_kind_of(made)), made)
-    return _kept.setdefault((device, memory_kind), found)
+    sharding = SingleDeviceSharding(device, memory_kind)
+    sharding = _cached.setdefault((device, memory_kind_of(sharding)), sharding)
+    return _cached.setdefault((device, memory_kind), sharding)
 
 
-def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
-    """The sharding that is one device: see `on_device`."""
+def make_single_device_sharding(
+    device: Device, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """Return the sharding on one device: see `on_device`."""
     return on_device(device, memory_kind)
 
 
-clients.on_reset(_kept.clear)
+clients.on_reset(_cached.clear)
 jax_shims.provide("jax._src.sharding_impls", "make_single_device_sharding", on_device)
 
+Index = tuple[slice, ...]
 _all = slice(None)
 
 
-def _shard_shape(self: Any, global_shape: Any) -> tuple[int, ...]:
-    """The shape of each device's part of an array of this shape: here, all of it."""
+def _shard_shape(self: SingleDeviceSharding, global_shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of each device's part of an array of this shape: here, all of it."""
     return tuple(global_shape)
 
 
-def _devices_indices_map(self: Any, global_shape: Any) -> dict[Any, tuple[slice, ...]]:
-    """Which part of an array of this shape each device holds: device -> a slice per axis."""
+def _devices_indices_map(
+    self: SingleDeviceSharding, global_shape: Sequence[int]
+) -> dict[Device, Index]:
+    """Return per device the part of an array of this shape that it holds, a slice per axis."""
     return {device_of(self): (_all,) * len(global_shape)}
 
 
 def _addressable_devices_indices_map(
-    self: Any, global_shape: Any
-) -> dict[Any, tuple[slice, ...] | None]:
-    """The same for the devices of this process."""
+    self: SingleDeviceSharding, global_shape: Sequence[int]
+) -> Mapping[Device, Index]:
+    """Return per device of this process the part of an array of this shape that it holds."""
     return self.devices_indices_map(global_shape) if self.is_fully_addressable else {}
 
 
-def _is_fully_addressable(self: Any) -> bool:
+def _is_fully_addressable(self: SingleDeviceSharding) -> bool:
     device = device_of(self)
     return device.process_index == device.client.process_index()
 
 
-def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
-    """Whether both put an array of `ndim` axes on the same devices in the same way."""
+def _is_equivalent_to(self: SingleDeviceSharding, other: Sharding, ndim: int) -> bool:
+    """Return whether both put an array of `ndim` axes on the same devices in the same way."""
     return self == other or (
         other.is_fully_replicated
         and other.device_set == self.device_set
@@ -74,8 +87,8 @@ def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
     )
 
 
-def _with_memory_kind(self: Any, kind: str) -> Any:
-    """The same device and another of its memories.
+def _with_memory_kind(self: SingleDeviceSharding, kind: str) -> SingleDeviceSharding:
+    """Return the sharding on the same device in another of its memories.
 
     Raises:
       ValueError: if the device has no such memory.
@@ -83,11 +96,11 @@ def _with_memory_kind(self: Any, kind: str) -> Any:
     return on_device(device_of(self), kind)
 
 
-def _check_compatible_aval(self: Any, aval_shape: Any) -> None:
-    """Raise if an array of this shape cannot be placed so: one device takes any."""
+def _check_compatible_aval(self: SingleDeviceSharding, aval_shape: Sequence[int]) -> None:
+    """Raise if an array of this shape cannot have this sharding: one device takes any shape."""
 
 
-def _equal(self: Any, other: Any) -> Any:
+def _equal(self: SingleDeviceSharding, other: object) -> bool:
     if self is other:
         return True
     if type(other) is not SingleDeviceSharding:
@@ -95,15 +108,15 @@ def _equal(self: Any, other: Any) -> Any:
     return device_of(self) == device_of(other) and memory_kind_of(self) == memory_kind_of(other)
 
 
-def _hash(self: Any) -> int:
+def _hash(self: SingleDeviceSharding) -> int:
     return hash((device_of(self), memory_kind_of(self)))
 
 
-def _repr(self: Any) -> str:
+def _repr(self: SingleDeviceSharding) -> str:
     return f"SingleDeviceSharding(device={device_of(self)!r}, memory_kind={memory_kind_of(self)})"
 
 
-def _copied(self: Any, memo: Any = None) -> Any:
+def _copied(self: SingleDeviceSharding, memo: object = None) -> SingleDeviceSharding:
     return self
 
 
@@ -127,10 +140,10 @@ _members: dict[str, Any] = {
     ),
     "addressable_devices": property(
         lambda self: {device_of(self)} if self.is_fully_addressable else set(),
-        doc="Those of the devices that this process drives.",
+        doc="The devices that this process drives.",
     ),
-    "num_devices": property(lambda self: 1, doc="How many devices there are."),
-    "memory_kind": property(memory_kind_of, doc="Which memory of the device it is."),
+    "num_devices": property(lambda self: 1, doc="The number of devices."),
+    "memory_kind": property(memory_kind_of, doc="The kind of memory of the device."),
     "is_fully_replicated": property(
         lambda self: True, doc="Whether each device holds the whole array."
     ),
@@ -165,8 +178,8 @@ def _fill() -> None:
 _fill()
 
 
-def _sharding_of_aval(self: ShapedArray) -> Any:
-    """How the type says that arrays are split: along no axis, over no mesh."""
+def _sharding_of_aval(self: ShapedArray) -> NamedSharding:
+    """Return how a type says that arrays are split: along no axis, over no mesh."""
     from hlofront.pjrt.named_shardings import not_split
 
     return not_split(self.ndim)
@@ -175,8 +188,12 @@ def _sharding_of_aval(self: ShapedArray) -> Any:
 ShapedArray.sharding = property(_sharding_of_aval)
 
 
-def on_devices_of(sharding: Any, other: Any, ndim: int) -> Any:
-    """A sharding that splits arrays of `ndim` axes alike, with the devices in another's order."""
+def on_devices_of(sharding: Sharding, other: Sharding, ndim: int) -> GSPMDSharding:
+    """Return a sharding that splits arrays alike, with the devices in the order of another.
+
+    Args:
+      ndim: the number of axes of the arrays.
+    """
     from hlofront.pjrt.named_shardings import reordered
 
     return reordered(sharding, other, ndim)

@@ -23,7 +23,7 @@ class Tpu(NamedTuple):
     shapes: tuple[str, ...]
     source: str
     chip_config: str = ""
-    """What libtpu calls the way that the cores are used, if not as it does by default."""
+    """The name that libtpu gives the use of the cores; empty for its default."""
 
 
 class Gpu(NamedTuple):
@@ -39,9 +39,9 @@ class Gpu(NamedTuple):
     shared_memory: int
     shared_memory_optin: int
     threads: int
-    """The most that a multiprocessor keeps at once."""
+    """The largest number that a multiprocessor holds at once."""
     units: int
-    """For float32, per multiprocessor."""
+    """The number for float32, per multiprocessor."""
     l2_cache: int
     clock_ghz: float
 
@@ -268,12 +268,12 @@ _CAPABILITIES = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/#compute-
 
 
 def sources_of(chip: Tpu | Gpu) -> tuple[str, ...]:
-    """Where the numbers are published."""
+    """Return the addresses of the pages with the numbers."""
     return (chip.source, _CAPABILITIES) if isinstance(chip, Gpu) else (chip.source,)
 
 
 def target_config(chip: Gpu) -> str:
-    """What XLA's compiler wants to know of a GPU, as the text of a GpuTargetConfigProto."""
+    """Return what XLA's compiler needs to know of a GPU, as the text of a GpuTargetConfigProto."""
     device = {
         "threads_per_block_limit": 1024,
         "threads_per_warp": 32,
@@ -305,7 +305,7 @@ def target_config(chip: Gpu) -> str:
 
 
 def is_shape(chip: Tpu, shape: str) -> bool:
-    """Whether there are slices of this shape: those that are listed, and cubes of 4x4x4 chips."""
+    """Return whether slices of a shape exist: those listed, and multiples of 4x4x4 chips."""
     if shape in chip.shapes:
         return True
     sides = shape.split("x")

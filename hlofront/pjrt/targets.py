@@ -7,13 +7,13 @@ import math
 import os
 import re
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import PluginError, TargetError
 from hlofront.bridge import compile_process
 from hlofront.bridge import plugins as bridge
+from hlofront.bridge.client import Device
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import clients, platforms, toolchain
 from hlofront.pjrt.target_facts import GPUS, TPUS, Gpu, Tpu, is_shape, sources_of, target_config
@@ -43,7 +43,7 @@ _in_subprocess = settings["hlofront_compile_apart"]
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """What one device of a target is, in its maker's numbers; None where they are not known."""
+    """One device of a target in the numbers of its maker; None where they are not known."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ class Description:
     peak_flops: Mapping[str, float]
     """Operations per second by dtype, dense; empty where they are not known."""
     plugin: str
-    """What compiles for it."""
+    """The compiler: a plugin or jaxlib."""
     sources: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -93,17 +93,17 @@ class Target:
         self._chip = chip
         self._shape = shape
         self._count = count
-        self._devices: list[Any] | None = None
+        self._devices: list[Device] | None = None
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"hlofront.target({self.name!r})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[[str], "Target"], tuple[str]]:
         return target, (self.name,)
 
     @property
-    def devices(self) -> list[Any]:
+    def devices(self) -> list[Device]:
         """The devices, with coordinates and all, to name in shardings and to compile for.
 
         Raises:
@@ -111,15 +111,15 @@ class Target:
         """
         if self._chip is None:
             return clients.local_devices("cpu")
-        found = self._devices
-        if found is None:
+        devices = self._devices
+        if devices is None:
             with self._lock:
                 if self._devices is None:
                     self._devices = self._open(self._chip)
-                found = self._devices
-        return list(found)
+                devices = self._devices
+        return list(devices)
 
-    def _open(self, chip: Tpu | Gpu) -> list[Any]:
+    def _open(self, chip: Tpu | Gpu) -> list[Device]:
         if platforms.find_plugins().get(self.platform) is None:
             missing = platforms.missing(self.platform, whats_missing(self.platform))
             raise PluginError(f"target {self.name!r}: {missing}")
@@ -127,16 +127,16 @@ class Target:
         try:
             if isinstance(chip, Tpu):
                 name = f"{chip.libtpu_name}:{self._shape}"
-                options: dict[str, Any] = {}
+                options: dict[str, object] = {}
                 if chip.chip_config:
                     options["chip_config_name"] = chip.chip_config
                 if self._count == 1:
                     # Older ones take a host for one of four chips, unless they are told.
                     options["chips_per_host_bounds"] = (1, 1, 1)
-                found = bridge.absent_devices(api, "tpu", name, options)
+                devices = bridge.absent_devices(api, "tpu", name, options)
             else:
                 options = {"target_config": target_config(chip), "topology": self._shape}
-                found = bridge.absent_devices(api, self.platform, self.name, options)
+                devices = bridge.absent_devices(api, self.platform, self.name, options)
         except JaxRuntimeError as error:
             plugin = platforms.find_plugins()[self.platform]
             newer = f"`pip install -U {plugin.origin}`" if plugin.installed else plugin.library
@@ -144,17 +144,17 @@ class Target:
                 f"target {self.name!r}: its plugin ({plugin.source}) does not know it: {error}. "
                 f"A newer one may: {newer}."
             ) from error
-        for device in found:
+        for device in devices:
             _target_of[device] = self
-        return found
+        return devices
 
     @property
     def is_attached(self) -> bool:
-        """Whether what is compiled for it can run here: so for the CPU alone."""
+        """Whether programs compiled for it can run here, as those for the CPU can."""
         return self._chip is None
 
     def describe(self) -> Description:
-        """Its memory, bandwidth and peak rates per device, and where they are published."""
+        """Return its memory, bandwidth and peak rates per device, and their sources."""
         chip = self._chip
         if chip is None:
             title = f"this machine's processor, {os.cpu_count()} cores"
@@ -190,23 +190,20 @@ class Target:
     def __enter__(self) -> "Target":
         if self.platform == "tpu" and self._devices is None:
             _start_worker()
-        # What is missing is said here, not at the first compile().
-        _ = self.devices
-        _enter(self, 1)
+        # A missing plugin is an error here, rather than at the first compile().
+        _enter(self.devices[:1])
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         _leave()
 
     def on_all(self) -> "_OnAll":
-        """A context manager as the target is one, for programs spread over all of its devices."""
+        """Return a context manager inside which programs are compiled for all of its devices."""
         return _OnAll(self)
 
-    def compiler_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The user's compiler options, and those by which the plugin finds its tools."""
-        if self.platform != "cuda":
-            return dict(given)
-        return toolchain.ptxas_overrides(cuda_of_plugin(), dict(given))
+    def compiler_options(self, options: Mapping[str, object]) -> dict[str, object]:
+        """Return compiler options with those by which the plugin finds its tools."""
+        return compiler_options(self.platform, options)
 
 
 class _OnAll:
@@ -216,21 +213,22 @@ class _OnAll:
         self._target = target
 
     def __enter__(self) -> Target:
-        count = len(self._target.devices)
+        devices = self._target.devices
+        count = len(devices)
         if self._target.is_attached and count > 1:
             raise TargetError(
                 f"{self._target} has {count} devices that are attached: on_all() is for those that "
                 "programs are only compiled for"
             )
-        _enter(self._target, count)
+        _enter(devices)
         return self._target
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         _leave()
 
 
 def _start_worker() -> None:
-    """Have it start while this process loads the plugin too, to know the devices."""
+    """Have the process that compiles start while this one loads the plugin for the devices."""
     if _in_subprocess.value and platforms.find_plugins().get("tpu") is not None:
         # Where none can be started, compile() does without.
         with contextlib.suppress(compile_process.CannotStart):
@@ -238,37 +236,39 @@ def _start_worker() -> None:
             compile_process.start()
 
 
-# What was chosen before comes along: targets are shared by threads, and keep no record of who
-# entered them.
-def _enter(target: Target, count: int) -> None:
-    clients.compiling_for.set((target, count, clients.compiling_for.get()))
+# The context variable holds the target of the block around as well: threads share targets, which
+# keep no record of who entered them.
+def _enter(devices: list[Device]) -> None:
+    outer = clients.compiling_for.get()
+    clients.compiling_for.set(clients.CompilationTarget(devices, outer))
 
 
 def _leave() -> None:
-    clients.compiling_for.set(clients.compiling_for.get()[2])
+    current = clients.compiling_for.get()
+    clients.compiling_for.set(current.outer if current is not None else None)
 
 
 _targets: dict[str, Target] = {}
-_target_of: dict[Any, Target] = {}
+_target_of: dict[Device, Target] = {}
 
 
-def target_of(device: Any) -> Target | None:
-    """The target that a device is of, if one made it."""
+def target_of(device: Device) -> Target | None:
+    """Return the target that a device belongs to; None for attached devices."""
     return _target_of.get(device)
 
 
-def compiler_options(platform: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's compiler options, and those by which the platform's plugin finds its tools."""
+def compiler_options(platform: str, options: Mapping[str, object]) -> dict[str, object]:
+    """Return compiler options with those by which a platform's plugin finds its tools."""
     if platform != "cuda":
-        return dict(given)
-    return toolchain.ptxas_overrides(cuda_of_plugin(), dict(given))
+        return dict(options)
+    return toolchain.ptxas_overrides(cuda_of_plugin(), dict(options))
 
 
 def cuda_of_plugin() -> str:
-    """The major version of CUDA that the installed plugin is made for."""
+    """Return the major version of CUDA that the installed plugin is made for."""
     plugin = platforms.find_plugins().get("cuda")
-    found = re.search(r"cuda(\d+)", f"{plugin.origin} {plugin.library}") if plugin else None
-    return found.group(1) if found else "13"
+    version = re.search(r"cuda(\d+)", f"{plugin.origin} {plugin.library}") if plugin else None
+    return version.group(1) if version else "13"
 
 
 def _memory_of_host() -> int | None:
@@ -282,7 +282,7 @@ def _memory_of_host() -> int | None:
 
 
 def target(name: str) -> Target:
-    """Devices to compile for by name, whether or not they are attached to this machine.
+    """Return devices to compile for by name, whether or not they are attached to this machine.
 
     Inside `with target(name):`, `jit(f).lower(x).compile()` compiles for its first device, and
     `with target(name).on_all():` for all. Its HLO, cost and memory can be read; to run it takes the
@@ -299,10 +299,10 @@ def target(name: str) -> Target:
     """
     if not isinstance(name, str):
         raise TypeError(f"a target's name is a string, such as 'tpu:v5e:2x2': got {name!r}")
-    found = _targets.get(name)
-    if found is None:
-        found = _targets.setdefault(name, _parse(name))
-    return found
+    cached = _targets.get(name)
+    if cached is None:
+        cached = _targets.setdefault(name, _parse(name))
+    return cached
 
 
 def _parse(name: str) -> Target:
@@ -332,10 +332,10 @@ def _parse_tpu(name: str, rest: list[str]) -> Target:
     if len(rest) != 2 or not is_shape(chip, rest[1]):
         cubes = len(chip.shapes[0].split("x")) == 3
         more = ", and multiples of 4x4x4 up to 24 with sides in ascending order" if cubes else ""
-        given = f"{rest[1]!r} is none of them" if len(rest) > 1 else "the name has none"
+        problem = f"{rest[1]!r} is none of them" if len(rest) > 1 else "the name has none"
         raise _unknown(
             name,
-            f"a TPU's name ends with the shape of the slice, and {given}; {chip.title} has "
+            f"a TPU's name ends with the shape of the slice, and {problem}; {chip.title} has "
             f"{', '.join(chip.shapes)}{more}",
             f"tpu:{generation}:{_closest(rest[1] if len(rest) > 1 else '', chip.shapes)}",
         )
@@ -363,12 +363,12 @@ def _parse_cuda(name: str, rest: list[str]) -> Target:
     return Target(name, "cuda", chip, f"1x{hosts}x{_PER_HOST}" if hosts else f"1x1x{count}", count)
 
 
-def _listed(names: Mapping[str, Any]) -> str:
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
 def _closest(shape: str, shapes: tuple[str, ...]) -> str:
-    """The one of these shapes that starts like another one, or has as many chips, or nearly so."""
+    """Return the shape that starts like another one, or has the most similar number of chips."""
     sides = [int(side) for side in shape.split("x") if side.isascii() and side.isdigit()]
     count = math.prod(sides) if sides else 1
     return min(
@@ -385,8 +385,8 @@ def _unknown(name: str, why: str, close: str | None = None) -> TargetError:
     smallest = (f"tpu:{generation}:{chip.shapes[0]}" for generation, chip in TPUS.items())
     candidates = ["tpu:v5e:1x1", "cuda:h100", *NAMES, *smallest]
     text = name.strip().lower().replace("gpu", "cuda", 1)
-    for given, wanted in _OTHER_NAMES.items():
-        text = text.replace(given, wanted)
+    for other_name, generation in _OTHER_NAMES.items():
+        text = text.replace(other_name, generation)
     close = _of_accelerator_type(text) or close
     # "v5e:2x2" and "h100" are names without their first part; "tpu" and "v5e" without their last.
     spellings = (text, f"tpu:{text}", f"cuda:{text}")
@@ -394,8 +394,7 @@ def _unknown(name: str, why: str, close: str | None = None) -> TargetError:
     longer = (c for s in spellings if s for c in candidates if c.startswith(f"{s.rstrip(':')}:"))
     close = exact or close or next(longer, None)
     if close is None:
-        found = difflib.get_close_matches(text, candidates, 1, 0.6)
-        close = found[0] if found else None
+        close = next(iter(difflib.get_close_matches(text, candidates, 1, 0.6)), None)
     hint = f" Did you mean {close!r}?" if close else ""
     return TargetError(
         f"there is no target {name!r}: {why}.{hint} hlofront.targets() lists all names."
@@ -409,15 +408,18 @@ _IN_CORES = ("v2", "v3", "v4", "v5p", "7x")
 
 
 def _of_accelerator_type(text: str) -> str | None:
-    """The target that Google Cloud rents as "v5litepod-8" or "v4-16"; None if it is none."""
-    found = re.fullmatch(r"(?:tpu[:-])?(\w+)[-:](\d{1,5})", text)
-    chip = TPUS.get(found[1]) if found else None
-    if found is None or chip is None:
+    """Return the target that Google Cloud rents as "v5litepod-8" or "v4-16"; None if it is none."""
+    match = re.fullmatch(r"(?:tpu[:-])?(\w+)[-:](\d{1,5})", text)
+    if match is None:
         return None
-    chips = int(found[2]) // (2 if found[1] in _IN_CORES else 1)
+    generation, count = match.groups()
+    chip = TPUS.get(generation)
+    if chip is None:
+        return None
+    chips = int(count) // (2 if generation in _IN_CORES else 1)
     for shape in chip.shapes:
         if math.prod(map(int, shape.split("x"))) == chips:
-            return f"tpu:{found[1]}:{shape}"
+            return f"tpu:{generation}:{shape}"
     return None
 
 
@@ -432,9 +434,9 @@ class Listed:
     title: str
     devices: int
     ready: bool
-    """Whether what compiles for it is installed."""
+    """Whether its compiler is installed."""
     how: str
-    """What compiles for it, or the command that installs that."""
+    """The compiler, or the command that installs it."""
 
 
 class TargetList(tuple[Listed, ...]):
@@ -456,8 +458,8 @@ class TargetList(tuple[Listed, ...]):
 
 
 def targets() -> TargetList:
-    """The names that `target` takes, what each is, and whether its plugin is installed."""
-    rows = []
+    """Return the names that `target` takes, what each is, and whether its plugin is installed."""
+    rows: list[Listed] = []
     for name in NAMES:
         described = target(name).describe()
         how, ready = described.plugin, True
@@ -469,11 +471,11 @@ def targets() -> TargetList:
 
 
 def whats_missing(platform: str) -> str:
-    """The command that installs what compiling for a platform lacks; empty if it lacks nothing."""
+    """Return the command that installs all that compiling for a platform lacks, or ""."""
     if platform == "cpu":
         return ""
     cuda = cuda_of_plugin()
-    assembler = []
+    assembler: list[str] = []
     if platform == "cuda" and toolchain.find_ptxas(cuda) is None:
         assembler.append(toolchain.PACKAGES.get(cuda, toolchain.PACKAGES["13"]))
     if platform not in platforms.find_plugins():

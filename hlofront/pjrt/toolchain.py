@@ -5,7 +5,6 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from typing import Any
 
 from hlofront.base.errors import PluginError
 
@@ -16,44 +15,44 @@ PACKAGES = {"13": "nvidia-cuda-nvcc", "12": "nvidia-cuda-nvcc-cu12"}
 
 
 def find_ptxas(cuda: str = "13") -> str | None:
-    """The `ptxas` that there is: that of NVIDIA's Python packages, of the toolkit, or on PATH.
+    """Return the path of `ptxas` in NVIDIA's Python packages, the toolkit, or on PATH, or None.
 
     Args:
       cuda: the major version that the plugin is made for.
     """
-    places = []
+    folders: list[str] = []
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        places += [os.path.join(folder, name, "bin") for name in _FOLDERS.get(cuda, ())]
-    places += [
+        folders += [os.path.join(folder, name, "bin") for name in _FOLDERS.get(cuda, ())]
+    folders += [
         os.path.join(os.environ[n], "bin") for n in ("CUDA_HOME", "CUDA_DIR") if n in os.environ
     ]
-    places += os.environ.get("PATH", "").split(os.pathsep)
-    places.append("/usr/local/cuda/bin")
-    return shutil.which("ptxas", path=os.pathsep.join(places))
+    folders += os.environ.get("PATH", "").split(os.pathsep)
+    folders.append("/usr/local/cuda/bin")
+    return shutil.which("ptxas", path=os.pathsep.join(folders))
 
 
 @functools.cache
 def version_of_tool(path: str) -> str:
-    """What `--version` says of a tool of CUDA's: "13.0"; empty where it says nothing."""
+    """Return the version of a tool of CUDA, such as "13.0"; empty where `--version` has none."""
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=20, check=False
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    _, _, after = said.partition("release ")
+    _, _, after = output.partition("release ")
     return after.partition(",")[0].strip()
 
 
-def ptxas_overrides(cuda: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The compiler options by which XLA finds `ptxas`; those that the user has given stay.
+def ptxas_overrides(cuda: str, options: dict[str, object]) -> dict[str, object]:
+    """Return compiler options with the one by which XLA finds `ptxas`, unless it is set.
 
     Raises:
       PluginError: if there is none, or it is of an older CUDA than the plugin.
     """
-    if _DATA_DIR in given or _DATA_DIR in os.environ.get("XLA_FLAGS", ""):
-        return given
+    if _DATA_DIR in options or _DATA_DIR in os.environ.get("XLA_FLAGS", ""):
+        return options
     path = find_ptxas(cuda)
     install = f"Run `pip install {PACKAGES.get(cuda, PACKAGES['13'])}`"
     if path is None:
@@ -69,4 +68,4 @@ def ptxas_overrides(cuda: str, given: dict[str, Any]) -> dict[str, Any]:
             f"the assembler {path} is of CUDA {version}, and the GPU plugin is made for CUDA "
             f"{cuda}. {install}, whose ptxas is found before that one."
         )
-    return {**given, _DATA_DIR: os.path.dirname(os.path.dirname(path))}
+    return {**options, _DATA_DIR: os.path.dirname(os.path.dirname(path))}

@@ -1,10 +1,10 @@
-"""Descriptions of devices by JAX's names: of those that are there, and of those that are not."""
+"""Descriptions of devices, attached or not, by the names of JAX's topologies module."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from hlofront.base.errors import PluginError
 from hlofront.bridge import plugins as bridge
+from hlofront.bridge.client import Device
 from hlofront.core.mesh import Mesh
 from hlofront.pjrt import clients, platforms
 from hlofront.pjrt.device_mesh import create_device_mesh
@@ -17,7 +17,7 @@ class TopologyDescription:
       devices: all of them, in order.
     """
 
-    def __init__(self, devices: Sequence[Any]):
+    def __init__(self, devices: Sequence[Device]):
         self.devices = list(devices)
 
     def __repr__(self) -> str:
@@ -25,7 +25,7 @@ class TopologyDescription:
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """The devices of a platform that are there, as a description.
+    """Return a description of the attached devices of a platform.
 
     Args:
       platform: its name; None for the default one.
@@ -37,9 +37,9 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 
 
 def get_topology_desc(
-    topology_name: str = "", platform: str | None = None, **kwargs: Any
+    topology_name: str = "", platform: str | None = None, **kwargs: object
 ) -> TopologyDescription:
-    """Devices that need not be there, by the name that their plugin knows them by.
+    """Return devices that need not be attached, by the name that their plugin knows.
 
     `hlofront.target` is simpler, and knows what the plugin must be told of a GPU.
 
@@ -75,7 +75,7 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> Mesh:
-    """The devices of a topology as a mesh, arranged for fast communication along its axes.
+    """Return the devices of a topology as a mesh, arranged for fast communication along its axes.
 
     Args:
       topo: the topology.

@@ -12,9 +12,9 @@ from hlofront.pjrt import hardware, platforms, targets, toolchain
 
 @pytest.fixture(autouse=True)
 def as_found():
-    platforms.forget_found()
+    platforms.forget_plugins()
     yield
-    platforms.forget_found()
+    platforms.forget_plugins()
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_an_option_that_names_no_platform(monkeypatch):
 
 def test_an_environment_that_cannot_be_read(monkeypatch):
     monkeypatch.setenv(platforms.ENVIRONMENT, "nonsense")
-    platforms.forget_found()
+    platforms.forget_plugins()
     code, text = run()
     assert code == 1
     assert f"unset {platforms.ENVIRONMENT}" in text
@@ -144,7 +144,7 @@ def test_a_plugin_that_is_none(monkeypatch, tmp_path):
     path = tmp_path / "text.so"
     path.write_text("no library")
     monkeypatch.setenv(platforms.ENVIRONMENT, f"mine:{path}")
-    platforms.forget_found()
+    platforms.forget_plugins()
     code, text = run()
     assert code == 1
     assert f"{path} is not a shared library" in text

@@ -37,10 +37,10 @@ int something_else(void) { return 1; }
 def as_found(monkeypatch):
     """Registrations of a test, and what it finds in its environment, go with it."""
     monkeypatch.setattr(platforms, "_registered", {})
-    platforms.forget_found()
+    platforms.forget_plugins()
     yield
     monkeypatch.undo()
-    platforms.forget_found()
+    platforms.forget_plugins()
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_plugins_named_by_the_environment(monkeypatch, tmp_path):
     settings = tmp_path / "other.json"
     settings.write_text(json.dumps({"library_path": "/b.so", "create_options": {"n": 1}}))
     monkeypatch.setenv(platforms.ENVIRONMENT, f"mine:/a.so, other:{settings}")
-    platforms.forget_found()
+    platforms.forget_plugins()
     found = platforms.find_plugins()
     assert (found["mine"].library, found["mine"].origin) == ("/a.so", platforms.ENVIRONMENT)
     assert (found["other"].library, found["other"].options) == ("/b.so", {"n": 1})
@@ -125,7 +125,7 @@ def test_plugins_named_by_the_environment(monkeypatch, tmp_path):
 )
 def test_an_environment_that_cannot_be_read(monkeypatch, text):
     monkeypatch.setenv(platforms.ENVIRONMENT, text)
-    platforms.forget_found()
+    platforms.forget_plugins()
     with pytest.raises(PluginError, match=platforms.ENVIRONMENT):
         platforms.find_plugins()
 
@@ -139,13 +139,13 @@ def test_packages_are_found_by_their_files(monkeypatch, tmp_path):
     (tmp_path / "libtpu" / "libtpu.so").write_text("")
     folders = {name: [str(tmp_path / name)] for name in ("jax_plugins", "libtpu")}
     monkeypatch.setattr(platforms, "_folders_of", folders.__getitem__)
-    platforms.forget_found()
+    platforms.forget_plugins()
     found = platforms.find_plugins()
     assert {"cuda", "rocm", "tpu", "mine"} <= set(found)
     assert "xla_cuda13" in found["cuda"].library
     assert platforms.kernels_package(found["cuda"]) == "jax_cuda13_plugin"
     monkeypatch.setenv("TPU_LIBRARY_PATH", "/opt/libtpu.so")
-    platforms.forget_found()
+    platforms.forget_plugins()
     assert platforms.find_plugins()["tpu"].library == "/opt/libtpu.so"
 
 
@@ -160,7 +160,7 @@ def machine(monkeypatch):
         "tpu": platforms.Plugin("tpu", "/tpu.so", "libtpu", 300),
         "cuda": platforms.Plugin("cuda", "/cuda.so", "jax-cuda13-pjrt", 500),
     }
-    monkeypatch.setattr(platforms, "_found", plugins)
+    monkeypatch.setattr(platforms, "_discovered", plugins)
     monkeypatch.setattr(platforms, "_usable", None)
     monkeypatch.setattr(
         hardware,

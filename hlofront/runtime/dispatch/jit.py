@@ -320,10 +320,9 @@ class Jitted(Function):
                 sharding = leaf.sharding if type(leaf) is ShapeDtypeStruct else None
                 if isinstance(sharding, bridge.SingleDeviceSharding):
                     return device_of(sharding), True
-            chosen = compiling_for.get()
-            if chosen is not None:
-                target, count, _ = chosen
-                if count == 1:
+            target = compiling_for.get()
+            if target is not None:
+                if len(target.devices) == 1:
                     return target.devices[0], True
                 return DeviceAssignment(target.devices, (None,) * len(leaves), ()), True
         return self._where(traced, leaves)
