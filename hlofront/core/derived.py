@@ -2,15 +2,13 @@
 
 import functools
 from collections.abc import Callable, Hashable
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Concatenate, Generic, ParamSpec, TypeVar
 
 from hlofront.core.jaxpr import ClosedJaxpr
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Parameters = ParamSpec("Parameters")
-
-_MISSING: Any = object()
 
 
 class DerivedCache(Generic[Key, Value]):
@@ -39,12 +37,14 @@ class DerivedCache(Generic[Key, Value]):
     def get_or_compute(self, program: ClosedJaxpr, key: Key, compute: Callable[[], Value]) -> Value:
         """Return the value of a key, which `compute()` returns the first time."""
         values = self.of(program)
-        value = values.get(key, _MISSING)
-        if value is _MISSING:
-            value = compute()
-            if self.limit is not None and len(values) >= self.limit:
-                values.pop(next(iter(values)), None)
-            values[key] = value
+        try:
+            return values[key]
+        except KeyError:
+            pass
+        value = compute()
+        if self.limit is not None and len(values) >= self.limit:
+            values.pop(next(iter(values)), None)
+        values[key] = value
         return value
 
 
@@ -59,9 +59,11 @@ def once_per_program(
         program: ClosedJaxpr, /, *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Value:
         values = cache.of(program)
-        value = values.get(args, _MISSING)
-        if value is _MISSING:
-            value = values[args] = function(program, *args, **kwargs)
+        try:
+            return values[args]
+        except KeyError:
+            pass
+        value = values[args] = function(program, *args, **kwargs)
         return value
 
     return cached
