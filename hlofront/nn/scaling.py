@@ -294,8 +294,12 @@ def scaled_dot_general(
 
     Raises:
       TypeError: if the shapes do not fit.
-      ValueError: if there are not three settings.
+      ValueError: if there are not three settings, or no such implementation.
     """
+    if implementation not in (None, "cudnn"):
+        raise ValueError(
+            f"implementation of scaled_dot_general is None or 'cudnn': got {implementation!r}"
+        )
     if configs is None:
         return dot_general(
             lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type

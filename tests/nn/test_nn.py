@@ -115,3 +115,12 @@ def test_initializers_have_the_variance_asked_for():
     columns = nn.initializers.orthogonal()(key, (6, 4))
     np.testing.assert_allclose(columns.T @ columns, np.eye(4), atol=1e-5)
     assert isinstance(nn.initializers.zeros, nn.initializers.Initializer)
+
+
+def test_an_implementation_of_scaled_dot_general_that_there_is_not_is_refused():
+    x = jnp.ones((1, 32, 32))
+    numbers = (((2,), (2,)), ((0,), (0,)))
+    for implementation in (None, "cudnn"):
+        nn.scaled_dot_general(x, x, numbers, implementation=implementation)
+    with pytest.raises(ValueError, match="None or 'cudnn': got 'triton'"):
+        nn.scaled_dot_general(x, x, numbers, implementation="triton")

@@ -148,3 +148,15 @@ def test_derivatives():
             (positive, x),
             order=1,
         )
+
+
+def test_methods_that_there_are_not_are_refused():
+    a = jnp.eye(3)
+    for driver in ("gesdd", "gesvd"):
+        assert la.svd(a, lapack_driver=driver)[1].shape == (3,)
+    with pytest.raises(ValueError, match="lapack_driver of svd is 'gesdd' or 'gesvd': got 'best'"):
+        la.svd(a, lapack_driver="best")
+    for method in (None, "SPS", "blockEnlarge"):
+        assert la.expm_frechet(a, a, method=method)[0].shape == (3, 3)
+    with pytest.raises(ValueError, match=r"method of expm_frechet is .*: got 'best'"):
+        la.expm_frechet(a, a, method="best")

@@ -77,8 +77,14 @@ def svd(
       compute_uv: whether to return them.
       overwrite_a: no array is overwritten.
       check_finite: nothing is checked.
-      lapack_driver: accepted as SciPy does. See `lax.linalg.svd` for algorithms.
+      lapack_driver: "gesdd" or "gesvd", which give the same here. See `lax.linalg.svd` for
+        algorithms.
+
+    Raises:
+      ValueError: if `lapack_driver` is neither of them.
     """
+    if lapack_driver not in ("gesdd", "gesvd"):
+        raise ValueError(f"lapack_driver of svd is 'gesdd' or 'gesvd': got {lapack_driver!r}")
     return _svd(a, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv))
 
 

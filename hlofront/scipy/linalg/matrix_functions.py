@@ -150,12 +150,14 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
     Args:
       A: of shape (..., n, n).
       E: of the same shape.
-      method: accepted as SciPy does.
+      method: None, "SPS" or "blockEnlarge", which give the same here.
       compute_expm: whether to return the exponential, or the derivative alone.
 
     Raises:
-      ValueError: if they are not square, or differ in shape.
+      ValueError: if they are not square, or differ in shape, or `method` is another one.
     """
+    if method not in (None, "SPS", "blockEnlarge"):
+        raise ValueError(f"method of expm_frechet is 'SPS' or 'blockEnlarge': got {method!r}")
     A, E = inexact("jax.scipy.linalg.expm_frechet", A, E)
     shape, other = typeof(A).shape, typeof(E).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
