@@ -101,16 +101,16 @@ _assign = BaseException.__setattr__
 
 def _chain(error: BaseException) -> list[BaseException]:
     """An exception, those that it was raised from, and the members of groups."""
-    found: dict[int, BaseException] = {}
+    exceptions: dict[int, BaseException] = {}
     ahead: list[BaseException | None] = [error]
     while ahead:
         each = ahead.pop()
-        if each is not None and id(each) not in found:
-            found[id(each)] = each
+        if each is not None and id(each) not in exceptions:
+            exceptions[id(each)] = each
             ahead += [each.__cause__, each.__context__]
             if isinstance(each, BaseExceptionGroup):
                 ahead += each.exceptions
-    return list(found.values())
+    return list(exceptions.values())
 
 
 def _is_ours(traceback: types.TracebackType) -> bool:
@@ -118,18 +118,18 @@ def _is_ours(traceback: types.TracebackType) -> bool:
 
 
 def _filtered(traceback: types.TracebackType | None) -> types.TracebackType | None:
-    kept = []
+    user_entries = []
     removed = False
     while traceback is not None:
         if _is_ours(traceback):
             removed = True
         else:
-            kept.append(traceback)
+            user_entries.append(traceback)
         traceback = traceback.tb_next
     if not removed:
-        return kept[0] if kept else None
+        return user_entries[0] if user_entries else None
     head = None
-    for entry in reversed(kept):
+    for entry in reversed(user_entries):
         head = types.TracebackType(head, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return head
 
@@ -230,7 +230,7 @@ class user_context:
             return
         # Not by str(error), which may raise itself.
         text = "".join(traceback.format_exception_only(error))
-        _add_note(error, f"{_REPLAYED} {source.place_and_line(frame)}")
+        _add_note(error, f"{_REPLAYED} {source.describe_frame_with_line(frame)}")
         before = JaxStackTraceBeforeTransformation(
             f"{text}\nThe traceback above is that of the operation that "
             "the user's function calls. Transformed, it raised the following exception."

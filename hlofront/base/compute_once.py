@@ -21,16 +21,16 @@ def compute_once(table: dict[Any, Any], key: Any, make: Callable[[], Any]) -> An
       make: called without arguments and without a lock. If it raises, the error goes to its
         caller, and the next thread tries.
     """
-    found = table.get(key)
-    if found is not None:
-        return found
+    value = table.get(key)
+    if value is not None:
+        return value
     name = (id(table), key)
     making = getattr(_of_thread, "making", 0)
     while True:
         with _lock:
-            found = table.get(key)
-            if found is not None:
-                return found
+            value = table.get(key)
+            if value is not None:
+                return value
             event = _under_way.get(name)
             ours = event is None
             if event is None:
@@ -39,11 +39,11 @@ def compute_once(table: dict[Any, Any], key: Any, make: Callable[[], Any]) -> An
             break
     _of_thread.making = making + 1
     try:
-        found = table[key] = make()
+        value = table[key] = make()
     finally:
         _of_thread.making = making
         if ours:
             with _lock:
                 del _under_way[name]
             event.set()
-    return found
+    return value

@@ -67,10 +67,10 @@ def dtype_of(dtype: Any) -> Any:
         raise TypeError(f"{dtype.__name__} is a kind of dtypes; wanted one dtype, such as float32")
     if isinstance(dtype, Array):
         raise ValueError("an array was given as a dtype: instead of dtype=x write dtype=x.dtype")
-    found = np.dtype(dtype)
+    resolved = np.dtype(dtype)
     if isinstance(dtype, type | str):  # a small set, unlike lists of fields
-        _dtype_of[dtype] = found
-    return found
+        _dtype_of[dtype] = resolved
+    return resolved
 
 
 @functools.cache
@@ -125,12 +125,12 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
                 f"{dtype} is an extended dtype, and only ordinary ones are wanted here"
             )
         return dtype
-    found = np.dtype(None) if dtype is None else dtype_of(dtype)
+    canonical = np.dtype(None) if dtype is None else dtype_of(dtype)
     if not _x64.value:
-        found = _narrowed.get(found, found)
+        canonical = _narrowed.get(canonical, canonical)
     if dtype is None or isinstance(dtype, type | str) or dtype in all_dtypes:
-        (_canonical_64 if _x64.value else _canonical_32)[dtype] = found
-    return found
+        (_canonical_64 if _x64.value else _canonical_32)[dtype] = canonical
+    return canonical
 
 
 def array_dtype(dtype: np.dtype) -> np.dtype:
@@ -264,10 +264,10 @@ def _info(dtype):
 
 def finfo(dtype: Any) -> Any:
     """Limits of a floating-point or complex dtype; ValueError for others."""
-    found = None if issubdtype(dtype, np.integer) else _info(dtype_of(dtype))
-    if found is None:
+    limits = None if issubdtype(dtype, np.integer) else _info(dtype_of(dtype))
+    if limits is None:
         raise ValueError(f"dtype {dtype_of(dtype)} is not inexact: finfo is for floats and complex")
-    return found
+    return limits
 
 
 def iinfo(dtype: Any) -> Any:
@@ -386,39 +386,39 @@ _STRICT: dict[Any, tuple[Any, ...]] = {
 
 
 @functools.cache
-def _places_above(mode: str) -> dict[Any, frozenset[Any]]:
+def _nodes_above(mode: str) -> dict[Any, frozenset[Any]]:
     """For each place in the order, all that are not below it, itself among them."""
     after = _STRICT if mode == "strict" else _STANDARD
     above: dict[Any, frozenset[Any]] = {}
 
-    def find(place):
-        if place not in above:
-            above[place] = frozenset({place}).union(*map(find, after[place]))
-        return above[place]
+    def find(node):
+        if node not in above:
+            above[node] = frozenset({node}).union(*map(find, after[node]))
+        return above[node]
 
-    for place in after:
-        find(place)
+    for node in after:
+        find(node)
     return above
 
 
-def _least_above(places: Iterable[Any], mode: str) -> Any:
+def _least_above(nodes: Iterable[Any], mode: str) -> Any:
     """Where these places of the order meet; TypePromotionError if nowhere."""
-    above = _places_above(mode)
-    places = list(places)
-    for place in places:
-        if place not in above:
-            raise ValueError(f"dtype {place} is not a valid dtype for JAX type promotion")
-    common = frozenset.intersection(*(above[place] for place in places))
-    for place in common:
-        if above[place] == common:
-            return place
-    raise TypePromotionError(_no_promotion(places, mode))
+    above = _nodes_above(mode)
+    nodes = list(nodes)
+    for node in nodes:
+        if node not in above:
+            raise ValueError(f"dtype {node} is not a valid dtype for JAX type promotion")
+    common = frozenset.intersection(*(above[node] for node in nodes))
+    for node in common:
+        if above[node] == common:
+            return node
+    raise TypePromotionError(_no_promotion(nodes, mode))
 
 
-def _no_promotion(places, mode):
-    shown = [f"Python {p.__name__}" if isinstance(p, type) else str(p) for p in places]
+def _no_promotion(nodes, mode):
+    shown = [f"Python {p.__name__}" if isinstance(p, type) else str(p) for p in nodes]
     text = f"{', '.join(dict.fromkeys(shown))} have no available implicit dtype promotion path"
-    floats_here = [place for place in places if place in narrow_floats]
+    floats_here = [node for node in nodes if node in narrow_floats]
     if mode == "strict":
         return (
             f"{text} under jax_numpy_dtype_promotion='strict'. Convert them to one dtype with "
@@ -426,7 +426,7 @@ def _no_promotion(places, mode):
         )
     for narrow, family, example in (
         (floats_here, "floats", "float32"),
-        ([place for place in places if place in narrow_integers], "integers", "int32"),
+        ([node for node in nodes if node in narrow_integers], "integers", "int32"),
     ):
         if narrow:
             return (
@@ -473,14 +473,14 @@ def _lattice_result(types: tuple[Promotable, ...]) -> Promotable:
         return first, False  # of any dtype, extended ones too
     if mode == "standard" and all(weak for _, weak in types):
         # Weak ones may be of 32 bits with x64 on: a block that sets the option began later.
-        place = _least_above(dtypes, mode)
-        result = place if x64 else _narrowed.get(place, place), place != np.bool_
+        joined = _least_above(dtypes, mode)
+        result = joined if x64 else _narrowed.get(joined, joined), joined != np.bool_
     else:
-        place = _least_above((_weak_place(d) if weak else d for d, weak in types), mode)
-        if isinstance(place, type):
-            result = python_scalar_dtype(place), True
+        joined = _least_above((_weak_node(d) if weak else d for d, weak in types), mode)
+        if isinstance(joined, type):
+            result = python_scalar_dtype(joined), True
         else:
-            result = place if x64 or wide else _narrowed.get(place, place), False
+            result = joined if x64 or wide else _narrowed.get(joined, joined), False
     if not wide:
         _promoted[x64, mode][types] = result
     return result
@@ -493,7 +493,7 @@ def _letter(class_):
     return scalar_kind(class_).__name__[0]
 
 
-def _weak_place(dtype):
+def _weak_node(dtype):
     """Where a weak dtype stands in the order."""
     kind = scalar_kind(dtype)
     return bool_ if kind is bool else kind
@@ -506,18 +506,18 @@ def promote_types(a: Any, b: Any) -> Any:
 
     Raises TypePromotionError if they have no common dtype, TypeError if one is no dtype.
     """
-    a, b = map(_place, (a, b))
+    a, b = map(_promotion_node, (a, b))
     if isinstance(a, ExtendedDType) and a == b:
         return a
-    place = _least_above((a, b), _promotion_mode.value)
-    if isinstance(place, type):
-        return _PYTHON_64[place]
+    joined = _least_above((a, b), _promotion_mode.value)
+    if isinstance(joined, type):
+        return _PYTHON_64[joined]
     if _x64.value or a in _narrowed or b in _narrowed:
-        return place
-    return _narrowed.get(place, place)
+        return joined
+    return _narrowed.get(joined, joined)
 
 
-def _place(dtype):
+def _promotion_node(dtype):
     """Where a dtype stands in the order; the Python types, other than bool, are places."""
     if isinstance(dtype, type) and dtype in _PYTHON_64 and dtype is not bool:
         return dtype

@@ -126,31 +126,31 @@ class _UInt64(np.uint64):
     __slots__ = ()
 
 
-class KeptArray(np.ndarray):
+class ExactDTypeArray(np.ndarray):
     """A NumPy array that stays of 64 bits where those of users are narrowed."""
 
 
-_kept_class: dict[Any, Any] = {
+_exact_class: dict[Any, Any] = {
     np.dtype(class_.__mro__[1]): class_ for class_ in (_Float64, _Complex128, _Int64, _UInt64)
 }
-kept_types = frozenset({KeptArray, *_kept_class.values()})
+exact_dtype_types = frozenset({ExactDTypeArray, *_exact_class.values()})
 
 
 def host_number(value: Any, dtype: Any) -> Any:
     """A NumPy scalar of ours in this dtype, which it keeps with 64-bit dtypes off too."""
     if _x64.value:
         return dtype.type(value)
-    return _kept_class.get(dtype, dtype.type)(value)
+    return _exact_class.get(dtype, dtype.type)(value)
 
 
-def kept(x: Any) -> Any:
+def exact_dtype(x: Any) -> Any:
     """A NumPy array or scalar of ours, which keeps its dtype with 64-bit dtypes off too."""
-    return x if _x64.value else kept_anywhere(x)
+    return x if _x64.value else always_exact_dtype(x)
 
 
-def kept_anywhere(x: Any) -> Any:
+def always_exact_dtype(x: Any) -> Any:
     """A NumPy array or scalar that keeps its dtype, though 64-bit dtypes are switched off later."""
-    class_ = _kept_class.get(x.dtype)
+    class_ = _exact_class.get(x.dtype)
     if class_ is None:
         return x
-    return class_(x) if isinstance(x, np.generic) else x.view(KeptArray)
+    return class_(x) if isinstance(x, np.generic) else x.view(ExactDTypeArray)

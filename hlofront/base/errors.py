@@ -235,7 +235,7 @@ _STATIC = (
 
 def _concretization_message(headline: str, tracer: Any, context: str, fix: str) -> str:
     site = source.call_site()
-    here = _cut(f"  at {source.place_and_line(site.frame)}") if site is not None else ""
+    here = _cut(f"  at {source.describe_frame_with_line(site.frame)}") if site is not None else ""
     # Asked of the type: an attribute that is missing from a tracer may raise other errors.
     describe = getattr(type(tracer), "_origin_message", None)
     origin = describe(tracer) if describe is not None else ""
@@ -257,8 +257,8 @@ def _instead_of_condition() -> str:
     words = set(line.replace("(", " ").replace(")", " ").replace("elif", "if").split())
     if words & {"or", "not"}:
         words.add("and")
-    found = [advice for word, advice in _INSTEAD_OF.items() if word in words]
-    return "; ".join(found or _INSTEAD_OF.values())
+    advice_for_line = [advice for word, advice in _INSTEAD_OF.items() if word in words]
+    return "; ".join(advice_for_line or _INSTEAD_OF.values())
 
 
 # ---- how a value became a tracer -------------------------------------------------------------
@@ -294,16 +294,18 @@ def made_by_operations(traced: str, operations: Sequence[tuple[str, Any]]) -> st
       operations: names of primitives, and their C++ tracebacks or None; the latest last.
     """
     lines = [f"The error occurred while tracing the function {traced}."]
-    places = [_cut(f"  {name} {_made_at(traceback)}".rstrip()) for name, traceback in operations]
-    if places:
+    operation_lines = [
+        _cut(f"  {name} {_made_at(traceback)}".rstrip()) for name, traceback in operations
+    ]
+    if operation_lines:
         lines.append("This value became a tracer due to operations on these lines:")
-        lines += places[-5:]
+        lines += operation_lines[-5:]
     return "\n".join(lines)
 
 
 def _made_at(traceback: Any) -> str:
     frame = source.user_frame(traceback)
-    return f"at {source.place_and_line(frame)}" if frame is not None else ""
+    return f"at {source.describe_frame_with_line(frame)}" if frame is not None else ""
 
 
 def leaked_tracer(tracer: Any, traced: str = "", made_at: Any = None) -> UnexpectedTracerError:
@@ -314,14 +316,18 @@ def leaked_tracer(tracer: Any, traced: str = "", made_at: Any = None) -> Unexpec
       traced: what was being traced when it was made, see `traced_function`.
       made_at: the C++ traceback of the operation that made it; by default the tracer's own.
     """
-    made_at = made_at or _asked(tracer, "_origin_traceback")
-    place = _made_at(made_at)
-    argument = _asked(tracer, "_origin_argument")
+    made_at = made_at or _attribute_of(tracer, "_origin_traceback")
+    made_where = _made_at(made_at)
+    argument = _attribute_of(tracer, "_origin_argument")
     parts = [
         f"Encountered an unexpected tracer: a traced array of type {_aval_text(tracer)} was used "
         "after the function that it stood in had returned, so it has no value.",
         f"The function being traced when the value leaked was {traced}." if traced else "",
-        f"The value is {argument}." if argument else f"The value was made {place}" if place else "",
+        f"The value is {argument}."
+        if argument
+        else f"The value was made {made_where}"
+        if made_where
+        else "",
         _fix(
             "return the value from the function instead of storing it in a global variable, an "
             "object or a list that outlives it; hlofront.checking_leaks() finds where it is kept."
@@ -426,7 +432,7 @@ def argument_table(operation: str, operands: Sequence[Any]) -> str:
     width = max((len(operand) for operand, _ in table), default=0)
     if site is not None:
         expression = source.shortened(source.expression_text(site.frame) or operation, 50)
-        table.insert(0, (f"  {expression}", f"at {source.place(site.frame)}"))
+        table.insert(0, (f"  {expression}", f"at {source.describe_frame(site.frame)}"))
     lines = [_cut(f"{first:{width}}   {second}".rstrip()) for first, second in table]
     if len(operands) > len(rows):
         lines.append(f"  ... and {len(operands) - len(rows)} more")
@@ -444,7 +450,9 @@ def _rows(operands: Sequence[Any], site: Any) -> list[tuple[str, str, str]]:
             expression, aval, traceback = operand
             rows.append((expression or f"operand {index}", aval, _from(traceback)))
             continue
-        origin = _asked(operand, "_origin_argument") or _from(_asked(operand, "_origin_traceback"))
+        origin = _attribute_of(operand, "_origin_argument") or _from(
+            _attribute_of(operand, "_origin_traceback")
+        )
         label = f"operand {index}"
         if written[index] is not None:
             label = written[index].text
@@ -457,19 +465,19 @@ def _rows(operands: Sequence[Any], site: Any) -> list[tuple[str, str, str]]:
 
 def _from(traceback: Any) -> str:
     frame = source.user_frame(traceback)
-    return f"from {source.place_and_line(frame)}" if frame is not None else ""
+    return f"from {source.describe_frame_with_line(frame)}" if frame is not None else ""
 
 
 def _written_for(operands: Sequence[Any], site: Any) -> list[Any]:
     """What the user wrote for each operand, or None: better no name than a wrong one."""
-    found: list[Any] = [None] * len(operands)
+    matches: list[Any] = [None] * len(operands)
     written = site.operands() if site is not None else None
     if written is None:
-        return found
+        return matches
     for index, operand in enumerate(operands):
         for one in written:
             if one.value is operand:
-                found[index] = one
+                matches[index] = one
                 break
     # What an operation was handed may be a conversion of what the user wrote. Then the order
     # tells, if there are as many and each could be the other's.
@@ -477,12 +485,12 @@ def _written_for(operands: Sequence[Any], site: Any) -> list[Any]:
         one for one in written if not one.by_keyword and _may_be_operand(one.value, operands)
     ]
     if len(by_position) == len(operands) and all(
-        known is None or known is one for known, one in zip(found, by_position, strict=True)
+        known is None or known is one for known, one in zip(matches, by_position, strict=True)
     ):
         for index, one in enumerate(by_position):
-            if found[index] is None and _could_be(one.value, operands[index], site):
-                found[index] = one
-    return found
+            if matches[index] is None and _could_be(one.value, operands[index], site):
+                matches[index] = one
+    return matches
 
 
 def _may_be_operand(value: Any, operands: Sequence[Any]) -> bool:
@@ -495,7 +503,7 @@ def _could_be(value: Any, operand: Any, site: Any) -> bool:
         # As texts, since symbolic sizes may refuse to be compared.
         return str(getattr(value, "shape", ())) == str(getattr(operand, "shape", ()))
     # Made within this very call, it is not the value of a part of the user's expression.
-    made_at = source.user_frame(_asked(operand, "_origin_traceback"))
+    made_at = source.user_frame(_attribute_of(operand, "_origin_traceback"))
     here = site.frame
     return made_at is None or (made_at.code, made_at.instruction) != (here.code, here.instruction)
 
@@ -508,19 +516,19 @@ def _is_aval(value: Any) -> bool:
     return hasattr(type(value), "str_short")
 
 
-def _asked(value: Any, name: str) -> Any:
+def _attribute_of(value: Any, name: str) -> Any:
     # Asked of the type first: of a tracer, an attribute that is missing may raise other errors.
     return getattr(value, name, None) if hasattr(type(value), name) else None
 
 
 def _aval_text(value: Any, short: bool = False) -> str:
     """ "float32[3]", or for short "f32[3]", of an array, tracer, aval or scalar."""
-    aval = value if _is_aval(value) else _asked(value, "aval")
+    aval = value if _is_aval(value) else _attribute_of(value, "aval")
     if aval is not None and _is_aval(aval):
         return aval.str_short(short_dtypes=short)
     if _is_scalar(value):
         return f"Python {type(value).__name__}"
-    shape, dtype = _asked(value, "shape"), _asked(value, "dtype")
+    shape, dtype = _attribute_of(value, "shape"), _attribute_of(value, "dtype")
     if shape is None or dtype is None:
         return value if type(value) is str else f"a value of type {type(value).__name__}"
     name = _short_dtype(str(dtype)) if short else str(dtype)
@@ -529,7 +537,7 @@ def _aval_text(value: Any, short: bool = False) -> str:
 
 def _operand_text(value: Any) -> str:
     text = _aval_text(value, short=True)
-    aval = value if _is_aval(value) else _asked(value, "aval")
+    aval = value if _is_aval(value) else _attribute_of(value, "aval")
     if getattr(aval, "weak_type", False):
         return f"{text} (weak)"
     return f"{text} (NumPy)" if isinstance(value, np.ndarray | np.generic) else text

@@ -44,10 +44,10 @@ def register_exclusion(path: str) -> None:
 
 def is_user_file(name: str) -> bool:
     """Whether code of this file is the user's: not hlofront's, jaxlib's or a wrapper's."""
-    found = _is_user_file.get(name)
-    if found is None:
-        found = _is_user_file[name] = not name.startswith(tuple(_excluded))
-    return found
+    is_user = _is_user_file.get(name)
+    if is_user is None:
+        is_user = _is_user_file[name] = not name.startswith(tuple(_excluded))
+    return is_user
 
 
 class Frame:
@@ -152,10 +152,10 @@ def _summary(frame: Frame) -> str:
     return f"{frame.file}:{frame.line}{column} ({frame.code.co_qualname})"
 
 
-def place_and_line(frame: Frame) -> str:
+def describe_frame_with_line(frame: Frame) -> str:
     """Where a frame is and what stands there, as in "model.py:12 in loss:  y = x * 2"."""
     text = line_text(frame)
-    return f"{place(frame)}:  {shortened(text)}" if text else place(frame)
+    return f"{describe_frame(frame)}:  {shortened(text)}" if text else describe_frame(frame)
 
 
 def shortened(text: str, width: int = 60) -> str:
@@ -164,7 +164,7 @@ def shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
-def place(frame: Frame) -> str:
+def describe_frame(frame: Frame) -> str:
     """Where a frame is, as in "model.py:12 in loss"."""
     inside = "" if frame.function == "<module>" else f" in {frame.function}"
     return f"{shown_path(frame.file)}:{frame.line}{inside}"
@@ -287,10 +287,10 @@ class CallSite:
         "argument x of loss", or "from model.py:8 in loss:  x = jnp.ones(3)". The source is read,
         not run: where several lines assign the name, all of them are given.
         """
-        found = _binding(_tree(self.frame.file), self.frame, name)
-        if found is None:
+        binding = _binding(_tree(self.frame.file), self.frame, name)
+        if binding is None:
             return ""
-        function, is_argument, lines = found
+        function, is_argument, lines = binding
         if is_argument:
             again = f", set again at line {_listed(lines)}" if lines else ""
             return f"argument {name} of {function}{again}"
@@ -332,26 +332,28 @@ def _operand_nodes(text: str) -> list[tuple[ast.expr, bool]] | None:
     by_keyword: list[ast.expr] = []
     match node:
         case ast.BinOp():
-            found = [node.left, node.right]
+            positional = [node.left, node.right]
         case ast.AugAssign():
-            found = [node.target, node.value]
+            positional = [node.target, node.value]
         case ast.Compare():
-            found = [node.left, *node.comparators]
+            positional = [node.left, *node.comparators]
         case ast.UnaryOp():
-            found = [node.operand]
+            positional = [node.operand]
         case ast.Subscript():
-            found = [node.value, node.slice]
+            positional = [node.value, node.slice]
         case ast.Call():
-            found = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            positional = [node.func.value] if isinstance(node.func, ast.Attribute) else []
             for argument in node.args:
                 is_sequence = isinstance(argument, ast.List | ast.Tuple)
-                found += argument.elts if is_sequence else [argument]
+                positional += argument.elts if is_sequence else [argument]
             by_keyword = [keyword.value for keyword in node.keywords]
         case _:
             return None
-    if any(isinstance(operand, ast.Starred) for operand in found):
+    if any(isinstance(operand, ast.Starred) for operand in positional):
         return None
-    nodes = [(operand, False) for operand in found] + [(operand, True) for operand in by_keyword]
+    nodes = [(operand, False) for operand in positional] + [
+        (operand, True) for operand in by_keyword
+    ]
     return [each for each in nodes if not isinstance(each[0], _NeverArrays)]
 
 
@@ -399,12 +401,12 @@ _MOST_TREES = 16
 def _tree(file: str) -> ast.Module | None:
     lines = _lines(file)
     # linecache hands out the same list until the file changes.
-    found = _trees.get(file)
-    if found is None or found[0] is not lines:
+    parsed = _trees.get(file)
+    if parsed is None or parsed[0] is not lines:
         if len(_trees) >= _MOST_TREES:
             _trees.clear()
-        found = _trees[file] = (lines, _parsed("".join(lines)))
-    return found[1]
+        parsed = _trees[file] = (lines, _parsed("".join(lines)))
+    return parsed[1]
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

@@ -37,7 +37,7 @@ from hlofront.base.tree_prefixes import (
     is_none,
     prefix_errors,
     raise_difference,
-    raise_with_place,
+    raise_if_unsortable,
     tree_broadcast,
     with_path,
 )
@@ -93,7 +93,7 @@ _flatten = default_registry.flatten
 _flatten_with_path = default_registry.flatten_with_path
 
 
-class _NotGiven:
+class _Missing:
     """The default of an argument for which None is a value like any other."""
 
     __slots__ = ()
@@ -102,7 +102,7 @@ class _NotGiven:
         return "<not given>"
 
 
-_NOT_GIVEN = _NotGiven()
+_MISSING = _Missing()
 
 
 # Taking apart and putting together
@@ -118,7 +118,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     try:
         return _flatten(tree, is_leaf)
     except ValueError as error:
-        raise_with_place(error, tree, with_path(is_leaf))
+        raise_if_unsortable(error, tree, with_path(is_leaf))
         raise
 
 
@@ -127,7 +127,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     try:
         return _flatten(tree, is_leaf)[0]
     except ValueError as error:
-        raise_with_place(error, tree, with_path(is_leaf))
+        raise_if_unsortable(error, tree, with_path(is_leaf))
         raise
 
 
@@ -136,7 +136,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     try:
         return _flatten(tree, is_leaf)[1]
     except ValueError as error:
-        raise_with_place(error, tree, with_path(is_leaf))
+        raise_if_unsortable(error, tree, with_path(is_leaf))
         raise
 
 
@@ -206,7 +206,7 @@ def tree_flatten_with_path(
     try:
         return _flatten_with_path(tree, predicate)
     except ValueError as error:
-        raise_with_place(error, tree, predicate)
+        raise_if_unsortable(error, tree, predicate)
         raise
 
 
@@ -247,7 +247,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     try:
         leaves, treedef = _flatten(tree, is_leaf)
     except ValueError as error:
-        raise_with_place(error, tree, with_path(is_leaf))
+        raise_if_unsortable(error, tree, with_path(is_leaf))
         raise
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in leaves])
@@ -270,7 +270,7 @@ def _columns(function, treedef, tree, rest, is_leaf):
 def tree_reduce(
     function: Callable[[Any, Any], Any],
     tree: Any,
-    initializer: Any = _NOT_GIVEN,
+    initializer: Any = _MISSING,
     is_leaf: IsLeaf = None,
 ) -> Any:
     """`function` folded over the leaves from the left: `function(function(first, second), third)`.
@@ -278,7 +278,7 @@ def tree_reduce(
     It starts with `initializer` if given; without it a tree of no leaves raises TypeError.
     """
     leaves = tree_leaves(tree, is_leaf)
-    if initializer is not _NOT_GIVEN:
+    if initializer is not _MISSING:
         return functools.reduce(function, leaves, initializer)
     if not leaves:
         raise TypeError("tree_reduce: a tree without leaves has no value; give an initializer")
@@ -289,7 +289,7 @@ def tree_reduce_associative(
     operation: Callable[[Any, Any], Any],
     tree: Any,
     *,
-    identity: Any = _NOT_GIVEN,
+    identity: Any = _MISSING,
     is_leaf: IsLeaf = None,
 ) -> Any:
     """An associative `operation` over the leaves, in order, by halves: depth log2 of their number.
@@ -299,7 +299,7 @@ def tree_reduce_associative(
     leaves = tree_leaves(tree, is_leaf)
     if leaves:
         return _by_halves(operation, leaves, 0, len(leaves))
-    if identity is _NOT_GIVEN:
+    if identity is _MISSING:
         raise TypeError(
             "tree_reduce_associative: a tree without leaves has no value; give identity="
         )

@@ -183,10 +183,10 @@ def register_dataclass(
         )
     dropped = set(drop_fields)
     if data_fields is None:
-        kept = [field for field in dataclasses.fields(nodetype) if field.name not in dropped]
-        static = [bool(field.metadata.get("static", False)) for field in kept]
-        data_fields = [field.name for field, fixed in zip(kept, static) if not fixed]
-        meta_fields = [field.name for field, fixed in zip(kept, static) if fixed]
+        fields = [field for field in dataclasses.fields(nodetype) if field.name not in dropped]
+        static = [bool(field.metadata.get("static", False)) for field in fields]
+        data_fields = [field.name for field, fixed in zip(fields, static) if not fixed]
+        meta_fields = [field.name for field, fixed in zip(fields, static) if fixed]
     both = sorted(set(data_fields) & set(meta_fields))
     if both:
         raise ValueError(
@@ -194,9 +194,11 @@ def register_dataclass(
         )
     if is_dataclass:
         wanted = {field.name for field in dataclasses.fields(nodetype) if field.init} - dropped
-        given = {*data_fields, *meta_fields}
-        if given != wanted:
-            raise ValueError(_wrong_fields(nodetype, sorted(wanted - given), given - wanted))
+        chosen_fields = {*data_fields, *meta_fields}
+        if chosen_fields != wanted:
+            raise ValueError(
+                _wrong_fields(nodetype, sorted(wanted - chosen_fields), chosen_fields - wanted)
+            )
     register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
     return nodetype
 
@@ -326,8 +328,8 @@ register_pytree_with_keys(
 
 def type_name(kind: type) -> str:
     """The name of a class with its module, unless that is builtins."""
-    place = kind.__module__
-    return kind.__qualname__ if place == "builtins" else f"{place}.{kind.__qualname__}"
+    module = kind.__module__
+    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
 
 
 class _Short(reprlib.Repr):

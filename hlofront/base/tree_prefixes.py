@@ -49,7 +49,7 @@ def _broadcast(function, prefix_tree, full_tree, is_leaf):
     try:
         leaves, treedef = _flatten(prefix_tree, is_leaf)
     except ValueError as error:
-        raise_with_place(error, prefix_tree, with_path(is_leaf), "prefix_tree")
+        raise_if_unsortable(error, prefix_tree, with_path(is_leaf), "prefix_tree")
         raise
     try:
         subtrees = treedef.flatten_up_to(full_tree)
@@ -62,7 +62,7 @@ def _broadcast(function, prefix_tree, full_tree, is_leaf):
         try:
             result += [leaf] * _flatten(subtree)[1].num_leaves
         except ValueError as error:
-            raise_with_place(error, full_tree, None, "full_tree")
+            raise_if_unsortable(error, full_tree, None, "full_tree")
             raise
     return result
 
@@ -249,7 +249,7 @@ def _describe(node):
     return f"a node of type {type_name(kind)} with {number}"
 
 
-def raise_with_place(
+def raise_if_unsortable(
     error: ValueError,
     tree: Any,
     is_leaf: Callable[[KeyPath, Any], bool] | None,
@@ -261,10 +261,10 @@ def raise_with_place(
     """
     if "sorting pytree dictionary keys" not in str(error):
         return
-    found = _unsortable(tree, is_leaf, ())
-    if found is None:
+    unsortable = _unsortable(tree, is_leaf, ())
+    if unsortable is None:
         return
-    path, keys = found
+    path, keys = unsortable
     raise ValueError(
         f"the keys of the dict at {root}{keystr(path)} cannot be sorted, and a pytree needs their "
         f"order for its leaves: {short_text(keys)}. Use keys that compare with <, of one type, or "
@@ -287,7 +287,7 @@ def _unsortable(tree, is_leaf, path):
             return None
         pairs = level[0]
     for key, child in pairs:
-        found = _unsortable(child, is_leaf, (*path, key))
-        if found is not None:
-            return found
+        unsortable = _unsortable(child, is_leaf, (*path, key))
+        if unsortable is not None:
+            return unsortable
     return None

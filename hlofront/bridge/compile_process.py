@@ -60,41 +60,41 @@ class SubprocessExecutable:
     def __init__(self, answer: dict[str, Any]):
         self._answer = answer
 
-    def hlo_modules(self) -> list["ModuleApart"]:
-        return [ModuleApart(*module) for module in self._answer["modules"]]
+    def hlo_modules(self) -> list["WorkerHloModule"]:
+        return [WorkerHloModule(*module) for module in self._answer["modules"]]
 
-    def get_compiled_memory_stats(self) -> "MemoryApart":
-        return MemoryApart(self._answer["memory"], self._answer["memory_text"])
+    def get_compiled_memory_stats(self) -> "WorkerMemoryStats":
+        return WorkerMemoryStats(self._answer["memory"], self._answer["memory_text"])
 
     def cost_analysis(self) -> Any:
-        return self._told("cost")
+        return self._answered("cost")
 
     def serialize(self) -> bytes:
-        return self._told("serialized")
+        return self._answered("serialized")
 
     def get_parameter_layouts(self) -> Any:
-        return self._told("parameter_layouts")
+        return self._answered("parameter_layouts")
 
     def get_output_layouts(self) -> Any:
-        return self._told("output_layouts")
+        return self._answered("output_layouts")
 
     def get_parameter_shardings(self) -> Any:
-        return self._told("parameter_shardings")
+        return self._answered("parameter_shardings")
 
     def get_output_shardings(self) -> Any:
-        return self._told("output_shardings")
+        return self._answered("output_shardings")
 
     def get_output_memory_kinds(self) -> Any:
-        return self._told("output_memory_kinds")
+        return self._answered("output_memory_kinds")
 
-    def _told(self, name: str) -> Any:
+    def _answered(self, name: str) -> Any:
         known, value = self._answer[name]
         if not known:
             raise JaxRuntimeError(value)
         return value
 
 
-class ModuleApart:
+class WorkerHloModule:
     """An HLO module: its text is the worker's, all else is read from its proto.
 
     A compiler that is newer than jaxlib may write what jaxlib cannot read. Then there is the text,
@@ -126,7 +126,7 @@ class ModuleApart:
         return getattr(self._module(), name)
 
 
-class MemoryApart:
+class WorkerMemoryStats:
     """The numbers of jaxlib's CompiledMemoryStats."""
 
     def __init__(self, numbers: Mapping[str, Any], text: str):

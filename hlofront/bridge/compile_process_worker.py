@@ -105,8 +105,8 @@ def written_by_compiler(compiled_with, options):
     """The name and text of a module that is newer than what this jaxlib reads."""
     with tempfile.TemporaryDirectory() as folder:
         mine = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
-        given = dict(options.env_option_overrides)
-        options.env_option_overrides = list((given | mine).items())
+        overrides = dict(options.env_option_overrides)
+        options.env_option_overrides = list((overrides | mine).items())
         compiled_with(options)
         (path,) = pathlib.Path(folder).glob("*.after_codegen.txt")
         text = path.read_text()
@@ -125,16 +125,16 @@ def devices_of(request, xla_client):
     """By their numbers the devices of the topology that a request describes."""
     platform, library, name, settings = request["topology"]
     key = platform, name, repr(settings)
-    found = _topologies.get(key)
-    if found is None:
+    devices_by_id = _topologies.get(key)
+    if devices_by_id is None:
         if not xla_client.pjrt_plugin_loaded(platform):
             xla_client.load_pjrt_plugin_dynamically(platform, library)
         if not xla_client.pjrt_plugin_initialized(platform):
             xla_client.initialize_pjrt_plugin(platform)
         topology = xla_client.make_tfrt_tpu_c_api_device_topology(name, **settings)
         made = topology._make_compile_only_devices()
-        found = _topologies[key] = {device.id: device for device in made}
-    return found
+        devices_by_id = _topologies[key] = {device.id: device for device in made}
+    return devices_by_id
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class HostFailure(Exception):
     """What a host function raises to jaxlib in place of an exception that is kept here."""
 
 
-def raise_kept(error: BaseException, origin: str, text: str) -> None:
+def raise_recorded(error: BaseException, origin: str, text: str) -> None:
     """Raise to jaxlib, whose error is then to say `text`, and to have `error` as its cause.
 
     A jitted function that is called for a second time never makes jaxlib's error class: its C++
@@ -57,11 +57,11 @@ _construct = JaxRuntimeError.__init__
 
 def _explained(self: Any, *args: Any, **kwargs: Any) -> None:
     """The constructor of jaxlib's errors: one that reports a kept failure gets it as its cause."""
-    found = _REPORT.search(args[0]) if args and isinstance(args[0], str) else None
-    failure = _failures.get(int(found[1])) if found else None
-    if found and failure:
+    report = _REPORT.search(args[0]) if args and isinstance(args[0], str) else None
+    failure = _failures.get(int(report[1])) if report else None
+    if report and failure:
         error, text = failure
-        args = (args[0][: found.start()] + text, *args[1:])
+        args = (args[0][: report.start()] + text, *args[1:])
         self.args = args[:1]
         self.__cause__ = error
     _construct(self, *args, **kwargs)

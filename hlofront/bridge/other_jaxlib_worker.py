@@ -24,7 +24,7 @@ except ImportError:  # before 0.6
     from jaxlib import xla_extension as _jax
 
 
-kept = []  # C++ does not
+cells = []  # C++ does not
 
 
 def prepare():
@@ -40,7 +40,7 @@ def prepare():
                 cell = make(name, value, include_in_jit_key=True, include_in_trace_context=True)
             except TypeError:
                 cell = make(name, value, include_in_jit_key=True)
-            kept.append(cell)
+            cells.append(cell)
             getattr(jit, f"set_{name}_state")(cell)
     elif hasattr(jit, "global_state"):
         state = jit.global_state()
@@ -128,7 +128,7 @@ def arguments_of(path, device):
         sharding_of._to_xla_hlo_sharding = lambda self, ndim: replicated
     xla_client.ArrayImpl._check_and_rearrange = lambda self, arrays, *_: arrays
     sharding = sharding_of(device)
-    found = []
+    device_arrays = []
     for i, (dtype, shape) in enumerate(types):
         value = values[f"a{i}"]
         if value.dtype.name != dtype:
@@ -136,8 +136,10 @@ def arguments_of(path, device):
 
             value = value.view(getattr(ml_dtypes, dtype))
         value = np.ascontiguousarray(value.reshape(shape))
-        found.append(_jax.batched_device_put(Aval(value), sharding, [value], [device], True))
-    return found
+        device_arrays.append(
+            _jax.batched_device_put(Aval(value), sharding, [value], [device], True)
+        )
+    return device_arrays
 
 
 def run_seconds(executable, arguments, least=0.2, most=50):

@@ -19,7 +19,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
     short_name,
 )
-from hlofront.base.elements import kept_types
+from hlofront.base.elements import exact_dtype_types
 from hlofront.base.typing import ArrayLike
 from hlofront.core.mesh import AbstractMesh
 
@@ -354,5 +354,5 @@ for _type in (int, float, complex):
     register_value_type(_type, _of_python_scalar)
 register_value_type(np.ndarray, _of_numpy)
 register_value_type(np.generic, _of_numpy)
-for _type in kept_types:
+for _type in exact_dtype_types:
     register_value_type(_type, _of_kept)

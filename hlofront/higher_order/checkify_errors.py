@@ -28,7 +28,7 @@ class JaxException(Exception):
     def __str__(self):
         frame = source.user_frame(self.traceback)
         text = self.describe()
-        return text if frame is None else f"{text}\n  at {source.place_and_line(frame)}"
+        return text if frame is None else f"{text}\n  at {source.describe_frame_with_line(frame)}"
 
     @classmethod
     def _flattened(cls, error: Any) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.elements import kept
+from hlofront.base.elements import exact_dtype
 from hlofront.primitives import comparing as c
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import special as s
@@ -30,7 +30,7 @@ class Formula:
 
     def _other(self, x: Any) -> Any:
         """The other operand, as an array of this one's dtype."""
-        return x.value if type(x) is Formula else kept(np.asarray(x, self.dtype)[()])
+        return x.value if type(x) is Formula else exact_dtype(np.asarray(x, self.dtype)[()])
 
     def __neg__(self):
         return Formula(e.neg(self.value))

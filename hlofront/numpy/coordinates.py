@@ -15,7 +15,7 @@ from hlofront.base.dtypes import (
     lattice_result,
     python_scalar_dtype,
 )
-from hlofront.base.elements import host_number, kept
+from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_shape
@@ -215,7 +215,7 @@ def ravel_multi_index(
             f"shape {tuple(dims)}: give a wider one as dtype."
         )
     if not indices:
-        return as_array(kept(np.zeros((), dtype)))
+        return as_array(exact_dtype(np.zeros((), dtype)))
     return _raveled(indices, dims, mode, dtype)
 
 

@@ -14,7 +14,7 @@ from hlofront.base.dtypes import (
     lattice_result,
     python_scalar_dtype,
 )
-from hlofront.base.elements import kept
+from hlofront.base.elements import exact_dtype
 from hlofront.base.tree import tree_map
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, Shape
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
@@ -288,7 +288,9 @@ def _stacked(name: str, object: object, dtype: DType, leaves: Sequence[object]) 
         return from_host(_host_array(name, object, dtype), dtype=dtype)
     if any(type(leaf) is int for leaf in leaves):
         # The dtype must hold the host's integers, which need not fit the default integer dtype.
-        object = tree_map(lambda x: kept(np.array(x, dtype)) if type(x) is int else x, object)
+        object = tree_map(
+            lambda x: exact_dtype(np.array(x, dtype)) if type(x) is int else x, object
+        )
     return _stack_operation(name, object, dtype)
 
 

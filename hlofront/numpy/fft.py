@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
-from hlofront.base.elements import host_number, kept
+from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
@@ -411,9 +411,9 @@ def _frequencies(
     if isinstance(d, int | float):
         with np.errstate(all="ignore"):
             values = np.asarray(indices(n), dtype) / np.asarray(d * n, dtype)
-        return asarray(kept(values.astype(dtype)), device=device)
+        return asarray(exact_dtype(values.astype(dtype)), device=device)
     spacing = convert(elementwise.mul(d, host_number(n, aval.dtype)), dtype, False)
-    whole = asarray(kept(np.asarray(indices(n), dtype)), device=device)
+    whole = asarray(exact_dtype(np.asarray(indices(n), dtype)), device=device)
     if aval.ndim:
         return elementwise.div(whole, spacing)
     return elementwise.div(whole, creating.full(typeof(whole).shape, spacing, dtype))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, finfo, float0, issubdtype
-from hlofront.base.elements import kept
+from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -168,7 +168,7 @@ def _frexp(x: Array) -> tuple[Array, Array]:
 
     def constant(value: int) -> np.generic:
         # The mask of the sign bit as a signed integer of this width is negative.
-        return kept(np.asarray(value & (1 << bits) - 1, f"uint{bits}").astype(integer)[()])
+        return exact_dtype(np.asarray(value & (1 << bits) - 1, f"uint{bits}").astype(integer)[()])
 
     exponent_mask = (1 << exponent_bits) - 1
     bias = exponent_mask >> 1

@@ -10,7 +10,7 @@ import numpy as np
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, python_scalar_dtype
-from hlofront.base.elements import kept
+from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
@@ -119,7 +119,7 @@ def eye(
     k = _offset("eye", k)
     dtype = check_user_dtype_supported(float if dtype is None else dtype, "eye")
     if is_eager() and rows * columns <= MOST_ON_HOST:
-        result = from_host(kept(np.eye(rows, columns, k).astype(dtype)))
+        result = from_host(exact_dtype(np.eye(rows, columns, k).astype(dtype)))
     else:
         down, along = _rows_and_columns((rows, columns))
         ones = comparing.eq(elementwise.add(down, _as_offset(k, (rows, columns))), along)
@@ -145,7 +145,7 @@ def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None 
     k = _checked_offset("tri", k)
     dtype = check_user_dtype_supported(np.float32 if dtype is None else dtype, "tri")
     if is_eager() and rows * columns <= MOST_ON_HOST:
-        return from_host(kept(np.tri(rows, columns, k).astype(dtype)))
+        return from_host(exact_dtype(np.tri(rows, columns, k).astype(dtype)))
     return converting.convert(_below((rows, columns), k), dtype, False)
 
 

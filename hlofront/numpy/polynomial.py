@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base.dtypes import (
     finfo,
 )
-from hlofront.base.elements import kept
+from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import scan
@@ -258,7 +258,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     _check_vector("polyder", p)
     aval = typeof(p)
     left = max(aval.shape[0] - m, 0)
-    factors = kept(_falling(np.arange(left)[::-1] + m, m).astype(aval.dtype))
+    factors = exact_dtype(_falling(np.arange(left)[::-1] + m, m).astype(aval.dtype))
     return elementwise.mul(slice_in_dim(p, 0, left), factors)
 
 

@@ -16,7 +16,7 @@ from hlofront.base.dtypes import (
     to_inexact_dtype,
     to_numeric_dtype,
 )
-from hlofront.base.elements import ExtendedDType, float0, kept
+from hlofront.base.elements import ExtendedDType, exact_dtype, float0
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.trace import process
@@ -184,7 +184,7 @@ def host_scalar(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
         return process(convert_element_type_p, (value,), params)
     # Values that do not fit become infinite or wrap, as on a device.
     with np.errstate(all="ignore"):
-        return kept(np.asarray(x).astype(dtype)[()])
+        return exact_dtype(np.asarray(x).astype(dtype)[()])
 
 
 def check_integer(x: int) -> None:

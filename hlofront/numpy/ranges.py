@@ -18,7 +18,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
     to_inexact_dtype,
 )
-from hlofront.base.elements import host_number, kept
+from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, DTypeLike, ShapeLike
 from hlofront.bridge.arrays import Explicit
 from hlofront.core.aval import typeof
@@ -123,18 +123,18 @@ def _steps(
         if from_zero and by_one:
             # These values do not come from the user, so no transfer guard may refuse the copy.
             with Explicit("put"):
-                return from_host(kept(np.arange(size).astype(dtype)))
+                return from_host(exact_dtype(np.arange(size).astype(dtype)))
         if issubdtype(dtype, np.integer):
             # The numbers are computed as 64-bit integers, as those of the dtype may wrap.
             exact = int(first) if first == int(first) else first
             numbers = np.arange(size, dtype=np.int64) * _wrapped(gap) + _wrapped(exact)
-            return from_host(kept(numbers.astype(dtype)))
+            return from_host(exact_dtype(numbers.astype(dtype)))
         numbers = np.arange(size).astype(dtype)
         if not by_one:
             numbers = numbers * creating.scalar_of(gap, dtype)
         if not from_zero:
             numbers = numbers + creating.scalar_of(first, dtype)
-        return from_host(kept(numbers.astype(dtype)))
+        return from_host(exact_dtype(numbers.astype(dtype)))
     numbers = creating.iota(dtype, size)
     if not by_one:
         numbers = elementwise.mul(creating.scalar_of(gap, dtype), numbers)

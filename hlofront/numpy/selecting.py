@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
-from hlofront.base.elements import host_number, kept
+from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
@@ -58,8 +58,8 @@ def put_beside(values: np.ndarray, array: ArrayLike, weak: bool = False) -> Arra
     if weak:
         return convert(put_beside(values, array), values.dtype, True)
     if type(array) is ArrayImpl and is_eager() and array.committed and len(array.devices()) == 1:
-        return device_put(kept(values), next(iter(array.devices())))
-    return from_host(kept(values))
+        return device_put(exact_dtype(values), next(iter(array.devices())))
+    return from_host(exact_dtype(values))
 
 
 def truth(x: ArrayLike) -> ArrayLike:

@@ -13,7 +13,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
     to_complex_dtype,
 )
-from hlofront.base.elements import host_number, kept
+from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
@@ -137,7 +137,7 @@ def _lexsort(keys: Sequence[ArrayLike], axis: int) -> Array:
         raise ValueError(f"all keys need to be the same shape, got {', '.join(map(str, shapes))}")
     dtype = python_scalar_dtype(int)
     if not shapes[0]:
-        return as_array(kept(np.zeros((), dtype)))
+        return as_array(exact_dtype(np.zeros((), dtype)))
     axis = canonical_axis(axis, len(shapes[0]))
     indices = creating.broadcasted_iota(dtype, shapes[0], axis)
     return sorting.sort((*keys[::-1], indices), axis, True, len(keys))[-1]

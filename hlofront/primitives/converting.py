@@ -16,7 +16,7 @@ from hlofront.base.dtypes import (
     issubdtype,
     python_scalar_dtype,
 )
-from hlofront.base.elements import ExtendedDType, kept
+from hlofront.base.elements import ExtendedDType, exact_dtype
 from hlofront.base.tree import tree_map
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -85,7 +85,7 @@ def convert_element_type(operand, new_dtype):
     if type(operand) is int and not -(1 << 31) <= operand < 1 << 31:
         # Its own dtype, the default integer one, may not hold it, but the wanted one may.
         with np.errstate(all="ignore"):
-            operand = kept(as_numpy(operand, wanted).astype(wanted)[()])
+            operand = exact_dtype(as_numpy(operand, wanted).astype(wanted)[()])
     return convert(operand, wanted, False)
 
 
@@ -160,7 +160,7 @@ def _converted_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
         value = value.real
     value = value.astype(dtype)
     if not weak_type:
-        return kept(value[()])
+        return exact_dtype(value[()])
     scalar = value.item()
     if type(scalar) is bool or python_scalar_dtype(type(scalar)) != dtype:
         return None

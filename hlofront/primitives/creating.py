@@ -12,7 +12,7 @@ from hlofront.base.dtypes import (
     issubdtype,
     python_scalar_dtype,
 )
-from hlofront.base.elements import ExtendedDType, host_number, kept
+from hlofront.base.elements import ExtendedDType, exact_dtype, host_number
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.partition import PartitionSpec
@@ -217,7 +217,7 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     else:
         array = as_numpy(value, dtype).real
     with np.errstate(all="ignore"):
-        scalar = kept(array.astype(dtype)[()])
+        scalar = exact_dtype(array.astype(dtype)[()])
     if weak and python_scalar_dtype(type(scalar.item())) == dtype:
         return scalar.item()
     return scalar
@@ -239,7 +239,7 @@ def scalar_like(x: Any, value: Any) -> Any:
     dtype = aval.dtype
     if not aval.weak_type:
         scalar = _scalar_of_dtype(value, dtype)
-        return scalar if isinstance(dtype, ExtendedDType) else kept(scalar)
+        return scalar if isinstance(dtype, ExtendedDType) else exact_dtype(scalar)
     for number in (float, complex, int):
         if python_scalar_dtype(number) == dtype:
             return number(value)

@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype, issubdtype
-from hlofront.base.elements import host_number, kept
+from hlofront.base.elements import exact_dtype, host_number
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
@@ -108,7 +108,7 @@ def _from_start(index: Any, size: int, allow_negative: bool) -> Any:
     else:
         moved = index
     # A size beyond a narrow dtype wraps.
-    moved = process(add_p, (moved, kept(np.asarray(size).astype(dtype)[()])), {})
+    moved = process(add_p, (moved, exact_dtype(np.asarray(size).astype(dtype)[()])), {})
     return process(select_n_p, (negative, index, moved), {})
 
 

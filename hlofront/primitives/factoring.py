@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.elements import kept
+from hlofront.base.elements import exact_dtype
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -229,7 +229,7 @@ def _square_factor(factors: Any, short: int, size: int, other: int) -> Any:
     rows = [(0, 0, 0)] * aval.ndim
     rows[axis] = (0, size - other, 0)
     padded = pad(factors, scalar_of(0, aval.dtype), rows)
-    diagonal = kept(np.zeros(size, aval.dtype))
+    diagonal = exact_dtype(np.zeros(size, aval.dtype))
     diagonal[other:] = 1
     return add(padded, spread(np.diag(diagonal), typeof(padded).shape))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.elements import kept
+from hlofront.base.elements import exact_dtype
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -125,7 +125,7 @@ def _transpose(cotangent, x, *, fft_type, fft_lengths):
     spectrum = process(fft_p, (cotangent,), {**params, "fft_type": FftType.RFFT})
     half = typeof(spectrum)
     length = fft_lengths[-1]
-    counts = kept(np.full(half.shape[-1], 2 / math.prod(fft_lengths), half.dtype))
+    counts = exact_dtype(np.full(half.shape[-1], 2 / math.prod(fft_lengths), half.dtype))
     alone = [0, length // 2] if length % 2 == 0 else [0]
     counts[alone] = 1 / math.prod(fft_lengths)
     weights = broadcast_in_dim(counts, half.shape, (half.ndim - 1,))

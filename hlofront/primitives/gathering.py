@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import iinfo, issubdtype
-from hlofront.base.elements import ExtendedDType, kept
+from hlofront.base.elements import ExtendedDType, exact_dtype
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes, canonical_axes, canonical_shape, integers
@@ -471,10 +471,10 @@ def _modulo(indices: Any, sizes: list[int]) -> Any:
     if max(sizes, default=0) > int(iinfo(dtype).max):
         dtype = np.dtype(np.int32)
         indices = convert(indices, dtype, False)
-    bounds = kept(np.asarray([sizes]).astype(dtype))
+    bounds = exact_dtype(np.asarray([sizes]).astype(dtype))
     rest = process(rem_p, (indices, bounds), {})
     if not issubdtype(dtype, np.signedinteger):
         return rest
-    zeros = kept(np.zeros((1, len(sizes)), dtype))
+    zeros = exact_dtype(np.zeros((1, len(sizes)), dtype))
     moved = process(add_p, (rest, bounds), {})
     return process(select_n_p, (process(lt_p, (rest, zeros), {}), rest, moved), {})

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import finfo
-from hlofront.base.elements import host_number, kept
+from hlofront.base.elements import exact_dtype, host_number
 from hlofront.core.aval import typeof
 from hlofront.primitives.converting import bitcast_convert_type, convert_element_type
 from hlofront.primitives.elementwise import (
@@ -36,8 +36,8 @@ def uniforms(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) 
         bits = convert_element_type(bits, integer)
     bits = shift_right_logical(bits, host_number(width - info.nmant, integer))
     one = np.ones((), dtype)
-    floats = bitcast_convert_type(bitwise_or(bits, kept(one.view(integer)[()])), dtype)
-    floats = sub(floats, kept(one[()]))
+    floats = bitcast_convert_type(bitwise_or(bits, exact_dtype(one.view(integer)[()])), dtype)
+    floats = sub(floats, exact_dtype(one[()]))
     floats = add(mul(floats, sub(high, low)), low)
     # What is rounded must not fall below the bound.
     return max(low, reshape(floats, shape))
@@ -55,5 +55,5 @@ def _of_rank(x: Any, shape: tuple[int, ...]) -> Any:
 def normals(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Normal floats of this shape: where the distribution function has uniform values."""
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)
-    uniform = uniforms(key, shape, dtype, kept(low[()]), host_number(1, dtype))
+    uniform = uniforms(key, shape, dtype, exact_dtype(low[()]), host_number(1, dtype))
     return mul(host_number(np.sqrt(2), dtype), erf_inv(uniform))

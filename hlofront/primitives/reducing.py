@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
-from hlofront.base.elements import kept
+from hlofront.base.elements import exact_dtype
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -203,13 +203,13 @@ def _extreme(dtype: Any, sign: int) -> np.ndarray:
         return np.array(sign > 0)
     if issubdtype(dtype, np.integer):
         limits = iinfo(dtype)
-        return kept(np.array(limits.max if sign > 0 else limits.min, dtype))
+        return exact_dtype(np.array(limits.max if sign > 0 else limits.min, dtype))
     infinity = np.array(sign * np.inf, dtype)
     part = infinity.real if issubdtype(dtype, np.complexfloating) else infinity
     if np.isinf(part.astype(np.float64)):
-        return kept(infinity)
+        return exact_dtype(infinity)
     limits = finfo(dtype)  # float8_e4m3fn and its like have no infinity
-    return kept(np.array(limits.max if sign > 0 else limits.min, dtype))
+    return exact_dtype(np.array(limits.max if sign > 0 else limits.min, dtype))
 
 
 # ---- where the extreme element is ----------------------------------------------------------------

@@ -9,7 +9,7 @@ from hlofront.base.boundary import boundary
 from hlofront.random.arguments import checked_key, checked_shape, floating, own_shape
 from hlofront.runtime.dispatch.operation import operation
 
-_NOT_GIVEN = inspect.Parameter.empty
+_MISSING = inspect.Parameter.empty
 
 
 def sampler(
@@ -35,9 +35,9 @@ def sampler(
     names = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
     place = {name: i for i, name in enumerate(names)}
     rest = [parameters[p].default for p in names]
-    needed = rest.count(_NOT_GIVEN)
+    needed = rest.count(_MISSING)
     of_shape = []
-    if parameters["shape"].default in (None, _NOT_GIVEN) and "shape" not in static:
+    if parameters["shape"].default in (None, _MISSING) and "shape" not in static:
         of_shape = [p for p in names if p not in ("key", "shape", "dtype") and p not in static]
     checks = {} if of_shape and parameters["shape"].default is None else {"shape": own_shape}
     checks |= ({"dtype": floating} if "dtype" in names else {}) | static
@@ -58,7 +58,7 @@ def sampler(
                 sharding = value
             else:
                 return fun(*args, **kwargs)  # Python says what is wrong.
-        missing = count < needed and any(x is _NOT_GIVEN for x in given)
+        missing = count < needed and any(x is _MISSING for x in given)
         if missing or len(given) != len(names):
             return fun(*args, **kwargs)
         given[0] = checked_key(name, given[0], sharding)

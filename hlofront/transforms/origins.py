@@ -26,7 +26,8 @@ def explain_origin(
     reached, made_by = _sources(inputs, equations, var)
     site = None if _is_users(debug_info) else source.call_site()
     if site is not None:
-        traced = f"{function}, called at {source.place(site.frame)}, for {debug_info.traced_for}"
+        called_at = source.describe_frame(site.frame)
+        traced = f"{function}, called at {called_at}, for {debug_info.traced_for}"
     if not reached:
         return errors.made_by_operations(traced, [(e.primitive.name, e.traceback) for e in made_by])
     if site is None:

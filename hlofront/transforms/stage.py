@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base import caches, errors
 from hlofront.base.config import check_tracer_leaks, options
-from hlofront.base.elements import kept, kept_anywhere
+from hlofront.base.elements import always_exact_dtype, exact_dtype
 from hlofront.bridge import state
 from hlofront.bridge.fast_parts import Array, get_traceback
 from hlofront.core import rules
@@ -245,7 +245,7 @@ def _typed(value: Any, aval: Any) -> Any:
         return value
     if value.dtype != aval.dtype:
         return value.astype(aval.dtype) if _x64.get_global() else value
-    return value if _x64.get_global() else kept_anywhere(value)
+    return value if _x64.get_global() else always_exact_dtype(value)
 
 
 # Each primitive remembers this many results of inference before it starts anew.
@@ -282,7 +282,7 @@ def as_literal(x: Any) -> Literal | None:
         return Literal(x, typeof(x))
     if isinstance(x, np.generic | np.ndarray) and x.ndim == 0:
         aval = typeof(x)
-        return Literal(kept(np.asarray(x, aval.dtype)[()]), aval)
+        return Literal(exact_dtype(np.asarray(x, aval.dtype)[()]), aval)
     if isinstance(x, _LITERAL_TYPES):  # subclasses: enum.IntEnum, ...
         return Literal(x, typeof(x))
     return None

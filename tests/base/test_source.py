@@ -78,7 +78,7 @@ def test_frame_spans_the_expression():
     assert source.expression_text(frame) == "frame_here()"
     assert source.line_text(frame) == "frame = frame_here()"
     assert source.summarize(None) == "unknown"
-    assert source.place(frame).endswith(f"test_source.py:{first} in {frame.function}")
+    assert source.describe_frame(frame).endswith(f"test_source.py:{first} in {frame.function}")
 
 
 def test_summarize_names_line_column_and_function():
@@ -123,8 +123,8 @@ def test_code_without_source():
     exec(code, names := {"frame_here": frame_here})
     frame = names["frame"]
     assert (frame.line, source.line_text(frame), source.expression_text(frame)) == (3, "", "")
-    assert source.place(frame) == "<made up>:3"
-    assert source.place_and_line(frame) == "<made up>:3"
+    assert source.describe_frame(frame) == "<made up>:3"
+    assert source.describe_frame_with_line(frame) == "<made up>:3"
 
 
 def test_notebook_cells_have_source():

@@ -94,7 +94,7 @@ class Found:
         lines = [f"invalid value ({self.kind}) encountered in {self.equation.primitive}"]
         frame = source.user_frame(self.traceback)
         if frame is not None:
-            lines.append(f"  at {source.place_and_line(frame)}")
+            lines.append(f"  at {source.describe_frame_with_line(frame)}")
         lines += [f"  in {place}" for place in self.places]
         error = FloatingPointError("\n".join(lines))
         return error.with_traceback(_frames_of_function(self.traceback))

@@ -6,7 +6,7 @@ from typing import Any
 
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
-from hlofront.base.elements import kept_types
+from hlofront.base.elements import exact_dtype_types
 from hlofront.core import rules
 from hlofront.core.aval import is_value, token_aval, typeof
 from hlofront.core.primitive import Primitive
@@ -38,8 +38,8 @@ class Engine(Trace):
         except (KeyError, TypeError):
             call = _make_call(primitive, params)
         for x in args:
-            if type(x) in kept_types:  # C++ would narrow them
-                args = tuple([self.lift(x) if type(x) in kept_types else x for x in args])
+            if type(x) in exact_dtype_types:  # C++ would narrow them
+                args = tuple([self.lift(x) if type(x) in exact_dtype_types else x for x in args])
                 break
         try:
             return call(*args)

@@ -62,7 +62,7 @@ def side_of(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
             # jaxlib raises an error of its own where the user is: it is told of this one.
             origin, text = describe_failure(call.name, error)
             filter_traceback(error)
-            failures.raise_kept(error, origin, text)
+            failures.raise_recorded(error, origin, text)
         finally:
             state.enable_x64.set_local(before)
         if by_transfers:
