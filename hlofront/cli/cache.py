@@ -8,11 +8,14 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 from hlofront.cli.target import UsageError
 from hlofront.pjrt import cache_places
 from hlofront.pjrt.cache_store import Entry, Removed, Store
+
+if TYPE_CHECKING:
+    from hlofront.cli.options import Commands
 
 T = TypeVar("T")
 
@@ -67,7 +70,7 @@ example:
 """
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: "Commands") -> None:
     """Add `cache` and its own commands to those of the command line."""
     raw = argparse.RawDescriptionHelpFormatter
     cache = commands.add_parser(

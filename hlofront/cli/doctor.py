@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import PluginError
@@ -17,6 +17,9 @@ from hlofront.base.version import __version__
 from hlofront.bridge.plugins import jaxlib_version
 from hlofront.pjrt import cache_places, clients, hardware, platforms, targets, toolchain
 from hlofront.pjrt.cache_store import Store
+
+if TYPE_CHECKING:
+    from hlofront.cli.options import Commands
 
 FINE, NOTE, WRONG = "fine", "note", "wrong"
 _MARKS = {FINE: " ", NOTE: "-", WRONG: "!"}
@@ -67,7 +70,7 @@ class Finding(NamedTuple):
     """The command that mends it, where it is wrong."""
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: "Commands") -> None:
     """Add `doctor` to the commands of the command line."""
     parser = commands.add_parser(
         "doctor",

@@ -12,10 +12,9 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.base.config import options
 from hlofront.bridge import state
-from hlofront.cli import main, programs
+from hlofront.cli import main, progress
 from hlofront.inspect import parse, write
-from hlofront.inspect.comparison import environments
-from hlofront.inspect.comparison.compare import compare as compare
+from hlofront.inspect.comparison import compare, environments
 
 x = np.ones((4, 8), np.float32)
 HERE = ".".join(map(str, state.jaxlib_version))
@@ -140,7 +139,7 @@ def run(capsys, *arguments):
 
 
 def test_revisions(repository, capsys, monkeypatch):
-    monkeypatch.setattr(programs, "PATIENCE", 0)
+    monkeypatch.setattr(progress, "PATIENCE", 0)
     target = f"{repository}:step"
     code, out, err = run(capsys, "compare", target, "--at", "HEAD~2", "--at", "HEAD~1")
     assert code == 0 and "no difference" in out and "compiling model.py:step at HEAD~2" in err
@@ -191,17 +190,17 @@ def test_the_worker_stands_alone():
         [sys.executable, "-I", str(environments.WORKER), "--about"], capture_output=True, text=True
     )
     assert json.loads(done.stdout)["jaxlib"] == HERE
-    assert pathlib.Path(environments.WORKER).name == "worker.py"
+    assert pathlib.Path(environments.WORKER).name == "other_jaxlib_worker.py"
 
 
 def test_what_is_going_on_is_said_when_it_takes_long(repository, capsys, monkeypatch):
     target = f"{repository}:step"
-    monkeypatch.setattr(programs, "PATIENCE", 3600)
+    monkeypatch.setattr(progress, "PATIENCE", 3600)
     for command in (["cost", target], ["diff", target, target], ["show", target, "--stage", "hlo"]):
         code, out, err = run(capsys, *command)
         assert code == 0 and out and "compiling" not in err, command
-        assert programs._waiting.finished.is_set()
-    monkeypatch.setattr(programs, "PATIENCE", 0)
+        assert progress._timer.finished.is_set()
+    monkeypatch.setattr(progress, "PATIENCE", 0)
     code, _, err = run(capsys, "cost", target)
     assert code == 0 and f"hlofront: compiling {target}\n" in err
 

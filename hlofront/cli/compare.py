@@ -1,0 +1,64 @@
+"""`compare` at the shell: one function under several jaxlibs, devices or git revisions."""
+
+import argparse
+from typing import TYPE_CHECKING, TextIO
+
+from hlofront.cli.diff import print_difference
+from hlofront.cli.options import add_args, add_command, add_outputs
+from hlofront.cli.progress import announce, finish
+from hlofront.cli.target import UsageError, arguments_for, load_function
+
+if TYPE_CHECKING:
+    from hlofront.cli.options import Commands
+
+_COMPARE_HELP = """\
+Compiles one function under several versions of jaxlib, for several devices (absent ones too), or as
+of several git revisions, and shows cost, memory, times and what differs in the optimized HLO.
+
+example:
+  python -m hlofront compare model.py:step --jaxlib 0.8.3 --jaxlib 0.10.2 --jaxlib 0.12.0.1
+  python -m hlofront compare model.py:step --target cpu --target tpu:v5e:2x2 --target cuda:h100
+  python -m hlofront compare model.py:step --at HEAD~1 --at HEAD
+"""
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add the command `compare`."""
+    compare = add_command(
+        commands, "compare", "a function under other jaxlibs, devices, revisions", _COMPARE_HELP
+    )
+    compare.add_argument("target_function", metavar="FILE:FUNCTION")
+    add_args(compare)
+    compare.add_argument(
+        "--jaxlib", action="append", default=[], metavar="VERSION", help="'current' is this one"
+    )
+    compare.add_argument("--target", action="append", default=[], metavar="DEVICE")
+    compare.add_argument("--at", action="append", default=[], metavar="REVISION")
+    compare.add_argument("--no-run", action="store_true", help="compile only, and time no run")
+    add_outputs(compare)
+    compare.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace, out: TextIO) -> int:
+    from hlofront.inspect.comparison.compare import compare
+
+    if not (options.jaxlib or options.target or options.at):
+        raise UsageError("give at least one --jaxlib VERSION, --target DEVICE or --at REVISION")
+    function, module = load_function(options.target_function)
+    args = arguments_for(module, options.target_function, options.args)
+    comparison = compare(
+        function,
+        *args,
+        jaxlib=options.jaxlib,
+        target=options.target,
+        at=options.at,
+        run=not options.no_run,
+        file=options.target_function,
+        specs=options.args,
+        tell=announce,
+    )
+    finish()
+    print_difference(comparison, options, out)
+    if comparison.errors:
+        return 2
+    return 0 if comparison.equal else 1

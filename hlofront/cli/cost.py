@@ -1,0 +1,91 @@
+"""`cost` at the shell: where a compiled program spends operations, bytes and time."""
+
+import argparse
+from typing import TYPE_CHECKING, Any, TextIO
+
+from hlofront.cli.options import add_args, add_command
+from hlofront.cli.program_files import (
+    is_program,
+    naming_errors,
+    read_program,
+    write_file,
+    write_page,
+)
+from hlofront.cli.progress import announce, finish
+from hlofront.cli.target import UsageError, arguments_for, load_function
+from hlofront.pjrt.targets import target as find_target
+from hlofront.runtime.dispatch.jit import jit
+from hlotools.ir.program_text import TITLES
+
+if TYPE_CHECKING:
+    from hlofront.cli.options import Commands
+
+_COST_HELP = """\
+Shows where a compiled program spends operations, bytes and time: by source line or instruction.
+
+example:
+  python -m hlofront cost model.py:step --args "f32[32,64]" --target cuda:h100
+  python -m hlofront cost model.py:step --target cuda:h100 --html cost.html
+  python -m hlofront cost dump.hlo --target cuda:h100
+"""
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add the command `cost`."""
+    cost = add_command(commands, "cost", "where a program spends operations and bytes", _COST_HELP)
+    cost.add_argument(
+        "target_function", metavar="FILE:FUNCTION", help="or a file with HLO; - for standard input"
+    )
+    add_args(cost)
+    cost.add_argument("--target", metavar="DEVICE", help="compile for it, attached or not")
+    cost.add_argument("--by", choices=("line", "instruction"), default="line")
+    cost.add_argument("--most", type=int, default=20, help="how many rows")
+    cost.add_argument("--json", action="store_true")
+    cost.add_argument("--html", metavar="OUT", help="write the program as a page, costs as colour")
+    cost.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace, out: TextIO) -> int:
+    from hlofront.inspect.cost import costs
+
+    if is_program(options.target_function):
+        return _cost_of_program(options, out)
+    function, module = load_function(options.target_function)
+    args = arguments_for(module, options.target_function, options.args)
+    if options.html:
+        write_page(options.html, function, args, "hlo", options.target)
+        if not options.json:
+            return 0
+    announce(f"compiling {options.target_function}")
+    staged: Any = function if hasattr(function, "lower") else jit(function)
+    if options.target:
+        with find_target(options.target) as target:
+            compiled = staged.lower(*args).compile()
+            report = costs(compiled, target=target)
+    else:
+        report = costs(staged.lower(*args).compile())
+    finish()
+    print(report.json() if options.json else report.text(options.by, options.most), file=out)
+    return 0
+
+
+def _cost_of_program(options: argparse.Namespace, out: TextIO) -> int:
+    """Show the cost of a program that is there as text."""
+    from hlofront.inspect.cost import costs
+    from hlofront.inspect.program_page import page
+
+    if options.args:
+        raise UsageError(f"{options.target_function} is a program as text: --args is for functions")
+    read = read_program(options.target_function)
+    if read.kind != "hlo":
+        raise UsageError(f"{read.label} is {TITLES[read.kind]}: cost is told of HLO")
+    if options.html:
+        with naming_errors(read.label):
+            made = page(read.text, options.target, title=read.label)
+        write_file(options.html, made)
+        if not options.json:
+            return 0
+    with naming_errors(read.label):
+        report = costs(read.text, options.target)
+    print(report.json() if options.json else report.text(options.by, options.most), file=out)
+    return 0

@@ -1,0 +1,39 @@
+"""Options that several commands of the command line share."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_command(
+    commands: "Commands", name: str, summary: str, description: str
+) -> argparse.ArgumentParser:
+    """Add a command and return its parser; the description is shown as it is written."""
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_args(parser: argparse.ArgumentParser) -> None:
+    """Add `--args`, the shapes of a function's arguments."""
+    parser.add_argument(
+        "--args",
+        metavar="SPECS",
+        help="argument shapes, such as 'f32[32,64], i32[32]'; by default those that "
+        "example_args() in the file returns",
+    )
+
+
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that print what differs."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--html", metavar="OUT", help="write one self-contained page to this file")
+    parser.add_argument(
+        "--verbose", action="store_true", help="list all changes, and what is folded into them"
+    )
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")

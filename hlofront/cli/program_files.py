@@ -1,0 +1,81 @@
+"""Files that hold programs as text, and pages that are written to files."""
+
+import contextlib
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hlofront.cli.progress import announce, say
+from hlofront.cli.target import UsageError
+from hlofront.pjrt.targets import target as find_target
+from hlofront.runtime.dispatch.jit import jit
+from hlotools.ir.hlo import HloSyntaxError
+from hlotools.ir.program_text import STDIN, ProgramText, program_of_file
+
+PAGES = ("jaxpr", "stablehlo", "hlo")
+
+
+def is_program(text: str) -> bool:
+    """Return whether an argument names a file of a program's text, and no function."""
+    return text == STDIN or (pathlib.Path(text).exists() and not text.endswith(".py"))
+
+
+def read_program(path: str) -> ProgramText:
+    """Return the program in a file, or in standard input.
+
+    Raises:
+      UsageError: if there is none.
+    """
+    try:
+        return program_of_file(path)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+@contextlib.contextmanager
+def naming_errors(label: str) -> Iterator[None]:
+    """Give errors about text that cannot be read the name of its file."""
+    try:
+        yield
+    except HloSyntaxError as error:
+        raise HloSyntaxError(error.message, error.line, error.column, error.text, label) from None
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a page to a file, and say so on stderr.
+
+    Raises:
+      UsageError: if it cannot be written.
+    """
+    try:
+        pathlib.Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    say(f"wrote {path}")
+
+
+def write_page(
+    path: str,
+    function: Callable[..., object],
+    args: tuple[object, ...],
+    stage: str,
+    target: str | None,
+) -> None:
+    """Write a function's program to a file as a page to look at.
+
+    Args:
+      stage: "jaxpr", "stablehlo" or "hlo".
+      target: the name of the device that it is compiled and its time reckoned for; None: the
+        device at hand.
+    """
+    from hlofront.inspect.program_page import page
+
+    staged: Any = function if hasattr(function, "trace") else jit(function)
+    target_device = find_target(target) if target else None
+    with target_device or contextlib.nullcontext():
+        traced = staged.trace(*args)
+        program = traced if stage == "jaxpr" else traced.lower()
+        if stage == "hlo":
+            announce(f"compiling {getattr(function, '__name__', 'the function')}")
+            program = program.compile()
+    write_file(path, page(program, target_device))

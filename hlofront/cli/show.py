@@ -1,0 +1,154 @@
+"""`show` at the shell: what a function becomes, stage by stage."""
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
+
+from hlofront.cli.options import add_args, add_command
+from hlofront.cli.program_files import (
+    PAGES,
+    is_program,
+    naming_errors,
+    read_program,
+    write_file,
+    write_page,
+)
+from hlofront.cli.progress import announce, finish
+from hlofront.cli.stages import STAGES, sections
+from hlofront.cli.target import UsageError, arguments_for, load_function
+from hlofront.inspect.program_page import page
+from hlofront.pjrt.targets import target
+from hlotools.ir.program_text import TITLES
+from hlotools.ir.styles import STYLES, styled
+from hlotools.terminal_colors import Painter
+
+if TYPE_CHECKING:
+    from hlofront.cli.options import Commands
+
+_SHOW_HELP = """\
+Shows what a function becomes: its source, jaxpr, StableHLO, XLA's optimized HLO, cost and memory.
+
+example:
+  python -m hlofront show examples/kmeans.py:step
+  python -m hlofront show model.py:loss --args "f32[32,64], i32[32]" --stage hlo
+  python -m hlofront show model.py:loss --target cpu --target tpu:v5e:1x1 --target cuda:h100
+  python -m hlofront show model.py:loss --html loss.html
+  python -m hlofront show dump.hlo --style source
+"""
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add the command `show`."""
+    show = add_command(
+        commands,
+        "show",
+        "a function's source, jaxpr, StableHLO, optimized HLO, cost and memory",
+        _SHOW_HELP,
+    )
+    show.add_argument(
+        "function",
+        metavar="FILE:FUNCTION",
+        help="or a file with HLO, StableHLO or a jaxpr; - for standard input",
+    )
+    add_args(show)
+    show.add_argument(
+        "--stage",
+        action="append",
+        choices=STAGES,
+        help="print this one alone, without headings; may be given again for more",
+    )
+    show.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="compile for this, such as tpu:v5e:1x1 or cuda:h100, which need not be here; may be "
+        "given again for more (all names: python -m hlofront doctor)",
+    )
+    show.add_argument(
+        "--html",
+        metavar="OUT",
+        help="write one page to this file, to look at in a browser: source beside operations, a "
+        "graph, costs as colour; of the optimized HLO, or of --stage jaxpr or stablehlo",
+    )
+    show.add_argument(
+        "--style",
+        choices=STYLES,
+        help="of StableHLO and HLO: as it is, beside the lines of source, without metadata and "
+        "plain layouts, or without names; by default raw, and short of a file",
+    )
+    show.add_argument("--json", action="store_true", help="print JSON")
+    show.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colours and headings in colour; by default on a terminal only",
+    )
+    show.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace, out: TextIO) -> int:
+    if is_program(options.function):
+        return _show_program(options, out)
+    targets = [target(name) for name in options.target]
+    for each in targets:
+        _ = each.devices  # What is missing is said before anything is shown.
+    function, module = load_function(options.function)
+    args = arguments_for(module, options.function, options.args)
+    if options.html:
+        return _page(options, function, args)
+    wanted = tuple(options.stage or STAGES)
+    painter = Painter(out, options.color)
+    announce(f"compiling {options.function}")
+    shown = sections(function, args, wanted, targets, options.style or "raw")
+    if options.json:
+        rows = [{"stage": s.stage, "title": s.title, "text": s.text} for s in shown]
+        finish()
+        print(json.dumps({"function": options.function, "sections": rows}, indent=1), file=out)
+        return 0
+    for i, section in enumerate(shown):
+        finish()
+        if len(wanted) > 1 or len(targets) > 1:
+            print(("\n" if i else "") + painter.heading(section.title), file=out)
+        print(painter.code(section.text, section.language), file=out)
+        announce(f"compiling {options.function}")
+    return 0
+
+
+def _show_program(options: argparse.Namespace, out: TextIO) -> int:
+    """Show a program that is there as text."""
+    if options.args or options.stage or options.target:
+        raise UsageError(
+            f"{options.function} is a program as text: --args, --stage and --target are for "
+            "functions"
+        )
+    read = read_program(options.function)
+    if options.html:
+        with naming_errors(read.label):
+            made = page(read.text, title=read.label)
+        write_file(options.html, made)
+        return 0
+    with naming_errors(read.label):
+        text = styled(read.text, options.style or "short").rstrip()
+    if options.json:
+        section = {"stage": read.kind, "title": TITLES[read.kind], "text": text}
+        print(json.dumps({"function": read.label, "sections": [section]}, indent=1), file=out)
+        return 0
+    language = "mlir" if read.kind == "stablehlo" else read.kind
+    print(Painter(out, options.color).code(text, language), file=out)
+    return 0
+
+
+def _page(
+    options: argparse.Namespace, function: Callable[..., object], args: tuple[object, ...]
+) -> int:
+    stages = options.stage or ["hlo"]
+    if len(stages) > 1 or stages[0] not in PAGES:
+        pages = ", ".join(PAGES)
+        raise UsageError(f"--html is a page of one program: with it --stage is one of {pages}")
+    if len(options.target) > 1:
+        raise UsageError("--html is a page of one program: give one --target with it")
+    name = options.target[0] if options.target else None
+    write_page(options.html, function, args, stages[0], name)
+    return 0
