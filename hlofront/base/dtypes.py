@@ -239,6 +239,11 @@ def issubdtype(dtype: Any, kind: Any) -> bool:
         return _issubdtype(*(x if isinstance(x, type) else dtype_of(x) for x in (dtype, kind)))
 
 
+def is_complex(dtype: np.dtype[Any] | ExtendedDType | type) -> bool:
+    """Return whether the elements of a dtype are complex numbers."""
+    return issubdtype(dtype, np.complexfloating)
+
+
 @functools.cache
 def _issubdtype(dtype, kind):
     if isinstance(kind, ExtendedDType):

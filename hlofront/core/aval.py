@@ -11,6 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.dtypes import (
     ExtendedDType,
     array_dtype,
@@ -301,14 +302,10 @@ def typeof(x: Any) -> AbstractValue:
     if rule is None:
         raise TypeError(
             f"a value of type {type(x).__module__}.{type(x).__qualname__} is not a valid array "
-            f"operand: got {_shortened(x)}. Wanted an array, a NumPy array or a Python scalar."
+            f"operand: got {source.shortened(repr(x))}. Wanted an array, a NumPy array or a Python "
+            "scalar."
         )
     return rule(x)
-
-
-def _shortened(x: Any) -> str:
-    text = repr(x)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _aval_rule(type_: type) -> Callable[[Any], AbstractValue] | None:

@@ -4,17 +4,13 @@ import math
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering.converting import convert
 from hlofront.lowering.direct import accuracy_attribute
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.families import real_of
-
-
-def _is_complex(aval):
-    return issubdtype(aval.dtype, np.complexfloating)
 
 
 def _operands(build, *operands):
@@ -49,7 +45,7 @@ def _(build, x):
 
 @lower(e.square_p)
 def _(build, x):
-    if _is_complex(build.avals_in[0]):
+    if is_complex(build.avals_in[0].dtype):
         return build.op("chlo.square", (x,))
     return build.op("stablehlo.multiply", (x, x))
 
@@ -58,7 +54,7 @@ def _extreme(name, direction):
     def rule(build, x, y):
         aval = build.avals_out[0]
         x, y = _operands(build, x, y)
-        if not _is_complex(aval):
+        if not is_complex(aval.dtype):
             return build.op(name, (x, y))
         return select_complex(build, direction, x, y, aval)
 
@@ -97,7 +93,7 @@ def _(build, low, x, high):
 @lower(e.clamp_p, platform="tpu")
 def _(build, low, x, high):
     aval = build.avals_in[1]
-    if aval.dtype != np.bool_ and not _is_complex(aval):
+    if aval.dtype != np.bool_ and not is_complex(aval.dtype):
         return build.op("stablehlo.clamp", (low, x, high))
     # XLA's compiler for TPUs knows it of real numbers alone.
     low, x, high = _operands(build, low, x, high)
@@ -127,7 +123,7 @@ def _(build, x, *, rounding_method):
 def _(build, x, *, accuracy):
     aval = build.avals_in[0]
     attributes = accuracy_attribute(accuracy)
-    if not attributes and not _is_complex(aval):
+    if not attributes and not is_complex(aval.dtype):
         # More accurate than exp(x log 2) where x is large.
         return build.op("stablehlo.power", (build.full(2, aval), x))
     scaled = build.op("stablehlo.multiply", (x, build.full(math.log(2), aval)))
@@ -168,7 +164,7 @@ def _(build, x, *, y):
 @lower(e.conj_p)
 def _(build, x, *, input_dtype):
     aval = build.avals_in[0]
-    if not _is_complex(aval):
+    if not is_complex(aval.dtype):
         return build.op("stablehlo.complex", (x, build.full(0, aval)))
     part = aval.update(dtype=real_of(aval.dtype))
     real = build.op("stablehlo.real", (x,), part)
@@ -178,7 +174,7 @@ def _(build, x, *, input_dtype):
 
 @lower(e.sin_p)
 def _(build, x, *, accuracy):
-    if not _is_complex(build.avals_in[0]):
+    if not is_complex(build.avals_in[0].dtype):
         return build.op("stablehlo.sine", (x,), **accuracy_attribute(accuracy))
     # sin(a + bi) = sin a cosh b + i cos a sinh b
     part, a, sin, cos, sinh, cosh = _parts_of_sine(build, x)
@@ -192,7 +188,7 @@ def _(build, x, *, accuracy):
 
 @lower(e.cos_p)
 def _(build, x, *, accuracy):
-    if not _is_complex(build.avals_in[0]):
+    if not is_complex(build.avals_in[0].dtype):
         return build.op("stablehlo.cosine", (x,), **accuracy_attribute(accuracy))
     # cos(a + bi) = cos a cosh b - i sin a sinh b
     part, a, sin, cos, sinh, cosh = _parts_of_sine(build, x)

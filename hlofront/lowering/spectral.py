@@ -2,18 +2,12 @@
 
 from typing import Any
 
-import numpy as np
-
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering import kernels
 from hlofront.lowering.kernels import LAPACK, by_library, character
 from hlofront.primitives import matrices
 from hlofront.primitives import spectral as s
-
-
-def _is_complex(aval: ShapedArray) -> bool:
-    return issubdtype(aval.dtype, np.complexfloating)
 
 
 def zeros(build: Any) -> list[Any]:
@@ -71,7 +65,7 @@ def _(
         "compute_right": character("V" if compute_right_eigenvectors else "N"),
     }
     part = value.update(dtype=matrices.real_dtype(value.dtype))
-    values = [value] if _is_complex(aval) else [part, part]
+    values = [value] if is_complex(aval.dtype) else [part, part]
     declared = (*values, vector, vector, kernels.batch_info(aval))
     *parts, left, right, info = library(build, "geev", (x,), (aval,), declared, attributes)
     if len(parts) == 2:
@@ -138,7 +132,7 @@ def _(build, library, x, *, compute_schur_vectors, sort_eig_vals, select_callabl
     if not aval.size:
         return zeros(build)
     value = ShapedArray(aval.shape[:-1], aval.dtype)
-    values = [value] if _is_complex(aval) else [value, value]
+    values = [value] if is_complex(aval.dtype) else [value, value]
     info_aval = kernels.batch_info(aval)
     attributes = {
         "mode": character("V" if compute_schur_vectors else "N"),

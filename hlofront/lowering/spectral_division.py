@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hlofront.base.dtypes import finfo
+from hlofront.base.dtypes import finfo, is_complex
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process
 from hlofront.higher_order.cond import switch
@@ -88,7 +88,7 @@ def eigh_by_division(x: Any, smallest: int) -> tuple[Any, Any]:
 
 
 def _nan_where(wrong: Any, x: Any) -> Any:
-    nan = complex(np.nan, np.nan) if m.is_complex(x) else np.nan
+    nan = complex(np.nan, np.nan) if is_complex(typeof(x).dtype) else np.nan
     return select_n(broadcast_in_dim(wrong, typeof(x).shape, ()), x, full_like(x, nan))
 
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from hlofront.base.dtypes import python_scalar_dtype
+from hlofront.base.dtypes import is_complex, python_scalar_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
-from hlofront.numpy.ufuncs import any_operand, full_of, is_complex, is_integer, scalar_like
+from hlofront.numpy.ufuncs import any_operand, full_of, is_integer, scalar_like
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
@@ -21,7 +21,7 @@ from hlofront.runtime.dispatch.operation import operation
 def real(val: ArrayLike, /) -> Array:
     """Return the real parts; real numbers are returned unchanged."""
     val = any_operand("real", val)
-    return elementwise.real(val) if is_complex(typeof(val)) else val
+    return elementwise.real(val) if is_complex(typeof(val).dtype) else val
 
 
 @operation
@@ -29,7 +29,7 @@ def real(val: ArrayLike, /) -> Array:
 def imag(val: ArrayLike, /) -> Array:
     """Return the imaginary parts, which are zeros for real numbers."""
     val = any_operand("imag", val)
-    return elementwise.imag(val) if is_complex(typeof(val)) else full_of(val, 0)
+    return elementwise.imag(val) if is_complex(typeof(val).dtype) else full_of(val, 0)
 
 
 @operation
@@ -37,7 +37,7 @@ def imag(val: ArrayLike, /) -> Array:
 def conjugate(x: ArrayLike, /) -> Array:
     """Return the elementwise complex conjugate; real numbers are returned unchanged."""
     x = any_operand("conjugate", x)
-    return elementwise.conj(x) if is_complex(typeof(x)) else x
+    return elementwise.conj(x) if is_complex(typeof(x).dtype) else x
 
 
 conj = conjugate
@@ -49,7 +49,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Compute the angle of each complex number, from -pi to pi; in degrees if `deg`."""
     z = any_operand("angle", z)
     aval = typeof(z)
-    if is_complex(aval):
+    if is_complex(aval.dtype):
         x, y = elementwise.real(z), elementwise.imag(z)
     else:
         # Integers and scalars become the default floats.

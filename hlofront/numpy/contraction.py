@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
+from hlofront.base.dtypes import check_user_dtype_supported, is_complex, lattice_result
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
@@ -21,7 +21,7 @@ from hlofront.numpy.promotion import (
     promote_dtypes,
 )
 from hlofront.numpy.reductions import SUM, accumulated
-from hlofront.numpy.ufuncs import is_complex, refuse_out
+from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, creating, elementwise
 from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
@@ -90,7 +90,7 @@ def contract(
 
 
 def _conjugate(x: ArrayLike) -> ArrayLike:
-    return elementwise.conj(x) if is_complex(typeof(x)) else x
+    return elementwise.conj(x) if is_complex(typeof(x).dtype) else x
 
 
 def flat(x: ArrayLike) -> Array:

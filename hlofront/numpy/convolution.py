@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import promote_args, promote_args_inexact
-from hlofront.numpy.ufuncs import is_complex
 from hlofront.primitives import elementwise
 from hlofront.primitives.convolving import conv_general_dilated
 from hlofront.primitives.shaping import expand_dims, rev, squeeze
@@ -126,7 +126,7 @@ def correlate(
       ValueError: for other shapes, empty sequences, or another mode.
     """
     a, v = _operands("correlate", a, v, preferred_element_type)
-    if is_complex(typeof(v)):
+    if is_complex(typeof(v).dtype):
         v = elementwise.conj(v)
     if _size(a) < _size(v):
         return _slide(v, a, mode, precision, preferred_element_type, True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlofront.base.dtypes import finfo, issubdtype
+from hlofront.base.dtypes import finfo, is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis
@@ -28,7 +28,7 @@ from hlofront.numpy.promotion import (
     with_rank,
     with_shape,
 )
-from hlofront.numpy.reductions import SUM, accumulated, is_complex
+from hlofront.numpy.reductions import SUM, accumulated
 from hlofront.numpy.selecting import where
 from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.taking import flattened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlofront.base.dtypes import bit_width, issubdtype
+from hlofront.base.dtypes import bit_width, is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
@@ -17,7 +17,7 @@ from hlofront.numpy.promotion import (
     promote_args_numeric,
     promote_dtypes,
 )
-from hlofront.numpy.ufuncs import full_of, is_complex, is_integer, scalar_like
+from hlofront.numpy.ufuncs import full_of, is_integer, scalar_like
 from hlofront.primitives import comparing, elementwise
 from hlofront.runtime.dispatch.operation import operation
 
@@ -47,7 +47,7 @@ def _floor_divide(x1: Array, x2: Array) -> Array:
     aval = typeof(x)
     if issubdtype(aval.dtype, np.unsignedinteger):
         return elementwise.div(x, y)
-    if is_complex(aval):
+    if is_complex(aval.dtype):
         raise TypeError(
             f"floor_divide does not support complex numbers, got dtype {aval.dtype}: they have no "
             "floor. Divide with / instead."
@@ -134,7 +134,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     x, y = promote_args_numeric("divmod", x1, x2)
     if is_integer(typeof(x)):
         return floor_divide(x, y), remainder(x, y)
-    if is_complex(typeof(x)):
+    if is_complex(typeof(x).dtype):
         return _floor_divide(x, y)  # raises
     return _float_divmod(x, y)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.base.dtypes import check_user_dtype_supported, is_complex, issubdtype
 from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DTypeLike
 from hlofront.core.aval import typeof
@@ -109,7 +109,7 @@ def _transformed(
     backward = kind in (FftType.IFFT, FftType.IRFFT)
     scale = _scale(lengths, norm, backward)
     if not canonical:
-        return convert(a, np.dtype(np.complex64), False) if not is_complex(a) else a
+        return convert(a, np.dtype(np.complex64), False) if not is_complex(typeof(a).dtype) else a
     for axis, size in zip(canonical, lengths, strict=True):
         halved = kind is FftType.IRFFT and axis == canonical[-1]
         a = _resized(a, axis, size // 2 + 1 if halved and size else size)
@@ -122,10 +122,6 @@ def _transformed(
     if moved:
         a = transpose(a, tuple(np.argsort(order).tolist()))
     return a if scale == 1.0 else elementwise.mul(a, creating.full_like(a, scale))
-
-
-def is_complex(x: ArrayLike) -> bool:
-    return issubdtype(typeof(x).dtype, np.complexfloating)
 
 
 def _in_steps(kind: FftType, a: Array, lengths: tuple[int, ...]) -> Array:
@@ -242,7 +238,7 @@ def _checked(a: ArrayLike, axis: int, name: str) -> Array:
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the real transform of a sequence with Hermitian symmetry from its first half."""
     a = _checked(a, axis, "jnp.fft.hfft")
-    a = elementwise.conj(a) if is_complex(a) else a
+    a = elementwise.conj(a) if is_complex(typeof(a).dtype) else a
     return _one("jnp.fft.hfft", FftType.IRFFT, a, n, axis, _opposite(norm))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hlofront.base.dtypes import bit_width, finfo, float0, issubdtype
+from hlofront.base.dtypes import bit_width, finfo, float0, is_complex, issubdtype
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -26,7 +26,6 @@ from hlofront.numpy.ufuncs import (
     any_operand,
     full_of,
     inexact_operand,
-    is_complex,
     is_integer,
     refuse_out,
     scalar_like,
@@ -42,7 +41,7 @@ _float16 = np.dtype(np.float16)
 
 def _no_complex(name: str, error: type[Exception], *avals: ShapedArray) -> None:
     for aval in avals:
-        if is_complex(aval):
+        if is_complex(aval.dtype):
             raise error(f"{name} does not support complex numbers, got dtype {aval.dtype}")
 
 
@@ -253,7 +252,7 @@ def _(
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute `x1 * 2 ** x2` elementwise for integers x2. Raises ValueError for other dtypes."""
     (x1, x2), (base, power) = operands("ldexp", (x1, x2))
-    if is_complex(base) or not is_integer(power):
+    if is_complex(base.dtype) or not is_integer(power):
         raise ValueError(
             f"ldexp wants floats and integers, got dtypes {base.dtype} and {power.dtype}"
         )
@@ -294,7 +293,7 @@ def nan_to_num(
     aval = typeof(x)
     if is_integer(aval):
         return x
-    if is_complex(aval):
+    if is_complex(aval.dtype):
         return elementwise.complex(
             _numbers(elementwise.real(x), nan, posinf, neginf),
             _numbers(elementwise.imag(x), nan, posinf, neginf),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from hlofront.base import errors
+from hlofront.base import errors, source
 from hlofront.base.dtypes import array_dtype, default_dtype, iinfo, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
@@ -146,14 +146,9 @@ def _items(index: Index) -> tuple[IndexItem, ...]:
             advice = "tuple(indices)"
         raise TypeError(
             "Using a non-tuple sequence for multidimensional indexing is not allowed: got the "
-            f"{kind} {_shortened(index)}. Use `x[{advice}]` instead of `x[indices]`."
+            f"{kind} {source.shortened(repr(index))}. Use `x[{advice}]` instead of `x[indices]`."
         )
     return (index,)
-
-
-def _shortened(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _too_many(items: tuple[IndexItem, ...], shape: tuple[int, ...]) -> IndexError:
@@ -223,7 +218,7 @@ def as_index(item: IndexItem) -> ArrayLike:
         except TypeError:
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
-                f"boolean arrays are valid indices. Got {_shortened(item)}"
+                f"boolean arrays are valid indices. Got {source.shortened(repr(item))}"
             ) from None
     if dtype == _bool:
         return concrete_mask(item)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from hlofront.base.config import numpy_dtype_promotion
-from hlofront.base.dtypes import dtype_of, issubdtype
+from hlofront.base.dtypes import dtype_of, is_complex, issubdtype
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -25,7 +25,6 @@ from hlofront.numpy.promotion import (
 from hlofront.numpy.ufuncs import (
     any_operand,
     bool_,
-    is_complex,
     is_integer,
     ordering,
     refuse_out,
@@ -136,7 +135,7 @@ def isfinite(x: ArrayLike, /) -> Array:
     aval = typeof(x)
     if is_integer(aval):
         return _answer(x, True)
-    if is_complex(aval):
+    if is_complex(aval.dtype):
         return elementwise.bitwise_and(
             elementwise.is_finite(elementwise.real(x)), elementwise.is_finite(elementwise.imag(x))
         )
@@ -148,7 +147,7 @@ def infinite(x: ArrayLike) -> Array:
     aval = typeof(x)
     if is_integer(aval):
         return _answer(x, False)
-    if is_complex(aval):
+    if is_complex(aval.dtype):
         return elementwise.bitwise_or(infinite(elementwise.real(x)), infinite(elementwise.imag(x)))
     return comparing.eq(elementwise.abs(x), host_scalar(np.inf, aval.dtype))
 
@@ -164,7 +163,7 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float, out: None) -> Array:
     refuse_out(name, out)
     x = any_operand(name, x)
     aval = typeof(x)
-    if is_complex(aval):
+    if is_complex(aval.dtype):
         raise ValueError(
             f"{name} is not well defined for complex numbers, got dtype {aval.dtype}: ask for "
             "their .real or .imag parts."
@@ -193,7 +192,7 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
 def iscomplex(x: ArrayLike) -> Array:
     """Return elementwise whether x has an imaginary part that is not zero."""
     x = any_operand("iscomplex", x)
-    if not is_complex(typeof(x)):
+    if not is_complex(typeof(x).dtype):
         return _weak_answer(x, False)
     part = elementwise.imag(x)
     return comparing.ne(part, scalar_like(typeof(part), 0))
@@ -204,7 +203,7 @@ def iscomplex(x: ArrayLike) -> Array:
 def isreal(x: ArrayLike) -> Array:
     """Return elementwise whether the imaginary part of x is zero."""
     x = any_operand("isreal", x)
-    if not is_complex(typeof(x)):
+    if not is_complex(typeof(x).dtype):
         return _weak_answer(x, True)
     part = elementwise.imag(x)
     return comparing.eq(part, scalar_like(typeof(part), 0))

@@ -8,6 +8,7 @@ import numpy as np
 
 from hlofront.base.dtypes import (
     check_user_dtype_supported,
+    is_complex,
     to_floating_dtype,
     to_inexact_dtype,
 )
@@ -32,7 +33,6 @@ from hlofront.numpy.reductions import (
     as_numbers,
     check_mask,
     fold_axes,
-    is_complex,
     is_inexact,
     reduced_axes,
     split_names,

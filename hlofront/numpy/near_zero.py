@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import choose
-from hlofront.numpy.ufuncs import inexact_operand, is_complex, scalar_like
+from hlofront.numpy.ufuncs import inexact_operand, scalar_like
 from hlofront.primitives import comparing, elementwise, special
 from hlofront.runtime.dispatch.operation import operation
 
@@ -51,7 +52,7 @@ def _by_series(
 
 
 def _inside_unit_circle(x: ArrayLike) -> Array:
-    if not is_complex(typeof(x)):
+    if not is_complex(typeof(x).dtype):
         return comparing.lt(elementwise.abs(x), scalar_like(typeof(x), 1))
     real, imag = elementwise.real(x), elementwise.imag(x)
     length = elementwise.add(elementwise.square(real), elementwise.square(imag))
@@ -84,7 +85,7 @@ def i0(x: ArrayLike) -> Array:
     Raises ValueError for complex x.
     """
     x = inexact_operand("i0", x)
-    if is_complex(typeof(x)):
+    if is_complex(typeof(x).dtype):
         raise ValueError(f"i0 does not support complex numbers, got dtype {typeof(x).dtype}")
     return bessel_i0(x)
 

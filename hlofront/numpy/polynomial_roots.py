@@ -8,6 +8,7 @@ import numpy as np
 
 from hlofront.base.dtypes import (
     finfo,
+    is_complex,
     python_scalar_dtype,
     to_complex_dtype,
     to_inexact_dtype,
@@ -26,7 +27,6 @@ from hlofront.numpy.promotion import (
     promote_dtypes_inexact,
     with_shape,
 )
-from hlofront.numpy.reductions import is_complex
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.ufuncs import divide, multiply
 from hlofront.primitives import comparing, creating, elementwise, reducing

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hlofront.base.dtypes import python_scalar_dtype, to_inexact_dtype
+from hlofront.base.dtypes import is_complex, python_scalar_dtype, to_inexact_dtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
@@ -17,7 +17,6 @@ from hlofront.numpy.reductions import (
     SUM,
     as_numbers,
     fold_axes,
-    is_complex,
     reduced_axes,
     working_dtype,
 )

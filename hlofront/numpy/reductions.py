@@ -11,6 +11,7 @@ import numpy as np
 from hlofront.base.dtypes import (
     check_user_dtype_supported,
     default_dtype,
+    is_complex,
     issubdtype,
     python_scalar_dtype,
     to_numeric_dtype,
@@ -120,10 +121,6 @@ def across_names(fold: Fold, result: Array, names: tuple[str, ...]) -> Array:
             f"jnp.{fold.name} has no named axes, got {names}. psum, pmax and pmin have."
         )
     return fold.across(result, names)
-
-
-def is_complex(dtype: np.dtype) -> bool:
-    return issubdtype(dtype, np.complexfloating)
 
 
 def is_inexact(dtype: np.dtype) -> bool:

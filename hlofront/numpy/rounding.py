@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype, python_scalar_dtype
+from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
@@ -15,7 +15,6 @@ from hlofront.numpy.ufuncs import (
     any_operand,
     bool_,
     inexact_operand,
-    is_complex,
     is_integer,
     refuse_out,
     scalar_like,
@@ -62,7 +61,7 @@ def _to_even(x: ArrayLike) -> Array:
 
 
 def _parts(x: ArrayLike, apply: Callable[[Array], Array]) -> Array:
-    if not is_complex(typeof(x)):
+    if not is_complex(typeof(x).dtype):
         return apply(x)
     return elementwise.complex(apply(elementwise.real(x)), apply(elementwise.imag(x)))
 
@@ -139,7 +138,7 @@ def clip(
     if arr is None:
         raise ValueError("clip wants an array: jnp.clip(x, min, max)")
     for x in (arr, min, max):
-        if x is not None and is_complex(typeof(any_operand("clip", x))):
+        if x is not None and is_complex(typeof(any_operand("clip", x)).dtype):
             raise ValueError(
                 "clip was given complex numbers, which have no order: clip their .real and .imag "
                 "parts."

@@ -10,6 +10,7 @@ import numpy as np
 
 from hlofront.base.dtypes import (
     check_user_dtype_supported,
+    is_complex,
     issubdtype,
     python_scalar_dtype,
     to_inexact_dtype,
@@ -27,7 +28,7 @@ from hlofront.numpy.promotion import (
     host_scalar,
     operands,
 )
-from hlofront.numpy.reductions import as_numbers, is_complex, sum_over
+from hlofront.numpy.reductions import as_numbers, sum_over
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.sorting import searchsorted
 from hlofront.primitives import comparing, creating, elementwise

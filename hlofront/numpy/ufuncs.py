@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype, python_scalar_dtype, to_inexact_dtype
+from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype, to_inexact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -59,10 +59,6 @@ def scalar_like(aval: ShapedArray, value: complex) -> ArrayLike:
     if python_scalar_dtype(type(value)) is aval.dtype:
         return value
     return host_scalar(value, aval.dtype)
-
-
-def is_complex(aval: ShapedArray) -> bool:
-    return issubdtype(aval.dtype, np.complexfloating)
 
 
 def is_integer(aval: ShapedArray) -> bool:
@@ -187,7 +183,7 @@ absolute = abs = unary_operation(
 def fabs(x: ArrayLike, /) -> Array:
     """Compute the elementwise absolute value, as a float. Raises TypeError for complex x."""
     x = inexact_operand("fabs", x)
-    if is_complex(typeof(x)):
+    if is_complex(typeof(x).dtype):
         raise TypeError(
             f"fabs does not support complex numbers, got dtype {typeof(x).dtype}: use jnp.abs."
         )
@@ -198,7 +194,7 @@ def ordering(compare: Callable[[Array, Array], Array]) -> Callable[[Array, Array
     """Return a comparison that also orders complex numbers, by real, then by imaginary part."""
 
     def apply(x: ArrayLike, y: ArrayLike) -> Array:
-        if not is_complex(typeof(x)):
+        if not is_complex(typeof(x).dtype):
             return compare(x, y)
         real, imag = elementwise.real, elementwise.imag
         tie = comparing.eq(real(x), real(y))
@@ -247,7 +243,7 @@ def _by_scalar(apply: Callable[[Array, Array], Array], x: ArrayLike, number: flo
 
 def _each_part(x: Array, apply: Callable[[Array], Array]) -> Array:
     """Apply a function to floats, or to both parts of complex numbers."""
-    if not is_complex(typeof(x)):
+    if not is_complex(typeof(x).dtype):
         return apply(x)
     return elementwise.complex(apply(elementwise.real(x)), apply(elementwise.imag(x)))
 
@@ -274,7 +270,7 @@ def _logaddexp(x: Array, y: Array, power: Callable[..., Array], log_of_base: flo
     """Compute the logarithm of `base ** x + base ** y` without overflow."""
     aval = typeof(x)
     greater = elementwise.max(x, y)
-    if is_complex(aval):
+    if is_complex(aval.dtype):
         # The lesser number less the greater one.
         gap = elementwise.sub(elementwise.add(x, y), elementwise.mul(greater, scalar_like(aval, 2)))
         result = elementwise.add(greater, _scaled(elementwise.log1p(power(gap)), 1 / log_of_base))
@@ -297,7 +293,7 @@ def _scaled(x: Array, factor: float) -> Array:
         return x
     aval = typeof(x)
     # As in JAX, no result with axes is weak.
-    weak = aval.weak_type and not aval.ndim and not is_complex(aval)
+    weak = aval.weak_type and not aval.ndim and not is_complex(aval.dtype)
     return elementwise.mul(x, host_scalar(factor, aval.dtype, weak))
 
 
@@ -333,7 +329,7 @@ def _smooth(power: Callable[[Array], Array], log_of_base: float) -> Array:
 
 
 def _infinity_as_zero(x: Array) -> Array:
-    if is_complex(typeof(x)):
+    if is_complex(typeof(x).dtype):
         return x
     infinite = comparing.eq(x, scalar_like(typeof(x), math.inf))
     return comparing.select(infinite, creating.full_like(x, 0), x)

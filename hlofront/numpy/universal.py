@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hlofront.base.dtypes import (
+    is_complex,
     issubdtype,
     lattice_result,
     python_scalar_dtype,
@@ -150,7 +151,7 @@ def _fold_logarithms(
     axes = reduced_axes(axis, aval.ndim)
     a = as_dtype(a, to_inexact_dtype(wanted_dtype(dtype, name) or aval.dtype))
     own = typeof(a).dtype
-    sizes = elementwise.real(a) if ufuncs.is_complex(typeof(a)) else a
+    sizes = elementwise.real(a) if is_complex(typeof(a).dtype) else a
     least = host_scalar(-math.inf, typeof(sizes).dtype)
     if where is not None:
         reductions.check_mask(name, where)

@@ -27,11 +27,11 @@ from hlofront.primitives.families import (
     NUMBER,
     SIGNED,
     binary,
-    broadcast_shapes,
     check_dtype,
     check_same_dtypes,
     complex_of,
     elementwise_primitive,
+    operand_shape,
     real_of,
     to_bool,
     unary,
@@ -145,7 +145,7 @@ def mul(x, y, *, out_dtype=None):
 def _(x, y, *, out_dtype):
     check_dtype("mul", x.dtype, NUMBER, 0)
     check_dtype("mul", y.dtype, NUMBER, 1)
-    shape = broadcast_shapes("mul", (x.shape, y.shape))
+    shape = operand_shape("mul", (x.shape, y.shape))
     if out_dtype is None:
         check_same_dtypes("mul", (x, y))
     return ShapedArray(
@@ -244,7 +244,7 @@ def _(x, y):
             f"{x.dtype} to the power of {y.dtype}. (Tip: jnp.power is a similar function that does "
             "automatic type promotion on inputs)."
         )
-    shape = broadcast_shapes("pow", (x.shape, y.shape))
+    shape = operand_shape("pow", (x.shape, y.shape))
     return ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import jvp, transpose
@@ -69,10 +69,6 @@ def _one_and(x: Any) -> Any:
 
 def _one_less(x: Any) -> Any:
     return sub(scalar_like(x, 1), x)
-
-
-def _is_complex(x: Any) -> bool:
-    return issubdtype(typeof(x).dtype, np.complexfloating)
 
 
 def _broadcast(tangent: Any, result: Any) -> Any:
@@ -206,7 +202,7 @@ def _(primals, tangents):
 
 
 def _change_of_abs(t, result, x):
-    if not _is_complex(x):
+    if not is_complex(typeof(x).dtype):
         return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
     # By way of the modulus and not of `sign`, which is held to have no derivative.
     size = select_n(eq(result, scalar_like(result, 0)), result, _ones_like(result))
@@ -279,7 +275,7 @@ slope(e.asinh_p, lambda result, x: e.rsqrt(_one_and(square(x))))
 
 
 def _change_of_acosh(t, result, x):
-    if _is_complex(x):
+    if is_complex(typeof(x).dtype):
         # A root of the square would have the wrong sign left of the imaginary axis.
         return div(t, e.sinh(result))
     return mul(t, e.rsqrt(sub(square(x), scalar_like(x, 1))))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import exact_dtype
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -23,7 +24,6 @@ from hlofront.primitives.matrices import (
     adjoint,
     check_square,
     identity_like,
-    is_complex,
     lower_triangle,
     on_matrices,
     product,
@@ -370,7 +370,7 @@ def _skew(inner: Any) -> Any:
     """The skew-Hermitian matrix with this part below the diagonal."""
     below = lower_triangle(inner, -1)
     rotation = sub(below, adjoint(below))
-    if is_complex(inner):
+    if is_complex(typeof(inner).dtype):
         # The diagonal of R stays real: what is imaginary in the change turns columns of Q.
         ones = identity_like(inner)
         imaginary = sub(inner, _as_dtype_of(real_part(inner), inner))

@@ -47,10 +47,10 @@ def check_dtype(name: str, dtype: Any, kinds: Kinds, position: int | None = None
     )
 
 
-def broadcast_shapes(name: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
-    """The common shape of operands: scalars fit any, a size of one fits any size.
+def operand_shape(name: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    """Return the shape of an elementwise operation: scalars fit any, a size of one any size.
 
-    Unlike NumPy, ranks must agree but for scalars.
+    Unlike NumPy's rule, which `shaping.broadcast_shapes` follows, ranks must agree but for scalars.
     """
     first = shapes[0]
     if all(shape == first for shape in shapes):
@@ -154,7 +154,7 @@ def elementwise_primitive(
             check_dtype(name, aval.dtype, kinds, None if arity == 1 else i)
         shape = avals[0].shape
         if arity > 1:
-            shape = broadcast_shapes(name, tuple(aval.shape for aval in avals))
+            shape = operand_shape(name, tuple(aval.shape for aval in avals))
             check_same_dtypes(name, avals)
         dtype = avals[0].dtype
         return ShapedArray(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -98,16 +98,12 @@ def check_square(name: str, shape: tuple[int, ...]) -> int:
 # ---- transposes and products -------------------------------------------------------------------
 
 
-def is_complex(x: Any) -> bool:
-    return issubdtype(typeof(x).dtype, np.complexfloating)
-
-
 def real_part(x: Any) -> Any:
-    return real(x) if is_complex(x) else x
+    return real(x) if is_complex(typeof(x).dtype) else x
 
 
 def conjugate(x: Any) -> Any:
-    return conj(x) if is_complex(x) else x
+    return conj(x) if is_complex(typeof(x).dtype) else x
 
 
 def swap(x: Any) -> Any:

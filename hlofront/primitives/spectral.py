@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
@@ -38,7 +38,6 @@ from hlofront.primitives.matrices import (
     check_square,
     diagonal,
     identity_like,
-    is_complex,
     on_matrices,
     product,
     real_dtype,
@@ -386,7 +385,7 @@ def _(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorith
     by_left, by_right = mul(seen, rows), mul(columns, seen)
     left_turn = mul(turn, add(by_left, adjoint(by_left)))
     right_turn = mul(turn, add(by_right, adjoint(by_right)))
-    if is_complex(seen):
+    if is_complex(typeof(seen).dtype):
         # Only the difference of the two phases is seen: here the left vectors take it.
         phase = imag(diagonal(seen))
         phase = mul(complex(full_like(phase, 0), phase), _inverse_or_zero(own))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -20,7 +21,6 @@ from hlofront.primitives.matrices import (
     along_rows,
     diagonal,
     identity_like,
-    is_complex,
     real_part,
     spread,
     take_rows,
@@ -172,7 +172,7 @@ def _slogdet_jvp(
     factors, _, permutation = lu(a)
     solved = diagonal(solve_factored(factors, permutation, change))
     total = reduce_sum(solved, (typeof(solved).ndim - 1,))
-    if not is_complex(a):
+    if not is_complex(typeof(a).dtype):
         return (sign, size), (creating.full_like(sign, 0), total)
     along = real_part(total)
     turned = elementwise.sub(total, convert(along, typeof(total).dtype, False))
@@ -184,7 +184,7 @@ def _slogdet_by_qr(a: ArrayLike) -> tuple[Array, Array]:
     axis = typeof(taus).ndim - 1
     # A reflection I - tau v v^H has determinant -tau / conj(tau); tau is 0 where there is none.
     none = comparing.eq(taus, creating.full_like(taus, 0))
-    if is_complex(a):
+    if is_complex(typeof(a).dtype):
         safe = comparing.select_n(none, taus, creating.full_like(taus, 1))
         each = elementwise.neg(elementwise.div(safe, elementwise.conj(safe)))
     else:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hlofront.base.dtypes import finfo
+from hlofront.base.dtypes import finfo, is_complex
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DType
 from hlofront.core.aval import typeof
@@ -19,7 +19,7 @@ from hlofront.numpy.promotion import host_scalar, operands
 from hlofront.numpy.reductions import sum_over
 from hlofront.primitives import comparing, creating, elementwise, reducing
 from hlofront.primitives.converting import convert
-from hlofront.primitives.matrices import is_complex, real_part
+from hlofront.primitives.matrices import real_part
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, squeeze, transpose
 from hlofront.primitives.slicing import index_in_dim
 from hlofront.runtime.dispatch.operation import operation
@@ -60,7 +60,7 @@ def _greatest(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Ar
 
 
 def _squares(x: ArrayLike) -> Array:
-    if is_complex(x):
+    if is_complex(typeof(x).dtype):
         return real_part(elementwise.mul(x, elementwise.conj(x)))
     return elementwise.mul(x, x)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.higher_order.matrix_solve import solve_cholesky, solve_factored, solve_positive
@@ -24,7 +25,6 @@ from hlofront.primitives.matrices import (
     diagonal,
     identity_like,
     in_columns,
-    is_complex,
     product,
     swap,
 )
@@ -348,4 +348,4 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
         )
     solver = vectorize(partial(solver, tol=tol), signature="(m,m),(n,n),(m,n)->(m,n)")
     x = solver(*promote_dtypes_complex(*given))
-    return x if any(map(is_complex, given)) else elementwise.real(x)
+    return x if any(is_complex(typeof(operand).dtype) for operand in given) else elementwise.real(x)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import finfo
+from hlofront.base.dtypes import finfo, is_complex
 from hlofront.base.elements import host_number
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -20,7 +20,6 @@ from hlofront.primitives.matrices import (
     along_columns,
     conjugate,
     identity,
-    is_complex,
     real_part,
 )
 from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
@@ -161,7 +160,7 @@ def _(first, last, primals, tangents):
     if n > 1:
         upper, lower = slice_in_dim(vectors, 0, n - 1), slice_in_dim(vectors, 1, n)
         beside = mul(along_columns(e_tangent, typeof(upper).shape), mul(conjugate(lower), upper))
-        beside = real(beside) if is_complex(beside) else beside
+        beside = real(beside) if is_complex(typeof(beside).dtype) else beside
         change = add(change, mul(reduce_sum(beside, (0,)), host_number(2, typeof(change).dtype)))
     return _values(d, e, tol, first, last), change
 

@@ -7,7 +7,7 @@ import numpy as np
 
 import hlofront.numpy as jnp
 import hlofront.numpy.fft as fourier
-from hlofront.base.dtypes import issubdtype, to_complex_dtype
+from hlofront.base.dtypes import is_complex, to_complex_dtype
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
@@ -30,10 +30,6 @@ class _Settings(NamedTuple):
     boundary: str | None
     padded: bool
     average: str | None
-
-
-def _is_complex(x: Any) -> bool:
-    return issubdtype(typeof(x).dtype, np.complexfloating)
 
 
 def _segment(window: Any, nperseg: Any, size: int) -> tuple[Any, int]:
@@ -178,7 +174,7 @@ def _averaged(x: Any, average: str) -> Any:
     # What the median of this many exponentially distributed numbers is, by their mean.
     even = 2.0 * np.arange(1, (count - 1) // 2 + 1)
     bias = 1 + float(np.sum(1 / (even + 1) - 1 / even))
-    if _is_complex(x):
+    if is_complex(typeof(x).dtype):
         parts = [jnp.median(part, axis=-1) for part in (jnp.real(x), jnp.imag(x))]
         return elementwise.complex(*parts) / bias
     return jnp.median(x, axis=-1) / bias
@@ -248,7 +244,9 @@ def csd(
     size = max(shape[axis] for shape in shapes)
     window, count = _segment(window, nperseg, size)
     overlap, transformed = _counts(count, noverlap, nfft)
-    onesided = return_onesided and not any(_is_complex(a) for a in (x, y) if a is not None)
+    onesided = return_onesided and not any(
+        is_complex(typeof(a).dtype) for a in (x, y) if a is not None
+    )
     _warn_of_sides(return_onesided, onesided)
     settings = _Settings(
         count=count,
@@ -355,7 +353,7 @@ def stft(
     size = typeof(x).shape[axis]
     window, count = _segment(window, nperseg, size)
     overlap, transformed = _counts(count, noverlap, nfft)
-    onesided = return_onesided and not _is_complex(x)
+    onesided = return_onesided and not is_complex(typeof(x).dtype)
     _warn_of_sides(return_onesided, onesided)
     scaling = "spectrum"
     settings = _Settings(
