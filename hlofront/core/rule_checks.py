@@ -77,7 +77,7 @@ def _check_type(
     primitive: Primitive, rule: str, derivative: str, value: str, aval: Any, given: Any
 ) -> None:
     wanted = aval.to_tangent_aval()
-    actual = given.aval if type(given) is Zero else typeof(given)
+    actual: Any = given.aval if type(given) is Zero else typeof(given)
     if (actual.shape, actual.dtype) != (wanted.shape, wanted.dtype):
         raise JaxprTypeError(
             f"the {rule} rule of {primitive.name} gives a {derivative} of type "

@@ -43,6 +43,8 @@ BatchRuleWithTrace = Callable[
 StagedRule = Callable[Concatenate[Any, ...], Results]
 PartialEvalRule = Callable[[list[bool], Any], tuple[Any, Any, Sequence[bool], Sequence[Any]]]
 SimplifyRule = Callable[[list[bool], Any], tuple[Sequence[bool], Any]]
+# The results are Subprograms, of core/subprograms.py, which asks this module.
+SubprogramsRule = Callable[..., Sequence[Any]]
 ShowRule = Callable[[Any, Any], Any]
 # The first argument is the builder of the module, the others are MLIR values.
 LoweringRule = Callable[Concatenate[Any, ...], Any]
@@ -272,7 +274,7 @@ show: RuleTable[ShowRule] = RuleTable(
 simplify: RuleTable[SimplifyRule] = RuleTable(
     "simplify", "hlofront/higher_order", "(used outputs, equation) -> used inputs, equation"
 )
-subprograms = RuleTable(
+subprograms: RuleTable[SubprogramsRule] = RuleTable(
     "subprograms",
     "hlofront/higher_order",
     "(**params) -> the Subprograms that it holds; core/subprograms.py has makers of such rules",

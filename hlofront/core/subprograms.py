@@ -149,7 +149,8 @@ def subprograms_of(equation: Equation) -> Sequence[Subprogram]:
     rule = rules.subprograms.get(equation.primitive)
     if rule is None:
         return _in_params(equation)
-    return [part for part in rule(**equation.params) if is_program(part.program)]
+    parts: Sequence[Subprogram] = rule(**equation.params)
+    return [part for part in parts if is_program(part.program)]
 
 
 def closed_programs_of(equation: Equation) -> tuple[ClosedJaxpr, ...]:
