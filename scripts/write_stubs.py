@@ -311,10 +311,10 @@ class _Binary(ufunc):
 def _aliases(module: str) -> dict[str, str]:
     """Return the names that a module gives to types, and the types that they stand for."""
     found: dict[str, str] = {}
-    source = getattr(sys.modules.get(module), "__file__", None)
-    if source is None or not module.startswith("hlofront"):
+    if not module.startswith("hlofront"):
         return found
-    for node in ast.parse(pathlib.Path(source).read_text(encoding="utf-8")).body:
+    source = pathlib.Path(str(importlib.import_module(module).__file__))
+    for node in ast.parse(source.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if ast.unparse(node.annotation) == "TypeAlias" and isinstance(node.value, ast.Constant):
                 found[node.target.id] = str(node.value.value)
@@ -326,7 +326,9 @@ def _aliases(module: str) -> dict[str, str]:
 
 def _spelled_out(text: str, home: str) -> str:
     """Return an annotation with the names of types that stubs cannot import replaced."""
-    known_here = {**_aliases("hlofront.base.typing"), **_aliases(home)}
+    known_here: dict[str, str] = {}
+    for module in ("hlofront.base.typing", "hlofront.numpy.annotations", home):
+        known_here.update(_aliases(module))
 
     def spell(match: re.Match[str]) -> str:
         name = match[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,11 +13,8 @@ import hlofront.random as random
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.dimensions import canonical_shape
+from hlofront.numpy.annotations import OutSharding
 from hlofront.primitives.shaping import refuse_sharding
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
 
 
 @runtime_checkable
@@ -26,10 +23,7 @@ class Initializer(Protocol):
 
     @staticmethod
     def __call__(
-        key: Array,
-        shape: Shape,
-        dtype: DTypeLike | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
     ) -> Array:
         """Return an array of this shape and dtype.
 
@@ -55,10 +49,7 @@ def _scaled(x: Array, factor: float, dtype: np.dtype) -> Array:
 
 
 def zeros(
-    key: Array,
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    key: Array, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
 ) -> Array:
     """Make an array of zeros; the key is not used.
 
@@ -72,10 +63,7 @@ def zeros(
 
 
 def ones(
-    key: Array,
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    key: Array, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
 ) -> Array:
     """Make an array of ones; the key is not used.
 
@@ -89,11 +77,7 @@ def ones(
 
 
 def _full(
-    name: str,
-    value: ArrayLike,
-    shape: Shape,
-    dtype: DType,
-    out_sharding: NamedSharding | PartitionSpec | None,
+    name: str, value: ArrayLike, shape: Shape, dtype: DType, out_sharding: OutSharding
 ) -> Array:
     if out_sharding is not None:
         refuse_sharding(name, "out_sharding", out_sharding)
@@ -110,10 +94,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     own = dtype
 
     def init(
-        key: Array,
-        shape: Shape,
-        dtype: DTypeLike | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
     ) -> Array:
         return _full("constant", value, shape, _dtype(dtype, own), out_sharding)
 
@@ -133,10 +114,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     own = dtype
 
     def init(
-        key: Array,
-        shape: Shape,
-        dtype: DTypeLike | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
     ) -> Array:
         dtype = _dtype(dtype, own)
         numbers = random.uniform(key, shape, dtype, out_sharding=out_sharding)
@@ -155,10 +133,7 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     own = dtype
 
     def init(
-        key: Array,
-        shape: Shape,
-        dtype: DTypeLike | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
     ) -> Array:
         dtype = _dtype(dtype, own)
         numbers = random.normal(key, shape, dtype, out_sharding=out_sharding)
@@ -181,10 +156,7 @@ def truncated_normal(
     own = dtype
 
     def init(
-        key: Array,
-        shape: Shape,
-        dtype: DTypeLike | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
     ) -> Array:
         dtype = _dtype(dtype, own)
         numbers = random.truncated_normal(
@@ -254,10 +226,7 @@ def variance_scaling(
     own = dtype
 
     def init(
-        key: Array,
-        shape: Shape,
-        dtype: DTypeLike | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
     ) -> Array:
         dtype = _dtype(dtype, own)
         shape = canonical_shape(shape)
@@ -288,11 +257,7 @@ def variance_scaling(
 
 
 def _of_normal(
-    key: Array,
-    shape: Shape,
-    dtype: np.dtype,
-    variance: ArrayLike,
-    out_sharding: NamedSharding | PartitionSpec | None,
+    key: Array, shape: Shape, dtype: np.dtype, variance: ArrayLike, out_sharding: OutSharding
 ) -> Array:
     numbers = random.normal(key, shape, dtype, out_sharding=out_sharding)
     return numbers * _root(variance)
@@ -303,22 +268,14 @@ def _root(variance: ArrayLike) -> Array:
 
 
 def _of_uniform(
-    key: Array,
-    shape: Shape,
-    dtype: np.dtype,
-    variance: ArrayLike,
-    out_sharding: NamedSharding | PartitionSpec | None,
+    key: Array, shape: Shape, dtype: np.dtype, variance: ArrayLike, out_sharding: OutSharding
 ) -> Array:
     numbers = random.uniform(key, shape, dtype, -1, out_sharding=out_sharding)
     return numbers * np.sqrt(np.asarray(3, dtype) * variance)[()]
 
 
 def _of_truncated(
-    key: Array,
-    shape: Shape,
-    dtype: np.dtype,
-    variance: ArrayLike,
-    out_sharding: NamedSharding | PartitionSpec | None,
+    key: Array, shape: Shape, dtype: np.dtype, variance: ArrayLike, out_sharding: OutSharding
 ) -> Array:
     deviation = np.sqrt(variance) / np.asarray(_DEVIATION_WITHIN_2, dtype)
     numbers = random.truncated_normal(key, -2, 2, shape, dtype, out_sharding=out_sharding)
@@ -326,11 +283,7 @@ def _of_truncated(
 
 
 def _of_disc(
-    key: Array,
-    shape: Shape,
-    dtype: np.dtype,
-    variance: ArrayLike,
-    out_sharding: NamedSharding | PartitionSpec | None,
+    key: Array, shape: Shape, dtype: np.dtype, variance: ArrayLike, out_sharding: OutSharding
 ) -> Array:
     """Draw complex numbers uniformly from a disc around 0."""
     size, turn = random.split(key)
@@ -345,11 +298,7 @@ def _turned(key: Array, shape: Shape, dtype: DType, real: DType) -> Array:
 
 
 def _of_truncated_complex(
-    key: Array,
-    shape: Shape,
-    dtype: np.dtype,
-    variance: ArrayLike,
-    out_sharding: NamedSharding | PartitionSpec | None,
+    key: Array, shape: Shape, dtype: np.dtype, variance: ArrayLike, out_sharding: OutSharding
 ) -> Array:
     """Draw complex normal numbers within two standard deviations, by inverting their law."""
     deviation = jnp.sqrt(variance) / jnp.asarray(_DEVIATION_WITHIN_2_COMPLEX, dtype)
@@ -473,10 +422,7 @@ def orthogonal(
     own = dtype
 
     def init(
-        key: Array,
-        shape: Shape,
-        dtype: DTypeLike | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
     ) -> Array:
         dtype = _dtype(dtype, own)
         shape = canonical_shape(shape)
@@ -511,10 +457,7 @@ def delta_orthogonal(
     own = dtype
 
     def init(
-        key: Array,
-        shape: Shape,
-        dtype: DTypeLike | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
     ) -> Array:
         dtype = _dtype(dtype, own)
         shape = canonical_shape(shape)

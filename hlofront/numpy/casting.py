@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, issubdtype
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
+from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import copy
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike
@@ -21,9 +21,6 @@ from hlofront.primitives import comparing, elementwise, shaping, slicing
 from hlofront.primitives.converting import bitcast_convert_type, convert
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import Device, Sharding
 
 _bool = np.dtype(np.bool_)
 _uint8 = np.dtype(np.uint8)
@@ -43,12 +40,7 @@ def _astype(x: ArrayLike, dtype: np.dtype) -> Array:
 @boundary
 @like(np.astype)
 def astype(
-    x: ArrayLike,
-    dtype: DTypeLike,
-    /,
-    *,
-    copy: bool = False,
-    device: Device | Sharding | None = None,
+    x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: DeviceLike = None
 ) -> Array:
     """Convert the elements to a dtype; None is the default float dtype.
 
@@ -87,7 +79,7 @@ _copied = copy
 
 @boundary
 def _method_astype(
-    self: Array, dtype: DTypeLike, copy: bool = False, device: Device | Sharding | None = None
+    self: Array, dtype: DTypeLike, copy: bool = False, device: DeviceLike = None
 ) -> Array:
     """Convert the elements to a dtype."""
     return astype(self, dtype, copy=copy, device=device)

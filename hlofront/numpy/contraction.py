@@ -12,6 +12,7 @@ from hlofront.base.dtypes import check_user_dtype_supported, is_complex, lattice
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
     check_rank_promotion,
@@ -29,8 +30,6 @@ from hlofront.primitives.shaping import ascending, expand_dims, reshape, squeeze
 from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
 
 if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
     from hlofront.primitives.contracting import DotDimensionNumbers, PrecisionLike
 
 __all__ = [
@@ -68,7 +67,7 @@ def contract(
     axes: tuple[tuple[int, ...], tuple[int, ...]],
     precision: PrecisionLike,
     preferred: DTypeLike | None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Compute the sums of products over axes, none of which is a batch axis.
 
@@ -192,7 +191,7 @@ def _batched(
     axes: tuple[int, int],
     precision: PrecisionLike,
     preferred: DTypeLike | None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Compute the product over one axis of each operand.
 
@@ -251,7 +250,7 @@ def matmul(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Multiply matrices, which are the last two axes; the leading axes broadcast.
 
@@ -285,7 +284,7 @@ def dot(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Sum products over the last axis of `a` and the second to last axis of `b`, or its only axis.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from hlofront.bridge.fast_parts import Array, registry
 from hlofront.bridge.members import is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.trace import Tracer, current_trace, is_eager
+from hlofront.numpy.annotations import DeviceLike, OutSharding
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike, check_integer, with_shape
 from hlofront.primitives import converting, shaping, slicing
@@ -30,10 +31,6 @@ from hlofront.runtime.array.transfer import copied, device_put
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.runtime.sharding.placement import default_placement, host_put
 from hlofront.transforms.flatten import ShapeDtypeStruct
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
 
 _flatten = registry.flatten
 _ndarray = np.ndarray
@@ -127,8 +124,8 @@ def array(
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Make an array of a number, of lists of numbers or arrays, or of an array.
 
@@ -176,8 +173,8 @@ def asarray(
     order: str | None = None,
     *,
     copy: bool | None = None,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Make an array as `array` does, but without a copy where none is needed."""
     if dtype is None and not copy and device is None and out_sharding is None and order is None:
@@ -197,8 +194,8 @@ def _array(
     copy: bool,
     order: str | None,
     ndmin: int,
-    device: Device | Sharding | None,
-    out_sharding: NamedSharding | PartitionSpec | None,
+    device: DeviceLike,
+    out_sharding: OutSharding,
 ) -> Array:
     if order not in (None, "K"):
         raise NotImplementedError(  # the class that JAX raises
@@ -308,11 +305,7 @@ def _stack_operation(name: str, object: object, dtype: DType) -> Array:
     return _stack(name, object, dtype)
 
 
-def check_placement(
-    name: str,
-    device: Device | Sharding | None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
-) -> Device | Sharding | None:
+def check_placement(name: str, device: DeviceLike, out_sharding: OutSharding = None) -> DeviceLike:
     """Return the device or sharding, or None where it requests nothing.
 
     Raises ValueError for other values.
@@ -338,9 +331,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
 
 @like(np.from_dlpack)
-def from_dlpack(
-    x: object, /, *, device: Device | Sharding | None = None, copy: bool | None = None
-) -> Array:
+def from_dlpack(x: object, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """Make an array of another library's array, sharing its memory where possible.
 
     See `hlofront.dlpack.from_dlpack`.

@@ -235,10 +235,7 @@ def _gradient(f: ArrayLike, steps: Sequence[ArrayLike], *, axis: Axes) -> Array 
 
 @like(np.gradient)
 def gradient(
-    f: ArrayLike,
-    *varargs: ArrayLike,
-    axis: Axes = None,
-    edge_order: int | None = None,
+    f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: int | None = None
 ) -> Array | list[Array]:
     """Compute slopes along axes: central differences, and one-sided ones at both ends.
 

@@ -11,6 +11,7 @@ import numpy as np
 from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core.aval import typeof
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import host_scalar
 from hlofront.numpy.promotion import operands as checked_operands
@@ -22,9 +23,7 @@ from hlofront.primitives.shaping import broadcast_in_dim, squeeze, transpose
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
     from hlofront.core.aval import ShapedArray
-    from hlofront.core.partition import PartitionSpec
     from hlofront.primitives.contracting import PrecisionLike
 
 __all__ = ["einsum", "einsum_path"]
@@ -252,7 +251,7 @@ class Options(NamedTuple):
     precision: PrecisionLike
     dtype: DType
     dot: Callable[..., Array]
-    out_sharding: NamedSharding | PartitionSpec | None
+    out_sharding: OutSharding
 
 
 def _pair(
@@ -327,7 +326,7 @@ def _einsum(
     precision: PrecisionLike,
     preferred_element_type: DTypeLike | None,
     dot: Callable[..., Array],
-    out_sharding: NamedSharding | PartitionSpec | None,
+    out_sharding: OutSharding,
 ) -> Array:
     """Compute the sums of products that the subscripts describe."""
     values, avals = checked_operands("einsum", operands)
@@ -363,7 +362,7 @@ def einsum(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     _dot_general: Callable[..., Array] = dot_general,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Sum products of arrays, in Einstein's notation: `einsum("ij,jk->ik", x, y)`.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import operands
@@ -25,9 +25,6 @@ from hlofront.primitives.fourier import fft as transform
 from hlofront.primitives.shaping import transpose
 from hlofront.primitives.slicing import pad, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import Device, Sharding
 
 _NORMS = ("backward", "ortho", "forward")
 
@@ -391,7 +388,7 @@ def _frequencies(
     n: int,
     d: ArrayLike,
     dtype: DTypeLike | None,
-    device: Device | Sharding | None,
+    device: DeviceLike,
 ) -> Array:
     if isinstance(n, list | tuple):
         raise ValueError(f"The n argument of {name} only takes an int. Got n = {list(n)}.")
@@ -417,11 +414,7 @@ def _frequencies(
 
 @like(np.fft.fftfreq)
 def fftfreq(
-    n: int,
-    d: ArrayLike = 1.0,
-    *,
-    dtype: DTypeLike | None = None,
-    device: Device | Sharding | None = None,
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike = None
 ) -> Array:
     """Return the frequencies of the elements of a transform, in cycles per unit of the spacing.
 
@@ -444,11 +437,7 @@ def fftfreq(
 
 @like(np.fft.rfftfreq)
 def rfftfreq(
-    n: int,
-    d: ArrayLike = 1.0,
-    *,
-    dtype: DTypeLike | None = None,
-    device: Device | Sharding | None = None,
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike = None
 ) -> Array:
     """Return the frequencies of the elements of `rfft`. See `fftfreq`."""
     return _frequencies("jnp.fft.rfftfreq", lambda n: np.arange(0, n // 2 + 1), n, d, dtype, device)

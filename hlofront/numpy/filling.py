@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from hlofront.base.boundary import boundary
@@ -14,11 +12,12 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, Shape, ShapeLike
-from hlofront.bridge.client import ArrayImpl, Device, Sharding
+from hlofront.bridge.client import ArrayImpl
 from hlofront.bridge.fast_parts import Array
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.core.trace import Tracer, is_eager
+from hlofront.numpy.annotations import DeviceLike, OutSharding
 from hlofront.numpy.creation import MOST_ON_HOST, check_placement, from_host
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike, with_shape
@@ -28,10 +27,6 @@ from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.runtime.sharding.placement import default_placement, host_put
 from hlofront.transforms.flatten import ShapeDtypeStruct
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
 
 # ---- one value ---------------------------------------------------------------------------------
 
@@ -63,8 +58,8 @@ def _constant(
     shape: Shape,
     value: ArrayLike,
     dtype: np.dtype,
-    device: Device | Sharding | None,
-    out_sharding: NamedSharding | PartitionSpec | None,
+    device: DeviceLike,
+    out_sharding: OutSharding,
 ) -> Array:
     """Make an array filled with a number of the host, of this canonical dtype."""
     if device is not None or out_sharding is not None:
@@ -107,8 +102,8 @@ def zeros(
     shape: ShapeLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Make an array of zeros.
 
@@ -130,8 +125,8 @@ def ones(
     shape: ShapeLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Make an array of ones; the arguments are those of `zeros`."""
     return _constant("ones", canonical_shape(shape), 1, _dtype("ones", dtype), device, out_sharding)
@@ -142,8 +137,8 @@ def empty(
     shape: ShapeLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Make an array of zeros, as there is no uninitialized memory.
 
@@ -160,8 +155,8 @@ def full(
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Make an array filled with a number, or with an array that broadcasts to its shape.
 
@@ -193,8 +188,8 @@ def _full(
     value: ArrayLike,
     dtype: np.dtype,
     weak: bool,
-    device: Device | Sharding | None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike,
+    out_sharding: OutSharding = None,
 ) -> Array:
     device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
     real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
@@ -225,8 +220,8 @@ def _like(
     fill_value: ArrayLike,
     dtype: DTypeLike | None,
     shape: ShapeLike | None,
-    device: Device | Sharding | None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike,
+    out_sharding: OutSharding = None,
 ) -> Array:
     described = isinstance(a, ShapeDtypeStruct)
     if not described and (is_value(a) or not (hasattr(a, "shape") and hasattr(a, "dtype"))):
@@ -257,8 +252,8 @@ def zeros_like(
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Make zeros in the shape and dtype of an array, a scalar, or an object that has both."""
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
@@ -270,8 +265,8 @@ def ones_like(
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Make ones in the shape and dtype of an array, a scalar, or an object that has both."""
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
@@ -283,7 +278,7 @@ def empty_like(
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Device | Sharding | None = None,
+    device: DeviceLike = None,
 ) -> Array:
     """Make zeros in the shape and dtype of an array, as there is no uninitialized memory."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
@@ -296,8 +291,8 @@ def full_like(
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Make an array of one value in the shape and dtype of another.
 

@@ -100,12 +100,7 @@ def read(array: ArrayLike, resolved: Resolved, options: ReadOptions = _DEFAULT) 
 # ---- by slice ----------------------------------------------------------------------------------
 
 
-def _sliced(
-    array: Array,
-    entries: list[Entry],
-    sizes: tuple[int, ...],
-    wrap: bool,
-) -> Array:
+def _sliced(array: Array, entries: list[Entry], sizes: tuple[int, ...], wrap: bool) -> Array:
     starts, limits, strides, dropped, backwards, new, shape = [], [], [], [], [], [], []
     axis = 0
     for entry in entries:
@@ -174,10 +169,7 @@ def _with_new_axes(array: Array, new: tuple[int, ...] | list[int], shape: tuple[
 
 
 def _dynamically_sliced(
-    array: Array,
-    entries: list[Entry],
-    sizes: tuple[int, ...],
-    wrap: bool,
+    array: Array, entries: list[Entry], sizes: tuple[int, ...], wrap: bool
 ) -> Array:
     starts, counts, dropped, backwards, new, shape = [], [], [], [], [], []
     axis = 0
@@ -282,11 +274,7 @@ VECTOR = (ARRAY,)
 
 @operation(static_argnames=("key",))
 @named("getitem")
-def _basic(
-    array: ArrayLike,
-    key: Key,
-    *operands: ArrayLike,
-) -> Array:
+def _basic(array: ArrayLike, key: Key, *operands: ArrayLike) -> Array:
     """Read by integers and slices.
 
     `operands` hold indices counted from 0, and the least index of each slice.
@@ -343,12 +331,7 @@ def _basic(
 
 @operation(static_argnames=("key", "options"))
 @named("getitem")
-def _advanced(
-    array: ArrayLike,
-    key: Key,
-    options: ReadOptions,
-    *operands: ArrayLike,
-) -> Array:
+def _advanced(array: ArrayLike, key: Key, options: ReadOptions, *operands: ArrayLike) -> Array:
     """Read by arrays as well.
 
     `operands` hold the indices unchanged, and the first index of each slice.
@@ -386,11 +369,7 @@ def _read_eagerly(array: Array, shape: tuple[int, ...], index: Any) -> Array:
     return _basic(array, tuple(key), *operands) if key else array
 
 
-def _append_slice(
-    key: list[KeyItem],
-    operands: list[ArrayLike],
-    entry: Entry,
-) -> None:
+def _append_slice(key: list[KeyItem], operands: list[ArrayLike], entry: Entry) -> None:
     if entry is ALL:
         key.append(ALL)
         return
@@ -467,11 +446,7 @@ def split(resolved: Resolved, options: object) -> tuple[Any, ...]:
     return tuple(key), options, *operands
 
 
-def rebuilt(
-    key: Key,
-    shape: tuple[int, ...],
-    operands: Sequence[ArrayLike],
-) -> Resolved:
+def rebuilt(key: Key, shape: tuple[int, ...], operands: Sequence[ArrayLike]) -> Resolved:
     """Rebuild the index that `split` took apart, with traced operands."""
     remaining = iter(operands)
     entries: list[Entry] = []

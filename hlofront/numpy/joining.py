@@ -57,9 +57,7 @@ def _sequence(name: str, arrays: Any) -> ArrayLike | Sequence[ArrayLike]:
 
 @operation(static_argnames=("axis", "dtype"))
 def _concatenate(
-    arrays: ArrayLike | Sequence[ArrayLike],
-    axis: Axis = 0,
-    dtype: DTypeLike | None = None,
+    arrays: ArrayLike | Sequence[ArrayLike], axis: Axis = 0, dtype: DTypeLike | None = None
 ) -> Array:
     arrays = _members("concatenate", arrays)
     if not arrays:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer, is_eager
+from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_integer, choose, host_scalar
@@ -23,9 +23,6 @@ from hlofront.numpy.ufuncs import any_operand, scalar_like
 from hlofront.primitives import comparing, converting, creating, elementwise, shaping, slicing
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import Device, Sharding
 
 _int32 = np.dtype("int32")
 
@@ -99,7 +96,7 @@ def eye(
     k: ArrayLike = 0,
     dtype: DTypeLike | None = None,
     *,
-    device: Device | Sharding | None = None,
+    device: DeviceLike = None,
 ) -> Array:
     """Make a matrix with ones on a diagonal and zeros elsewhere.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,14 +12,12 @@ from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy import complex, reductions, rounding
+from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.namespace import ARRAY_API_VERSION
 from hlofront.numpy.shape import ravel
 from hlofront.primitives import converting, shaping
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import is_operand
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import Device, Sharding
 
 
 def _clip(self: Array, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
@@ -85,9 +82,7 @@ def _namespace(self: Array, *, api_version: str | None = None) -> ModuleType:
     return sys.modules["hlofront.numpy"]
 
 
-def _to_device(
-    self: Array, device: Device | Sharding | None, *, stream: int | None = None
-) -> Array:
+def _to_device(self: Array, device: DeviceLike, *, stream: int | None = None) -> Array:
     """Copy the array to another device, or to another sharding.
 
     Raises ValueError if a stream is given, or `device` is no device or sharding.

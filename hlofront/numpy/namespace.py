@@ -8,10 +8,11 @@ import numpy as np
 
 from hlofront.base.dtypes import default_dtype, python_scalar_dtype
 from hlofront.bridge import state
+from hlofront.numpy.annotations import DeviceLike
 from hlofront.pjrt.devices import devices
 
 if TYPE_CHECKING:
-    from hlofront.bridge.client import Device, Sharding
+    from hlofront.bridge.client import Device
 
 # The only version of the standard that is offered.
 ARRAY_API_VERSION = "2024.12"
@@ -42,7 +43,7 @@ class ArrayNamespaceInfo:
         """Return None: arrays are where the options and their operands say."""
         return None
 
-    def default_dtypes(self, *, device: Device | Sharding | None = None) -> dict[str, np.dtype]:
+    def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, np.dtype]:
         """Return the dtypes of Python's numbers; x64 decides their width.
 
         Args:
@@ -60,7 +61,7 @@ class ArrayNamespaceInfo:
         return [None, *devices()]
 
     def dtypes(
-        self, *, device: Device | Sharding | None = None, kind: str | tuple[str, ...] | None = None
+        self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
         """Return the standard's dtypes by their names; 64-bit ones only where x64 is on.
 

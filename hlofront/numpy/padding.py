@@ -372,9 +372,7 @@ def pad(
     return _pad(array, values, widths, mode, lengths, reflect_type)
 
 
-def _table(
-    values: Sequence[ArrayLike | Sequence[ArrayLike]],
-) -> np.ndarray:
+def _table(values: Sequence[ArrayLike | Sequence[ArrayLike]]) -> np.ndarray:
     """Return nested lists of scalars as an array."""
     leaves = [leaf for row in values for leaf in (row if isinstance(row, list | tuple) else (row,))]
     if not any(hasattr(leaf, "aval") for leaf in leaves):

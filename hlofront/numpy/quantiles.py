@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from hlofront.base.dtypes import is_complex, python_scalar_dtype, to_inexact_dty
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import broadcast_together, choose, host_scalar, joint_dtype, operands
 from hlofront.numpy.reductions import (
@@ -35,10 +35,6 @@ from hlofront.primitives.shaping import (
 )
 from hlofront.primitives.slicing import index_in_dim
 from hlofront.runtime.dispatch.operation import operation
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
 
 __all__ = [
     "median",
@@ -320,7 +316,7 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: ArrayLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Compute quantiles at q percent, from 0 to 100.
 

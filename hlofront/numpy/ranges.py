@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from hlofront.bridge.arrays import Explicit
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, is_eager
+from hlofront.numpy.annotations import DeviceLike, OutSharding
 from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
@@ -41,10 +42,6 @@ from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.vmap import vmap
 
-if TYPE_CHECKING:
-    from hlofront.bridge.client import Device, NamedSharding, Sharding
-    from hlofront.core.partition import PartitionSpec
-
 # ---- arange ------------------------------------------------------------------------------------
 
 
@@ -56,8 +53,8 @@ def arange(
     step: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    device: Device | Sharding | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    device: DeviceLike = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return the numbers start, start + step, ..., as long as they are before stop.
 
@@ -254,7 +251,7 @@ def linspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Device | Sharding | None = None,
+    device: DeviceLike = None,
 ) -> Array | tuple[Array, Array]:
     """Return `num` evenly spaced numbers from start to stop.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from hlofront.base.typing import Array, ArrayLike, Axes, Axis, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, process
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.index_entries import int32
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike
@@ -30,10 +30,6 @@ from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add
 from hlofront.primitives.shaping import refuse_sharding
 from hlofront.runtime.dispatch.operation import operation
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
 
 # ---- flip and rotate ---------------------------------------------------------------------------
 
@@ -269,7 +265,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Repeat each element along an axis; `repeats` is one number, or one for each element.
 
@@ -326,7 +322,7 @@ def _method_repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Repeat each element along an axis."""
     return repeat(

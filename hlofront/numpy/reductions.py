@@ -95,9 +95,7 @@ def reduced_axes(axis: Axes, ndim: int) -> tuple[int, ...]:
     return axes
 
 
-def split_names(
-    axis: NamedAxes,
-) -> tuple[Axes, tuple[str, ...]]:
+def split_names(axis: NamedAxes) -> tuple[Axes, tuple[str, ...]]:
     """Split axes into those by number and those by name, which vmap and shard_map have named."""
     if isinstance(axis, str):
         return (), (axis,)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,15 +12,12 @@ from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import operands
 from hlofront.primitives import creating
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.reducing import greatest_value, least_value
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
 
 
 def _count(name: str, segment_ids: ArrayLike, num_segments: int | None) -> int:
@@ -57,7 +53,7 @@ def _segments(
     indices_are_sorted: bool,
     unique_indices: bool,
     mode: str | GatherScatterMode | None,
-    out_sharding: NamedSharding | PartitionSpec | None,
+    out_sharding: OutSharding,
 ) -> Array:
     (data, ids), _ = operands(name, (data, segment_ids))
     data = asarray(data)
@@ -106,7 +102,7 @@ def _reduction(
         unique_indices: bool = False,
         bucket_size: int | None = None,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        out_sharding: OutSharding = None,
     ) -> Array:
         return _segments(
             name,

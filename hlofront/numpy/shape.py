@@ -6,7 +6,6 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from hlofront.base.typing import Array, ArrayLike, Axes, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.numpy import creation
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.like import like
 from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import broadcast_together
@@ -23,10 +23,6 @@ from hlofront.numpy.ufuncs import any_operand
 from hlofront.primitives import shaping
 from hlofront.primitives.shaping import ascending, refuse_sharding
 from hlofront.runtime.dispatch.operation import operation
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
 
 
 def as_array(x: ArrayLike) -> Array:
@@ -100,7 +96,7 @@ def reshape(
     order: str = "C",
     *,
     copy: bool | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Reshape an array without changing its elements.
 
@@ -117,7 +113,7 @@ def _method_reshape(
     *args: int | Sequence[int],
     order: str = "C",
     copy: bool | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Reshape the array: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
     if out_sharding is not None:
@@ -136,9 +132,7 @@ def _ravel(a: ArrayLike, order: str = "C") -> Array:
 
 @boundary
 @like(np.ravel)
-def ravel(
-    a: ArrayLike, order: str = "C", *, out_sharding: NamedSharding | PartitionSpec | None = None
-) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
     """Flatten an array, row by row, or column by column with order "F"."""
     if out_sharding is not None:
         refuse_sharding("ravel", "out_sharding", out_sharding)
@@ -146,9 +140,7 @@ def ravel(
 
 
 @boundary
-def _method_ravel(
-    self: Array, order: str = "C", *, out_sharding: NamedSharding | PartitionSpec | None = None
-) -> Array:
+def _method_ravel(self: Array, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
     """Flatten the array."""
     return ravel(self, order, out_sharding=out_sharding)
 
@@ -376,9 +368,7 @@ def _broadcast_to(array: ArrayLike, shape: Shape) -> Array:
 
 @boundary
 @like(np.broadcast_to)
-def broadcast_to(
-    array: ArrayLike, shape: ShapeLike, *, out_sharding: NamedSharding | PartitionSpec | None = None
-) -> Array:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: OutSharding = None) -> Array:
     """Repeat an array along new leading axes and axes of size 1, up to a shape."""
     if out_sharding is not None:
         refuse_sharding("broadcast_to", "out_sharding", out_sharding)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.contraction import product_dtype
 from hlofront.numpy.like import like
 from hlofront.numpy.moments import mean_over
@@ -45,10 +45,6 @@ from hlofront.primitives.shaping import (
 )
 from hlofront.primitives.slicing import concatenate, index_in_dim
 from hlofront.runtime.dispatch.operation import operation
-
-if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
 
 __all__ = ["bincount", "corrcoef", "cov", "digitize"]
 
@@ -254,7 +250,7 @@ def bincount(
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Count how often each number from 0 on is in an array, or sum its weights.
 

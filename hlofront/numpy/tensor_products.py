@@ -10,6 +10,7 @@ import numpy as np
 from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.contraction import PRECISION, contract, flat
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import host_scalar, operands, promote_args, promote_dtypes
@@ -20,8 +21,6 @@ from hlofront.primitives.slicing import concatenate, index_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
     from hlofront.primitives.contracting import PrecisionLike
 
 __all__ = ["cross", "kron", "outer", "tensordot"]
@@ -38,7 +37,7 @@ def tensordot(
     *,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Sum products over several axes: the last of `a` and the first of `b`, or the axes named.
 
@@ -63,9 +62,7 @@ def tensordot(
     )
 
 
-def _hashable_axes(
-    axes: object,
-) -> Hashable:
+def _hashable_axes(axes: object) -> Hashable:
     if isinstance(axes, tuple | list | np.ndarray):
         return tuple([_hashable_axes(axis) for axis in axes])
     return axes
@@ -79,23 +76,19 @@ def _tensordot(
     axes: Hashable,
     precision: PrecisionLike,
     preferred_element_type: DTypeLike | None,
-    out_sharding: NamedSharding | PartitionSpec | None,
+    out_sharding: OutSharding,
 ) -> Array:
     (a, b), (lhs, rhs) = operands("tensordot", (a, b))
     pair = _tensordot_axes(axes, lhs, rhs)
     return contract("tensordot", a, b, pair, precision, preferred_element_type, out_sharding)
 
 
-def _is_integer(
-    x: object,
-) -> bool:
+def _is_integer(x: object) -> bool:
     return hasattr(x, "__index__")
 
 
 def _tensordot_axes(
-    axes: Hashable,
-    lhs: ShapedArray,
-    rhs: ShapedArray,
+    axes: Hashable, lhs: ShapedArray, rhs: ShapedArray
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if _is_integer(axes):
         count = max(int(axes), 0)

@@ -268,13 +268,7 @@ class ufunc:
 
     @boundary
     def at(
-        self,
-        a: ArrayLike,
-        indices: Index,
-        b: ArrayLike | None = None,
-        /,
-        *,
-        inplace: bool = True,
+        self, a: ArrayLike, indices: Index, b: ArrayLike | None = None, /, *, inplace: bool = True
     ) -> Array:
         """Apply the function to the elements that `indices` names, one by one; return the array.
 

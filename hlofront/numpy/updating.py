@@ -14,6 +14,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, is_eager
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.index_entries import resolve
 from hlofront.numpy.index_updates import (
     BY_SCALE,
@@ -33,8 +34,6 @@ from hlofront.primitives.shaping import refuse_sharding
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
     from hlofront.numpy.index_entries import Index
     from hlofront.numpy.indexing import Key
 
@@ -44,11 +43,7 @@ if TYPE_CHECKING:
 @operation(static_argnames=("key", "options"))
 @named("at_update")
 def _updated(
-    array: ArrayLike,
-    values: ArrayLike,
-    key: Key,
-    options: UpdateOptions,
-    *operands: ArrayLike,
+    array: ArrayLike, values: ArrayLike, key: Key, options: UpdateOptions, *operands: ArrayLike
 ) -> Array:
     resolved = rebuilt(key, typeof(array).shape, operands)
     return update(array, resolved, options, values)
@@ -78,7 +73,7 @@ def _update(
     indices_are_sorted: bool,
     unique_indices: bool,
     wrap: bool,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     if out_sharding is not None:
         refuse_sharding(f"x.at[index].{method}", "out_sharding", out_sharding)
@@ -136,7 +131,7 @@ class AtIndex:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        out_sharding: OutSharding = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Return the array with `x[index] = values`."""
@@ -187,7 +182,7 @@ class AtIndex:
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
         fill_value: ArrayLike | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        out_sharding: OutSharding = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Return `x[index]` with options.
@@ -236,7 +231,7 @@ def _method(name: str, doc: str) -> Callable[..., Array]:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        out_sharding: NamedSharding | PartitionSpec | None = None,
+        out_sharding: OutSharding = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
         return _update(

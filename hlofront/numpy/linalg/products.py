@@ -12,6 +12,7 @@ import numpy as np
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy import contraction, matrices, tensor_products
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.einsum import einsum
 from hlofront.numpy.like import like
 from hlofront.numpy.linalg.systems import inv
@@ -21,8 +22,6 @@ from hlofront.primitives.matrices import identity, spread, swap
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
-    from hlofront.bridge.client import NamedSharding
-    from hlofront.core.partition import PartitionSpec
     from hlofront.primitives.contracting import PrecisionLike
 
 # NumPy has these since 2.0.
@@ -54,7 +53,7 @@ def tensordot(
     axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: NamedSharding | PartitionSpec | None = None,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Sum products over several axes, as `hlofront.numpy.tensordot` does."""
     return tensor_products.tensordot(
