@@ -52,30 +52,6 @@ _XOR = Fold("bitwise_xor", reducing.reduce_xor, elementwise.bitwise_xor, lambda 
 # ---- reduce ------------------------------------------------------------------------------------
 
 
-def _sum(
-    a: ArrayLike,
-    *,
-    axis: Axes,
-    dtype: DTypeLike | None,
-    keepdims: bool,
-    initial: ArrayLike | None,
-    where: ArrayLike | None,
-) -> Array:
-    return reductions.sum(a, axis, dtype, None, keepdims, initial, where)
-
-
-def _prod(
-    a: ArrayLike,
-    *,
-    axis: Axes,
-    dtype: DTypeLike | None,
-    keepdims: bool,
-    initial: ArrayLike | None,
-    where: ArrayLike | None,
-) -> Array:
-    return reductions.prod(a, axis, dtype, None, keepdims, initial, where)
-
-
 def _extreme(
     a: ArrayLike,
     *,
@@ -169,45 +145,6 @@ def _fold_logarithms(
     return shaping.expand_dims(result, axes) if keepdims else result
 
 
-def _reduce_bits(
-    a: ArrayLike,
-    *,
-    axis: Axes,
-    dtype: DTypeLike | None,
-    keepdims: bool,
-    initial: ArrayLike | None,
-    where: ArrayLike | None,
-    fold: Fold,
-) -> Array:
-    return _fold_bits(a, axis, dtype, keepdims, initial, where, fold)
-
-
-def _reduce_truth(
-    a: ArrayLike,
-    *,
-    axis: Axes,
-    dtype: DTypeLike | None,
-    keepdims: bool,
-    initial: ArrayLike | None,
-    where: ArrayLike | None,
-    fold: Fold,
-) -> Array:
-    return _fold_truth(a, axis, dtype, keepdims, initial, where, fold)
-
-
-def _reduce_logarithms(
-    a: ArrayLike,
-    *,
-    axis: Axes,
-    dtype: DTypeLike | None,
-    keepdims: bool,
-    initial: ArrayLike | None,
-    where: ArrayLike | None,
-    base: str,
-) -> Array:
-    return _fold_logarithms(a, axis, dtype, keepdims, initial, where, base)
-
-
 _LOGARITHMS: dict[
     str, tuple[str, Callable[[Array], Array], Callable[[Array], Array], Callable[..., Array]]
 ] = {
@@ -226,14 +163,6 @@ _LOGARITHMS: dict[
 }
 
 # ---- accumulate --------------------------------------------------------------------------------
-
-
-def _cumsum(a: ArrayLike, *, axis: int, dtype: DTypeLike | None) -> Array:
-    return cumulative.cumsum(a, axis, dtype)
-
-
-def _cumprod(a: ArrayLike, *, axis: int, dtype: DTypeLike | None) -> Array:
-    return cumulative.cumprod(a, axis, dtype)
 
 
 @operation(static_argnames=("axis", "dtype", "how"))
@@ -345,12 +274,6 @@ def _fold_pieces(
     return convert(axis_back(fold.combine(first, rest), axis), result, weak)
 
 
-def _reduceat(
-    a: ArrayLike, indices: ArrayLike, *, axis: int, dtype: DTypeLike | None, fold: Fold
-) -> Array:
-    return _fold_pieces(a, indices, axis, dtype, fold)
-
-
 def _update(
     a: ArrayLike, indices: Index, b: ArrayLike | None = None, *, method: str, name: str
 ) -> Array:
@@ -408,9 +331,9 @@ add = _ufunc(
     ufuncs.add,
     2,
     0,
-    reduce=_sum,
-    accumulate=_cumsum,
-    reduceat=partial(_reduceat, fold=SUM),
+    reduce=reductions.sum,
+    accumulate=cumulative.cumsum,
+    reduceat=partial(_fold_pieces, fold=SUM),
     at=_updating("add", "add"),
 )
 subtract = _ufunc(ufuncs.subtract, 2, None, at=_updating("subtract", "subtract"))
@@ -418,9 +341,9 @@ multiply = _ufunc(
     ufuncs.multiply,
     2,
     1,
-    reduce=_prod,
-    accumulate=_cumprod,
-    reduceat=partial(_reduceat, fold=PROD),
+    reduce=reductions.prod,
+    accumulate=cumulative.cumprod,
+    reduceat=partial(_fold_pieces, fold=PROD),
     at=_updating("multiply", "multiply"),
 )
 maximum = _ufunc(
@@ -429,7 +352,7 @@ maximum = _ufunc(
     None,
     reduce=partial(_extreme, function=reductions.max),
     accumulate=_running("maximum", _always),
-    reduceat=partial(_reduceat, fold=MAX),
+    reduceat=partial(_fold_pieces, fold=MAX),
     at=partial(_update_extreme, method="max", name="maximum"),
 )
 minimum = _ufunc(
@@ -438,7 +361,7 @@ minimum = _ufunc(
     None,
     reduce=partial(_extreme, function=reductions.min),
     accumulate=_running("minimum", _always),
-    reduceat=partial(_reduceat, fold=MIN),
+    reduceat=partial(_fold_pieces, fold=MIN),
     at=partial(_update_extreme, method="min", name="minimum"),
 )
 negative = _ufunc(ufuncs.negative, 1, None)
@@ -446,49 +369,49 @@ logical_and = _ufunc(
     logic.logical_and,
     2,
     True,
-    reduce=partial(_reduce_truth, fold=ALL),
+    reduce=partial(_fold_truth, fold=ALL),
     accumulate=_running("logical_and", _unasked),
 )
 logical_or = _ufunc(
     logic.logical_or,
     2,
     False,
-    reduce=partial(_reduce_truth, fold=ANY),
+    reduce=partial(_fold_truth, fold=ANY),
     accumulate=_running("logical_or", _unasked),
 )
 logical_xor = _ufunc(
     logic.logical_xor,
     2,
     False,
-    reduce=partial(_reduce_truth, fold=_XOR._replace(name="logical_xor")),
+    reduce=partial(_fold_truth, fold=_XOR._replace(name="logical_xor")),
     accumulate=_running("logical_xor", _unasked),
 )
 bitwise_and = _ufunc(
     bitwise.bitwise_and,
     2,
     -1,
-    reduce=partial(_reduce_bits, fold=_AND),
+    reduce=partial(_fold_bits, fold=_AND),
     accumulate=_running("bitwise_and", _of_integers),
 )
 bitwise_or = _ufunc(
     bitwise.bitwise_or,
     2,
     0,
-    reduce=partial(_reduce_bits, fold=_OR),
+    reduce=partial(_fold_bits, fold=_OR),
     accumulate=_running("bitwise_or", _of_integers),
 )
 bitwise_xor = _ufunc(
     bitwise.bitwise_xor,
     2,
     0,
-    reduce=partial(_reduce_bits, fold=_XOR),
+    reduce=partial(_fold_bits, fold=_XOR),
     accumulate=_running("bitwise_xor", _of_integers),
 )
 logaddexp = _ufunc(
     ufuncs.logaddexp,
     2,
     -math.inf,
-    reduce=partial(_reduce_logarithms, base="e"),
+    reduce=partial(_fold_logarithms, base="e"),
     accumulate=_running("logaddexp", _of_floats),
 )
-logaddexp2 = _ufunc(ufuncs.logaddexp2, 2, -math.inf, reduce=partial(_reduce_logarithms, base="2"))
+logaddexp2 = _ufunc(ufuncs.logaddexp2, 2, -math.inf, reduce=partial(_fold_logarithms, base="2"))
