@@ -18,6 +18,7 @@ from hlofront.numpy.promotion import (
     check_rank_promotion,
     choose,
     host_scalar,
+    operand,
     operands,
     promote_dtypes,
 )
@@ -450,7 +451,7 @@ def trace(
       ValueError: if there are no such axes, or both are the same.
     """
     refuse_out("trace", out)
-    (a,), (aval,) = operands("trace", (a,))
+    a, aval = operand("trace", a)
     i, j = canonical_axis(axis1, aval.ndim), canonical_axis(axis2, aval.ndim)
     if i == j:
         raise ValueError(f"trace wants two different axes, got axis1={axis1} and axis2={axis2}")

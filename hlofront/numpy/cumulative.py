@@ -11,7 +11,7 @@ from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import host_scalar, operands
+from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import as_boolean, as_numbers, is_inexact, sum_dtype
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, creating, cumulative, slicing
@@ -48,7 +48,7 @@ def _scan(
     dtype: DTypeLike | None,
     nan_as: int | None = None,
 ) -> Array:
-    (a,), (aval,) = operands(name, (a,))
+    a, aval = operand(name, a)
     if axis is None or not aval.ndim:
         a = reshape(a, (aval.size,))
     axis = 0 if axis is None else canonical_axis(axis, max(aval.ndim, 1))
@@ -116,7 +116,7 @@ def _array_scan(
     include_initial: bool,
     initial: int,
 ) -> Array:
-    (x,), (aval,) = operands(name, (x,))
+    x, aval = operand(name, x)
     if not aval.ndim:
         raise ValueError(
             "The input must be non-scalar to take a cumulative sum, however a scalar value or "

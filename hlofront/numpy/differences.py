@@ -22,6 +22,7 @@ from hlofront.numpy.promotion import (
     check_arraylike,
     choose,
     host_scalar,
+    operand,
     operands,
     promote_dtypes,
     promote_dtypes_inexact,
@@ -103,7 +104,7 @@ def diff(
         return a
     if n < 0:
         raise ValueError(f"diff: the order n must be non-negative but got {n}")
-    (a,), (aval,) = operands("diff", (a,))
+    a, aval = operand("diff", a)
     if not aval.ndim:
         raise ValueError("diff requires input that is at least one dimensional, got a scalar")
     axis = canonical_axis(axis, aval.ndim)
@@ -132,7 +133,7 @@ def ediff1d(
     """
     ends = [x for x in (to_begin, to_end) if x is not None]
     check_arraylike("ediff1d", ary, *ends)
-    (ary,), (aval,) = operands("ediff1d", (ary,))
+    ary, aval = operand("ediff1d", ary)
     flat = flattened(ary)
     size = aval.size
     later = slice_in_dim(flat, min(1, size), size)
@@ -140,7 +141,7 @@ def ediff1d(
     parts = [
         result
         if part is result
-        else flattened(convert(operands("ediff1d", (part,))[0][0], aval.dtype, False))
+        else flattened(convert(operand("ediff1d", part)[0], aval.dtype, False))
         for part in (to_begin, result, to_end)
         if part is not None
     ]
@@ -282,7 +283,7 @@ def _wrapped_points(
     x: Array, xp: Array, fp: Array, period: ArrayLike
 ) -> tuple[Array, Array, Array]:
     """Return the points within one period, with one more before and one more behind them."""
-    (period,), (aval,) = operands("interp", (period,))
+    period, aval = operand("interp", period)
     if aval.ndim:
         raise ValueError(f"interp: period must be a scalar; got an array of shape {aval.shape}")
     period = elementwise.abs(period)
@@ -352,7 +353,7 @@ def _interp(
                 continue
             if value is None:
                 value = index_in_dim(fp, at, 0, keepdims=False)
-            (value,), _ = operands("interp", (value,))
+            value, _ = operand("interp", value)
             limit = with_shape(index_in_dim(xp, at, 0, keepdims=False), (), typeof(x).shape)
             result = choose("interp", beyond(x, limit), value, result)
     return result

@@ -16,7 +16,7 @@ from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import operands
+from hlofront.numpy.promotion import operand
 from hlofront.numpy.rearranging import roll
 from hlofront.primitives import creating, elementwise
 from hlofront.primitives.converting import convert
@@ -87,7 +87,7 @@ def _transformed(
     norm: str | None,
 ) -> Array:
     """Transform along several axes, by default along all."""
-    (a,), (aval,) = operands(name, (a,))
+    a, aval = operand(name, a)
     a = asarray(a)
     if axes is None:
         axes = range(aval.ndim) if s is None else range(aval.ndim - len(s), aval.ndim)
@@ -224,7 +224,7 @@ def _opposite(norm: str | None) -> str:
 
 def _checked(a: ArrayLike, axis: int, name: str) -> Array:
     """Return the operand as an array. Raises IndexError if it has no such axis."""
-    (a,), (aval,) = operands(name, (a,))
+    a, aval = operand(name, a)
     if not isinstance(axis, list | tuple) and not -aval.ndim <= axis < aval.ndim:
         raise IndexError(f"{name}: axis {axis} is out of bounds for array of shape {aval.shape}")
     return asarray(a)
@@ -394,7 +394,7 @@ def _frequencies(
         raise ValueError(f"The n argument of {name} only takes an int. Got n = {list(n)}.")
     if isinstance(d, list | tuple):
         raise ValueError(f"The d argument of {name} only takes a single value. Got d = {list(d)}.")
-    (d,), (aval,) = operands(name, (d,))
+    d, aval = operand(name, d)
     if dtype is None:
         dtype = check_user_dtype_supported(float, name)
         if issubdtype(aval.dtype, np.inexact) and not aval.weak_type:
@@ -444,7 +444,7 @@ def rfftfreq(
 
 
 def _rolled(name: str, x: ArrayLike, axes: Axes, sign: int) -> Array:
-    (x,), (aval,) = operands(name, (x,))
+    x, aval = operand(name, x)
     if axes is None:
         axes = tuple(range(aval.ndim))
     elif isinstance(axes, int | np.integer):

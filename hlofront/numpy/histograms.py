@@ -15,6 +15,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
     choose,
     host_scalar,
+    operand,
     operands,
     promote_args_inexact,
     promote_dtypes,
@@ -51,7 +52,7 @@ def _split(bins: ArrayLike | Sequence[ArrayLike]) -> tuple[ArrayLike | None, int
         )
     if isinstance(bins, list | tuple):
         bins = np.asarray(bins)
-    (bins,), (aval,) = operands("histogram", (bins,))
+    bins, aval = operand("histogram", bins)
     if aval.ndim == 1:
         return bins, None
     if aval.ndim:
@@ -110,7 +111,7 @@ def _bin_edges(
     *,
     count: int | None,
 ) -> ArrayLike:
-    (a,), (aval,) = operands("histogram_bin_edges", (a,))
+    a, aval = operand("histogram_bin_edges", a)
     return _limits(a, limits, count, range, to_inexact_dtype(aval.dtype))
 
 
@@ -242,7 +243,7 @@ def _histogramdd(
     if weights is None:
         weights = creating.full((number,), host_scalar(1, python_scalar_dtype(int)))
     else:
-        (weights,), (own,) = operands("histogramdd", (weights,))
+        weights, own = operand("histogramdd", weights)
         if own.shape != (number,):
             raise ValueError(
                 f"weights should have shape {(number,)}, one per row of the sample: got {own.shape}"
@@ -307,7 +308,7 @@ def histogramdd(
     Raises:
       ValueError: if the shapes do not fit.
     """
-    (sample,), (aval,) = operands("histogramdd", (sample,))
+    sample, aval = operand("histogramdd", sample)
     if aval.ndim != 2:
         raise ValueError(
             f"histogramdd wants points of shape (n, dimensions), got an array of shape {aval.shape}"

@@ -21,6 +21,7 @@ from hlofront.numpy.promotion import (
     broadcast_together,
     choose,
     host_scalar,
+    operand,
     operands,
     promote_args,
     promote_args_inexact,
@@ -124,7 +125,7 @@ def mean(
     float16 and bfloat16 are averaged in float32 and rounded once, unless a `dtype` is given.
     """
     refuse_out("mean", out)
-    (a,), (aval,) = operands("mean", (a,))
+    a, aval = operand("mean", a)
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
     return mean_over(a, axes, *moment_dtypes("mean", aval.dtype, dtype), keepdims, where, names)
@@ -239,7 +240,7 @@ def variance(
     correction: ArrayLike,
 ) -> Array:
     """Compute the variance over axes; see `var`."""
-    (a,), (aval,) = operands("var", (a,))
+    a, aval = operand("var", a)
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
     working, result = variance_dtypes(aval.dtype, dtype)

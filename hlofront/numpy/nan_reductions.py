@@ -11,7 +11,7 @@ from hlofront.core.aval import typeof
 from hlofront.numpy.cumulative import without_nan
 from hlofront.numpy.like import like
 from hlofront.numpy.moments import mean_over, moment_dtypes, variance
-from hlofront.numpy.promotion import choose, host_scalar, operands
+from hlofront.numpy.promotion import choose, host_scalar, operand
 from hlofront.numpy.reductions import (
     ALL,
     MAX,
@@ -109,7 +109,7 @@ def _extreme(
     initial: ArrayLike | None,
     where: ArrayLike | None,
 ) -> Array:
-    (a,), (aval,) = operands(name, (a,))
+    a, aval = operand(name, a)
     if not is_inexact(aval.dtype):
         return extreme(fold, a, axis, keepdims, initial, where)
     result = extreme(
@@ -170,7 +170,7 @@ def _index(
     axis: Axis,
     keepdims: bool | None,
 ) -> Array:
-    (a,), (aval,) = operands(f"nan{name}", (a,))
+    a, aval = operand(f"nan{name}", a)
     if not is_inexact(aval.dtype):
         return index_of_extreme(name, fold, a, axis, keepdims)
     result = index_of_extreme(name, fold, without_nan(a, worst(aval.dtype)), axis, keepdims)
@@ -224,7 +224,7 @@ def nanmean(
 ) -> Array:
     """Compute the mean over axes of the elements that are not NaN, or NaN where there are none."""
     refuse_out("nanmean", out)
-    (a,), (aval,) = operands("nanmean", (a,))
+    a, aval = operand("nanmean", a)
     where = _numbers("nanmean", a, where)
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)

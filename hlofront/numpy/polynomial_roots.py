@@ -23,6 +23,7 @@ from hlofront.numpy.promotion import (
     check_arraylike,
     choose,
     host_scalar,
+    operand,
     operands,
     promote_dtypes_inexact,
     with_shape,
@@ -189,7 +190,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
       ConcretizationTypeError: if zeros are to be left out, and `p` is traced.
     """
     check_arraylike("roots", p)
-    (p,), (aval,) = operands("roots", (p,))
+    p, aval = operand("roots", p)
     if aval.ndim > 1:
         raise ValueError(f"roots: input must be a rank-1 array, got shape {aval.shape}.")
     if not aval.ndim:

@@ -73,6 +73,12 @@ def operands(name: str, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], lis
         return values, [typeof(x) for x in values]
 
 
+def operand(name: str, x: ArrayLike) -> tuple[ArrayLike, ShapedArray]:
+    """Return the one operand of the function called `name`, and its aval; see `operands`."""
+    (value,), (aval,) = operands(name, (x,))
+    return value, aval
+
+
 def as_operand(x: object) -> ArrayLike:
     """Return the array behind an object with a method `__jax_array__`.
 

@@ -25,7 +25,7 @@ from hlofront.numpy.promotion import (
     choose,
     converted,
     host_scalar,
-    operands,
+    operand,
 )
 from hlofront.numpy.ufuncs import any_operand, refuse_out
 from hlofront.primitives import comparing, elementwise, reducing
@@ -225,7 +225,7 @@ def accumulated(
 ) -> Array:
     """Compute the sum or product over axes, in the requested dtype."""
     name = fold.name
-    (a,), (aval,) = operands(name, (a,))
+    a, aval = operand(name, a)
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
     own = aval.dtype
@@ -295,7 +295,7 @@ def extreme(
     where: ArrayLike | None,
 ) -> Array:
     """Return the greatest or least element over axes."""
-    (a,), (aval,) = operands(fold.name, (a,))
+    a, aval = operand(fold.name, a)
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
     if where is not None:
@@ -374,7 +374,7 @@ def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
 def _logical(
     fold: Fold, a: ArrayLike, axis: NamedAxes, keepdims: bool, where: ArrayLike | None
 ) -> Array:
-    (a,), (aval,) = operands(fold.name, (a,))
+    a, aval = operand(fold.name, a)
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
     return across_names(fold, fold_axes(fold, as_boolean(a), axes, keepdims, None, where), names)
@@ -414,7 +414,7 @@ def all(
 @like(np.count_nonzero)
 def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
     """Count the elements that are not zero, over axes."""
-    (a,), (aval,) = operands("count_nonzero", (a,))
+    a, aval = operand("count_nonzero", a)
     nonzero = comparing.ne(a, host_scalar(0, aval.dtype))
     return accumulated(SUM, nonzero, axis, None, keepdims)
 
@@ -426,7 +426,7 @@ def index_of_extreme(
     name: str, fold: Callable[..., Array], a: ArrayLike, axis: Axis, keepdims: bool | None
 ) -> Array:
     """Return the index of the extreme along an axis, or in the flattened array."""
-    (a,), (aval,) = operands(name, (a,))
+    a, aval = operand(name, a)
     if axis is None:
         folded = ascending(aval.ndim)
         a, at = reshape(a, (aval.size,)), 0

@@ -10,7 +10,7 @@ from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import choose, operands, promote_args
+from hlofront.numpy.promotion import choose, operand, promote_args
 from hlofront.numpy.ufuncs import (
     any_operand,
     bool_,
@@ -143,7 +143,7 @@ def clip(
                 "clip was given complex numbers, which have no order: clip their .real and .imag "
                 "parts."
             )
-    (arr,), _ = operands("clip", (arr,))
+    arr, _ = operand("clip", arr)
     if min is not None:
         arr = elementwise.max(*promote_args("clip", min, arr))
     if max is not None:

@@ -26,6 +26,7 @@ from hlofront.numpy.promotion import (
     check_rank_promotion,
     choose,
     host_scalar,
+    operand,
     operands,
 )
 from hlofront.numpy.reductions import as_numbers, sum_over
@@ -63,7 +64,7 @@ def _observations(name: str, x: ArrayLike, dtype: np.dtype, rowvar: bool) -> Arr
 
 
 def _check_weights(name: str, weights: ArrayLike, count: int, integral: bool) -> Array:
-    (weights,), (aval,) = operands("cov", (weights,))
+    weights, aval = operand("cov", weights)
     if integral and not issubdtype(aval.dtype, np.integer):
         raise TypeError(f"{name} must be integer. Got dtype {aval.dtype}.")
     if aval.ndim != 1:
@@ -233,7 +234,7 @@ def _bincount(x: ArrayLike, weights: ArrayLike | None, *, length: int) -> Array:
     if weights is None:
         weights = creating.full(aval.shape, host_scalar(1, python_scalar_dtype(int)))
     else:
-        (weights,), (own,) = operands("bincount", (weights,))
+        weights, own = operand("bincount", weights)
         if own.shape != aval.shape:
             raise ValueError(
                 f"shape of weights must match shape of x. Got x of shape {aval.shape} and weights "
@@ -271,7 +272,7 @@ def bincount(
     """
     if out_sharding is not None:
         refuse_sharding("bincount", "out_sharding", out_sharding)
-    (x,), (aval,) = operands("bincount", (x,))
+    x, aval = operand("bincount", x)
     if aval.dtype == bool:
         x = convert(x, python_scalar_dtype(int), False)
     elif not issubdtype(aval.dtype, np.integer):

@@ -15,7 +15,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
     choose,
     host_scalar,
-    operands,
+    operand,
     promote_args,
     promote_args_inexact,
     promote_args_numeric,
@@ -32,12 +32,12 @@ bool_ = np.dtype(np.bool_)
 
 def any_operand(name: str, x: ArrayLike) -> ArrayLike:
     """Return the one operand of a function, checked."""
-    return operands(name, (x,))[0][0]
+    return operand(name, x)[0]
 
 
 def inexact_operand(name: str, x: ArrayLike) -> ArrayLike:
     """Return the one operand of a function as a float or a complex number."""
-    (x,), (aval,) = operands(name, (x,))
+    x, aval = operand(name, x)
     return x if to_inexact_dtype(aval.dtype) is aval.dtype else promote_dtypes_inexact(x)[0]
 
 

@@ -21,7 +21,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy import bitwise, cumulative, logic, reductions, ufuncs
 from hlofront.numpy.naming import named
-from hlofront.numpy.promotion import as_operand, choose, host_scalar, operands
+from hlofront.numpy.promotion import as_operand, choose, host_scalar, operand, operands
 from hlofront.numpy.reductions import ALL, ANY, MAX, MIN, PROD, SUM, Fold, fold_axes, reduced_axes
 from hlofront.numpy.ufunc import ufunc
 from hlofront.numpy.ufunc_steps import (
@@ -83,7 +83,7 @@ def _fold_truth(
     where: ArrayLike | None,
     fold: Fold,
 ) -> Array:
-    (a,), (aval,) = operands(f"{fold.name}.reduce", (a,))
+    a, aval = operand(f"{fold.name}.reduce", a)
     result = wanted_dtype(dtype, f"{fold.name}.reduce")
     folded = fold_axes(
         fold, logic.truth(a), reduced_axes(axis, aval.ndim), keepdims, initial, where
@@ -103,7 +103,7 @@ def _fold_bits(
     fold: Fold,
 ) -> Array:
     name = f"{fold.name}.reduce"
-    (a,), (aval,) = operands(name, (a,))
+    a, aval = operand(name, a)
     if not ufuncs.is_integer(aval):
         raise ValueError(f"{name}: integer argument required; got dtype={aval.dtype}")
     a = as_dtype(a, wanted_dtype(dtype, name) or aval.dtype)
@@ -123,7 +123,7 @@ def _fold_logarithms(
 ) -> Array:
     """Compute the logarithm of a sum of powers, scaled by the greatest so that none overflows."""
     name, power, logarithm, combine = _LOGARITHMS[base]
-    (a,), (aval,) = operands(name, (a,))
+    a, aval = operand(name, a)
     axes = reduced_axes(axis, aval.ndim)
     a = as_dtype(a, to_inexact_dtype(wanted_dtype(dtype, name) or aval.dtype))
     own = typeof(a).dtype

@@ -15,7 +15,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.linalg.decompositions import svd
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.linalg.systems import inv
-from hlofront.numpy.promotion import host_scalar, operands
+from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import sum_over
 from hlofront.primitives import comparing, creating, elementwise, reducing
 from hlofront.primitives.converting import convert
@@ -226,7 +226,7 @@ def _matrix_rank(M: ArrayLike, least: ArrayLike | None, *, hermitian: bool) -> A
 
 
 def _numbers(x: ArrayLike, dtype: DType, shape: tuple[int, ...]) -> Array:
-    (x,), (aval,) = operands("jnp.linalg.matrix_rank", (x,))
+    x, aval = operand("jnp.linalg.matrix_rank", x)
     x = convert(host_scalar(x, dtype) if isinstance(x, int | float) else x, dtype, False)
     return broadcast_in_dim(x, shape, range(len(shape) - aval.ndim, len(shape)))
 

@@ -16,7 +16,7 @@ from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.einsum import einsum
 from hlofront.numpy.like import like
 from hlofront.numpy.linalg.systems import inv
-from hlofront.numpy.promotion import check_arraylike, operands
+from hlofront.numpy.promotion import check_arraylike, operand, operands
 from hlofront.primitives.contracting import Precision
 from hlofront.primitives.matrices import identity, spread, swap
 from hlofront.runtime.dispatch.operation import operation
@@ -115,7 +115,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 @like(getattr(_newer, "matrix_transpose", np.transpose))
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """Transpose each matrix. Raises ValueError if there are no two axes."""
-    (x,), (aval,) = operands("jnp.linalg.matrix_transpose", (x,))
+    x, aval = operand("jnp.linalg.matrix_transpose", x)
     if aval.ndim < 2:
         raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got {aval}")
     return swap(x)
@@ -125,7 +125,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 @like(getattr(_newer, "diagonal", np.diagonal))
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Return the elements of each matrix on a diagonal: `i + offset == j`."""
-    (x,), _ = operands("jnp.linalg.diagonal", (x,))
+    x, _ = operand("jnp.linalg.diagonal", x)
     return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
@@ -133,7 +133,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 @like(getattr(_newer, "trace", np.trace))
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Sum the elements of each matrix on a diagonal."""
-    (x,), _ = operands("jnp.linalg.trace", (x,))
+    x, _ = operand("jnp.linalg.trace", x)
     return contraction.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
@@ -146,7 +146,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
       TypeError: if n is no integer.
       ValueError: if matrices are not square.
     """
-    (a,), (aval,) = operands("jnp.linalg.matrix_power", (a,))
+    a, aval = operand("jnp.linalg.matrix_power", a)
     if aval.ndim < 2:
         raise TypeError(
             f"{aval.ndim}-dimensional array given. Array must be at least two-dimensional"

@@ -17,7 +17,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.matrix_solve import solve_general
 from hlofront.numpy.like import like
 from hlofront.numpy.linalg.matrices import inexact, square_matrices
-from hlofront.numpy.promotion import host_scalar, operands
+from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import sum_over
 from hlofront.numpy.shape import moveaxis
 from hlofront.primitives import comparing, creating, elementwise, spectral
@@ -166,7 +166,7 @@ def _pinv(a: ArrayLike, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
     if rtol is None:
         rtol = np.asarray(_singular_values_floor(aval), real)
     else:
-        (rtol,), _ = operands("pinv", (rtol,))
+        rtol, _ = operand("pinv", rtol)
         rtol = convert(_as_array(rtol), real, False)
     return _pseudo_inverse(a, rtol, hermitian)
 
