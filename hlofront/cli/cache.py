@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 from hlofront.cli.target import UsageError
-from hlofront.pjrt import cache_places
+from hlofront.pjrt import configured_stores
 from hlofront.pjrt.cache_store import Entry, Removed, Store
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def _stores(options: argparse.Namespace) -> list[Store]:
 
 
 def _configured() -> Iterator[Store | None]:
-    small, whole = cache_places.small_store(), cache_places.whole_store()
+    small, whole = configured_stores.small_store(), configured_stores.whole_store()
     yield small
     if small is None or whole is None or small.folder != whole.folder:
         yield whole

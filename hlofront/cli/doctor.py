@@ -15,7 +15,7 @@ from hlofront.base.config import options as settings
 from hlofront.base.errors import PluginError
 from hlofront.base.version import __version__
 from hlofront.bridge.plugins import jaxlib_version
-from hlofront.pjrt import cache_places, clients, hardware, platforms, targets, toolchain
+from hlofront.pjrt import clients, configured_stores, hardware, platforms, targets, toolchain
 from hlofront.pjrt.cache_store import Store
 
 if TYPE_CHECKING:
@@ -397,7 +397,7 @@ def _refusal_of_flags() -> str:
 
 def _caches() -> Iterator[Finding]:
     chapter = "Caches on disk"
-    small, whole = cache_places.small_store(), cache_places.whole_store()
+    small, whole = configured_stores.small_store(), configured_stores.whole_store()
     if small is None:
         why = "the option hlofront_cache is off, or this user has no home"
         yield Finding(chapter, "small executables", "none", NOTE, why)

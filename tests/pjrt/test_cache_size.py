@@ -12,7 +12,7 @@ import time
 import pytest
 
 from hlofront.base.config import config, options
-from hlofront.pjrt import cache_places
+from hlofront.pjrt import configured_stores
 from hlofront.pjrt.cache_file import pack
 from hlofront.pjrt.cache_store import Store
 from tests.pjrt.cache_tools import (
@@ -333,59 +333,61 @@ _OPTIONS = (
 
 @posix
 def test_where_the_small_store_is(no_environment, tmp_path, monkeypatch):
-    monkeypatch.setattr(cache_places, "_MACOS", False)
+    monkeypatch.setattr(configured_stores, "_MACOS", False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    small = cache_places.small_store()
+    small = configured_stores.small_store()
     assert small.folder == f"{tmp_path}/.cache/hlofront/executables"
     assert small.max_bytes == 256 * 1024 * 1024
-    assert cache_places.small_store() is small
+    assert configured_stores.small_store() is small
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert cache_places.small_store() is small
+    assert configured_stores.small_store() is small
     monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    assert cache_places.small_store().folder == "/xdg/hlofront/executables"
+    assert configured_stores.small_store().folder == "/xdg/hlofront/executables"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(cache_places, "_MACOS", True)
-    assert cache_places.small_store().folder == f"{tmp_path}/Library/Caches/hlofront/executables"
+    monkeypatch.setattr(configured_stores, "_MACOS", True)
+    assert (
+        configured_stores.small_store().folder == f"{tmp_path}/Library/Caches/hlofront/executables"
+    )
     for home in ("", "/", "/nonexistent/home", "relative"):
         monkeypatch.setenv("HOME", home)
-        assert cache_places.small_store() is None
+        assert configured_stores.small_store() is None
 
 
 def test_a_changed_option_takes_effect_at_once(no_environment, tmp_path, monkeypatch):
     config.update("hlofront_cache_dir", str(tmp_path / "a"))
     config.update("hlofront_cache_max_size", 5000)
-    small = cache_places.small_store()
+    small = configured_stores.small_store()
     assert (small.folder, small.max_bytes) == (str(tmp_path / "a"), 5000)
     config.update("hlofront_cache", False)
-    assert cache_places.small_store() is None
+    assert configured_stores.small_store() is None
     config.update("hlofront_cache", True)
-    assert cache_places.small_store() is small
+    assert configured_stores.small_store() is small
     # A relative one is where the process is now.
     config.update("hlofront_cache_dir", "here")
     monkeypatch.chdir(tmp_path)
-    assert cache_places.small_store().folder == str(tmp_path / "here")
+    assert configured_stores.small_store().folder == str(tmp_path / "here")
     (tmp_path / "b").mkdir()
     monkeypatch.chdir(tmp_path / "b")
-    assert cache_places.small_store().folder == str(tmp_path / "b" / "here")
+    assert configured_stores.small_store().folder == str(tmp_path / "b" / "here")
 
 
 def test_the_store_of_everything_is_where_jax_has_it(no_environment, tmp_path):
-    assert cache_places.whole_store() is None
+    assert configured_stores.whole_store() is None
     config.update("jax_compilation_cache_dir", str(tmp_path))
     config.update("hlofront_cache", False)
-    whole = cache_places.whole_store()
+    whole = configured_stores.whole_store()
     assert (whole.folder, whole.max_bytes) == (str(tmp_path), -1)
     config.update("jax_compilation_cache_max_size", 10)
-    assert cache_places.whole_store().max_bytes == 10
+    assert configured_stores.whole_store().max_bytes == 10
     config.update("jax_enable_compilation_cache", False)
-    assert cache_places.whole_store() is None
+    assert configured_stores.whole_store() is None
     config.update("jax_enable_compilation_cache", True)
     config.update("jax_compilation_cache_dir", "")
-    assert cache_places.whole_store() is None
+    assert configured_stores.whole_store() is None
 
 
 def test_the_environment_turns_it_off(tmp_path):
-    code = "from hlofront.pjrt.cache_places import *; print(small_store(), whole_store())"
+    code = "from hlofront.pjrt.configured_stores import *; print(small_store(), whole_store())"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={

@@ -16,8 +16,8 @@ import pytest
 from hlofront.base.config import options
 from hlofront.pjrt import cache_folder
 from hlofront.pjrt.cache_file import pack
-from hlofront.pjrt.cache_places import small_store
 from hlofront.pjrt.cache_store import Store
+from hlofront.pjrt.configured_stores import small_store
 from tests.pjrt.cache_tools import (
     KEY,
     ONE,

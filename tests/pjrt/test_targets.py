@@ -22,7 +22,7 @@ from hlofront.base.errors import AbsentDeviceError, PluginError, TargetError
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, lower
 from hlofront.experimental import mesh_utils, topologies
-from hlofront.pjrt import cache_places, platforms, targets, toolchain
+from hlofront.pjrt import configured_stores, platforms, targets, toolchain
 from hlofront.pjrt.shardings import on_device
 from tests.pjrt.needed import need
 
@@ -303,7 +303,7 @@ def test_nothing_is_kept_on_disk(tpu, tmp_path):
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         with tpu:
             jax.jit(lambda x: x * 17).lower(1.0).compile()
-        stores = [cache_places.small_store(), cache_places.whole_store()]
+        stores = [configured_stores.small_store(), configured_stores.whole_store()]
         assert not any(list(store.entries()) for store in stores)
     finally:
         jax.config.update("hlofront_cache", False)

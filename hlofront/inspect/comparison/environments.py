@@ -14,7 +14,7 @@ from typing import Any
 
 from hlofront.base.config import options
 from hlofront.bridge import state
-from hlofront.pjrt.cache_places import default_folder
+from hlofront.pjrt.configured_stores import default_folder
 
 WORKER = pathlib.Path(__file__).parents[2] / "bridge" / "other_jaxlib_worker.py"
 _folder = options["hlofront_environments_dir"]

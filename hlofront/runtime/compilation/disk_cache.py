@@ -13,8 +13,8 @@ from hlofront.bridge.kernels import load_host_kernels
 from hlofront.core.digest import program_digest
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import cache_key
-from hlofront.pjrt.cache_places import small_store, whole_store
 from hlofront.pjrt.compile import compile_options
+from hlofront.pjrt.configured_stores import small_store, whole_store
 
 HITS = "/jax/compilation_cache/cache_hits"
 MISSES = "/jax/compilation_cache/cache_misses"
