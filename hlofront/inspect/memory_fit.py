@@ -16,7 +16,8 @@ from hlotools.cost.costs import BufferCost
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _TOO_LARGE = re.compile(
-    r"total memory required .*?\(([\d.]+)([KMGT]?)B?\) exceeds available HBM \(([\d.]+)([KMGT]?)"
+    r"total memory required .*?\((?P<needed>[\d.]+)(?P<needed_unit>[KMGT]?)B?\) "
+    r"exceeds available HBM \((?P<available>[\d.]+)(?P<available_unit>[KMGT]?)"
 )
 
 
@@ -85,18 +86,30 @@ def fits(
             refused = _TOO_LARGE.search(str(error))
             if refused is None or place is None:
                 raise
-            needed = int(float(refused[1]) * _UNITS[refused[2]])
-            available = int(float(refused[3]) * _UNITS[refused[4]] * (1 - margin))
+            needed = int(float(refused["needed"]) * _UNITS[refused["needed_unit"]])
+            total = float(refused["available"]) * _UNITS[refused["available_unit"]]
+            available = int(total * (1 - margin))
             arguments, results = _bytes_of(lowered.in_avals), _bytes_of(lowered.out_avals)
-            rest = max(needed - arguments - results, 0)
-            sizes = (arguments, results, rest, 0, 0)
-            return Fits(False, needed, available, *sizes, str(place.name), ())
+            return Fits(
+                fits=False,
+                needed_bytes=needed,
+                available_bytes=available,
+                argument_bytes=arguments,
+                output_bytes=results,
+                temporary_bytes=max(needed - arguments - results, 0),
+                code_bytes=0,
+                alias_bytes=0,
+                device=str(place.name),
+                buffers=(),
+            )
     memory = compiled.memory_analysis()
-    sizes = [
-        getattr(memory, f"{name}_size_in_bytes")
-        for name in ("argument", "output", "temp", "generated_code", "alias")
-    ]
-    needed = sum(sizes[:4]) - sizes[4]
+    needed = (
+        memory.argument_size_in_bytes
+        + memory.output_size_in_bytes
+        + memory.temp_size_in_bytes
+        + memory.generated_code_size_in_bytes
+        - memory.alias_size_in_bytes
+    )
     device = lowered._first_device
     if place is not None:
         name, available = str(place.name), place.describe().memory_bytes
@@ -106,13 +119,16 @@ def fits(
         available = (stats or {}).get("bytes_limit")
     usable = None if available is None else int(available * (1 - margin))
     return Fits(
-        None if usable is None else needed <= usable,
-        needed,
-        usable,
-        *sizes[:4],
-        sizes[4],
-        name,
-        tuple(costs(compiled).buffers),
+        fits=None if usable is None else needed <= usable,
+        needed_bytes=needed,
+        available_bytes=usable,
+        argument_bytes=memory.argument_size_in_bytes,
+        output_bytes=memory.output_size_in_bytes,
+        temporary_bytes=memory.temp_size_in_bytes,
+        code_bytes=memory.generated_code_size_in_bytes,
+        alias_bytes=memory.alias_size_in_bytes,
+        device=name,
+        buffers=tuple(costs(compiled).buffers),
     )
 
 

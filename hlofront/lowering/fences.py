@@ -181,18 +181,25 @@ class Fences:
         return found
 
 
-# What is known of a value that XLA may compute anew wherever it is used:
-# - the stored arrays that computing it reads, or _MANY; scalars are read for nothing;
-# - how many operations one upon another it takes from those;
-# - how many operations in a row, ending here, read one array alone; and that array;
-# - whether it is made of smaller values only, as a broadcast scalar is.
-_Unstored = tuple[frozenset[Hashable], int, int, Hashable, bool]
+class _Cost(NamedTuple):
+    """The cost of computing a value that is not stored wherever it is used, as XLA may."""
+
+    # The stored arrays that computing it reads, or _MANY; reading scalars costs nothing.
+    reads: frozenset[Hashable]
+    # The number of operations one upon another that it takes from those arrays.
+    depth: int
+    # The number of operations in a row, ending here, that read one array alone; and that array.
+    run: int
+    start: Hashable
+    # Whether it is made of smaller values only, as a broadcast scalar is.
+    of_smaller: bool
+
 
 # Stands for all sets of more than are counted.
 _MANY: frozenset[Hashable] = frozenset(("many", i) for i in range(MOST_READ + 1))
 
 
-_CONSTANT: _Unstored = (frozenset(), 0, 0, None, True)
+_CONSTANT = _Cost(frozenset(), depth=0, run=0, start=None, of_smaller=True)
 
 
 class _Program:
@@ -205,7 +212,7 @@ class _Program:
         self._uses: dict[Var, int] | None = None
         self.inputs = {var: position for position, var in enumerate(jaxpr.invars)}
         # What is in neither is stored: inputs, constants, results of most operations.
-        self.unstored: dict[Any, _Unstored] = {}
+        self.unstored: dict[Any, _Cost] = {}
         self.fenced: set[Var] = set()
         kinds = _KINDS
         for equation in live_equations(jaxpr):
@@ -237,8 +244,8 @@ class _Program:
         for atom in equation.invars:
             if type(atom) is Literal:
                 continue
-            known = unstored.get(atom)
-            if known is None:
+            cost = unstored.get(atom)
+            if cost is None:
                 size = atom.aval.size
                 if size != 1:
                     reads = reads.union((atom,))
@@ -246,12 +253,12 @@ class _Program:
                     several = array is not None
                     array, run, start = atom, 0, atom
             else:
-                reads = reads | known[0] if reads else known[0]
-                if known[1] > depth:
-                    depth = known[1]
-                if not known[4] and atom.aval.size >= elements and atom is not array:
+                reads = reads | cost.reads if reads else cost.reads
+                if cost.depth > depth:
+                    depth = cost.depth
+                if not cost.of_smaller and atom.aval.size >= elements and atom is not array:
                     several = array is not None
-                    array, run, start = atom, known[2], known[3]
+                    array, run, start = atom, cost.run, cost.start
         if several or array is None:
             run, start = 0, result
         else:
@@ -261,15 +268,15 @@ class _Program:
             depth += 1
         if len(reads) > MOST_READ:
             reads = _MANY
-        known = reads, depth, run, start, array is None
+        cost = _Cost(reads, depth, run, start, array is None)
         if reads is _MANY or run > LONGEST_RUN or depth > DEEPEST:
-            self._settle(result, known)
+            self._settle(result, cost)
         else:
-            unstored[result] = known
+            unstored[result] = cost
 
     def _call(self, equation: Equation, call: Subprogram) -> None:
         called = self._fences.program(call.jaxpr)
-        operands: list[_Unstored] = []
+        operands: list[_Cost] = []
         for position, atom in zip(
             call.operands or (), inputs_among(call, equation.invars), strict=True
         ):
@@ -279,11 +286,11 @@ class _Program:
                 operands.append(_stored((equation, position), atom))
             else:
                 operands.append(self.unstored.get(atom) or _stored(atom, atom))
-        for var, known in zip(equation.outvars, called.outputs(), strict=True):
-            if known is None:
+        for var, cost in zip(equation.outvars, called.outputs(), strict=True):
+            if cost is None:
                 continue
-            # What it reads, as seen from here.
-            inner, depth, run, start, of_smaller = known
+            # The stored arrays of this program that it reads, rather than those of the called one.
+            inner, depth, run, start, of_smaller = cost
             reads: set[Hashable] = set()
             before = 0
             for value in inner:
@@ -291,27 +298,27 @@ class _Program:
                 if position is None:
                     reads.add((equation, value))
                 else:
-                    reads |= operands[position][0]
-                    before = max(before, operands[position][1])
+                    reads |= operands[position].reads
+                    before = max(before, operands[position].depth)
             position = called.inputs.get(start)  # pyright: ignore[reportArgumentType]
             if position is None:
                 start = (equation, start)
             else:
-                run, start = run + operands[position][2], operands[position][3]
+                run, start = run + operands[position].run, operands[position].start
             seen = _MANY if len(reads) > MOST_READ else frozenset(reads)
-            self._settle(var, (seen, before + depth, run, start, of_smaller))
+            self._settle(var, _Cost(seen, before + depth, run, start, of_smaller))
 
-    def _settle(self, var: Var, known: _Unstored) -> None:
-        """Fence a value of which this would be known, if that is too much, or leave it unstored."""
+    def _settle(self, var: Var, cost: _Cost) -> None:
+        """Fence a value of this cost if it is too high and paid twice, or leave it unstored."""
         aval: Any = var.aval
         if (
-            (known[0] is _MANY or known[1] > DEEPEST or known[2] > LONGEST_RUN)
+            (cost.reads is _MANY or cost.depth > DEEPEST or cost.run > LONGEST_RUN)
             and self.uses().get(var, 0) > 1
             and isinstance(aval.dtype, np.dtype)
         ):
             self.fenced.add(var)
         else:
-            self.unstored[var] = known
+            self.unstored[var] = cost
 
     def uses(self) -> dict[Var, int]:
         """How often each value is used, the uses inside called programs counted."""
@@ -339,23 +346,24 @@ class _Program:
         self._uses = uses
         return uses
 
-    def outputs(self) -> list[_Unstored | None]:
-        """Per output what is known of it, in terms of the inputs; None for one that is stored."""
-        found: list[_Unstored | None] = []
+    def outputs(self) -> list[_Cost | None]:
+        """Return per output its cost in terms of the inputs, or None for one that is stored."""
+        costs: list[_Cost | None] = []
         for atom in self._jaxpr.outvars:
             if type(atom) is Literal:
-                found.append(_CONSTANT)
+                costs.append(_CONSTANT)
             elif atom in self.inputs:
-                found.append(_stored(atom, atom))
+                costs.append(_stored(atom, atom))
             else:
-                found.append(self.unstored.get(atom))
-        return found
+                costs.append(self.unstored.get(atom))
+        return costs
 
 
-def _stored(value: Hashable, var: Var) -> _Unstored:
-    """What is known of a stored value of the type of this one."""
+def _stored(value: Hashable, var: Var) -> _Cost:
+    """Return the cost of a stored value of the type of a variable."""
     size = getattr(var.aval, "size", 0)  # tokens have none
-    return frozenset(() if size == 1 else (value,)), 0, 0, value, False
+    reads = frozenset(() if size == 1 else (value,))
+    return _Cost(reads, depth=0, run=0, start=value, of_smaller=False)
 
 
 def _is_barred(equation: Equation, position: int) -> bool:

@@ -70,6 +70,13 @@ class Entry:
         return sorted(name for name in names if self.key.get(name) != key_fields.get(name))
 
 
+class NearestEntry(NamedTuple):
+    """An entry whose key is almost the one that was missed, and the fields that differ."""
+
+    entry: Entry
+    differing: list[str]
+
+
 class Removed(NamedTuple):
     """The number of files and bytes that a clean-up removed."""
 
@@ -418,8 +425,8 @@ class Store:
 
     def nearest(
         self, key_fields: Mapping[str, str], name: str | None = None, limit: int = 2000
-    ) -> tuple[Entry, list[str]] | None:
-        """Return the entry of the same program whose key differs in the fewest fields, and these.
+    ) -> NearestEntry | None:
+        """Return the entry of the same program whose key differs in the fewest fields.
 
         Args:
           key_fields: the key that was missed.
@@ -428,15 +435,14 @@ class Store:
         """
         wanted = key_fields.get("name", "") if name is None else name
         newest_first = sorted(self._entry_files(), key=lambda each: -each.modified)
-        nearest: tuple[Entry, list[str]] | None = None
-        fewest = -1
+        nearest: NearestEntry | None = None
         for each in newest_first[:limit]:
             entry = _summary(each, lambda path: cache_folder.read_some(path, ("key", "about")))
             if entry is None or entry.problem is not None or entry.name != wanted:
                 continue
             differing = entry.differing(key_fields)
-            if nearest is None or len(differing) < fewest:
-                nearest, fewest = (entry, differing), len(differing)
+            if nearest is None or len(differing) < len(nearest.differing):
+                nearest = NearestEntry(entry, differing)
             if len(differing) <= 1:
                 break  # No nearer one can miss.
         return nearest

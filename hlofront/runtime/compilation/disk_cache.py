@@ -111,15 +111,13 @@ class CacheEntry:
 
     def why_missed(self) -> str:
         """Which fields of the key differ from the nearest entry of a program of this name."""
-        nearest = None
-        for store in (self._whole, self._small):
-            found = None if store is None else store.nearest(self._key)
-            if found is not None and (nearest is None or len(found[1]) < len(nearest[1])):
-                nearest = found
+        stores = [store for store in (self._whole, self._small) if store is not None]
+        candidates = [store.nearest(self._key) for store in stores]
+        nearest = min(filter(None, candidates), key=lambda each: len(each.differing), default=None)
         if nearest is None:
             return f"{self._name} is not in the cache on disk: it has no entry of this name"
-        before = nearest[0].key
-        fields = set(nearest[1])
+        before = nearest.entry.key
+        fields = set(nearest.differing)
         # Digests say nothing where what they are of is shown.
         if "arguments" in fields:
             fields.discard("program")
@@ -127,7 +125,7 @@ class CacheEntry:
             fields.discard("options")
         differing = "; ".join(
             f"{field}: {before.get(field, 'nothing')} -> {self._key.get(field, 'nothing')}"
-            for field in nearest[1]
+            for field in nearest.differing
             if field in fields
         )
         return f"{self._name} is not in the cache on disk: the nearest entry differs in {differing}"

@@ -127,17 +127,18 @@ def device_assignment_of(
     if not any(map(spans_devices, (*requested, *outputs, *inside, *given))):
         return None
     name = describe or (lambda i: f"argument {i}")
-    first: Any = None
+    first_name = ""
+    first: Sharding | None = None
     like: Any = None
     for what, sharding in _all(requested, outputs, inside, given, name):
         if like is None or type(like) is not NamedSharding:
             like = sharding
         if first is None:
-            first = what, sharding
-        elif device_list_of(sharding) != device_list_of(first[1]):
+            first_name, first = what, sharding
+        elif device_list_of(sharding) != device_list_of(first):
             raise ValueError(
-                f"Received incompatible devices for jitted computation: {first[0]} is on "
-                f"{_devices(first[1])}, and {what} is on {_devices(sharding)}. Move them to the "
+                f"Received incompatible devices for jitted computation: {first_name} is on "
+                f"{_devices(first)}, and {what} is on {_devices(sharding)}. Move them to the "
                 "same devices, in the same order, with device_put."
             )
     for i, (wanted, found) in enumerate(zip(requested, given, strict=True)):
@@ -152,7 +153,7 @@ def device_assignment_of(
                     f"jit sharding: {wanted}, arg sharding: {found} for {name(i)}. Leave it out of "
                     "in_shardings, or move the argument with device_put."
                 )
-    return DeviceAssignment(tuple(device_list_of(first[1])), requested, outputs, like)
+    return DeviceAssignment(tuple(device_list_of(first)), requested, outputs, like)
 
 
 def _is_for_all(sharding: Any) -> bool:
