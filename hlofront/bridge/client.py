@@ -1,6 +1,7 @@
 """PJRT as jaxlib shows it: make a client, compile, put arrays on devices, execute."""
 
 import pickle
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hlofront.bridge import state
@@ -14,7 +15,7 @@ except ImportError:
     hlo = _jax
 
 ArrayImpl = state.ArrayImpl
-JaxRuntimeError = state.JaxRuntimeError
+JaxRuntimeError: type[RuntimeError] = state.JaxRuntimeError
 if TYPE_CHECKING:
     from hlofront.bridge.jaxlib_types import (
         Client,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         Device,
         DeviceList,
         GSPMDSharding,
+        HloModule,
         HloSharding,
         NamedSharding,
         OpSharding,
@@ -39,14 +41,16 @@ else:
     OpSharding = hlo.OpSharding
     Sharding = _jax.Sharding
     SingleDeviceSharding = _jax.SingleDeviceSharding
-DeviceAssignment = xla_client.DeviceAssignment
+DeviceAssignment: Any = xla_client.DeviceAssignment
 # What the devices of a topology have: it compiles, and runs nothing.
 CompileOnlyClient = _jax.CompileOnlyPyClient
 PjitFunctionCache = _jax.PjitFunctionCache
 PjitFunction = _jax.PjitFunction
 batched_device_put = _jax.batched_device_put
 pjit = _jax.pjit
-hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
+hlo_module_cost_analysis: "Callable[[Client, HloModule], dict[str, float]]" = (
+    _jax.hlo_module_cost_analysis
+)
 # Turns a profile of pprof from JSON into bytes.
 profile_of_json = _jax.json_to_pprof_profile
 HostBufferSemantics = _jax.HostBufferSemantics

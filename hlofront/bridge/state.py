@@ -68,8 +68,8 @@ enable_x64 = Config("enable_x64", False, include_in_jit_key=True, include_in_tra
 disable_jit = Config("disable_jit", False, include_in_jit_key=True, include_in_trace_context=True)
 post_hook = Config("post_hook", None, include_in_jit_key=True, include_in_trace_context=False)
 tracing: Any = Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)
-process_options = Config("process", (), include_in_jit_key=True, include_in_trace_context=True)
-thread_options = Config("thread", (), include_in_jit_key=True, include_in_trace_context=True)
+process_options: Any = Config("process", (), include_in_jit_key=True, include_in_trace_context=True)
+thread_options: Any = Config("thread", (), include_in_jit_key=True, include_in_trace_context=True)
 # The named axes in scope, with their sizes: what `psum(x, "i")` becomes depends on them.
 named_axes: Any = Config("named_axes", (), include_in_jit_key=True, include_in_trace_context=True)
 
@@ -93,4 +93,4 @@ gc.callbacks.append(_release_deferred)
 
 ArrayImpl = xla_client.ArrayImpl
 Array: Any = extension.Array
-JaxRuntimeError = extension.JaxRuntimeError
+JaxRuntimeError: type[RuntimeError] = extension.JaxRuntimeError

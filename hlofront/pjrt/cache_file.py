@@ -70,7 +70,7 @@ def unpack(data: bytes) -> dict[str, bytes]:
     """
     _check_start(data)
     view = memoryview(data)
-    if hashlib.sha256(view[:-_CHECKSUM]).digest() != view[-_CHECKSUM:]:
+    if hashlib.sha256(view[:-_CHECKSUM]).digest() != data[-_CHECKSUM:]:
         raise DamagedEntry(f"was cut off or changed: the checksum of its {len(data)} bytes differs")
     return {name: data[start:stop] for name, (start, stop) in locate(data, len(data)).items()}
 

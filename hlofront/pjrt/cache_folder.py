@@ -18,12 +18,9 @@ DAMAGED = "damaged"
 _KEPT_DAMAGED = 20
 _WINDOWS = os.name == "nt"
 # Neither follow a link nor wait for the other end of a pipe that lies where an entry should.
-_READ = os.O_RDONLY
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-for _flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
-    _READ |= getattr(os, _flag, 0)
-    _WRITE |= getattr(os, _flag, 0)
-_READ |= getattr(os, "O_NONBLOCK", 0)
+_SAFE: int = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
+_READ: int = os.O_RDONLY | _SAFE | getattr(os, "O_NONBLOCK", 0)
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -60,7 +57,7 @@ def refusal(folder: str) -> str | None:
 
 def create(folder: str) -> None:
     """Make a folder, and those that it is in, for its owner alone."""
-    missing = []
+    missing: list[str] = []
     while folder and not os.path.isdir(folder):
         missing.append(folder)
         above = os.path.dirname(folder)

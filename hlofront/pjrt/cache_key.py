@@ -96,7 +96,7 @@ def digest_of_sources(package: pathlib.Path) -> str:
     whoever edits them meets no executable of before.
     """
     installed = package.parent.name in ("site-packages", "dist-packages")
-    files = []
+    files: list[tuple[str, int, int]] = []
     folders = [package / folder for folder in DECISIVE_FOLDERS]
     while folders:
         with os.scandir(folders.pop()) as entries:

@@ -477,7 +477,7 @@ def _object(fields: Mapping[str, bytes], name: str) -> dict[str, Any]:
     if name not in fields:
         return {}
     try:
-        value = json.loads(fields[name])
+        value: Any = json.loads(fields[name])
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

@@ -86,7 +86,7 @@ def client_for(platform: str | Client | None = None) -> Client:
         return client
     if isinstance(name, bridge.Client):
         return name
-    if not isinstance(name, str):
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             f"a backend is a platform's name, such as 'cpu', or a client: got {name!r} of type "
             f"{type(name).__name__}"

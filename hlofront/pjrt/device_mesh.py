@@ -213,7 +213,8 @@ def _has_blocks(mesh: np.ndarray) -> bool:
     """Return whether the devices of each process are a block of the mesh."""
     of_process: dict[int, list[tuple[int, ...]]] = {}
     for index in np.ndindex(mesh.shape):
-        of_process.setdefault(mesh[index].process_index, []).append(index)
+        device: Device = mesh[index]  # pyright: ignore[reportAssignmentType]
+        of_process.setdefault(device.process_index, []).append(index)
     for indices in of_process.values():
         spans = np.max(indices, axis=0) - np.min(indices, axis=0) + 1
         if math.prod(spans) != len(indices):

@@ -37,9 +37,11 @@ _MeshAxes = tuple[object, ...]
 
 def _device_list(mesh: Mesh) -> DeviceList:
     """Return the devices of a mesh as C++ has them, which it asks of the mesh."""
-    if mesh.device_list is None:
-        object.__setattr__(mesh, "device_list", DeviceList(tuple(mesh.devices.flat)))
-    return mesh.device_list
+    devices: DeviceList | None = mesh.device_list
+    if devices is None:
+        devices = DeviceList(tuple(mesh.devices.flat))
+        object.__setattr__(mesh, "device_list", devices)
+    return devices
 
 
 set_device_list_getter(Mesh, _device_list)
@@ -137,6 +139,10 @@ def _hlo_of_named(self: NamedSharding, ndim: int) -> HloSharding:
     return _hlo_of_spec(self.mesh.shape_tuple, self.spec, ndim)
 
 
+def _hlo_of_gspmd(self: GSPMDSharding, ndim: int) -> HloSharding:
+    return hlo_sharding_of(self)
+
+
 def hlo_sharding(sharding: Any, ndim: int) -> HloSharding:
     """Return how XLA describes a sharding of arrays with `ndim` axes."""
     return sharding._to_xla_hlo_sharding(ndim)
@@ -183,7 +189,7 @@ def spec_of(described: HloSharding, mesh: Mesh, ndim: int) -> PartitionSpec | No
         moved = part_of[stride] - part_of[0]
         along = np.flatnonzero(moved)
         if len(along) == 1:
-            steps[along[0]].append((int(moved[along[0]]), name))
+            steps[int(along[0])].append((int(moved[along[0]]), name))
         elif len(along) > 1:
             return None
     entries = [
@@ -354,6 +360,14 @@ def _addressable(self: _Split) -> set[Device]:
     return {device for device in _devices(self) if _is_here(device)}
 
 
+def _device_assignment(self: _Split) -> tuple[Device, ...]:
+    return tuple(device_list_of(self))
+
+
+def _addressable_device_assignment(self: _Split) -> tuple[Device, ...]:
+    return tuple(filter(_is_here, device_list_of(self)))
+
+
 def _is_equivalent_to(self: _Split, other: Sharding, ndim: int) -> bool:
     """Return whether both put an array of `ndim` axes on the same devices in the same way."""
     if self == other:
@@ -438,10 +452,11 @@ def _named_is_determined(self: NamedSharding) -> bool:
 
 
 def _is_replicated(self: _Split) -> bool:
-    if type(self) is GSPMDSharding:
-        return hlo_sharding_of(self).is_replicated() or self.num_devices == 1
-    sizes = self.mesh.shape
-    return all(sizes[name] == 1 for name in self.spec.names())
+    if type(self) is NamedSharding:
+        sizes: Mapping[object, int] = self.mesh.shape
+        spec: PartitionSpec = self.spec
+        return all(sizes[name] == 1 for name in spec.names())
+    return hlo_sharding_of(self).is_replicated() or self.num_devices == 1
 
 
 def _named_with_memory_kind(self: NamedSharding, kind: str) -> NamedSharding:
@@ -476,6 +491,10 @@ def _named_repr(self: NamedSharding) -> str:
 def _gspmd_repr(self: GSPMDSharding) -> str:
     kind = f", memory_kind={memory_kind_of(self)}" if memory_kind_of(self) else ""
     return f"GSPMDSharding({hlo_sharding_of(self)}{kind})"
+
+
+def _named_reduce(self: NamedSharding) -> tuple[type[NamedSharding], tuple[object, ...]]:
+    return NamedSharding, (self.mesh, self.spec, memory_kind_of(self))
 
 
 def _gspmd_equal(self: GSPMDSharding, other: object) -> bool:
@@ -524,10 +543,8 @@ _members: dict[str, Any] = {
     "addressable_devices_indices_map": _addressable_devices_indices_map,
     "is_equivalent_to": _is_equivalent_to,
     "check_compatible_aval": _check_compatible_aval,
-    "_device_assignment": property(lambda self: tuple(device_list_of(self))),
-    "_addressable_device_assignment": property(
-        lambda self: tuple(filter(_is_here, device_list_of(self)))
-    ),
+    "_device_assignment": property(_device_assignment),
+    "_addressable_device_assignment": property(_addressable_device_assignment),
     "_is_concrete": True,
 }
 _named_members: dict[str, Any] = {
@@ -544,7 +561,7 @@ _named_members: dict[str, Any] = {
       DuplicateSpecError: if an axis of the mesh is named twice.
     """,
     "__repr__": _named_repr,
-    "__reduce__": lambda self: (NamedSharding, (self.mesh, self.spec, memory_kind_of(self))),
+    "__reduce__": _named_reduce,
     "update": _update,
     "with_memory_kind": _named_with_memory_kind,
     "described": _named_described,
@@ -561,7 +578,7 @@ _gspmd_members: dict[str, Any] = {
     "described": _gspmd_described,
     "is_determined": True,
     "with_axis": _gspmd_with_axis,
-    "_to_xla_hlo_sharding": lambda self, ndim: hlo_sharding_of(self),
+    "_to_xla_hlo_sharding": _hlo_of_gspmd,
 }
 
 

@@ -100,7 +100,8 @@ def register_plugin(
       TypeError: if the options are neither a mapping nor a function.
       PluginError: if the library cannot be used; it is loaded to see that.
     """
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w*", name) or name == "cpu":
+    is_word = isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w*", name)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not is_word or name == "cpu":
         raise ValueError(
             f"a plugin's name is a word other than 'cpu', such as 'my_device': got {name!r}"
         )

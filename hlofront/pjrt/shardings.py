@@ -33,7 +33,7 @@ def on_device(device: Device, memory_kind: str | None = None) -> SingleDeviceSha
         return _cached[device, memory_kind]
     except (KeyError, TypeError):
         pass
-    if not isinstance(device, Device):
+    if not isinstance(device, Device):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"wanted a device, such as devices()[0]: got {device!r}")
     sharding = SingleDeviceSharding(device, memory_kind)
     sharding = _cached.setdefault((device, memory_kind_of(sharding)), sharding)
@@ -76,6 +76,10 @@ def _addressable_devices_indices_map(
 def _is_fully_addressable(self: SingleDeviceSharding) -> bool:
     device = device_of(self)
     return device.process_index == device.client.process_index()
+
+
+def _addressable(self: SingleDeviceSharding) -> set[Device]:
+    return {device_of(self)} if self.is_fully_addressable else set()
 
 
 def _is_equivalent_to(self: SingleDeviceSharding, other: Sharding, ndim: int) -> bool:
@@ -139,7 +143,7 @@ _members: dict[str, Any] = {
         lambda self: {device_of(self)}, doc="The devices that hold an array with this sharding."
     ),
     "addressable_devices": property(
-        lambda self: {device_of(self)} if self.is_fully_addressable else set(),
+        _addressable,
         doc="The devices that this process drives.",
     ),
     "num_devices": property(lambda self: 1, doc="The number of devices."),

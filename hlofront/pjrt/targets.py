@@ -297,7 +297,7 @@ def target(name: str) -> Target:
       TargetError: if there is no such target; says what is close to it.
       TypeError: if the name is no string.
     """
-    if not isinstance(name, str):
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a target's name is a string, such as 'tpu:v5e:2x2': got {name!r}")
     cached = _targets.get(name)
     if cached is None:
