@@ -47,7 +47,9 @@ def boundary(function: F) -> F:
 
 
 def named_as(wrapper: Any, fun: Any) -> Any:
-    """`functools.update_wrapper` for any callable: what names it may be no string, or not there.
+    """Give a wrapper the name, documentation and annotations of `fun`, and return the wrapper.
+
+    This is `functools.update_wrapper` for any callable, whose names may be no strings, or missing.
 
     What jit keeps in its functions is left out: `grad(f)` is no jitted function.
     """
@@ -71,11 +73,11 @@ JITTED = "_jitted"
 
 
 class UnfilteredTraceback(Exception):
-    """Stands above an exception under "remove_frames": the whole traceback."""
+    """The cause of an exception under "remove_frames", which carries the whole traceback."""
 
 
 def filter_traceback(error: BaseException) -> None:
-    """Do to an exception what `boundary` promises. Only for use while handling it."""
+    """Filter an exception's tracebacks as `boundary` promises; only for use while handling it."""
     mode = _filtering.value
     if mode == "auto":
         mode = "tracebackhide" if _in_ipython() else "quiet_remove_frames"
@@ -100,7 +102,7 @@ _assign = BaseException.__setattr__
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """An exception, those that it was raised from, and the members of groups."""
+    """Return an exception, those that it was raised from, and the members of groups."""
     exceptions: dict[int, BaseException] = {}
     ahead: list[BaseException | None] = [error]
     while ahead:
@@ -206,7 +208,7 @@ class JaxStackTraceBeforeTransformation(Exception):
 
 
 class user_context:
-    """While an operation traced at `traceback` is replayed: an error names the user's line.
+    """A context manager for replaying an operation: errors name the line it was traced at.
 
     For transformations, which run a program's equations long after the user's lines did.
     """

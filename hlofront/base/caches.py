@@ -88,12 +88,13 @@ def weak_keyed(
     in_context: bool = False,
     typed: bool = True,
 ) -> Any:
-    """As `memoize`, but the first argument is held weakly: its results go when it does.
+    """Remember a function's results as `memoize` does, but hold the first argument weakly.
 
-    The first argument must be weakly referable, and is passed by position. It is told apart by
-    its `==` and hash, so that functions and jaxprs go by identity. A result that refers to the
-    first argument keeps it alive, and the entry with it. `typed=False` saves half of the call's
-    0.8 us. A function that asks for its own unfinished result gets a RecursionError.
+    The results go when the first argument goes, which must be weakly referable and is passed by
+    position. It is told apart by its `==` and hash, so that functions and jaxprs go by identity. A
+    result that refers to the first argument keeps it alive, and the entry with it. `typed=False`
+    saves half of the call's 0.8 us. A function that asks for its own unfinished result gets a
+    RecursionError.
     """
     if function is None:
         return functools.partial(weak_keyed, maxsize=maxsize, in_context=in_context, typed=typed)

@@ -14,7 +14,7 @@ _PATIENCE_SECONDS = 60.0
 
 
 def compute_once(table: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
-    """`table[key]`, which the first thread that asks makes while others wait for it.
+    """Return `table[key]`, which the first thread that needs it computes while others wait.
 
     Args:
       table: what keeps the things; read without a lock.

@@ -247,12 +247,12 @@ transfer_guard_host_to_device = options["jax_transfer_guard_host_to_device"]
 
 
 def checking_leaks() -> Override:
-    """A context manager: look for traced values that outlive their function."""
+    """Return a context manager that looks for traced values that outlive their function."""
     return check_tracer_leaks(True)
 
 
 def disable_jit(disable: bool = True) -> Override:
-    """A context manager: run jitted functions operation by operation, to debug them.
+    """Return a context manager under which jitted functions run operation by operation.
 
     Args:
       disable: False brings jit back inside such a block.

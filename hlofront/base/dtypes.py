@@ -51,7 +51,7 @@ _dtype_of: dict[Any, Any] = {}
 
 
 def dtype_of(dtype: Any) -> Any:
-    """The dtype that a name, scalar class or dtype stands for, 64-bit ones as they are.
+    """Return the dtype that a name, scalar class or dtype stands for; 64-bit ones stay.
 
     Raises:
       TypeError: if it stands for none, or for a whole kind of dtypes, as np.floating does.
@@ -75,7 +75,7 @@ def dtype_of(dtype: Any) -> Any:
 
 @functools.cache
 def short_name(dtype: Any) -> str:
-    """The name of a dtype in jaxprs: f32, bf16, i4, u8, c64, bool, f8_e4m3fn, key<fry>."""
+    """Return the name of a dtype in jaxprs: f32, bf16, i4, u8, c64, bool, f8_e4m3fn, key<fry>."""
     if dtype == float0:
         return "float0"
     name = dtype.name
@@ -105,7 +105,7 @@ _of_array_64 = {dtype: dtype for dtype in (*all_dtypes, float0)}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that arrays of this dtype have: 32 bits instead of 64 unless x64 is on.
+    """Return the dtype that arrays of this dtype have: 32 bits instead of 64 unless x64 is on.
 
     None stands for the default floating-point dtype.
 
@@ -134,7 +134,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 
 def array_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype on a device of a NumPy array of this dtype.
+    """Return the dtype that a NumPy array of this dtype has on a device.
 
     Raises:
       TypeError: if no device has it: strings, objects, dates, other byte orders.
@@ -163,7 +163,7 @@ _PYTHON_64 = {
 
 
 def python_scalar_dtype(type_: type) -> np.dtype:
-    """The dtype of Python scalars of this type: the default one of its kind.
+    """Return the dtype of Python scalars of this type: the default one of its kind.
 
     Raises TypeError if the type is not bool, int, float, complex or a subclass of one.
     """
@@ -178,14 +178,14 @@ def python_scalar_dtype(type_: type) -> np.dtype:
 
 
 def default_dtype(kind: str) -> np.dtype:
-    """The default dtype of a kind: "b" booleans, "i" and "u" integers, "f" floats, "c" complex."""
+    """Return the default dtype of a kind, by its letter among "biufc" as of NumPy's dtypes."""
     if kind == "u":
         return unsigned_integers[3 if _x64.value else 2]
     return python_scalar_dtype({"b": bool, "i": int, "f": float, "c": complex}[kind])
 
 
 def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
-    """The canonical dtype for one that the user has asked for in the function named `where`.
+    """Return the canonical dtype for one that the user requests in the function named `where`.
 
     Warns, or does what `jax_explicit_x64_dtypes` says, if it is a 64-bit dtype and x64 is off. The
     Python types `int`, `float`, `complex` and None ask for a kind, not for 64 bits.
@@ -228,7 +228,7 @@ def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
 
 
 def issubdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind: np.floating, np.integer, prng_key, or one dtype.
+    """Return whether a dtype is of a kind: np.floating, np.integer, prng_key, or one dtype.
 
     As np.issubdtype, but it knows the dtypes of ml_dtypes and extended ones.
     """
@@ -268,7 +268,7 @@ def _info(dtype):
 
 
 def finfo(dtype: Any) -> Any:
-    """Limits of a floating-point or complex dtype; ValueError for others."""
+    """Return the limits of a floating-point or complex dtype; raise a ValueError for others."""
     limits = None if issubdtype(dtype, np.integer) else _info(dtype_of(dtype))
     if limits is None:
         raise ValueError(f"dtype {dtype_of(dtype)} is not inexact: finfo is for floats and complex")
@@ -276,7 +276,7 @@ def finfo(dtype: Any) -> Any:
 
 
 def iinfo(dtype: Any) -> Any:
-    """Limits of an integer dtype; ValueError for others."""
+    """Return the limits of an integer dtype; raise a ValueError for others."""
     if not issubdtype(dtype, np.integer):
         raise ValueError(f"dtype {dtype_of(dtype)} is not an integer dtype: iinfo is for integers")
     return _info(dtype_of(dtype))
@@ -292,14 +292,14 @@ def _bit_width(dtype):
 
 
 def bit_width(dtype: Any) -> int:
-    """Bits per element of a dtype; 4 for int4, though NumPy stores it in a byte."""
+    """Return the bits per element of a dtype; 4 for int4, though NumPy stores it in a byte."""
     if dtype is None:
         raise ValueError("dtype cannot be None")
     return _bit_width(dtype_of(dtype))
 
 
 def scalar_kind(dtype: Any) -> type:
-    """The Python type of a dtype's scalars: bool, int, float or complex; else TypeError."""
+    """Return the Python type of a dtype's scalars; raise a TypeError if it is no number or bool."""
     for kind, type_ in _SCALAR_KINDS:
         if issubdtype(dtype, kind):
             return type_
@@ -316,14 +316,14 @@ _SCALAR_KINDS = (
 
 @functools.cache
 def to_numeric_dtype(dtype: Any) -> Any:
-    """The dtype itself, and int32 for booleans."""
+    """Return the dtype itself, and int32 for booleans."""
     dtype = dtype_of(dtype)
     return np.dtype("int32") if dtype == bool_ else dtype
 
 
 @functools.cache
 def to_inexact_dtype(dtype: Any) -> Any:
-    """The dtype itself if floating or complex; for integers and booleans a float that fits."""
+    """Return the dtype if floating or complex; for integers and booleans a float that fits."""
     dtype = dtype_of(dtype)
     if dtype != bool_ and not issubdtype(dtype, np.integer):
         return dtype
@@ -332,7 +332,7 @@ def to_inexact_dtype(dtype: Any) -> Any:
 
 @functools.cache
 def to_floating_dtype(dtype: Any) -> Any:
-    """As to_inexact_dtype, but the dtype of its parts for a complex one."""
+    """Return what `to_inexact_dtype` returns, and for a complex dtype the dtype of its parts."""
     dtype = to_inexact_dtype(dtype)
     if issubdtype(dtype, np.complexfloating):
         return np.dtype("float64" if dtype.itemsize == 16 else "float32")
@@ -341,7 +341,7 @@ def to_floating_dtype(dtype: Any) -> Any:
 
 @functools.cache
 def to_complex_dtype(dtype: Any) -> Any:
-    """The dtype itself if complex; else complex128 for 64-bit dtypes and complex64 for others."""
+    """Return the dtype if complex; else complex128 for 64-bit dtypes, complex64 for others."""
     dtype = dtype_of(dtype)
     if issubdtype(dtype, np.complexfloating):
         return dtype
@@ -392,7 +392,7 @@ _STRICT: dict[Any, tuple[Any, ...]] = {
 
 @functools.cache
 def _nodes_above(mode: str) -> dict[Any, frozenset[Any]]:
-    """For each place in the order, all that are not below it, itself among them."""
+    """Return for each node of the promotion order all nodes not below it, itself included."""
     after = _STRICT if mode == "strict" else _STANDARD
     above: dict[Any, frozenset[Any]] = {}
 
@@ -407,7 +407,7 @@ def _nodes_above(mode: str) -> dict[Any, frozenset[Any]]:
 
 
 def _least_above(nodes: Iterable[Any], mode: str) -> Any:
-    """Where these places of the order meet; TypePromotionError if nowhere."""
+    """Return the least node above all of these; raise a TypePromotionError if there is none."""
     above = _nodes_above(mode)
     nodes = list(nodes)
     for node in nodes:
@@ -450,7 +450,7 @@ _promoted: dict[tuple[bool, str], dict[tuple[Promotable, ...], Promotable]] = {
 
 
 def lattice_result(types: tuple[Promotable, ...]) -> Promotable:
-    """The dtype, and whether it is weak, in which operands of these (dtype, weak) meet.
+    """Return the pair (dtype, is it weak) that operands of these pairs promote to.
 
     Raises:
       ValueError: if there are none, or dtypes that cannot be promoted (extended ones) differ.
@@ -492,20 +492,20 @@ def _lattice_result(types: tuple[Promotable, ...]) -> Promotable:
 
 
 def _letter(class_):
-    """The letter of default_dtype for a scalar class."""
+    """Return the letter by which `default_dtype` knows the kind of a scalar class."""
     if issubdtype(class_, np.unsignedinteger):
         return "u"
     return scalar_kind(class_).__name__[0]
 
 
 def _weak_node(dtype):
-    """Where a weak dtype stands in the order."""
+    """Return the node of the promotion order that a weak dtype is."""
     kind = scalar_kind(dtype)
     return bool_ if kind is bool else kind
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """The dtype in which two dtypes meet; with x64 off it has 64 bits only if one of them has.
+    """Return the dtype that two dtypes promote to; without x64, of 64 bits only if one is.
 
     The Python types int, float and complex stand for weak dtypes of 64 bits.
 
@@ -523,7 +523,7 @@ def promote_types(a: Any, b: Any) -> Any:
 
 
 def _promotion_node(dtype):
-    """Where a dtype stands in the order; the Python types, other than bool, are places."""
+    """Return the node of the promotion order for a dtype; Python's number types are nodes."""
     if isinstance(dtype, type) and dtype in _PYTHON_64 and dtype is not bool:
         return dtype
     return np.dtype(None) if dtype is None else dtype_of(dtype)
@@ -533,7 +533,7 @@ def _promotion_node(dtype):
 
 
 def dtype_and_weakness(x: Any) -> Promotable:
-    """The dtype of an array, tracer, NumPy array or Python scalar, and whether it is weak.
+    """Return the dtype of an array, tracer, NumPy array or Python scalar, and whether it is weak.
 
     Raises TypeError if it is none of these, or has a dtype that no device has.
     """
@@ -549,19 +549,19 @@ def dtype_and_weakness(x: Any) -> Promotable:
 
 
 def is_weakly_typed(x: Any) -> bool:
-    """Whether a value has a weak dtype: Python's int, float, complex, and what came of them."""
+    """Return whether a value has a weak dtype, as Python's int, float and complex have."""
     return dtype_and_weakness(x)[1]
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python type of the scalars of a value or a dtype: bool, int, float or complex."""
+    """Return the Python type of the scalars of a value or a dtype: bool, int, float or complex."""
     if _is_dtype(x):
         return scalar_kind(dtype_of(x))
     return scalar_kind(dtype_and_weakness(x)[0])
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype in which values and dtypes meet, after JAX's rules of promotion.
+    """Return the dtype that values and dtypes promote to, after JAX's rules of promotion.
 
     Args:
       args: arrays, NumPy arrays, Python scalars, dtypes and their names. The Python types int,
@@ -578,7 +578,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 
 def as_result(promoted: Promotable) -> Promotable:
-    """What `result_type` says of operands that meet so: weak ones are of the default dtypes."""
+    """Return what `result_type` says of a promoted pair: weak dtypes become the default ones."""
     dtype, weak = promoted
     return (default_dtype(_letter(_scalar_class(dtype))), True) if weak else promoted
 

@@ -38,21 +38,21 @@ class ExtendedDType:
     kind = "V"
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
-        """The shape and dtype on a device of an array of such elements of this shape."""
+        """Return the shape and dtype on a device of an array of such elements of this shape."""
         raise TypeError(f"{type(self).__name__} must define physical(shape)")
 
     @property
     def canonical(self) -> str | None:
-        """What any process knows it by, with all that lowering depends on; None if nothing."""
+        """Return a text that tells all that lowering reads of the dtype; None if there is none."""
         return None
 
     def wrap(self, data: Any) -> Any:
-        """The array of elements that is stored as this array on a device."""
+        """Return the array of elements that is stored as this array on a device."""
         raise TypeError(f"{type(self).__name__} must define wrap(data)")
 
     @property
     def itemsize(self) -> int:
-        """Bytes per element."""
+        """Return the bytes per element."""
         shape, dtype = self.physical(())
         return math.prod(shape) * dtype.itemsize
 
@@ -137,19 +137,19 @@ exact_dtype_types = frozenset({ExactDTypeArray, *_exact_class.values()})
 
 
 def host_number(value: Any, dtype: Any) -> Any:
-    """A NumPy scalar of ours in this dtype, which it keeps with 64-bit dtypes off too."""
+    """Return a NumPy scalar of this dtype, which it keeps when 64-bit dtypes are off."""
     if _x64.value:
         return dtype.type(value)
     return _exact_class.get(dtype, dtype.type)(value)
 
 
 def exact_dtype(x: Any) -> Any:
-    """A NumPy array or scalar of ours, which keeps its dtype with 64-bit dtypes off too."""
+    """Return a NumPy array or scalar that keeps its dtype when 64-bit dtypes are off."""
     return x if _x64.value else always_exact_dtype(x)
 
 
 def always_exact_dtype(x: Any) -> Any:
-    """A NumPy array or scalar that keeps its dtype, though 64-bit dtypes are switched off later."""
+    """Return a NumPy array or scalar that keeps its dtype, whatever is switched later."""
     class_ = _exact_class.get(x.dtype)
     if class_ is None:
         return x

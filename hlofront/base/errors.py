@@ -64,15 +64,15 @@ def _restored(kind: type, args: tuple[Any, ...]) -> BaseException:
 
 
 class JAXTypeError(HlofrontError, TypeError):
-    """A value of a kind that the operation cannot take."""
+    """The error of a value of a kind that the operation cannot take."""
 
 
 class JAXIndexError(HlofrontError, IndexError):
-    """An index of a kind that the operation cannot take."""
+    """The error of an index of a kind that the operation cannot take."""
 
 
 class ConcretizationTypeError(JAXTypeError):
-    """The value of a traced array was asked for, and tracing knows only its shape and dtype."""
+    """The error where the value of a traced array is needed, which tracing does not know."""
 
     def __init__(self, tracer: Any, context: str = ""):
         headline = (
@@ -84,7 +84,7 @@ class ConcretizationTypeError(JAXTypeError):
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """A traced array was used as a condition of Python: `if`, `while`, `and`, `assert`."""
+    """The error of a traced array as a condition of Python: `if`, `while`, `and`, `assert`."""
 
     def __init__(self, tracer: Any):
         headline = f"Attempted boolean conversion of traced array with shape {_aval_text(tracer)}."
@@ -93,7 +93,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(JAXTypeError):
-    """A traced array was handed to NumPy, which needs its values."""
+    """The error of a traced array that is handed to NumPy, which needs its values."""
 
     def __init__(self, tracer: Any):
         headline = (
@@ -108,7 +108,7 @@ class TracerArrayConversionError(JAXTypeError):
 
 
 class TracerIntegerConversionError(JAXTypeError):
-    """A traced array was used where Python needs an integer: a list's index, `range()`."""
+    """The error of a traced array where Python needs an integer: a list's index, `range()`."""
 
     def __init__(self, tracer: Any):
         headline = (
@@ -122,7 +122,7 @@ class TracerIntegerConversionError(JAXTypeError):
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
-    """An array was indexed with a traced mask, so that the result's shape is not known."""
+    """The error of indexing with a traced mask, which leaves the result's shape unknown."""
 
     def __init__(self, tracer: Any):
         headline = f"Array boolean indices must be concrete; got {_aval_text(tracer)}."
@@ -138,80 +138,80 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
 
 class UnexpectedTracerError(JAXTypeError):
-    """A traced array was used after the function that it stood in had returned."""
+    """The error of a traced array that is used after the function that it stood in has returned."""
 
     def __init__(self, msg: str):
         super().__init__(msg)
 
 
 class KeyReuseError(JAXTypeError):
-    """A random key was used a second time, which would give the same numbers again."""
+    """The error of a random key that is used twice, which would give equal numbers again."""
 
     def __init__(self, message: str):
         super().__init__(message)
 
 
 class JaxprTypeError(HlofrontError, TypeError):
-    """A jaxpr breaks the type rules, as core.check_jaxpr found."""
+    """The error of a jaxpr that breaks the type rules, as `core.check_jaxpr` finds."""
 
 
 class InconclusiveDimensionOperation(HlofrontError):
-    """A question about a symbolic size whose answer depends on the size."""
+    """The error of a question about a symbolic size whose answer depends on the size."""
 
 
 class TypePromotionError(HlofrontError, ValueError):
-    """Two dtypes that have no common dtype under the promotion rules in force."""
+    """The error of two dtypes that have no common dtype under the promotion rules in force."""
 
 
 class IndivisibleError(HlofrontError, ValueError):
-    """An axis of an array is not a multiple of the parts that a sharding splits it into."""
+    """The error of an axis whose size is no multiple of the parts that a sharding makes."""
 
 
 class DuplicateSpecError(HlofrontError, ValueError):
-    """A sharding splits two axes of an array along the same axis of its mesh."""
+    """The error of a sharding that splits two axes of an array along one axis of its mesh."""
 
 
 class ShardingTypeError(HlofrontError):
-    """Operands whose explicit shardings do not fit each other."""
+    """The error of operands whose explicit shardings do not fit each other."""
 
 
 # ---- ours ------------------------------------------------------------------------------------
 
 
 class TracerLeakError(HlofrontError):
-    """A traced array is still referred to after its function, while leaks are checked for."""
+    """The error of a traced array that outlives its function, while leaks are checked for."""
 
 
 class VerificationError(HlofrontError, ValueError):
-    """A module that breaks MLIR's rules: caught here, since XLA would end the process."""
+    """The error of a module that breaks MLIR's rules, on which XLA would end the process."""
 
 
 class RecompilationError(HlofrontError, RuntimeError):
-    """Something is compiled inside of `no_recompile` or `max_compiles` that must not be."""
+    """The error of a compilation inside of `no_recompile` or `max_compiles` that must not be."""
 
 
 class PluginError(HlofrontError, RuntimeError):
-    """A PJRT plugin, or a tool that it needs, is missing or cannot be used."""
+    """The error of a PJRT plugin, or a tool that it needs, that is missing or cannot be used."""
 
 
 class AbsentDeviceError(HlofrontError, RuntimeError):
-    """Something was to run on a device that programs can only be compiled for."""
+    """The error of running a program on a device that programs can only be compiled for."""
 
 
 class TargetError(HlofrontError, ValueError):
-    """There is no target of this name."""
+    """The error of a target's name that there is not."""
 
 
 class NoRuleError(HlofrontError, NotImplementedError):
-    """A primitive has no rule for what a transformation asks of it."""
+    """The error of a primitive without the rule that a transformation needs."""
 
 
 class NoEngineError(HlofrontError, RuntimeError):
-    """An operation on concrete values, and nothing is plugged in that could run it."""
+    """The error of an operation on concrete values without an engine that could run it."""
 
 
 def missing_rule(primitive: str, table: str, home: str = "", kind: str = "A rule") -> NoRuleError:
-    """The error for a rule that a table lacks.
+    """Return the error for a rule that a table lacks.
 
     Args:
       primitive: the primitive's name.
@@ -251,7 +251,7 @@ _INSTEAD_OF = {
 
 
 def _instead_of_condition() -> str:
-    """What to write instead, for the statements that stand on the user's line."""
+    """Return advice on what to write instead of the statements that stand on the user's line."""
     site = source.call_site()
     line = source.line_text(site.frame) if site is not None else ""
     words = set(line.replace("(", " ").replace(")", " ").replace("elif", "if").split())
@@ -271,12 +271,12 @@ def _instead_of_condition() -> str:
 
 
 def traced_function(function: Any, purpose: str) -> str:
-    """What is being traced and why, as in "f at model.py:12 for jit"."""
+    """Return what is being traced and why, as in "f at model.py:12 for jit"."""
     return f"{source.describe_callable(function)} for {purpose}"
 
 
 def depends_on_arguments(traced: str, arguments: Sequence[str]) -> str:
-    """Why a value is traced: it was computed from these arguments, given as in "x['a']"."""
+    """Return why a value is traced: it depends on these arguments, written as in "x['a']"."""
     more = f" and {len(arguments) - 5} more" if len(arguments) > 5 else ""
     shown = ", ".join(arguments[:5]) + more
     which = f"the value of the argument{'s' * (len(arguments) > 1)} {shown}"
@@ -287,7 +287,7 @@ def depends_on_arguments(traced: str, arguments: Sequence[str]) -> str:
 
 
 def made_by_operations(traced: str, operations: Sequence[tuple[str, Any]]) -> str:
-    """Why a value is traced that no argument went into: these operations made it.
+    """Return why a value is traced that no argument went into: these operations made it.
 
     Args:
       traced: see `traced_function`.
@@ -309,7 +309,7 @@ def _made_at(traceback: Any) -> str:
 
 
 def leaked_tracer(tracer: Any, traced: str = "", made_at: Any = None) -> UnexpectedTracerError:
-    """The error for a tracer that is used after its function has returned.
+    """Return the error for a tracer that is used after its function has returned.
 
     Args:
       tracer: the tracer.
@@ -344,7 +344,7 @@ _Operand = tuple[str | None, str, str]  # expression, aval, where it is from
 def shape_mismatch(
     operation: str, operands: Sequence[Any], why: str = "", fix: str = "", kind: type = TypeError
 ) -> Any:
-    """An exception, to be raised, about operands whose shapes do not fit.
+    """Return an exception, to be raised, about operands whose shapes do not fit.
 
     Args:
       operation: the operation's name, as the user knows it.
@@ -367,7 +367,7 @@ def dtype_mismatch(
     numpy_name: str = "",
     kind: type = TypeError,
 ) -> Any:
-    """An exception, to be raised, about operands whose dtypes differ and must not.
+    """Return an exception, to be raised, about operands whose dtypes differ and must not.
 
     Args:
       operation: the operation's name, as the user knows it: "lax.add".
@@ -386,7 +386,7 @@ def dtype_mismatch(
 
 
 def add_operands(error: Any, operation: str, operands: Sequence[Any], fix: str = "") -> Any:
-    """Show the operands of the operation that failed in the text of an exception, and return it.
+    """Add the operands of the operation that failed to the text of an exception, and return it.
 
     For whoever calls a rule that knows only avals: when the rule raises, this says what the user
     wrote for each operand, its shape and dtype, and the line that made it. A second call, from
@@ -398,7 +398,7 @@ def add_operands(error: Any, operation: str, operands: Sequence[Any], fix: str =
 
 
 def without_operands(error: BaseException) -> BaseException:
-    """An exception that `add_operands` leaves as it is: one of the user's own, in passing."""
+    """Return a user's own exception so marked that `add_operands` leaves it as it is."""
     error.__dict__.setdefault("_about_operands", ("", "", True))
     return error
 
@@ -419,7 +419,7 @@ def _operand_error(error: Any, operation: str, operands: Sequence[Any], fix: str
 
 
 def argument_table(operation: str, operands: Sequence[Any]) -> str:
-    """The operation as the user wrote it, and a line for each operand, aligned.
+    """Return the operation as the user wrote it, and an aligned line for each operand.
 
     Args:
       operation: the operation's name, for where the user's expression is not at hand.
@@ -469,7 +469,7 @@ def _from(traceback: Any) -> str:
 
 
 def _written_for(operands: Sequence[Any], site: Any) -> list[Any]:
-    """What the user wrote for each operand, or None: better no name than a wrong one."""
+    """Return what the user wrote for each operand, or None: better no name than a wrong one."""
     matches: list[Any] = [None] * len(operands)
     written = site.operands() if site is not None else None
     if written is None:

@@ -50,13 +50,13 @@ _scalars = _Kind("scalars")
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Tell listeners that something happened."""
+    """Call the listeners of events with one that happened."""
     for listener in _events.listeners:
         listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Tell listeners that something took `duration` seconds."""
+    """Call the listeners of durations with one of `duration` seconds."""
     for listener in _durations.listeners:
         listener(event, duration, **kwargs)
 
@@ -64,13 +64,13 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Tell listeners that something went on between two times, in seconds since the epoch."""
+    """Call the listeners of time spans with one between two times, in seconds since the epoch."""
     for listener in _time_spans.listeners:
         listener(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Tell listeners a number."""
+    """Call the listeners of scalars with a number."""
     for listener in _scalars.listeners:
         listener(event, value, **kwargs)
 
@@ -123,7 +123,7 @@ def clear_event_listeners() -> None:
 
 
 class timed:
-    """Record how long a block took, and from when to when, if it ends well.
+    """A context manager that records how long a block took, and from when to when, if it ends well.
 
     Tracing, lowering and compiling are "/jax/core/compile/" followed by "jaxpr_trace_duration",
     "jaxpr_to_mlir_module_duration" and "backend_compile_duration", each with `fun_name`.

@@ -18,7 +18,7 @@ _transfer_guards = {
 
 @contextlib.contextmanager
 def transfer_guard(new_val: str | None) -> Iterator[None]:
-    """A context manager: what copies between host and devices do, in this thread.
+    """Return a context manager for what copies between host and devices do in this thread.
 
     Args:
       new_val: "allow"; "log" or "disallow" what was not asked for by device_put and its like;

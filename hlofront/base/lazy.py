@@ -9,7 +9,7 @@ from typing import Any
 def lazy(
     package: str, submodules: Iterable[str], names: dict[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` for a package whose submodules load on first use.
+    """Return `__getattr__` and `__dir__` for a package whose submodules load on first use.
 
     Args:
       package: its `__name__`.

@@ -15,11 +15,11 @@ unset = state.unset
 
 
 class Refused(ValueError):
-    """A kind's verdict on a value that it does not take; Option says which option it was."""
+    """The error by which a kind refuses a value; Option says which option it was."""
 
 
 class OptionKind:
-    """What values an option takes: how one is checked, and how one is read from text."""
+    """A kind of values that an option takes: how one is checked, and how it is read from text."""
 
     __slots__ = ("check", "parse", "wanted")
 
@@ -106,7 +106,7 @@ DEVICE = OptionKind(
 
 
 def choice(*choices: str) -> OptionKind:
-    """The kind of an option that takes one of these words."""
+    """Return the kind of an option that takes one of these words."""
 
     def check(value):
         if not isinstance(value, str) or value not in choices:
@@ -128,7 +128,7 @@ def words(*known: str) -> OptionKind:
 
 
 def optional(kind: OptionKind) -> OptionKind:
-    """The kind of an option that also takes None, for "not set"."""
+    """Return the kind of an option that also takes None, for "not set"."""
 
     def check(value):
         return None if value is None else kind.check(value)
@@ -165,19 +165,19 @@ class Option:
 
     @property
     def value(self) -> Any:
-        """The value that holds here: this thread's, else the process's."""
+        """Return the value that holds here: this thread's, else the process's."""
         return self.cell.value
 
     def get_global(self) -> Any:
-        """The value of the process, whatever this thread has set."""
+        """Return the value of the process, whatever this thread has set."""
         return self.cell.get_global()
 
     def get_local(self) -> Any:
-        """What this thread has set, or `unset`."""
+        """Return the value that this thread has set, or `unset`."""
         return self.cell.get_local()
 
     def check(self, value: Any) -> Any:
-        """The value as this option keeps it; ValueError if it is not one."""
+        """Return the value as this option stores it; raise a ValueError if it is not one."""
         try:
             return self.kind.check(value)
         except Refused:
@@ -235,7 +235,7 @@ class Option:
 
 
 class Override:
-    """An option's other value for a block of code, or for the calls of a function."""
+    """A context manager and decorator that gives an option another value."""
 
     __slots__ = ("_option", "_previous", "_value")
 
@@ -339,7 +339,7 @@ def add_option(
 
 
 class Config:
-    """All options by their flags: `config.jax_enable_x64`, `config.update(flag, value)`."""
+    """The object through which users read and set options: `config.update(flag, value)`."""
 
     __slots__ = ()
 
@@ -353,17 +353,17 @@ class Config:
         _option(name).set(value)
 
     def read(self, name: str) -> Any:
-        """The value of an option here: this thread's, else the process's."""
+        """Return the value of an option here: this thread's, else the process's."""
         return _option(name).value
 
     @property
     def x64_enabled(self) -> bool:
-        """Whether 64-bit dtypes are on here: the option jax_enable_x64."""
+        """Return whether 64-bit dtypes are on here: the option jax_enable_x64."""
         return state.enable_x64.value
 
     @property
     def values(self) -> dict[str, Any]:
-        """The value of every option here, by flag."""
+        """Return the value of every option here, by flag."""
         return {name: option.value for name, option in options.items()}
 
     def __getattr__(self, name: str) -> Any:

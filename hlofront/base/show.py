@@ -15,7 +15,7 @@ Document = Any
 
 
 class Break:
-    """A place for a new line; `flat` stands there where the group is on one line."""
+    """A possible line break; `flat` is printed for it where the group is on one line."""
 
     __slots__ = ("flat", "width")
 
@@ -25,7 +25,7 @@ class Break:
 
 
 class Concat:
-    """Documents one after the other."""
+    """A sequence of documents, printed one after the other."""
 
     __slots__ = ("parts", "width")
 
@@ -38,7 +38,7 @@ class Concat:
 
 
 class Nest:
-    """A document whose new lines are indented by so many more columns."""
+    """A document whose new lines are indented by `by` more columns."""
 
     __slots__ = ("by", "document", "width")
 
@@ -59,7 +59,7 @@ class Group:
 
 
 class Styled:
-    """A document in a colour or an intensity, on terminals; None: as around it."""
+    """A document with a colour and an intensity on terminals; None leaves what is around it."""
 
     __slots__ = ("colour", "document", "intensity", "width")
 
@@ -82,7 +82,7 @@ class Noted:
 
 
 def width_of(document: Document) -> int:
-    """How many columns a document takes on one line."""
+    """Return how many columns a document takes on one line."""
     return len(document) if type(document) is str else document.width
 
 
@@ -98,12 +98,15 @@ FILL = Group(LINE)
 
 
 def styled(document: Document, colour: str | None = None, intensity: str | None = None) -> Styled:
-    """A document in a colour ("black" ... "white") or intensity ("dim", "normal", "bright")."""
+    """Return a document in a colour ("black" ...
+
+    "white") or intensity ("dim", "normal", "bright").
+    """
     return Styled(document, colour, intensity)
 
 
 def join(separator: Document, documents: Iterable[Document]) -> Concat:
-    """Documents with a separator between each two of them."""
+    """Return documents with a separator between each two of them."""
     parts: list[Document] = []
     for document in documents:
         parts.append(document)
@@ -112,12 +115,12 @@ def join(separator: Document, documents: Iterable[Document]) -> Concat:
 
 
 def fill(documents: Sequence[Document], separator: Document = FILL) -> Document:
-    """As many documents on each line as fit there; lines after the first are indented by two."""
+    """Return documents, as many on each line as fit there; later lines are indented."""
     return documents[0] if len(documents) == 1 else Nest(2, join(separator, documents))
 
 
 def block(opening: Document, documents: Sequence[Document], closing: Document) -> Group:
-    """Documents between brackets: on one line, or each on a line of its own, indented by two."""
+    """Return documents between brackets: on one line, or on indented lines of their own."""
     inside = Nest(2, Concat((SOFT_LINE, join(LINE, documents))))
     return Group(Concat((opening, inside, SOFT_LINE, closing)))
 

@@ -34,7 +34,7 @@ _is_user_file: dict[str, bool] = {}
 
 
 def register_exclusion(path: str) -> None:
-    """Take no frame of a file whose name begins with `path` for the user's.
+    """Exclude files whose names begin with `path` from the user's code.
 
     For libraries on top of hlofront, whose users want to see their own lines.
     """
@@ -43,7 +43,7 @@ def register_exclusion(path: str) -> None:
 
 
 def is_user_file(name: str) -> bool:
-    """Whether code of this file is the user's: not hlofront's, jaxlib's or a wrapper's."""
+    """Return whether code of this file is the user's: not hlofront's, jaxlib's or a wrapper's."""
     is_user = _is_user_file.get(name)
     if is_user is None:
         is_user = _is_user_file[name] = not name.startswith(tuple(_excluded))
@@ -51,7 +51,7 @@ def is_user_file(name: str) -> bool:
 
 
 class Frame:
-    """One entry of a stack: a place in the source.
+    """An entry of a stack: a code object, and the instruction that it is at.
 
     Lines count from 1. Columns count from 0, in bytes of UTF-8; they are None where the code was
     compiled without them.
@@ -102,7 +102,7 @@ class Frame:
 
 
 def user_frames(traceback: Any, limit: int | None = None) -> list[Frame]:
-    """The user's frames of a C++ traceback, innermost first; at most `limit` of them."""
+    """Return the user's frames of a C++ traceback, innermost first; at most `limit` of them."""
     frames: list[Frame] = []
     if traceback is None:
         return frames
@@ -115,7 +115,7 @@ def user_frames(traceback: Any, limit: int | None = None) -> list[Frame]:
 
 
 def user_frame(traceback: Any) -> Frame | None:
-    """The user's innermost frame of a C++ traceback, if any."""
+    """Return the user's innermost frame of a C++ traceback, if any."""
     frames = user_frames(traceback, 1)
     return frames[0] if frames else None
 
@@ -124,7 +124,7 @@ def user_frame(traceback: Any) -> Frame | None:
 
 
 def calling_frame() -> types.FrameType | None:
-    """The user's innermost frame of this thread, if any."""
+    """Return the user's innermost frame of this thread, if any."""
     frame = sys._getframe(1)
     while frame is not None and not is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
@@ -132,7 +132,7 @@ def calling_frame() -> types.FrameType | None:
 
 
 def frames_to_user() -> int:
-    """The `stacklevel` with which a warning from our caller names the user's line."""
+    """Return the `stacklevel` with which a warning from our caller names the user's line."""
     frame = sys._getframe(1)
     level = 1
     while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
@@ -142,7 +142,7 @@ def frames_to_user() -> int:
 
 
 def summarize(traceback: Any, frame_count: int = 1) -> str:
-    """The user's innermost frames as "file.py:12:4 (f)", one a line; "unknown" if none."""
+    """Return the user's innermost frames as "file.py:12:4 (f)", one a line; "unknown" if none."""
     frames = user_frames(traceback, frame_count)
     return "\n".join(map(_summary, frames)) if frames else "unknown"
 
@@ -153,25 +153,25 @@ def _summary(frame: Frame) -> str:
 
 
 def describe_frame_with_line(frame: Frame) -> str:
-    """Where a frame is and what stands there, as in "model.py:12 in loss:  y = x * 2"."""
+    """Return a frame's file, line and source text, as in "model.py:12 in loss:  y = x * 2"."""
     text = line_text(frame)
     return f"{describe_frame(frame)}:  {shortened(text)}" if text else describe_frame(frame)
 
 
 def shortened(text: str, width: int = 60) -> str:
-    """Text on one line of at most `width` characters."""
+    """Return a text on one line, cut to at most `width` characters."""
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def describe_frame(frame: Frame) -> str:
-    """Where a frame is, as in "model.py:12 in loss"."""
+    """Return a frame's file, line and function, as in "model.py:12 in loss"."""
     inside = "" if frame.function == "<module>" else f" in {frame.function}"
     return f"{shown_path(frame.file)}:{frame.line}{inside}"
 
 
 def shown_path(path: str) -> str:
-    """A file's name for people: relative where it lies below the working directory."""
+    """Return a file's name for people: relative where it lies below the working directory."""
     try:
         here = os.path.join(os.getcwd(), "")
     except FileNotFoundError:  # The working directory was removed.
@@ -180,7 +180,7 @@ def shown_path(path: str) -> str:
 
 
 def callable_name(function: Any) -> str:
-    """The name of what is called: of the function behind a partial, of the class of an object."""
+    """Return the name of a callable: for a partial its function's, for an object its class's."""
     for _ in range(100):
         name = getattr(function, "__name__", None)
         if isinstance(name, str):
@@ -192,7 +192,7 @@ def callable_name(function: Any) -> str:
 
 
 def describe_callable(function: Any) -> str:
-    """A function's name and place, as in "loss at model.py:12"; of one of ours, its name alone."""
+    """Return a function's name and line, as in "loss at model.py:12"; for ours the name alone."""
     name = callable_name(function)
     for _ in range(100):  # Chains are short; a cyclic one ends here.
         if isinstance(function, functools.partial):
@@ -212,12 +212,12 @@ def describe_callable(function: Any) -> str:
 
 
 def line_text(frame: Frame) -> str:
-    """The source line that a frame is at, stripped; "" where the source is not at hand."""
+    """Return the source line that a frame is at, stripped; "" where the source is not at hand."""
     return _line(frame.file, frame.line)
 
 
 def expression_text(frame: Frame) -> str:
-    """Just the expression that a frame is at, on one line: the `x @ w` of `y = f(x @ w)`.
+    """Return the expression that a frame is at, on one line: the `x @ w` of `y = f(x @ w)`.
 
     "" where the source, or the columns, are not at hand.
     """
@@ -245,7 +245,7 @@ def _lines(file: str) -> list[str]:
 
 
 class SourceOperand(NamedTuple):
-    """An operand as the user wrote it, and its value where that is known without running code."""
+    """An operand as the user wrote it, and its value where no code must run to know that."""
 
     text: str
     value: Any
@@ -263,7 +263,7 @@ class CallSite:
         self.frame = Frame(live.f_code, live.f_lasti)
 
     def operands(self) -> list[SourceOperand] | None:
-        """The operands of the operator or call that runs here, in the order they are written.
+        """Return the operands of the operator or call that runs here, in their written order.
 
         None where the source is not at hand, or does not tell: `f(*args)`.
         """
@@ -282,7 +282,7 @@ class CallSite:
         ]
 
     def binding(self, name: str) -> str:
-        """Where the user's function got the value of a name, for people; "" if not found.
+        """Return for people what bound a name in the user's function; "" if that is not known.
 
         "argument x of loss", or "from model.py:8 in loss:  x = jnp.ones(3)". The source is read,
         not run: where several lines assign the name, all of them are given.
@@ -304,7 +304,7 @@ def _listed(lines: list[int]) -> str:
 
 
 def call_site() -> CallSite | None:
-    """The user's innermost frame that is running now, if any."""
+    """Return the user's innermost frame that is running now, if any."""
     frame = sys._getframe(1)
     while frame is not None:
         if is_user_file(frame.f_code.co_filename):
@@ -361,7 +361,7 @@ _NeverArrays = ast.Lambda | ast.Dict | ast.Set | ast.JoinedStr | ast.DictComp | 
 
 
 def _known_value(node: ast.expr, frame: types.FrameType) -> Any:
-    """The value of a name, constant, item or plain attribute, without running the user's code."""
+    """Return the value of a name, constant, item or attribute, without running user code."""
     match node:
         case ast.Constant():
             return node.value
@@ -414,7 +414,7 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 def _enclosing_scopes(tree: ast.Module, line: int, column: int) -> list[ast.AST]:
-    """The functions, comprehensions and module around a place, outermost first."""
+    """Return the functions, comprehensions and module around a position, outermost first."""
     scopes: list[ast.AST] = [tree]
     below = list(ast.iter_child_nodes(tree))
     while below:
@@ -439,7 +439,7 @@ def _holds(scope: Any, line: int, column: int) -> bool:
 
 
 def _binding(tree: ast.Module | None, frame: Frame, name: str):
-    """(function name, is it an argument, lines that bind it) for the scope that binds `name`."""
+    """Return (function name, is it an argument, binding lines) of the scope that binds `name`."""
     if tree is None or frame.column is None:
         return None
     for scope in reversed(_enclosing_scopes(tree, frame.line, frame.column)):
@@ -460,7 +460,7 @@ def _argument_names(arguments: ast.arguments) -> set[str]:
 
 
 def _own_nodes(scope: Any) -> Iterator[ast.AST]:
-    """What is in a scope and in none within it."""
+    """Return the nodes that are in a scope and in no scope within it."""
     if isinstance(scope, _Comprehension):
         below: list[ast.AST] = [generator.target for generator in scope.generators]
     else:
@@ -473,7 +473,7 @@ def _own_nodes(scope: Any) -> Iterator[ast.AST]:
 
 
 def _declares(scope: ast.AST, name: str) -> bool:
-    """Whether a scope says that a name is another's: `global` or `nonlocal`."""
+    """Return whether a scope declares that a name is another scope's: `global` or `nonlocal`."""
     return any(
         isinstance(node, ast.Global | ast.Nonlocal) and name in node.names
         for node in _own_nodes(scope)
@@ -481,7 +481,7 @@ def _declares(scope: ast.AST, name: str) -> bool:
 
 
 def _binding_lines(scope: ast.AST, name: str) -> list[int]:
-    """The lines that bind a name of a scope, also those in functions that declare it."""
+    """Return the lines that bind a name of a scope, also those in functions that declare it."""
     lines: set[int] = set()
     declaring = [
         node

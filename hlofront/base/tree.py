@@ -109,7 +109,7 @@ _MISSING = _Missing()
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """The leaves of `tree`, left to right, and its structure.
+    """Return the leaves of `tree`, left to right, and its structure.
 
     `is_leaf(node) -> bool` is asked at every node, the root first; where it says True the node is
     taken as a leaf. Raises ValueError where the keys of a dict cannot be sorted, and whatever a
@@ -123,7 +123,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """The leaves of `tree`, left to right; see `tree_flatten`."""
+    """Return the leaves of `tree`, left to right; see `tree_flatten`."""
     try:
         return _flatten(tree, is_leaf)[0]
     except ValueError as error:
@@ -132,7 +132,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The structure of `tree`, without its leaves; see `tree_flatten`."""
+    """Return the structure of `tree`, without its leaves; see `tree_flatten`."""
     try:
         return _flatten(tree, is_leaf)[1]
     except ValueError as error:
@@ -141,7 +141,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of structure `treedef` with these leaves, as many as `treedef.num_leaves`.
+    """Return the tree of structure `treedef` with these leaves, as many as `treedef.num_leaves`.
 
     Raises ValueError where there are more or fewer leaves.
     """
@@ -158,7 +158,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
-    """Whether every element of `iterable` is a leaf, as `tree_flatten` with `is_leaf` would say."""
+    """Return whether each element of `iterable` is a leaf, as `is_leaf` and `tree_flatten` say."""
     if is_leaf is None:
         return pytree.all_leaves(default_registry, iterable)
     for element in iterable:
@@ -169,17 +169,17 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the root's children, left to right; none for a leaf."""
+    """Return the structures of the root's children, left to right; none for a leaf."""
     return treedef.children()
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether the structure is one node alone: a leaf, None, or a container of nothing."""
+    """Return whether the structure is one node alone: a leaf, None, or a container of nothing."""
     return treedef.num_nodes == 1
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple whose elements have these structures."""
+    """Return the structure of a tuple whose elements have these structures."""
     treedefs = list(treedefs)
     for position, treedef in enumerate(treedefs):
         if not isinstance(treedef, PyTreeDef):
@@ -196,7 +196,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """The pairs (path, leaf) of `tree`, left to right, and its structure.
+    """Return the pairs (path, leaf) of `tree`, left to right, and its structure.
 
     A path is a tuple of keys from the root: `SequenceKey`, `DictKey`, `GetAttrKey`, those that a
     registered class gives, or else `FlattenedIndexKey`. `is_leaf` is as for `tree_flatten`; with
@@ -213,7 +213,7 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """The pairs (path, leaf) of `tree`, left to right; see `tree_flatten_with_path`."""
+    """Return the pairs (path, leaf) of `tree`, left to right; see `tree_flatten_with_path`."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -224,7 +224,7 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """As `tree_map`, with `f(path, leaf, *further)`; see `tree_flatten_with_path` for paths."""
+    """Return the tree of `f(path, leaf, *further)`; see `tree_flatten_with_path` for paths."""
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     if not rest:
         return treedef.unflatten([f(path, leaf) for path, leaf in pairs])
@@ -237,7 +237,7 @@ def tree_map_with_path(
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """The tree of `f(leaf)` in the structure of `tree`.
+    """Return the tree of `f(leaf)` in the structure of `tree`.
 
     With further trees, `f(leaf, *further)`: each of `rest` must have the structure of `tree`, or go
     deeper where `tree` has a leaf, and then `f` gets that whole subtree. `is_leaf` is as for
@@ -257,7 +257,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
 
 
 def _columns(function, treedef, tree, rest, is_leaf):
-    """For each of `rest`, its subtrees where `treedef`, the structure of `tree`, has leaves."""
+    """Return for each of `rest` the subtrees where `treedef`, of `tree`, has leaves."""
     try:
         return [treedef.flatten_up_to(other) for other in rest]
     except ValueError:
@@ -273,7 +273,7 @@ def tree_reduce(
     initializer: Any = _MISSING,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """`function` folded over the leaves from the left: `function(function(first, second), third)`.
+    """Fold `function` over the leaves from the left: `function(function(first, second), third)`.
 
     It starts with `initializer` if given; without it a tree of no leaves raises TypeError.
     """
@@ -292,7 +292,7 @@ def tree_reduce_associative(
     identity: Any = _MISSING,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """An associative `operation` over the leaves, in order, by halves: depth log2 of their number.
+    """Fold an associative `operation` over the leaves, in order, by halves of them.
 
     `identity` is the value of a tree without leaves, which raises TypeError if it is not given.
     """
@@ -315,14 +315,14 @@ def _by_halves(operation, leaves, start, stop):
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
-    """Whether every leaf is true; a tree without leaves is."""
+    """Return whether every leaf is true, as holds for a tree without leaves."""
     return all(tree_leaves(tree, is_leaf))
 
 
 def tree_transpose(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
 ) -> Any:
-    """A tree of structure inner-in-outer, turned inside out: outer-in-inner.
+    """Turn a tree of structure inner-in-outer inside out: outer-in-inner.
 
     `[{"a": 1}, {"a": 2}]`, a list of dicts, becomes `{"a": [1, 2]}`. An `inner_treedef` of None is
     read off the first subtree. Raises TypeError where the tree is not made so.

@@ -26,12 +26,12 @@ Class = TypeVar("Class", bound=type)
 
 
 def is_tree_node(typ: type) -> bool:
-    """Whether values of exactly this type are nodes rather than leaves."""
+    """Return whether values of exactly this type are nodes rather than leaves."""
     return default_registry.is_node(typ)
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """The children of a node, and its static data. Raises ValueError for a leaf."""
+    """Return the children of a node, and its static data; raise a ValueError for a leaf."""
     level = default_registry.flatten_one_level(tree)
     if level is None:
         raise _no_children("flatten_one_level", tree)
@@ -39,7 +39,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
-    """The pairs (key, child) of a node, and its static data. Raises ValueError for a leaf."""
+    """Return the pairs (key, child) of a node, and its static data; refuse leaves."""
     level = keyed_children(tree)
     if level is None:
         raise _no_children("flatten_one_level_with_keys", tree)
@@ -47,7 +47,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
 
 
 def keyed_children(tree):
-    """As `flatten_one_level_with_keys`, but None for a leaf."""
+    """Return what `flatten_one_level_with_keys` returns, but None for a leaf."""
     level = default_registry.flatten_one_level_with_keys(tree)
     # jaxlib names every child of a named tuple after the first field (0.10.2 to 0.12).
     if level is not None and level[1] is type(tree) and hasattr(tree, "_fields"):
@@ -67,7 +67,7 @@ _FIELD_OF_KEY = {SequenceKey: "idx", DictKey: "key", GetAttrKey: "name", Flatten
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """A path as text, as one would write it after the tree: `['a'][0].b`.
+    """Return a path as text, as one would write it after the tree: `['a'][0].b`.
 
     With `simple`, the bare keys: `keystr(path, simple=True, separator="/")` gives `a/0/b`.
     """
@@ -87,7 +87,7 @@ def register_pytree_node(
     flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]]
     | None = None,
 ) -> None:
-    """Makes values of exactly the class `nodetype` nodes.
+    """Register exactly the class `nodetype` as one whose values are nodes.
 
     `flatten_func(value)` returns `(children, static)`; `static` must have `==` and be hashable,
     for it is part of the structure, by which programs are cached.
@@ -106,7 +106,7 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Hashable, Iterable[Any]], Any],
     flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
 ) -> None:
-    """As `register_pytree_node`, for a class that names its children; `flatten_func` is for speed.
+    """Register a class whose children have keys; `flatten_func`, without keys, is for speed.
 
     Keys are any objects with `str`, best `GetAttrKey`, `DictKey` and `SequenceKey`.
     """
@@ -120,7 +120,7 @@ def register_pytree_with_keys(
 
 
 def register_pytree_node_class(cls: Class) -> Class:
-    """A class decorator: registers `cls` by its methods `tree_flatten` and `tree_unflatten`.
+    """Register `cls`, as a decorator, by its methods `tree_flatten` and `tree_unflatten`.
 
     `tree_flatten(self)` returns `(children, static)`, and the class method
     `tree_unflatten(cls, static, children)` makes a value again; see `register_pytree_node`.
@@ -131,7 +131,7 @@ def register_pytree_node_class(cls: Class) -> Class:
 
 
 def register_pytree_with_keys_class(cls: Class) -> Class:
-    """A class decorator: registers `cls` by `tree_flatten_with_keys` and `tree_unflatten`.
+    """Register `cls`, as a decorator, by its `tree_flatten_with_keys` and `tree_unflatten`.
 
     `tree_flatten_with_keys(self)` returns `((key, child) pairs, static)`; a method `tree_flatten`,
     if there is one, is used where keys are not needed. See `register_pytree_with_keys`.
@@ -144,7 +144,7 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
 
 
 def register_static(cls: Class) -> Class:
-    """A class decorator: values of `cls` are nodes without children, a part of the structure.
+    """Register `cls`, as a decorator: its values are nodes without children.
 
     They must have `==` and be hashable, for `jit` compiles anew for each that differs.
     """
@@ -160,7 +160,7 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> Class:
-    """Registers a dataclass, or a class that is made with its fields as keywords.
+    """Register a dataclass, or a class that is made with its fields as keywords.
 
     The `data_fields` are its children, in that order; the `meta_fields` are static, so they must be
     hashable and have `==`; the `drop_fields` are left out, and their defaults stand in when a value
@@ -222,7 +222,7 @@ def _wrong_fields(nodetype, missing, unexpected):
 
 
 def static_field(**kwargs: Any) -> Any:
-    """A dataclass field that `register_dataclass` takes as static.
+    """Return a dataclass field that `register_dataclass` takes as static.
 
     The arguments are those of `dataclasses.field`; `static=True` joins what `metadata=` gives.
     """
@@ -327,7 +327,7 @@ register_pytree_with_keys(
 
 
 def type_name(kind: type) -> str:
-    """The name of a class with its module, unless that is builtins."""
+    """Return the name of a class with its module, unless that is builtins."""
     module = kind.__module__
     return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
 

@@ -18,17 +18,17 @@ _flatten = registry.flatten
 
 
 def is_none(value: Any) -> bool:
-    """Whether `value` is None: the `is_leaf` of trees in which None stands for a value."""
+    """Return whether `value` is None: the `is_leaf` of trees in which None stands for a value."""
     return value is None
 
 
 def with_path(is_leaf: IsLeaf) -> Callable[[KeyPath, Any], bool] | None:
-    """`is_leaf(node)` as a function of `(path, node)`; None stays None."""
+    """Return `is_leaf(node)` as a function of `(path, node)`; None stays None."""
     return None if is_leaf is None else lambda path, node: is_leaf(node)
 
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """For each leaf of `full_tree`, the leaf of `prefix_tree` that stands for it.
+    """Return for each leaf of `full_tree` the leaf of `prefix_tree` that stands for it.
 
     `is_leaf` is asked about `prefix_tree` alone. Raises ValueError where `prefix_tree` is not a
     prefix of `full_tree`, naming the place.
@@ -37,7 +37,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """The tree of `full_tree`'s structure, each leaf the leaf of `prefix_tree` that stands for it.
+    """Return a tree like `full_tree`, each leaf the one of `prefix_tree` above it.
 
     `tree_broadcast([1, 2], [(3, 4), 5])` is `[(1, 1), 2]`. See `broadcast_prefix`.
     """
@@ -76,7 +76,7 @@ def raise_difference(
     prefix_name: str,
     full_name: str,
 ) -> None:
-    """Raises the first of the `prefix_errors`, if any, in the name of the public `function`."""
+    """Raise the first of the `prefix_errors`, if any, in the name of the public `function`."""
     errors = _errors(prefix, full, _node_of_tree, is_leaf, root, prefix_name, full_name)
     if errors:
         raise ValueError(f"{function}: {errors[0]}") from None
@@ -85,7 +85,7 @@ def raise_difference(
 def flatten_axes(
     name: str, treedef: PyTreeDef, axis_tree: Any, *, is_leaf: Callable[[Any], bool] = is_none
 ) -> list[Any]:
-    """The entries of `axis_tree`, a prefix of `treedef`, one for each of its leaves.
+    """Return the entries of `axis_tree`, a prefix of `treedef`, one for each of its leaves.
 
     `None` is an entry like any other here. `name`, such as "vmap in_axes", is how the user knows
     `axis_tree`; its last word begins the key paths in a message. Raises ValueError where
@@ -115,7 +115,7 @@ def flatten_axes(
 
 
 def _append_widths(prefix, full, widths):
-    """Appends the number of `full`'s leaves under each leaf of `prefix`; False if it is no prefix.
+    """Append how many leaves of `full` each leaf of `prefix` has; False if it is no prefix.
 
     Both are structures: `full.unflatten` followed by `flatten_up_to` would be shorter, but would
     make values of users' classes from things that are not their children.
@@ -140,7 +140,7 @@ def prefix_errors(
     name: str = "the prefix",
     full_name: str = "the full tree",
 ) -> list[ValueError]:
-    """What keeps `prefix_tree` from being a prefix of `full_tree`: an error for each such place.
+    """Return an error for each node that keeps `prefix_tree` from being a prefix of `full_tree`.
 
     The errors are made, not raised; an empty list means that it is a prefix. A message calls the
     trees `name` and `full_name`, and writes the key path of the place after the last word of
@@ -161,7 +161,7 @@ def _errors(prefix, full, look, is_leaf, root, prefix_name, full_name):
 
 
 def _node_of_tree(tree):
-    """(type, static data, children) of a node; of a leaf, None."""
+    """Return (type, static data, children) of a node; None for a leaf."""
     level = registry.flatten_one_level(tree)
     if level is None:
         return None
@@ -171,7 +171,7 @@ def _node_of_tree(tree):
 
 
 def _node_of_treedef(treedef):
-    """(type, static data, children) of a structure; of a leaf's, None."""
+    """Return (type, static data, children) of a structure; None for that of a leaf."""
     node = treedef.node_data()
     if node is None:
         return None
@@ -180,7 +180,7 @@ def _node_of_treedef(treedef):
 
 
 def _differences(prefix, full, look, is_leaf, path) -> Iterator[tuple[KeyPath, str, str, str, str]]:
-    """The places where `prefix` is no prefix: (path, what differs, own, the other's, advice).
+    """Return where `prefix` is no prefix: (path, what differs, own, the other's, advice).
 
     `full` is a tree or a structure, and `look` the function for such nodes.
     """
@@ -230,7 +230,7 @@ def _advice_on_types(kind, other):
 
 
 def _compare(data, other):
-    """Whether static data is equal, and advice where it cannot be compared, as arrays cannot."""
+    """Return whether static data is equal, and advice where it cannot be compared."""
     try:
         return bool(data == other), ""
     except ValueError as error:
@@ -255,7 +255,7 @@ def raise_if_unsortable(
     is_leaf: Callable[[KeyPath, Any], bool] | None,
     root: str = "tree",
 ) -> None:
-    """Raises an error that names the place, where C++ says that a dict's keys cannot be sorted.
+    """Raise an error that names the dict, where C++ says that a dict's keys cannot be sorted.
 
     Returns for any other `error`, which the caller then raises again.
     """
@@ -273,7 +273,7 @@ def raise_if_unsortable(
 
 
 def _unsortable(tree, is_leaf, path):
-    """The path and the keys of the first dict in `tree` whose keys cannot be sorted, or None."""
+    """Return path and keys of the first dict in `tree` whose keys cannot be sorted, or None."""
     if is_leaf is not None and is_leaf(path, tree):
         return None
     if type(tree) is dict:

@@ -10,7 +10,7 @@ from hlofront.base.elements import ExtendedDType
 
 
 class SupportsDType(Protocol):
-    """Whatever has a dtype."""
+    """A value that has a dtype."""
 
     @property
     def dtype(self) -> np.dtype[Any]: ...

@@ -23,11 +23,11 @@ class UserContext:
 
     @property
     def value(self) -> Any:
-        """The value that holds here: this thread's, else the process's."""
+        """Return the value that holds here: this thread's, else the process's."""
         return self._option.value
 
     def get_global(self) -> Any:
-        """The value of the process."""
+        """Return the value of the process."""
         return self._option.cell.get_global()
 
     def set_global(self, value: Any) -> None:
@@ -42,7 +42,7 @@ class UserContext:
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """A value of the user's that traced programs depend on: jit traces anew for each value of it.
+    """Make a value that traced programs depend on: jit traces anew for each value of it.
 
     Args:
       default_value: what it is where nothing sets it.

@@ -21,7 +21,7 @@ READ_NOW = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 
 def pieces(array: Any) -> list[Any]:
-    """One single-device array per addressable device, in the order of the sharding's devices."""
+    """Return a single-device array per addressable device, in the sharding's order."""
     with shims_installed:
         return array._arrays
 
@@ -38,7 +38,7 @@ def prime(client: Any, aval: Any, sharding_of: Any) -> None:
 
 
 def to_numpy(array: Any) -> tuple[Any, bool]:
-    """The value of an array that is the same on all of its devices, and whether it was copied."""
+    """Return the value of an array that all its devices share, and whether it was copied."""
     with shims_installed:
         return array._single_device_array_to_np_array_did_copy()
 
@@ -50,13 +50,13 @@ def start_copy_to_host(array: Any) -> None:
 
 
 def assembled(aval: Any, sharding: Any, arrays: Sequence[Any], committed: bool) -> Any:
-    """The array that is made of these single-device arrays, in the order of its devices."""
+    """Return the array that is made of these single-device arrays, in the order of its devices."""
     with shims_installed:
         return ArrayImpl(aval, sharding, list(arrays), committed, _skip_checks=True)
 
 
 def moved(array: Any, sharding: Any, semantics: Any) -> Any:
-    """An array on as many other devices or in another memory; it stays (un)committed.
+    """Return an array on as many other devices or in another memory; it stays (un)committed.
 
     The array must not have been deleted: C++ before 0.11 does not check that.
     """
@@ -67,7 +67,7 @@ def moved(array: Any, sharding: Any, semantics: Any) -> Any:
 
 
 def to_dlpack(array: Any, stream: Any, max_version: Any, copied: bool) -> Any:
-    """A DLPack capsule that shares the array's memory: versioned if asked for, since 0.12."""
+    """Return a DLPack capsule that shares the array's memory, versioned on request (0.12)."""
     if hasattr(_jax, "dlpack_version"):
         return _jax.buffer_to_dlpack_managed_tensor(
             array, stream=stream, max_version=max_version, copied=copied
@@ -80,13 +80,13 @@ dlpack_version: tuple[int, ...] = tuple(getattr(_jax, "dlpack_version", (0, 8)))
 
 
 def from_dlpack(capsule: Any, device: Any, stream: Any, copy: bool | None) -> Any:
-    """The array in a DLPack capsule, copied if told to, or where it must be."""
+    """Return the array in a DLPack capsule, copied on request, or where it must be."""
     with shims_installed:
         return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy)
 
 
 class Explicit:
-    """`with Explicit("put"):` the copies inside were asked for, which some guards let pass.
+    """A context manager, `with Explicit("put"):`, for copies that some guards let pass.
 
     "put" are those to devices, "get" those to the host.
     """

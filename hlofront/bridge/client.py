@@ -61,12 +61,12 @@ SingleDeviceSharding._to_xla_hlo_sharding = lambda self, ndim: _replicated
 
 
 def make_cpu_client(**options: Any) -> Any:
-    """The client for this machine's processor."""
+    """Return the client for this machine's processor."""
     return xla_client.make_cpu_client(**options)
 
 
 def is_absent(device: Any) -> bool:
-    """Whether it is a device of a topology, which programs are compiled for and cannot run on."""
+    """Return whether a device is of a topology: programs are compiled for it and not run."""
     return isinstance(device.client, CompileOnlyClient)
 
 
@@ -79,7 +79,7 @@ def compile_and_load(
 
 
 def host_transfers(client: Any, function: Any, sent: Any, received: Any) -> Any:
-    """A host's function that a program sends arrays to and receives arrays from.
+    """Return a host function that a program sends arrays to and receives arrays from.
 
     Args:
       sent: for each operand the number of its channel, and its aval.
@@ -97,12 +97,12 @@ def host_transfers(client: Any, function: Any, sent: Any, received: Any) -> Any:
 
 
 def deserialize(client: Any, executable: bytes, devices: Any, options: Any) -> Any:
-    """A serialized executable, loaded onto these devices; JaxRuntimeError if XLA refuses it."""
+    """Load a serialized executable onto these devices; JaxRuntimeError if XLA refuses it."""
     return client.deserialize_executable(executable, DeviceList(tuple(devices)), options, [])
 
 
 def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
-    """What turns the raw output of an executable into an array."""
+    """Return what turns the raw output of an executable into an array."""
     if state.jaxlib_version < (0, 11):  # `_skip_checks` is gone from then on
         return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
     return _jax.array_result_handler(aval, sharding, committed)

@@ -45,17 +45,17 @@ _topologies: weakref.WeakKeyDictionary[Any, tuple[str, str, str, dict[str, Any]]
 
 
 class WorkerEnded(JaxRuntimeError):
-    """The compiler ended the worker."""
+    """The error of a worker that the compiler has ended."""
 
     __module__ = JaxRuntimeError.__module__
 
 
 class CannotStart(Exception):
-    """There is no way to start a worker here: what it would compile is compiled in this process."""
+    """The error where no worker can be started: its program is compiled in this process."""
 
 
 class SubprocessExecutable:
-    """What jaxlib's Executable tells of a program, told by the worker that compiled it."""
+    """An executable as jaxlib describes it, by the answers of the worker that compiled it."""
 
     def __init__(self, answer: dict[str, Any]):
         self._answer = answer
@@ -95,7 +95,7 @@ class SubprocessExecutable:
 
 
 class WorkerHloModule:
-    """An HLO module: its text is the worker's, all else is read from its proto.
+    """An HLO module whose text is the worker's, and whose other facts are read from its proto.
 
     A compiler that is newer than jaxlib may write what jaxlib cannot read. Then there is the text,
     which the compiler itself has written, and no proto.
@@ -146,7 +146,7 @@ def know(
 
 
 def can_compile_for(device: Any) -> bool:
-    """Whether programs for a device of a topology are compiled in a process of its own."""
+    """Return whether programs for a device of a topology are compiled in a process of its own."""
     return device.client in _topologies
 
 
@@ -205,7 +205,7 @@ def _running() -> "_Worker":
 
 
 class _Worker:
-    """The process, and what is said to it and by it."""
+    """A worker process, and the messages to it and from it."""
 
     def __init__(self):
         if not sys.executable:
@@ -255,7 +255,7 @@ class _Worker:
         return answer
 
     def _last_words(self) -> str:
-        """What the compiler said at its end: the check that failed, else its last lines."""
+        """Return what the compiler said at its end: the check that failed, else its last lines."""
         self._said.seek(0)
         text = self._said.read().decode(errors="replace")
         failed = re.search(r"^F\d+ \S+ +\d+ (.*)$", text, re.MULTILINE)

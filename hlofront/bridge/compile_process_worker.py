@@ -23,7 +23,7 @@ def write(stream, message):
 
 
 def read(stream):
-    """The next message; None at the end."""
+    """Return the next message; None at the end."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return None
@@ -102,7 +102,7 @@ def compiled(request, context, ir, xla_client, _jax):
 
 
 def written_by_compiler(compiled_with, options):
-    """The name and text of a module that is newer than what this jaxlib reads."""
+    """Return the name and text of a module that is newer than what this jaxlib reads."""
     with tempfile.TemporaryDirectory() as folder:
         mine = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
         overrides = dict(options.env_option_overrides)
@@ -114,7 +114,7 @@ def written_by_compiler(compiled_with, options):
 
 
 def value_or_error(what, _jax):
-    """(whether it is known, what it is or why it is not)."""
+    """Return (whether it is known, what it is or why it is not)."""
     try:
         return True, what()
     except _jax.JaxRuntimeError as error:
@@ -122,7 +122,7 @@ def value_or_error(what, _jax):
 
 
 def devices_of(request, xla_client):
-    """By their numbers the devices of the topology that a request describes."""
+    """Return the devices of the topology that a request describes, by their numbers."""
     platform, library, name, settings = request["topology"]
     key = platform, name, repr(settings)
     devices_by_id = _topologies.get(key)

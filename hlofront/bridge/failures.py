@@ -24,7 +24,7 @@ _REPORT = re.compile(
 
 
 class HostFailure(Exception):
-    """What a host function raises to jaxlib in place of an exception that is kept here."""
+    """The exception that a host function raises to jaxlib in place of one that is recorded here."""
 
 
 def raise_recorded(error: BaseException, origin: str, text: str) -> None:
@@ -56,7 +56,7 @@ _construct = JaxRuntimeError.__init__
 
 
 def _explained(self: Any, *args: Any, **kwargs: Any) -> None:
-    """The constructor of jaxlib's errors: one that reports a kept failure gets it as its cause."""
+    """Construct jaxlib's error, which gets the recorded failure that it reports as its cause."""
     report = _REPORT.search(args[0]) if args and isinstance(args[0], str) else None
     failure = _failures.get(int(report[1])) if report else None
     if report and failure:

@@ -20,19 +20,19 @@ _modules: dict[str, ModuleType] = {
 
 
 def provide(module: str, name: str, value: Any) -> None:
-    """Say what C++ finds under a name of one of the modules it asks for."""
+    """Set what C++ finds under a name of one of the modules that it imports."""
     setattr(_modules[module], name, value)
 
 
 class _NoTypedArray:
-    """C++ 0.11 asks for a class of array constants; there are none of it."""
+    """A class without instances, where C++ 0.11 looks for a class of array constants."""
 
 
 provide("jax._src.literals", "TypedNdArray", _NoTypedArray)
 
 
 class _ShimsInstalled:
-    """`with shims_installed:` around a C++ call that may import parts of jax.
+    """A context manager, `with shims_installed:`, around a C++ call that may import parts of jax.
 
     Outside of it `jax` is not in `sys.modules`: libraries look there to learn whether it is used.
     """

@@ -78,7 +78,7 @@ class HloSharding:
 
 
 class Sharding:
-    """What is common to all shardings."""
+    """The base class of all shardings."""
 
     device_set: set[Device]
     addressable_devices: set[Device]
@@ -136,7 +136,7 @@ class LoadedExecutable:
 
 
 class CompileOptions:
-    """All that XLA is told beside a module."""
+    """The options that XLA compiles a module with."""
 
     num_replicas: int
     num_partitions: int

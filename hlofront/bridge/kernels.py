@@ -40,7 +40,7 @@ def load_hybrid_kernels() -> None:
 
 
 def load_host_kernels() -> None:
-    """All kernels that use LAPACK."""
+    """Load all kernels that use LAPACK."""
     load_lapack()
     load_hybrid_kernels()
 
@@ -59,7 +59,7 @@ def _register(module: Any) -> None:
 
 @functools.cache
 def cusolver_version() -> int:
-    """The version of cuSOLVER, 11701 for 11.7.1: 0 where no plugin for CUDA is installed.
+    """Return the version of cuSOLVER, 11701 for 11.7.1: 0 where no plugin for CUDA is installed.
 
     Without a GPU it is the version that the plugin was built with, and the least that it takes.
     """

@@ -30,26 +30,26 @@ TracebackToLocationCache = _jax_mlir_ext.TracebackToLocationCache
 
 
 def to_xla_computation(module: ir.Module):
-    """A StableHLO module as XLA's computation, before any optimization."""
+    """Return a StableHLO module as XLA's computation, before any optimization."""
     bytecode = io.BytesIO()
     module.operation.write_bytecode(bytecode)
     return state.extension.mlir.mlir_module_to_xla_computation(bytecode.getvalue())
 
 
 def hlo_text(module, metadata: bool) -> str:
-    """An HLO module as text, with or without the metadata of its operations."""
+    """Return an HLO module as text, with or without the metadata of its operations."""
     options = hlo.HloPrintOptions()
     options.print_metadata = metadata
     return module.to_string(options)
 
 
 def stablehlo_version() -> str:
-    """The newest version of StableHLO's portable form that this jaxlib writes."""
+    """Return the newest version of StableHLO's portable form that this jaxlib writes."""
     return stablehlo.get_current_version()
 
 
 def portable_artifact(module: ir.Module, version: str | None = None) -> bytes:
-    """A StableHLO module in its portable form, which other versions of jaxlib read.
+    """Return a StableHLO module in its portable form, which other versions of jaxlib read.
 
     Args:
       version: the version of StableHLO to write, by default this jaxlib's.

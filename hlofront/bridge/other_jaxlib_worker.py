@@ -28,7 +28,7 @@ cells = []  # C++ does not
 
 
 def prepare():
-    """What jaxlib's C++ wants to be told before it holds an array; newer ones want less."""
+    """Set what jaxlib's C++ needs before it holds an array; newer versions need less."""
     jit = _jax.jax_jit
     if hasattr(jit, "set_thread_local_state_initialization_callback"):
         jit.set_thread_local_state_initialization_callback(lambda: None)
@@ -51,7 +51,7 @@ def prepare():
 
 
 def about():
-    """Versions: of jaxlib, of the StableHLO that it reads, of Python."""
+    """Return the versions of jaxlib, of the StableHLO that it reads, and of Python."""
     try:
         from jaxlib.mlir.dialects import stablehlo
 
@@ -106,7 +106,7 @@ def cost_of(executable):
 
 
 class Aval:
-    """What jaxlib asks of the type of an array."""
+    """The type of an array, with the attributes that jaxlib reads."""
 
     weak_type = False
 
@@ -143,7 +143,7 @@ def arguments_of(path, device):
 
 
 def run_seconds(executable, arguments, least=0.2, most=50):
-    """Seconds of a run, the median of several."""
+    """Return the seconds of a run, the median of several."""
     times = []
     while len(times) < 3 or (sum(times) < least and len(times) < most):
         start = time.perf_counter()

@@ -26,7 +26,7 @@ _FIRST_FUNCTIONS = 4
 
 
 class NotAPlugin(Exception):
-    """A library that cannot be used; the text says why, to follow "it"."""
+    """The error of a library that cannot be used; the text says why, to follow "it"."""
 
 
 class _Version(ctypes.Structure):
@@ -50,7 +50,7 @@ class _Api(ctypes.Structure):
 
 
 def api_version(path: str) -> tuple[int, int]:
-    """The version of the PJRT API that a library offers; loads it into the process.
+    """Return the version of the PJRT API that a library offers, which is loaded into the process.
 
     jaxlib would end the process on some of what is refused here.
 
@@ -115,12 +115,12 @@ def load(name: str, path: str) -> Any:
 
 
 def gpu_options() -> dict[str, Any]:
-    """What the clients of GPUs are told, from XLA_PYTHON_CLIENT_* in the environment."""
+    """Return what the clients of GPUs are told, from XLA_PYTHON_CLIENT_* in the environment."""
     return xla_client.generate_pjrt_gpu_plugin_options()
 
 
 def make_client(name: str, options: Mapping[str, Any]) -> Any:
-    """The client of a loaded plugin: JaxRuntimeError where it finds no device."""
+    """Return the client of a loaded plugin; raise a JaxRuntimeError where it finds no device."""
     return xla_client.make_c_api_client(name, dict(options))
 
 
@@ -155,7 +155,7 @@ def register_kernels(platform: str, api: Any, package: str) -> bool:
 
 
 def absent_devices(api: Any, platform: str, name: str, options: Mapping[str, Any]) -> list[Any]:
-    """Devices that need not be there, to compile for.
+    """Return devices to compile for, which need not be attached.
 
     Raises:
       JaxRuntimeError: if the plugin knows none of that name.
@@ -170,12 +170,12 @@ def absent_devices(api: Any, platform: str, name: str, options: Mapping[str, Any
 
 
 def attached_topology(devices: Sequence[Any]) -> Any:
-    """The description of devices that are there."""
+    """Return the description of devices that are attached."""
     return xla_client.get_topology_for_devices(list(devices))
 
 
 def is_absent(device: Any) -> bool:
-    """Whether it is a device of a topology, which programs are compiled for and cannot run on."""
+    """Return whether a device is of a topology: programs are compiled for it and not run."""
     return isinstance(device.client, CompileOnlyClient)
 
 

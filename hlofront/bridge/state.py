@@ -32,7 +32,7 @@ if jaxlib_version < (0, 10, 2):
 
 
 class _JaxIsRefused:
-    """Refuses `import jax` while hlofront is live, and lets others ask whether jax is installed.
+    """An import finder that refuses `import jax`, and lets others ask whether jax is installed.
 
     jaxlib's C++ also imports `jax` by itself in rare paths and copes with its absence, so this
     keeps an installed jax from being pulled in behind the user's back as well.
