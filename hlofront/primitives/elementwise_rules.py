@@ -261,7 +261,7 @@ derivative_from_result(e.pow_p, _change_by_base, _change_by_exponent)
 # ---- trigonometry --------------------------------------------------------------------------------
 
 slope(e.sin_p, lambda result, x, **params: e.cos(x, **params))
-slope(e.cos_p, lambda result, x, **params: neg(e.sin(x, **params)))
+derivative(e.cos_p, lambda t, x, **params: neg(mul(t, e.sin(x, **params))))
 slope(e.tan_p, lambda result, x, **_: _one_and(square(result)))
 slope(e.asin_p, lambda result, x: e.rsqrt(_one_less(square(x))))
 slope(e.acos_p, lambda result, x: neg(e.rsqrt(_one_less(square(x)))))
