@@ -56,7 +56,10 @@ class _Loop:
         looped = trips * unroll if trips > 1 else 0
         carry, ys = list(self.carry), [None] * len(self.y_avals)
         if looped or not self.length:
+            around = build.loc
+            build.loc = self._located(build, "broadcast_in_dim")
             ys = [build.full(0, _longer(aval, self.length)) for aval in self.y_avals]
+            build.loc = around
         if looped:
             carry, ys = self._loop(build, carry, ys, looped, unroll)
         if looped < self.length:
@@ -76,20 +79,19 @@ class _Loop:
             return inner.compare("LT", index, inner.constant(looped, np.int32), _INDEX)
 
         def body(inner: Builder, index: Value, *values: Value) -> list[Value]:
-            inner.loc = self._named(inner, "body", "add")
             row = index
             if self.reverse:
+                inner.loc = self._named(inner, "body", "sub")
                 last = inner.constant(self.length - unroll, np.int32)
                 row = inner.op("stablehlo.subtract", (last, index), _INDEX)
+            inner.loc = self._named(inner, "body", "add")
             now = list(values[: len(carry)])
             now, collected = self._steps(inner, now, list(values[len(carry) :]), row, unroll)
             step = inner.constant(unroll, np.int32)
             return [inner.op("stablehlo.add", (index, step), _INDEX), *now, *collected]
 
         start = build.constant(0, np.int32)
-        build.loc = build.module.locations.of(
-            path_of(build.within("while")), build.equation and build.equation.traceback
-        )
+        build.loc = self._located(build, "while")
         results = build.while_loop(
             goes_on,
             body,
@@ -98,6 +100,12 @@ class _Loop:
             self.program.effects,
         )
         return results[1 : 1 + len(carry)], results[1 + len(carry) :]
+
+    @staticmethod
+    def _located(build: Builder, name: str) -> Any:
+        """Return the location of a part of the scan itself: its path, and the user's lines."""
+        traceback = build.equation and build.equation.traceback
+        return build.module.locations.of(path_of(build.within(name)), traceback)
 
     @staticmethod
     def _named(build: Builder, region: str, name: str) -> Any:
@@ -119,6 +127,7 @@ class _Loop:
         equation: Any = build.equation
         order = reversed(places) if self.reverse else places
         for place, fenced in zip(order, self._fenced(build, count), strict=True):
+            build.loc = self._named(build, "body", "jit(dynamic_index_in_dim)/squeeze")
             step = [
                 _row(build, block, aval, place, count)
                 for block, aval in zip(blocks, self.x_avals, strict=True)
@@ -140,12 +149,15 @@ class _Loop:
         if self.reverse:
             for rows in collected:
                 rows.reverse()
-        build.loc = self._named(
-            build, "body", "jit(dynamic_update_index_in_dim)/dynamic_update_slice"
-        )
+        update = "jit(dynamic_update_index_in_dim)"
+        build.loc = self._named(build, "body", f"{update}/broadcast_in_dim")
+        blocks = [
+            _block(build, rows, aval) for rows, aval in zip(collected, self.y_avals, strict=True)
+        ]
+        build.loc = self._named(build, "body", f"{update}/dynamic_update_slice")
         updated = [
-            _updated(build, y, rows, aval, self.length, row)
-            for y, rows, aval in zip(ys, collected, self.y_avals, strict=True)
+            block if count == self.length else _updated(build, y, block, aval, self.length, row)
+            for y, block, aval in zip(ys, blocks, self.y_avals, strict=True)
         ]
         build.loc = around
         return carry, updated
@@ -214,19 +226,18 @@ def _row(build: Builder, block: Value, aval: Any, place: int, count: int) -> Val
     return build.reshape(block, aval)
 
 
-def _updated(
-    build: Builder, y: Value, rows: Sequence[Value], aval: Any, length: int, row: Any
-) -> Value:
-    """An array with these in the place of its rows from `row` on."""
-    block: Any = [build.reshape(x, _longer(aval, 1)) for x in rows]
-    if len(block) > 1:
-        block = build.op(
-            "stablehlo.concatenate", block, _longer(aval, len(rows)), dimension=types.i64(0)
-        )
-    else:
-        block = block[0]
-    if len(rows) == length:
-        return block
+def _block(build: Builder, rows: Sequence[Value], aval: Any) -> Value:
+    """Return the rows as one array, with an axis for them in front."""
+    longer = [build.reshape(row, _longer(aval, 1)) for row in rows]
+    if len(longer) == 1:
+        return longer[0]
+    return build.op(
+        "stablehlo.concatenate", longer, _longer(aval, len(rows)), dimension=types.i64(0)
+    )
+
+
+def _updated(build: Builder, y: Value, block: Value, aval: Any, length: int, row: Any) -> Value:
+    """Return an array with this block in the place of its rows from `row` on."""
     return build.op(
         "stablehlo.dynamic_update_slice",
         (y, block, *_starts(build, row, aval)),

@@ -116,15 +116,15 @@ def vmap(
             results, found = batch_flat(
                 flat, axis, leaves, axes, DebugInfo("vmap", signature.find_where)
             )
-        wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
-        return out_tree.unflatten(
-            [
-                own_results[i]
-                if i in own_results
-                else as_result(_placed(x, a, w, size, i, out_tree, sum_match))
-                for i, (x, a, w) in enumerate(zip(results, found, wanted, strict=True))
-            ]
-        )
+            wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
+            return out_tree.unflatten(
+                [
+                    own_results[i]
+                    if i in own_results
+                    else as_result(_placed(x, a, w, size, i, out_tree, sum_match))
+                    for i, (x, a, w) in enumerate(zip(results, found, wanted, strict=True))
+                ]
+            )
 
     return documented(
         mapped,
