@@ -20,12 +20,15 @@ class Primitive:
         "inferred",
         "multiple_results",
         "name",
+        "repeats_scopes",
     )
 
     name: str
     multiple_results: bool
     # Whether parameters hold jaxprs or functions: such results are not kept in `inferred`.
     carries_programs: bool
+    # Whether linearization writes the scopes around it twice into its path, as JAX's does.
+    repeats_scopes: bool
     # What staging learned: (avals of the operands, parameters) -> avals of the results.
     inferred: dict[Any, Any]
     # What the engine compiled: parameters -> compiled call. Owned by runtime/dispatch/engine.py.
@@ -44,6 +47,7 @@ class Primitive:
         self.name = name
         self.multiple_results = multiple_results
         self.carries_programs = carries_programs
+        self.repeats_scopes = False
         self.inferred = {}
         self.eager = {}
         ALL.setdefault(name, self)

@@ -20,6 +20,7 @@ from hlofront.transforms.simplify import dead_code_program
 
 remat_p = Primitive("remat2", multiple_results=True, carries_programs=True)
 not_lowered(remat_p, "policy")
+remat_p.repeats_scopes = True
 
 Flags = tuple[bool, ...]
 Policy = Callable[..., Any] | None

@@ -9,7 +9,13 @@ from hlofront.base.dtypes import float0
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Literal, Var
-from hlofront.core.names import JVP, current_name_stack, transformed
+from hlofront.core.names import (
+    JVP,
+    coming_from,
+    current_name_stack,
+    replayed_traceback,
+    transformed,
+)
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Trace, current_trace, interpreting_with
@@ -59,7 +65,9 @@ class SplitTrace(Trace):
             with interpreting_with(self.parent):
                 _run(self.parent, known_equation, values)
         if rest is not None:
-            _run(tangents, rest, values)
+            scopes = current_name_stack() if primitive.repeats_scopes else ()
+            with coming_from(scopes, replayed_traceback()):
+                _run(tangents, rest, values)
         return [values[var] for var in outvars]
 
 

@@ -32,7 +32,11 @@ def branched(x):
     return lax.cond(lax.lt(x, 1.0), scoped, lax.exp, x)
 
 
-# What jax 0.10.2 gives, but for one "jvp" that it repeats around checkpoint.
+def collected(x):
+    return lax.scan(lambda c, _: (c, scoped(c)), x, np.ones(3, np.float32))[1]
+
+
+# What jax 0.10.2 gives, also that it repeats the transformations around checkpoint.
 PATHS = {
     "scope": (scoped, {"jit(f)/a/sin"}),
     "grad": (jax.grad(scoped), {"jit(f)/jvp(a)/cos"}),
@@ -64,15 +68,39 @@ PATHS = {
     "checkpoint": (
         jax.grad(jax.checkpoint(lambda x: scoped(scoped(x)))),
         {
-            "jit(f)/transpose(jvp())/checkpoint/rematted_computation/a/sin",
-            "jit(f)/transpose(jvp())/checkpoint/a/mul",
+            "jit(f)/transpose(jvp(jvp()))/checkpoint/rematted_computation/a/sin",
+            "jit(f)/transpose(jvp(jvp()))/checkpoint/a/mul",
         },
+    ),
+    "vmap_of_grad_of_checkpoint": (
+        lambda x: jax.vmap(jax.grad(jax.checkpoint(lambda x: scoped(scoped(x)))))(
+            lax.broadcast(x, (2,))
+        ),
+        {"jit(f)/vmap(transpose(jvp(vmap(jvp()))))/checkpoint/a/mul"},
+    ),
+    "grad_of_cos": (
+        jax.grad(lambda x: lax.mul(lax.cos(x), x)),
+        {"jit(f)/jvp()/sin", "jit(f)/transpose(jvp())/neg"},
     ),
     "custom_jvp_in_a_scope": (
         lambda x: jax.named_scope("o")(jax.nn.relu)(x),
         {"jit(f)/o/max"},
     ),
 }
+
+
+def test_parts_of_scans_and_moved_axes_have_paths():
+    def f(x):
+        return jax.vmap(collected)(x)
+
+    text = jax.jit(f).lower(np.ones((2, 2), np.float32)).as_text(debug_info=True)
+    for path in (
+        "broadcast_in_dim",
+        "transpose",
+        "while/body/jit(dynamic_update_index_in_dim)/broadcast_in_dim",
+    ):
+        assert f'"jit(f)/vmap()/{path}"' in text
+    assert '"jit(f)/transpose"' not in text
 
 
 @pytest.mark.parametrize("name", PATHS)
