@@ -145,13 +145,6 @@ def _method_view(self: Array, dtype: DTypeLike | None = None, type: None = None)
     return _view(self, check_user_dtype_supported(dtype, "view"))
 
 
-@boundary
-def _method_copy(self: Array, order: str | None = None) -> Array:
-    """Return a copy of the array."""
-    return _copied(self, order)
-
-
 _method_astype.__name__, _method_view.__name__ = "astype", "view"
-_method_copy.__name__ = "copy"
 
-ARRAY_METHODS = {"astype": _method_astype, "view": _method_view, "copy": _method_copy}
+ARRAY_METHODS = {"astype": _method_astype, "view": _method_view, "copy": _copied}

@@ -315,21 +315,6 @@ def _size_along(a: Array, axis: int | None) -> int:
     return aval.size if axis is None else aval.shape[canonical_axis(axis, aval.ndim)]
 
 
-@boundary
-def _method_repeat(
-    self: Array,
-    repeats: ArrayLike,
-    axis: int | None = None,
-    *,
-    total_repeat_length: int | None = None,
-    out_sharding: OutSharding = None,
-) -> Array:
-    """Repeat each element along an axis."""
-    return repeat(
-        self, repeats, axis, total_repeat_length=total_repeat_length, out_sharding=out_sharding
-    )
-
-
 # ---- resize and trim ---------------------------------------------------------------------------
 
 
@@ -380,6 +365,4 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Array:
     return as_array(filt)[tuple(index)]
 
 
-_method_repeat.__name__ = "repeat"
-
-ARRAY_METHODS = {"repeat": _method_repeat}
+ARRAY_METHODS = {"repeat": repeat}

@@ -549,20 +549,6 @@ def choose(
     return convert(chosen, aval.dtype, False) if aval.weak_type else chosen
 
 
-def _method_nonzero(
-    self: Array, *, fill_value: ArrayLike | None = None, size: int | None = None
-) -> tuple[Array, ...]:
-    """Return the indices of elements that are not zero: an array for each axis."""
-    return nonzero(self, size=size, fill_value=fill_value)
-
-
-def _method_choose(
-    self: Array, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise"
-) -> Array:
-    """Select elements from several choices; this array holds the number of the choice."""
-    return choose(self, choices, out, mode)
-
-
 def _method_compress(
     self: Array,
     condition: ArrayLike,
@@ -576,11 +562,10 @@ def _method_compress(
     return compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
-_method_nonzero.__name__, _method_choose.__name__ = "nonzero", "choose"
 _method_compress.__name__ = "compress"
 
 ARRAY_METHODS: dict[str, Callable[..., object]] = {
-    "nonzero": _method_nonzero,
-    "choose": _method_choose,
+    "nonzero": nonzero,
+    "choose": choose,
     "compress": _method_compress,
 }

@@ -139,12 +139,6 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -
     return _ravel(a) if order == "C" else _ravel(a, order)
 
 
-@boundary
-def _method_ravel(self: Array, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
-    """Flatten the array."""
-    return ravel(self, order, out_sharding=out_sharding)
-
-
 # ---- transpose ---------------------------------------------------------------------------------
 
 
@@ -440,13 +434,13 @@ def size(a: ArrayLike | Sequence[object], axis: Axes = None) -> int:
     return math.prod([sizes[i] for i in axes])
 
 
-_method_reshape.__name__, _method_ravel.__name__ = "reshape", "ravel"
+_method_reshape.__name__ = "reshape"
 _method_transpose.__name__ = "transpose"
 
 ARRAY_METHODS = {
     "reshape": _method_reshape,
-    "ravel": _method_ravel,
-    "flatten": _method_ravel,
+    "ravel": ravel,
+    "flatten": ravel,
     "transpose": _method_transpose,
     "T": property(_transpose, doc="The array with its axes reversed."),
     "mT": property(matrix_transpose, doc="The array with its last two axes swapped."),

@@ -347,23 +347,9 @@ def searchsorted(
     return _searchsorted(a, v, side, sorter, method)
 
 
-def _method_searchsorted(
-    self: Array,
-    v: ArrayLike,
-    side: str = "left",
-    sorter: ArrayLike | None = None,
-    *,
-    method: str = "scan",
-) -> Array:
-    """Return the indices at which values can be inserted into this sorted array."""
-    return searchsorted(self, v, side, sorter, method=method)
-
-
-_method_searchsorted.__name__ = "searchsorted"
-
 ARRAY_METHODS = {
     "sort": sort,
     "argsort": argsort,
     "argpartition": argpartition,
-    "searchsorted": _method_searchsorted,
+    "searchsorted": searchsorted,
 }

@@ -469,20 +469,4 @@ def fill_diagonal(
     return _fill_diagonal(a, val)
 
 
-def _method_take(
-    self: Array,
-    indices: ArrayLike,
-    axis: int | None = None,
-    out: None = None,
-    mode: str | GatherScatterMode | None = None,
-    unique_indices: bool = False,
-    indices_are_sorted: bool = False,
-    fill_value: ArrayLike | None = None,
-) -> Array:
-    """Take the slices at indices along an axis."""
-    return take(self, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
-
-
-_method_take.__name__ = "take"
-
-ARRAY_METHODS: dict[str, Callable[..., Array]] = {"take": _method_take}
+ARRAY_METHODS: dict[str, Callable[..., Array]] = {"take": take}
