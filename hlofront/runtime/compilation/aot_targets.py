@@ -18,7 +18,7 @@ from hlofront.pjrt.targets import compiler_options, target_of
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_device
 from hlofront.runtime.sharding.sharded_executable import Shardings
 
-_apart = settings["hlofront_compile_apart"]
+_in_subprocess = settings["hlofront_compile_apart"]
 
 
 class AbsentExecutable:
@@ -114,8 +114,7 @@ def compile_absent(
     module: Any,
     where: Any,
     overrides: dict[str, Any],
-    committed: bool,
-) -> AbsentExecutable:
+) -> Any:
     """Compile a module for a device of a topology, or a DeviceAssignment over several.
 
     Raises:
@@ -136,7 +135,7 @@ def compile_absent(
     try:
         with mlir_lock:
             choose_logging(options, module.ir_module)
-            compiled = bridge.compile_only(module.ir_module, devices, options, _apart.value)
+            return bridge.compile_only(module.ir_module, devices, options, _in_subprocess.value)
     except WorkerEnded as error:
         raise JaxRuntimeError(_end(name, first, str(error))) from error
     except JaxRuntimeError as error:
@@ -149,4 +148,3 @@ def compile_absent(
         if mismatch:
             error.add_note(mismatch)
         raise
-    return AbsentExecutable(program, name, module, compiled, where, committed)

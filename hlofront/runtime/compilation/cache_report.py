@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from hlofront.bridge.members import call_cache_size
-from hlofront.runtime.compilation.pipeline import TracedProgram, timings_of
+from hlofront.runtime.compilation.traced_program import TracedProgram, timings_of
 
 
 class Timings(NamedTuple):

@@ -173,6 +173,21 @@ class CacheEntry:
         )
 
 
+def has_digest(program: ClosedJaxpr) -> bool:
+    """Return whether the entry of a program can be known without its module.
+
+    Programs that are never stored have no entry, for which no module is needed either.
+    """
+    return bool(program.effects) or not _stores_take(program) or program_digest(program) is not None
+
+
+def _stores_take(program: ClosedJaxpr) -> bool:
+    """Return whether there is a store for programs as long as this one."""
+    if whole_store() is not None:
+        return True
+    return small_store() is not None and len(program.jaxpr.eqns) <= _MOST_EQUATIONS
+
+
 def cache_entry_for(
     program: ClosedJaxpr,
     name: str,
@@ -187,12 +202,7 @@ def cache_entry_for(
       settings: whatever else decides what the program is lowered to.
       module: the lowered program, if it has to be looked at because the program has no digest.
     """
-    if program.effects:
-        return None
-    small, whole = small_store(), whole_store()
-    if small is None and whole is None:
-        return None
-    if whole is None and len(program.jaxpr.eqns) > _MOST_EQUATIONS:
+    if program.effects or not _stores_take(program):
         return None
     digest = program_digest(program)
     if digest is None:
@@ -207,4 +217,4 @@ def cache_entry_for(
         **settings,
     }
     key = cache_key.compilation_key(fields, devices, compile_options(devices, overrides), overrides)
-    return CacheEntry(key, overrides, small, whole)
+    return CacheEntry(key, overrides, small_store(), whole_store())

@@ -1,9 +1,9 @@
-"""Programs on devices: the executable of each, made once."""
+"""From a traced program to its executable: the disk cache, lowering, XLA; each step once."""
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hlofront.base import events, source
 from hlofront.base.compute_once import compute_once
@@ -11,10 +11,9 @@ from hlofront.base.config import options
 from hlofront.base.events import timed
 from hlofront.base.option import changed_options
 from hlofront.bridge.client import is_absent
-from hlofront.core.derived import DerivedCache, once_per_program
+from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rule_checks import checked
-from hlofront.higher_order.jit_call import split_captured
 from hlofront.pjrt.cache_key import text_digest
 from hlofront.pjrt.clients import check_not_forked, lowering_platform
 from hlofront.pjrt.compile import (
@@ -25,81 +24,21 @@ from hlofront.pjrt.compile import (
 )
 from hlofront.runtime.compilation import disk_cache
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
+from hlofront.runtime.compilation.traced_program import timings_of
 from hlofront.runtime.debugging import ir_dumps, nan_checks
 from hlofront.runtime.debugging.ir_dumps import dump_jaxpr, dump_module
 from hlofront.runtime.dispatch.executable import Executable, host_side
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_device
-from hlofront.transforms.arguments import ArgumentPlan
 
 if TYPE_CHECKING:
     from hlofront.lowering.module import Module
 
 
-class Function:
-    """A function to compile: how its arguments are told apart, and with which options."""
-
-    __slots__ = ("compiler_options", "fun", "keep_unused", "name", "plan")
-
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        plan: ArgumentPlan,
-        keep_unused: bool,
-        compiler_options: tuple[tuple[str, Any], ...],
-    ):
-        self.fun = fun
-        self.plan = plan
-        self.name = plan.signature.name
-        self.keep_unused = keep_unused
-        self.compiler_options = compiler_options
-
-
 def sharded_executables() -> Any:
-    """What runs on several devices: loaded with the first program that does."""
+    """Return the module of executables for several devices, which their first program loads."""
     from hlofront.runtime.sharding import sharded_executable
 
     return sharded_executable
-
-
-class TracedProgram:
-    """A function written down for one kind of arguments."""
-
-    __slots__ = (
-        *("_opened", "devices", "donated", "hits", "in_tree", "kind", "out_tree", "program"),
-        *("shardings", "why"),
-    )
-
-    program: ClosedJaxpr
-    in_tree: Any
-    out_tree: Any
-    # Per input, whether its buffer is given away; empty where none is.
-    donated: tuple[bool, ...]
-
-    def __init__(self, program: ClosedJaxpr, in_tree: Any, out_tree: Any, donated: Any):
-        self.program = program
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-        self.donated = donated
-        self._opened: tuple[ClosedJaxpr, list[Any]] | None = None
-        # runtime/compilation/recompilation.py writes for what and why the program was compiled, and
-        # how often Python looked it up; C++ does not count its calls.
-        self.kind: Any = None
-        self.why: str | None = None
-        self.hits = 0
-        # What jit was told of its inputs and outputs, flat. See sharding/jit_shardings.py.
-        self.shardings: Any = None
-        # Those that it was compiled for.
-        self.devices: list[Any] = []
-
-    def opened(self) -> tuple[ClosedJaxpr, list[Any]]:
-        """The program with values of enclosing functions as its first inputs, and those values.
-
-        It is opened once: all calls share it, in programs and in what is lowered.
-        """
-        found = self._opened
-        if found is None:
-            found = self._opened = split_captured(self.program)
-        return found
 
 
 _fences = options["hlofront_fences"]
@@ -116,11 +55,26 @@ _metadata_in_key = options["jax_compilation_cache_include_metadata_in_key"]
 # Options and their values that are not the defaults, for keys of caches.
 ChangedOptions = tuple[tuple[str, Any], ...]
 
+
+class CompilationKey(NamedTuple):
+    """All that decides what XLA makes of a program: equal keys have one executable."""
+
+    name: str
+    # A device, or a DeviceAssignment.
+    device: Any
+    donated: tuple[bool, ...]
+    keep_unused: bool
+    compiler_options: Sequence[tuple[str, Any]]
+    fences: bool
+    compiler_settings: ChangedOptions
+    locations: ChangedOptions
+
+
 # What became of a program, each by all arguments and options that it depends on.
 _modules: "DerivedCache[tuple[object, ...], Module]" = DerivedCache()
-_executables: DerivedCache[tuple[object, ...], Executable] = DerivedCache()
-# With how to call it. All executables that differ in committed arguments alone share one.
-_loaded_executables: DerivedCache[tuple[object, ...], tuple[Any, Any]] = DerivedCache()
+# jaxlib's executable and how to call it: committed arguments make no difference to XLA.
+_compiled: DerivedCache[CompilationKey, tuple[Any, Any]] = DerivedCache()
+_executables: DerivedCache[tuple[CompilationKey, bool], Executable] = DerivedCache()
 
 
 def location_settings() -> ChangedOptions:
@@ -129,7 +83,7 @@ def location_settings() -> ChangedOptions:
 
 
 def wants_fences(platform: str | tuple[str, ...]) -> bool:
-    """Whether lowering places fences for this platform: XLA's other compilers need none."""
+    """Return whether lowering places fences for this platform: XLA's other compilers need none."""
     return platform == "cpu" and _fences.value
 
 
@@ -157,16 +111,16 @@ def lowered(
     key = (platform, name, donated, keep_unused, fences, device_assignment)
     key += location_settings() if locations is None else locations
     modules = _modules.of(program)
-    found = modules.get(key)
-    if found is None:
+    module = modules.get(key)
+    if module is None:
         warn_of_constants(program)
         info = program.debug_info if names else None
         with mlir_lock:
-            found = modules.get(key)
-            if found is None:
+            module = modules.get(key)
+            if module is None:
                 dump_jaxpr(checked(program), name)
                 with timed(events.LOWER, fun_name=name) as clock:
-                    found = modules[key] = lower_program(
+                    module = modules[key] = lower_program(
                         program,
                         name,
                         platform,
@@ -178,9 +132,9 @@ def lowered(
                         device_assignment=device_assignment,
                     )
                 timings_of(program).lower += clock.seconds
-                _warn_of_donations(found.unusable)
+                _warn_of_donations(module.unusable)
                 events.log_stage("Finished lowering %s in %.6f s", name, clock.seconds)
-    return found
+    return module
 
 
 def executable_for(
@@ -199,209 +153,171 @@ def executable_for(
     For several devices, a DeviceAssignment stands for the device. `fences` and `locations` are as
     for `lowered`.
     """
-    first = first_device(device)
-    fences = wants_fences(first.platform) if fences is None else fences
-    locations = location_settings() if locations is None else locations
+    platform = first_device(device).platform
     if donated and nan_checks.are_on():
-        donated = ()  # It may have to run again on the same arguments.
-    key = (
+        donated = ()  # The program may have to run again on the same arguments.
+    key = CompilationKey(
+        name,
         device,
-        committed,
         donated,
         keep_unused,
         compiler_options,
-        fences,
+        wants_fences(platform) if fences is None else fences,
         compiler_settings(),
-        locations,
+        location_settings() if locations is None else locations,
     )
     executables = _executables.of(program)
-    found = executables.get(key)
-    if found is None:
+    executable = executables.get((key, committed))
+    if executable is None:
         check_not_forked(name)
-        compilation = Compilation(
-            program,
-            name,
-            device,
-            donated,
-            keep_unused,
-            compiler_options,
-            fences,
-            locations,
+        compilation = Compilation(program, key)
+        loaded, call = compute_once(_compiled.of(program), key, compilation.run)
+        # Where several threads come here, the first one's executable is everybody's.
+        executable = executables.setdefault(
+            (key, committed), compilation.executable(loaded, call, committed)
         )
-        if is_absent(first):
-            return compute_once(executables, key, lambda: compilation.absent(committed))
-        found = compute_once(executables, key, lambda: compilation.executable(committed))
-    return found
+    return executable
 
 
 class Compilation:
-    """One program to compile with one set of options, for one device or a DeviceAssignment."""
+    """The way of one program to its executable: from disk, or lowered and compiled."""
 
-    __slots__ = (
-        "_compiler_options",
-        "_device",
-        "_devices",
-        "_donated",
-        "_fences",
-        "_keep_unused",
-        "_locations",
-        "_name",
-        "_program",
-        "_device_assignment",
-    )
+    __slots__ = ("_device", "_device_assignment", "_devices", "_key", "_program")
 
-    def __init__(
-        self,
-        program: ClosedJaxpr,
-        name: str,
-        device: Any,
-        donated: tuple[bool, ...],
-        keep_unused: bool,
-        compiler_options: Sequence[tuple[str, Any]],
-        fences: bool,
-        locations: ChangedOptions,
-    ):
-        self._locations = locations
+    def __init__(self, program: ClosedJaxpr, key: CompilationKey):
         self._program = program
-        self._name = name
-        self._device_assignment = device if type(device) is DeviceAssignment else None
-        self._device = first_device(device)
-        self._devices = self._device_assignment.devices if self._device_assignment else (device,)
-        self._donated = donated
-        self._keep_unused = keep_unused
-        self._compiler_options = compiler_options
-        self._fences = fences
-
-    def executable(self, committed: bool) -> Executable:
-        # Whether its arguments are committed to the device makes no difference to XLA.
-        key = (
-            self._device_assignment or self._device,
-            self._donated,
-            self._keep_unused,
-            self._compiler_options,
-            self._fences,
-            compiler_settings(),
-            self._locations,
+        self._key = key
+        self._device_assignment = key.device if type(key.device) is DeviceAssignment else None
+        self._device = first_device(key.device)
+        self._devices = (
+            self._device_assignment.devices if self._device_assignment else (key.device,)
         )
-        loaded, call = compute_once(_loaded_executables.of(self._program), key, self._loaded)
-        donates = any(self._donated)
+
+    def run(self) -> tuple[Any, Any]:
+        """Return jaxlib's executable, from disk or from XLA, and how to call it."""
+        # Without its module a program's entry on disk is known by its digest, if it has one.
+        module = None if self._is_keyed_by_digest() else self._lowered()
+        cache_entry = self._cache_entry(module)
+        stored = self._load(cache_entry, module) if cache_entry is not None else None
+        if stored is not None:
+            return stored
+        module = module or self._lowered()
+        dump_module(module)
+        with timed(events.COMPILE, fun_name=self._key.name) as clock:
+            loaded = self._compile(module)
+        timings_of(self._program).compile += clock.seconds
+        events.log_stage("Finished compiling %s in %.6f s", self._key.name, clock.seconds)
+        if cache_entry is not None:
+            cache_entry.keep(self._program, loaded, module, clock.seconds)
+        return loaded, module
+
+    def executable(self, loaded: Any, call: Any, committed: bool) -> Any:
+        """Return what runs jaxlib's executable on arguments that are committed or not."""
+        program, name = self._program, self._key.name
+        if is_absent(self._device):
+            return _aot_targets().AbsentExecutable(
+                program, name, call, loaded, self._key.device, committed
+            )
+        donates = any(self._key.donated)
         if self._device_assignment is not None:
             make = sharded_executables().ShardedExecutable
-            return make(self._program, self._name, call, loaded, self._device_assignment, donates)
-        return Executable(self._program, self._name, call, loaded, self._device, committed, donates)
+            return make(program, name, call, loaded, self._device_assignment, donates)
+        return Executable(program, name, call, loaded, self._device, committed, donates)
 
-    def absent(self, committed: bool) -> Any:
-        """For devices of a target, which are not there."""
-        # Plugins and targets: other processes do without them.
-        from hlofront.runtime.compilation.aot_targets import compile_absent
-
-        module = self._lowered()
-        dump_module(module)
-        with timed(events.COMPILE, fun_name=self._name) as clock:
-            made = compile_absent(
-                *(self._program, self._name, module, self._device_assignment or self._device),
-                *(dict(self._compiler_options), committed),
-            )
-        timings_of(self._program).compile += clock.seconds
-        return made
+    def _is_keyed_by_digest(self) -> bool:
+        # The key with source lines in it is known when they are lowered.
+        return (
+            not is_absent(self._device)
+            and not _metadata_in_key.value
+            and disk_cache.has_digest(self._program)
+        )
 
     def _lowered(self) -> "Module":
+        key = self._key
         module = lowered(
-            *(self._program, self._name, lowering_platform(self._device), self._donated),
-            self._keep_unused,
-            fences=self._fences,
+            self._program,
+            key.name,
+            lowering_platform(self._device),
+            key.donated,
+            key.keep_unused,
+            fences=key.fences,
             device_assignment=self._device_assignment,
-            locations=self._locations,
+            locations=key.locations,
         )
         if module.ordered and len(self._devices) > 1:
             effects = ", ".join(map(str, module.ordered))
             raise ValueError(
-                f"{self._name} has ordered effects ({effects}), which are not supported for more "
+                f"{key.name} has ordered effects ({effects}), which are not supported for more "
                 f"than 1 device: got {len(self._devices)}. Leave out ordered=True, or compile for "
                 "one of them"
             )
         return module
 
-    def _loaded(self) -> tuple[Any, Any]:
-        """The executable as jaxlib has it, from disk or from XLA, and how to call it."""
-        program, timings = self._program, timings_of(self._program)
-        # The key with source lines in it is known when they are lowered.
-        cache_entry = None if _metadata_in_key.value else self._cache_entry()
-        started = time.perf_counter()
-        found = cache_entry.load(self._devices) if cache_entry is not None else None
-        if found is not None:
-            timings.load += time.perf_counter() - started
-            if ir_dumps.are_on():
-                dump_module(self._lowered())
-            else:
-                warn_of_constants(program)
-                _warn_of_donations(found[1].unusable)
-            return found
-        module = self._lowered()
-        dump_module(module)
-        if cache_entry is None:
-            cache_entry = self._cache_entry(module)
-            started = time.perf_counter()
-            found = cache_entry.load(self._devices) if cache_entry is not None else None
-            if found is not None:
-                found[1].const_args = module.const_args
-                timings.load += time.perf_counter() - started
-                return found
-        with timed(events.COMPILE, fun_name=self._name) as clock:
-            loaded = self._compiled(module)
-        timings.compile += clock.seconds
-        events.log_stage("Finished compiling %s in %.6f s", self._name, clock.seconds)
-        if cache_entry is not None:
-            cache_entry.keep(program, loaded, module, clock.seconds)
-        return loaded, module
-
-    def _cache_entry(self, module: "Module | None" = None) -> disk_cache.CacheEntry | None:
+    def _cache_entry(self, module: "Module | None") -> disk_cache.CacheEntry | None:
+        key = self._key
+        if is_absent(self._device):
+            return None
         settings = {
-            "donated": "".join(map(str, map(int, self._donated))),
-            "keep_unused": str(self._keep_unused),
-            "fences": str(self._fences),
+            "donated": "".join(map(str, map(int, key.donated))),
+            "keep_unused": str(key.keep_unused),
+            "fences": str(key.fences),
         }
-        if changed := (*compiler_settings(), *self._locations):
+        if changed := (*key.compiler_settings, *key.locations):
             settings["config"] = " ".join(f"{name}={value}" for name, value in changed)
         if _metadata_in_key.value and module is not None:
             settings["metadata"] = text_digest(module.text(debug_info=True))
         if self._device_assignment is not None:
             settings["device_assignment"] = self._device_assignment.text()
         return disk_cache.cache_entry_for(
-            *(self._program, self._name, self._devices, self._compiler_options, settings), module
+            self._program, key.name, self._devices, key.compiler_options, settings, module
         )
 
-    def _compiled(self, module: "Module") -> Any:
-        devices = self._devices
+    def _load(
+        self, cache_entry: disk_cache.CacheEntry, module: "Module | None"
+    ) -> tuple[Any, Any] | None:
+        """Return the executable that is on disk and how to call it, None where there is none."""
+        started = time.perf_counter()
+        stored = cache_entry.load(self._devices)
+        if stored is None:
+            return None
+        call = stored[1]
+        timings_of(self._program).load += time.perf_counter() - started
+        if module is not None:
+            call.const_args = module.const_args
+        elif ir_dumps.are_on():
+            module = self._lowered()
+        else:
+            warn_of_constants(self._program)
+            _warn_of_donations(call.unusable)
+        if module is not None:
+            dump_module(module)
+        return stored
+
+    def _compile(self, module: "Module") -> Any:
+        key, devices, client = self._key, self._devices, self._device.client
+        if is_absent(self._device):
+            return _aot_targets().compile_absent(
+                self._program, key.name, module, key.device, dict(key.compiler_options)
+            )
+        assignment = self._device_assignment
         settings = compile_options(
             devices,
-            dict(self._compiler_options),
+            dict(key.compiler_options),
             keep_barriers=module.fences is not None and module.has_barriers,
-            chosen_outputs=self._device_assignment.chosen_outputs(self._program)
-            if self._device_assignment
-            else (),
+            chosen_outputs=assignment.chosen_outputs(self._program) if assignment else (),
         )
         callbacks: list[Any] = []
         if module.callbacks:
             host = host_side()
-            client = self._device.client
             callbacks = [host.host_function(call, client) for call in module.callbacks]
-        return compile_module(self._device.client, module.ir_module, devices, settings, callbacks)
+        return compile_module(client, module.ir_module, devices, settings, callbacks)
 
 
-class StageSeconds:
-    """Seconds that went into one program: tracing, lowering, compiling, loading from disk."""
+def _aot_targets() -> Any:
+    """Return the module of plugins and targets, which processes do without that use none."""
+    from hlofront.runtime.compilation import aot_targets
 
-    __slots__ = ("compile", "load", "lower", "trace")
-
-    def __init__(self):
-        self.trace = self.lower = self.compile = self.load = 0.0
-
-
-@once_per_program
-def timings_of(program: ClosedJaxpr) -> StageSeconds:
-    """Return the record of the seconds that went into a program."""
-    return StageSeconds()
+    return aot_targets
 
 
 def _warn_of_donations(unusable: Sequence[str]) -> None:

@@ -8,7 +8,8 @@ from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts
 from hlofront.bridge.members import device_of
 from hlofront.core.trace import Tracer, leaked
-from hlofront.runtime.compilation.pipeline import Function, TracedProgram, sharded_executables
+from hlofront.runtime.compilation.pipeline import sharded_executables
+from hlofront.runtime.compilation.traced_program import Function, TracedProgram
 from hlofront.runtime.dispatch.executable import Executable
 from hlofront.runtime.sharding.device_assignment import first_device, placed
 from hlofront.runtime.sharding.placement import put

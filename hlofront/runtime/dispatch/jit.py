@@ -21,13 +21,9 @@ from hlofront.higher_order.jit_call import jit_p
 from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime.compilation import recompilation
 from hlofront.runtime.compilation.cache_report import cache_report, timings
-from hlofront.runtime.compilation.pipeline import (
-    Function,
-    TracedProgram,
-    executable_for,
-    timings_of,
-)
+from hlofront.runtime.compilation.pipeline import executable_for
 from hlofront.runtime.compilation.recompilation import TraceKey
+from hlofront.runtime.compilation.traced_program import Function, TracedProgram, timings_of
 from hlofront.runtime.dispatch import stages
 from hlofront.runtime.dispatch.compiled_call import shard_argument
 from hlofront.runtime.dispatch.float0_results import without_float0

@@ -13,12 +13,11 @@ from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.runtime.compilation.pipeline import (
     ChangedOptions,
-    Function,
-    TracedProgram,
     executable_for,
     location_settings,
     lowered,
 )
+from hlofront.runtime.compilation.traced_program import Function, TracedProgram
 from hlofront.runtime.dispatch.compiled_call import CompiledCall, shard_argument
 from hlofront.runtime.dispatch.executable import Executable
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_device

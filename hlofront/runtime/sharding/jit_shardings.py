@@ -14,7 +14,7 @@ from hlofront.core.trace import is_eager
 from hlofront.pjrt.shardings import on_device
 from hlofront.primitives.placing import CopySemantics, sharding_constraint
 from hlofront.runtime.array.transfer import put_leaf
-from hlofront.runtime.compilation.pipeline import TracedProgram
+from hlofront.runtime.compilation.traced_program import TracedProgram
 
 
 class JitShardings:
