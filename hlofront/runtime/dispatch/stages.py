@@ -295,7 +295,7 @@ class Compiled(Stage):
 
     # `__call__` is a slot: Python finds it on the type and reads it from the instance, so that a
     # call goes straight to jaxlib's C++.
-    __slots__ = ("__call__", "_executable")
+    __slots__ = ("__call__", "__weakref__", "_executable")
 
     _executable: Executable
 
