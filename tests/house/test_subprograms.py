@@ -59,7 +59,7 @@ def reads_program_parameters(tree: ast.AST) -> list[int]:
     return lines
 
 
-def found_in(name: str, tree: ast.AST, known_homes: set[str]) -> list[str]:
+def lookups_in(name: str, tree: ast.AST, known_homes: set[str]) -> list[str]:
     """Return what a module does that only the homes of operations may do."""
     if name == "hlofront.core.subprograms" or name in SHOWN_AS_THEY_ARE:
         return []
@@ -88,7 +88,7 @@ def test_only_homes_look_for_programs_in_parameters():
         line
         for module in modules()
         if module.name.startswith("hlofront.")
-        for line in found_in(module.name, module.tree, known_homes)
+        for line in lookups_in(module.name, module.tree, known_homes)
     ]
     assert not found, "\n".join(found)
 
@@ -105,7 +105,7 @@ def body(params):
 
 
 def test_a_planted_search_is_found():
-    found = found_in("hlofront.runtime.planted", ast.parse(PLANTED), set())
+    found = lookups_in("hlofront.runtime.planted", ast.parse(PLANTED), set())
     assert found == [
         "hlofront.runtime.planted:2 looks for programs in parameters by itself",
         "hlofront.runtime.planted:8 looks for programs in parameters by itself",

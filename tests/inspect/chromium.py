@@ -146,7 +146,7 @@ class Page:
             raise AssertionError(f"{code}: {found['exceptionDetails']}")
         return found["result"].get("value")
 
-    def place(self, selector):
+    def middle_of(self, selector):
         """The middle of the first element in sight that fits."""
         box = self.run(f"""(() => {{
             const found = document.querySelector({json.dumps(selector)});
@@ -160,11 +160,11 @@ class Page:
         return box
 
     def move(self, selector):
-        x, y = self.place(selector)
+        x, y = self.middle_of(selector)
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def click(self, selector):
-        x, y = self.place(selector)
+        x, y = self.middle_of(selector)
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)

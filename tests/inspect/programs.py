@@ -211,7 +211,7 @@ def activated_transposed(x, w, b):
     return h, (h * h).sum(-1)
 
 
-def activated_and_kept(x, w, b):
+def activated_beside_itself(x, w, b):
     h = lax.optimization_barrier(jnp.tanh(x @ w + b))
     return h, (h * h).sum(-1)
 

@@ -156,7 +156,7 @@ def test_what_xla_counts():
     def convolved(x, k):
         return lax.conv_general_dilated(x, k, (2, 2), "SAME", feature_group_count=2)
 
-    def spread(x, k):
+    def transposed_convolution(x, k):
         return lax.conv_transpose(x, k, (2, 2), "SAME", dimension_numbers=("NCHW", "IOHW", "NCHW"))
 
     def branched(i, x):
@@ -166,7 +166,7 @@ def test_what_xla_counts():
     image, kernel = np.ones((2, 8, 16, 16), f32), np.ones((4, 4, 3, 3), f32)
     for function, args in (
         (convolved, (image, kernel)),
-        (spread, (image, np.ones((8, 4, 3, 3), f32))),
+        (transposed_convolution, (image, np.ones((8, 4, 3, 3), f32))),
         (lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * 2), (np.ones((4, 64), f32),)),
         (branched, (np.int32(1), np.ones(8, f32))),
         (jnp.sort, (np.ones(100, f32),)),

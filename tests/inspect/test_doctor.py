@@ -11,7 +11,7 @@ from hlofront.pjrt import hardware, platforms, targets, toolchain
 
 
 @pytest.fixture(autouse=True)
-def as_found():
+def forgotten_findings():
     platforms.forget_plugins()
     yield
     platforms.forget_plugins()

@@ -119,14 +119,14 @@ def test_gives_what_numpy_gives_of_other_values(chapter, place):
     )
     @given(st.integers(1, 2**31), st.sampled_from(KINDS))
     def check(variant, kind):
-        all_values = [drawn(one, variant, kind) for one in batch.calls]
+        all_values = [random_values(one, variant, kind) for one in batch.calls]
         found = disagreements(batch.calls, all_values, batch.run(all_values))
         assert not found, "\n\n".join(found)
 
     check()
 
 
-def drawn(one, variant, kind):
+def random_values(one, variant, kind):
     """Values for a call: any; whole numbers and halves, so that many are ties; alike; odd ones."""
     values = one.values(variant)
     complexes = any(spec.dtype.kind == "c" for spec in one.specs())

@@ -67,7 +67,7 @@ def size_of(folder):
     return sum(path.stat().st_size for path in folder.glob("*.xla"))
 
 
-def kept_in(store, count):
+def stored_indices(store, count):
     return [i for i in range(count) if file_of(store, digest_of(i)).exists()]
 
 
@@ -77,7 +77,7 @@ def test_the_least_recently_used_go_first(folder, heard):
     set_age(store, digest_of(0), 7200)
     assert store.get(digest_of(0), KEY)  # Used now, so the next ones go.
     assert store.put(digest_of(10), fields_for(size=10_000))
-    assert kept_in(store, 11) == [0, 5, 6, 7, 8, 9, 10]
+    assert stored_indices(store, 11) == [0, 5, 6, 7, 8, 9, 10]
     assert size_of(folder) <= 80_000
     assert heard == ["/hlofront/cache/evicted"]
 
@@ -87,7 +87,7 @@ def test_the_size_is_kept_while_it_grows(folder):
     for i in range(60):
         assert store.put(digest_of(i), fields_for(size=3_000))
         assert size_of(folder) <= 100_000
-    assert kept_in(store, 60)[-1] == 59
+    assert stored_indices(store, 60)[-1] == 59
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_an_entry_larger_than_the_cache_is_not_kept(folder):
     filled(folder, 3)
     store = Store(folder, 50_000)
     assert not store.put(ONE[::-1], fields_for(size=60_000))
-    assert kept_in(store, 3) == [0, 1, 2]
+    assert stored_indices(store, 3) == [0, 1, 2]
     assert not Store(folder, 0).put(ONE, fields_for())
 
 
@@ -161,7 +161,7 @@ def test_after_the_clock_was_put_back_what_is_new_stays(folder):
         set_age(Store(folder), digest_of(i), -86400 * (10 - i))  # From before the clock went back.
     store = Store(folder, 100_000)
     assert store.put(digest_of(10), fields_for(size=10_000))
-    kept = kept_in(store, 11)
+    kept = stored_indices(store, 11)
     assert {8, 9, 10} <= set(kept) and len(kept) == 7
     assert all(store.get(digest_of(i), KEY) for i in kept)
 
@@ -177,7 +177,7 @@ def test_what_was_just_written_is_not_evicted_even_if_its_time_is_old(folder, mo
 
     monkeypatch.setattr(os, "replace", replace_and_age)
     assert store.put(digest_of(10), fields_for(size=10_000))
-    assert 10 in kept_in(store, 11)
+    assert 10 in stored_indices(store, 11)
 
 
 def test_two_that_evict_at_once(folder, monkeypatch):
@@ -193,7 +193,7 @@ def test_two_that_evict_at_once(folder, monkeypatch):
     monkeypatch.setattr(os, "unlink", unlink_and_let_the_other)
     first.gc()
     # The other was in the middle of the first, and neither took more than the limit asks for.
-    assert kept_in(first, 12) == [5, 6, 7, 8, 9, 10, 11]
+    assert stored_indices(first, 12) == [5, 6, 7, 8, 9, 10, 11]
     barrier = threading.Barrier(4)
 
     def at_once(store):
@@ -206,8 +206,8 @@ def test_two_that_evict_at_once(folder, monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert 5 <= len(kept_in(first, 12)) <= 7
-    assert all(first.get(digest_of(i), KEY) for i in kept_in(first, 12))
+    assert 5 <= len(stored_indices(first, 12)) <= 7
+    assert all(first.get(digest_of(i), KEY) for i in stored_indices(first, 12))
 
 
 def test_gc_removes_what_killed_writers_left_and_nothing_of_others(folder):
@@ -286,7 +286,7 @@ def test_verify_finds_what_a_listing_does_not(store, heard):
     (found,) = [each for each in store.verify() if each.damaged]
     assert found.digest == digest_of(3) and "cut off or changed" in found.problem
     assert not any(each.damaged for each in store.verify())
-    assert kept_in(store, 5) == [0, 1, 2, 4]
+    assert stored_indices(store, 5) == [0, 1, 2, 4]
     assert len(os.listdir(store.damaged_folder)) == 1
     assert heard == ["/hlofront/cache/damaged"]
 

@@ -34,7 +34,7 @@ int something_else(void) { return 1; }
 
 
 @pytest.fixture(autouse=True)
-def as_found(monkeypatch):
+def unconfigured(monkeypatch):
     """Registrations of a test, and what it finds in its environment, go with it."""
     monkeypatch.setattr(platforms, "_registered", {})
     platforms.forget_plugins()

@@ -10,7 +10,7 @@ GENERATOR = np.random.default_rng(0)
 COUNT = 400
 
 
-def spread(low, high):
+def log_uniform_points(low, high):
     return (10.0 ** GENERATOR.uniform(low, high, COUNT)).astype(np.float32)
 
 
@@ -24,8 +24,8 @@ def assert_relative(found, wanted, tolerance, least=1e-30):
 @pytest.mark.parametrize(("low", "high"), [(-6, 1), (0, 3), (2, 6)])
 def test_incomplete_gamma(low, high):
     """Small results keep their bits too, and large parameters cost few steps."""
-    a = spread(low, high)
-    x = spread(low, high)
+    a = log_uniform_points(low, high)
+    x = log_uniform_points(low, high)
     near = COUNT // 2
     deviations = GENERATOR.normal(size=near) * 3 / np.sqrt(a[:near])
     x[:near] = a[:near] * np.maximum(1 + deviations, 1e-3)
@@ -36,7 +36,7 @@ def test_incomplete_gamma(low, high):
 
 @pytest.mark.parametrize(("low", "high"), [(-2, 1), (0, 3), (2, 5)])
 def test_incomplete_beta(low, high):
-    a, b = spread(low, high), spread(low, high)
+    a, b = log_uniform_points(low, high), log_uniform_points(low, high)
     x = GENERATOR.uniform(0.01, 0.99, COUNT).astype(np.float32)
     mean = a / (a + b)
     near = COUNT // 2
@@ -53,7 +53,7 @@ def test_samples_of_large_shapes_move_with_the_shape():
 
 def test_random_gamma_grad_is_consistent():
     """It is minus the derivative in a over that in x, the density."""
-    a, x = spread(-1, 2), spread(-1, 2)
+    a, x = log_uniform_points(-1, 2), log_uniform_points(-1, 2)
     x = np.clip(x, a / 3, a * 3)
     a_, x_ = a.astype(np.float64), x.astype(np.float64)
     density = np.exp((a_ - 1) * np.log(x_) - x_ - scipy.special.gammaln(a_))

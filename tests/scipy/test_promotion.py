@@ -43,7 +43,7 @@ def attention(**keywords):
     return lambda q: jax.nn.dot_product_attention(q, q, q, **keywords)
 
 
-def drawn(name, *args, **keywords):
+def sampled(name, *args, **keywords):
     return lambda *values: getattr(random, name)(KEY, *values, *args, **keywords)
 
 
@@ -155,18 +155,18 @@ CASES = {
     # random
     **{
         f"multivariate_normal_{method}": (
-            drawn("multivariate_normal", (5,), method=method),
+            sampled("multivariate_normal", (5,), method=method),
             *(V, SQUARE),
         )
         for method in ("cholesky", "eigh", "svd")
     },
-    "dirichlet": (drawn("dirichlet", (4,)), V),
-    "categorical": (drawn("categorical", axis=0), M),
+    "dirichlet": (sampled("dirichlet", (4,)), V),
+    "categorical": (sampled("categorical", axis=0), M),
     "choice": (lambda x: random.choice(KEY, x, (3,), p=x), X),
-    "poisson": (drawn("poisson"), X),
-    "gamma": (drawn("gamma"), X),
-    "t": (drawn("t"), X),
-    "beta_numbers": (drawn("beta"), X, X),
+    "poisson": (sampled("poisson"), X),
+    "gamma": (sampled("gamma"), X),
+    "t": (sampled("t"), X),
+    "beta_numbers": (sampled("beta"), X, X),
     "binomial": (lambda: random.binomial(KEY, 5, 0.3, (3,)),),
     "ball": (lambda: random.ball(KEY, 3),),
     "orthogonal": (lambda: random.orthogonal(KEY, 3),),

@@ -71,7 +71,7 @@ class Problem:
         values = sample.values()
         if wide or variant:
             values = [
-                _drawn(spec, value, generator, wide)
+                _random_values(spec, value, generator, wide)
                 for spec, value in zip(sample.operands, values, strict=True)
             ]
         call, self.operands = trials.split(sample, values)
@@ -107,7 +107,7 @@ def make_problem(sample: Any, jax: Any, variant: int = 0) -> Problem:
         return Problem(sample, False, jax, variant)
 
 
-def _drawn(spec: Any, value: Any, generator: np.random.Generator, wide: bool) -> Any:
+def _random_values(spec: Any, value: Any, generator: np.random.Generator, wide: bool) -> Any:
     if not trials.is_traced(value) or not moves(value):
         return value
     dtype = WIDER[value.dtype.kind] if wide else value.dtype

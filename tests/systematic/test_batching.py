@@ -80,14 +80,14 @@ def looped(file, x64, batch):
     return found
 
 
-def places_of(file, place):
+def batch_of(file, place):
     x64 = trials.needs_x64(SAMPLES[file][place])
     return file, x64, next(i for i, b in enumerate(batches(file, x64)) if place in b)
 
 
 @cases(lambda sample: "vmap" not in sample.refused)
 def test_vmap_is_a_loop(file, place):
-    where = places_of(file, place)
+    where = batch_of(file, place)
     found = mapped(*where)[place]
     if isinstance(found, Exception):
         raise found
@@ -133,7 +133,7 @@ def test_vmap_outside_jit(file, place):
     way = stacks.ways()[0]
     with trials.quiet(), hlofront.enable_x64(trials.needs_x64(sample)):
         found = hlofront.vmap(stacks.call, in_axes=way[0])(*stacks.mapped(way))
-    wanted = mapped(*places_of(file, place))[place][0]
+    wanted = mapped(*batch_of(file, place))[place][0]
     for one, other in zip(described(found), wanted, strict=True):
         assert one[:3] == other[:3]
         assert_close(one[3], other[3], sample.ulps or 40)

@@ -22,7 +22,7 @@ def keeps(x):
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept():
+def empty_leak_list():
     kept.clear()
     yield
     kept.clear()
