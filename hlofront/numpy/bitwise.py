@@ -24,17 +24,19 @@ from hlofront.runtime.dispatch.operation import operation
 _byte = np.dtype("uint8")
 
 bitwise_and = binary_operation(
-    np.bitwise_and, "Elementwise conjunction of the bits.", elementwise.bitwise_and
+    np.bitwise_and, "Compute the elementwise conjunction of the bits.", elementwise.bitwise_and
 )
 bitwise_or = binary_operation(
-    np.bitwise_or, "Elementwise disjunction of the bits.", elementwise.bitwise_or
+    np.bitwise_or, "Compute the elementwise disjunction of the bits.", elementwise.bitwise_or
 )
 bitwise_xor = binary_operation(
-    np.bitwise_xor, "Elementwise exclusive disjunction of the bits.", elementwise.bitwise_xor
+    np.bitwise_xor,
+    "Compute the elementwise exclusive disjunction of the bits.",
+    elementwise.bitwise_xor,
 )
 invert = bitwise_not = bitwise_invert = unary_operation(
     np.invert,
-    "Elementwise complement of the bits; of booleans, their negation.",
+    "Complement the bits elementwise; booleans are negated.",
     elementwise.bitwise_not,
     any_operand,
 )

@@ -1,4 +1,4 @@
-"""The same elements in another dtype, or the same bits."""
+"""Conversion of arrays to other dtypes: of their values, or of their bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an index means for an array of some shape: one entry per axis, and where each one lands."""
+"""The meaning of an index for one shape: an entry per axis, and the gather that reads them."""
 
 from __future__ import annotations
 

@@ -54,15 +54,17 @@ def _comparison(
     return operation(like(reference)(rename(function, name, doc)))
 
 
-equal = _comparison(np.equal, "Elementwise `x == y`, as booleans.", comparing.eq)
-not_equal = _comparison(np.not_equal, "Elementwise `x != y`, as booleans.", comparing.ne)
-less = _comparison(np.less, "Elementwise `x < y`, as booleans.", ordering(comparing.lt))
+equal = _comparison(np.equal, "Return `x == y` elementwise, as booleans.", comparing.eq)
+not_equal = _comparison(np.not_equal, "Return `x != y` elementwise, as booleans.", comparing.ne)
+less = _comparison(np.less, "Return `x < y` elementwise, as booleans.", ordering(comparing.lt))
 less_equal = _comparison(
-    np.less_equal, "Elementwise `x <= y`, as booleans.", ordering(comparing.le)
+    np.less_equal, "Return `x <= y` elementwise, as booleans.", ordering(comparing.le)
 )
-greater = _comparison(np.greater, "Elementwise `x > y`, as booleans.", ordering(comparing.gt))
+greater = _comparison(
+    np.greater, "Return `x > y` elementwise, as booleans.", ordering(comparing.gt)
+)
 greater_equal = _comparison(
-    np.greater_equal, "Elementwise `x >= y`, as booleans.", ordering(comparing.ge)
+    np.greater_equal, "Return `x >= y` elementwise, as booleans.", ordering(comparing.ge)
 )
 
 # ---- truth -------------------------------------------------------------------------------------
@@ -93,10 +95,14 @@ def _logical(
     return operation(like(reference)(rename(function, name, doc)))
 
 
-logical_and = _logical(np.logical_and, "Elementwise: are both not zero?", elementwise.bitwise_and)
-logical_or = _logical(np.logical_or, "Elementwise: is either not zero?", elementwise.bitwise_or)
+logical_and = _logical(
+    np.logical_and, "Return elementwise whether both are not zero.", elementwise.bitwise_and
+)
+logical_or = _logical(
+    np.logical_or, "Return elementwise whether either is not zero.", elementwise.bitwise_or
+)
 logical_xor = _logical(
-    np.logical_xor, "Elementwise: is exactly one not zero?", elementwise.bitwise_xor
+    np.logical_xor, "Return elementwise whether exactly one is not zero.", elementwise.bitwise_xor
 )
 
 

@@ -1,4 +1,4 @@
-"""What the Array API standard asks a namespace about itself: devices, dtypes, capabilities."""
+"""The array API's inspection of this namespace: its devices, dtypes and capabilities."""
 
 from __future__ import annotations
 

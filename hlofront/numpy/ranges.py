@@ -422,7 +422,10 @@ def _stack(arrays: list[Array]) -> Array:
 
 
 mgrid = _Grid(False, "Coordinates on a grid by slices: `mgrid[0:2, 0:1:5j]`, stacked in one array.")
-ogrid = _Grid(True, "The same with sizes of 1 where a coordinate does not change, in a list.")
+ogrid = _Grid(
+    True,
+    "Open grids as np.ogrid: a list of arrays with size 1 along the axes where they do not change.",
+)
 
 
 @like(np.indices)

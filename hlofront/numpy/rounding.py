@@ -31,13 +31,13 @@ def _unless_integer(apply: Callable[[ArrayLike], Array]) -> Callable[[ArrayLike]
 
 floor = unary_operation(
     np.floor,
-    "Elementwise greatest whole number not above x, in its dtype.",
+    "Return the greatest whole number not above x, elementwise, in its dtype.",
     _unless_integer(elementwise.floor),
     any_operand,
 )
 ceil = unary_operation(
     np.ceil,
-    "Elementwise least whole number not below x, in its dtype.",
+    "Return the least whole number not below x, elementwise, in its dtype.",
     _unless_integer(elementwise.ceil),
     any_operand,
 )

@@ -130,7 +130,13 @@ def _greatest(dtype: DType) -> ArrayLike:
     return np.inf if dtype.kind == "c" else greatest_value(dtype)[()]
 
 
-segment_sum = _reduction("segment_sum", "add", lambda dtype: 0, "The sum, 0 of none,")
-segment_prod = _reduction("segment_prod", "multiply", lambda dtype: 1, "The product, 1 of none,")
-segment_max = _reduction("segment_max", "max", _least, "The greatest, or the least number of none,")
-segment_min = _reduction("segment_min", "min", _greatest, "The least, or the greatest of none,")
+segment_sum = _reduction("segment_sum", "add", lambda dtype: 0, "Compute the sum, 0 of none,")
+segment_prod = _reduction(
+    "segment_prod", "multiply", lambda dtype: 1, "Compute the product, 1 of none,"
+)
+segment_max = _reduction(
+    "segment_max", "max", _least, "Return the greatest, or the least number of none,"
+)
+segment_min = _reduction(
+    "segment_min", "min", _greatest, "Return the least, or the greatest number of none,"
+)

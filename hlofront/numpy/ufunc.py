@@ -91,11 +91,14 @@ class ufunc:
         self._at = at or partial(update_by_steps, function=self)
         self._reduceat = reduceat or partial(reduceat_by_steps, function=self)
 
-    nin = property(operator.attrgetter("_nin"), doc="How many arrays it takes.")
-    nout = property(operator.attrgetter("_nout"), doc="How many results it has.")
-    nargs = property(operator.attrgetter("_nargs"), doc="How many arrays a call takes at most.")
+    nin = property(operator.attrgetter("_nin"), doc="The number of arrays that it takes.")
+    nout = property(operator.attrgetter("_nout"), doc="The number of its results.")
+    nargs = property(
+        operator.attrgetter("_nargs"), doc="The number of arrays that a call takes at most."
+    )
     identity = property(
-        operator.attrgetter("_identity"), doc="What changes nothing in a combination, or None."
+        operator.attrgetter("_identity"),
+        doc="The value that changes nothing in a combination, or None.",
     )
 
     @property

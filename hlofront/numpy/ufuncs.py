@@ -131,22 +131,29 @@ def binary_operation(
 
 add = binary_operation(
     np.add,
-    "Elementwise sum; of booleans, whether either is true.",
+    "Compute the elementwise sum; for booleans, whether either is true.",
     elementwise.add,
     logical=elementwise.bitwise_or,
 )
-subtract = binary_operation(np.subtract, "Elementwise difference.", elementwise.sub)
+subtract = binary_operation(np.subtract, "Compute the elementwise difference.", elementwise.sub)
 multiply = binary_operation(
     np.multiply,
-    "Elementwise product; of booleans, whether both are true.",
+    "Compute the elementwise product; for booleans, whether both are true.",
     elementwise.mul,
     logical=elementwise.bitwise_and,
 )
 divide = true_divide = binary_operation(
-    np.divide, "Elementwise quotient; of integers, a float.", elementwise.div, promote_args_inexact
+    np.divide,
+    "Compute the elementwise quotient; integers give a float.",
+    elementwise.div,
+    promote_args_inexact,
 )
-maximum = binary_operation(np.maximum, "Elementwise greater one; NaN wins.", elementwise.max)
-minimum = binary_operation(np.minimum, "Elementwise lesser one; NaN wins.", elementwise.min)
+maximum = binary_operation(
+    np.maximum, "Return the greater element of each pair; NaN wins.", elementwise.max
+)
+minimum = binary_operation(
+    np.minimum, "Return the lesser element of each pair; NaN wins.", elementwise.min
+)
 
 
 @operation
@@ -156,13 +163,18 @@ def negative(x: ArrayLike, /) -> Array:
     return elementwise.neg(any_operand("negative", x))
 
 
-positive = unary_operation(np.positive, "The same numbers.", lambda x: x, any_operand)
-square = unary_operation(np.square, "Elementwise square.", elementwise.square, numeric_operand)
+positive = unary_operation(np.positive, "Return the numbers unchanged.", lambda x: x, any_operand)
+square = unary_operation(
+    np.square, "Compute the elementwise square.", elementwise.square, numeric_operand
+)
 reciprocal = unary_operation(
-    np.reciprocal, "Elementwise `1 / x`; of integers, a float.", elementwise.reciprocal
+    np.reciprocal, "Compute `1 / x` elementwise; integers give a float.", elementwise.reciprocal
 )
 sign = unary_operation(
-    np.sign, "Elementwise sign: -1, 0 or 1; for complex x, x / |x|.", elementwise.sign, any_operand
+    np.sign,
+    "Return the elementwise sign: -1, 0 or 1; for complex x, x / |x|.",
+    elementwise.sign,
+    any_operand,
 )
 
 
@@ -174,7 +186,10 @@ def _absolute(x: ArrayLike) -> ArrayLike:
 
 
 absolute = abs = unary_operation(
-    np.absolute, "Elementwise absolute value; of complex numbers, a float.", _absolute, any_operand
+    np.absolute,
+    "Compute the elementwise absolute value; complex numbers give a float.",
+    _absolute,
+    any_operand,
 )
 
 
@@ -224,17 +239,17 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 # ---- exponentials and logarithms ---------------------------------------------------------------
 
-exp = unary_operation(np.exp, "Elementwise exponential.", elementwise.exp)
-exp2 = unary_operation(np.exp2, "Elementwise 2 to the power x.", elementwise.exp2)
+exp = unary_operation(np.exp, "Compute the elementwise exponential.", elementwise.exp)
+exp2 = unary_operation(np.exp2, "Compute 2 to the power x, elementwise.", elementwise.exp2)
 expm1 = unary_operation(
-    np.expm1, "Elementwise `exp(x) - 1`, accurate for x near zero.", elementwise.expm1
+    np.expm1, "Compute `exp(x) - 1` elementwise, accurately for x near zero.", elementwise.expm1
 )
-log = unary_operation(np.log, "Elementwise natural logarithm.", elementwise.log)
+log = unary_operation(np.log, "Compute the elementwise natural logarithm.", elementwise.log)
 log1p = unary_operation(
-    np.log1p, "Elementwise `log(1 + x)`, accurate for x near zero.", elementwise.log1p
+    np.log1p, "Compute `log(1 + x)` elementwise, accurately for x near zero.", elementwise.log1p
 )
-sqrt = unary_operation(np.sqrt, "Elementwise square root.", elementwise.sqrt)
-cbrt = unary_operation(np.cbrt, "Elementwise cube root.", elementwise.cbrt)
+sqrt = unary_operation(np.sqrt, "Compute the elementwise square root.", elementwise.sqrt)
+cbrt = unary_operation(np.cbrt, "Compute the elementwise cube root.", elementwise.cbrt)
 
 
 def _by_scalar(apply: Callable[[Array, Array], Array], x: ArrayLike, number: float) -> Array:
@@ -250,7 +265,7 @@ def _each_part(x: Array, apply: Callable[[Array], Array]) -> Array:
 
 log2 = unary_operation(
     np.log2,
-    "Elementwise logarithm to base 2.",
+    "Compute the elementwise logarithm to base 2.",
     lambda x: _each_part(
         elementwise.log(x),
         lambda y: elementwise.div(y, host_scalar(math.log(2.0), typeof(y).dtype)),
@@ -258,7 +273,7 @@ log2 = unary_operation(
 )
 log10 = unary_operation(
     np.log10,
-    "Elementwise logarithm to base 10.",
+    "Compute the elementwise logarithm to base 10.",
     lambda x: _each_part(
         elementwise.log(x),
         lambda y: elementwise.mul(y, host_scalar(1.0 / math.log(10.0), typeof(y).dtype)),
@@ -337,50 +352,60 @@ def _infinity_as_zero(x: Array) -> Array:
 
 logaddexp = binary_operation(
     np.logaddexp,
-    "Elementwise `log(exp(x1) + exp(x2))`, without overflow.",
+    "Compute `log(exp(x1) + exp(x2))` elementwise, without overflow.",
     _smooth(elementwise.exp, 1.0),
     promote_args_inexact,
 )
 logaddexp2 = binary_operation(
     np.logaddexp2,
-    "Elementwise `log2(2 ** x1 + 2 ** x2)`, without overflow.",
+    "Compute `log2(2 ** x1 + 2 ** x2)` elementwise, without overflow.",
     _smooth(elementwise.exp2, math.log(2.0)),
     promote_args_inexact,
 )
 
 # ---- trigonometry ------------------------------------------------------------------------------
 
-sin = unary_operation(np.sin, "Elementwise sine, of radians.", elementwise.sin)
-cos = unary_operation(np.cos, "Elementwise cosine, of radians.", elementwise.cos)
-tan = unary_operation(np.tan, "Elementwise tangent, of radians.", elementwise.tan)
-arcsin = asin = unary_operation(np.arcsin, "Elementwise arc sine, in radians.", elementwise.asin)
-arccos = acos = unary_operation(np.arccos, "Elementwise arc cosine, in radians.", elementwise.acos)
-arctan = atan = unary_operation(np.arctan, "Elementwise arc tangent, in radians.", elementwise.atan)
+sin = unary_operation(np.sin, "Compute the elementwise sine of angles in radians.", elementwise.sin)
+cos = unary_operation(
+    np.cos, "Compute the elementwise cosine of angles in radians.", elementwise.cos
+)
+tan = unary_operation(
+    np.tan, "Compute the elementwise tangent of angles in radians.", elementwise.tan
+)
+arcsin = asin = unary_operation(
+    np.arcsin, "Compute the elementwise arc sine, in radians.", elementwise.asin
+)
+arccos = acos = unary_operation(
+    np.arccos, "Compute the elementwise arc cosine, in radians.", elementwise.acos
+)
+arctan = atan = unary_operation(
+    np.arctan, "Compute the elementwise arc tangent, in radians.", elementwise.atan
+)
 arctan2 = atan2 = binary_operation(
     np.arctan2,
-    "Elementwise angle of the point (x2, x1), in radians from -pi to pi.",
+    "Compute the angle of each point (x2, x1), in radians from -pi to pi.",
     elementwise.atan2,
     promote_args_inexact,
 )
-sinh = unary_operation(np.sinh, "Elementwise hyperbolic sine.", elementwise.sinh)
-cosh = unary_operation(np.cosh, "Elementwise hyperbolic cosine.", elementwise.cosh)
-tanh = unary_operation(np.tanh, "Elementwise hyperbolic tangent.", elementwise.tanh)
+sinh = unary_operation(np.sinh, "Compute the elementwise hyperbolic sine.", elementwise.sinh)
+cosh = unary_operation(np.cosh, "Compute the elementwise hyperbolic cosine.", elementwise.cosh)
+tanh = unary_operation(np.tanh, "Compute the elementwise hyperbolic tangent.", elementwise.tanh)
 arcsinh = asinh = unary_operation(
-    np.arcsinh, "Elementwise inverse hyperbolic sine.", elementwise.asinh
+    np.arcsinh, "Compute the elementwise inverse hyperbolic sine.", elementwise.asinh
 )
 arccosh = acosh = unary_operation(
-    np.arccosh, "Elementwise inverse hyperbolic cosine.", elementwise.acosh
+    np.arccosh, "Compute the elementwise inverse hyperbolic cosine.", elementwise.acosh
 )
 arctanh = atanh = unary_operation(
-    np.arctanh, "Elementwise inverse hyperbolic tangent.", elementwise.atanh
+    np.arctanh, "Compute the elementwise inverse hyperbolic tangent.", elementwise.atanh
 )
 deg2rad = radians = unary_operation(
     np.deg2rad,
-    "Elementwise conversion of degrees to radians.",
+    "Convert degrees to radians, elementwise.",
     lambda x: _by_scalar(elementwise.mul, x, math.pi / 180),
 )
 rad2deg = degrees = unary_operation(
     np.rad2deg,
-    "Elementwise conversion of radians to degrees.",
+    "Convert radians to degrees, elementwise.",
     lambda x: _by_scalar(elementwise.mul, x, 180 / math.pi),
 )

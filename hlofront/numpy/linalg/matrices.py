@@ -1,4 +1,4 @@
-"""What functions of matrices ask of their arguments."""
+"""Checks of the arguments of functions of matrices."""
 
 from __future__ import annotations
 
