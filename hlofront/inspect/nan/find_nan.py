@@ -13,14 +13,13 @@ from hlofront.bridge.state import Array
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
 from hlofront.higher_order.jit_call import jit_p
-from hlofront.inspect.nan import subprogram_search
 from hlofront.inspect.nan.report import NanOrigin, NanReport, Values
-from hlofront.inspect.nan.search import Search, Start, Trail, Value, facts, nonfinite
+from hlofront.inspect.nan.search import Search, Start, Trail, Value, facts
+from hlofront.inspect.nan.subprogram_search import ProgramSearch
+from hlofront.runtime.debugging.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.runtime.dispatch.stages import Traced
 from hlofront.transforms.simplify import dead_code_program
-
-_ = subprogram_search  # It says how loops, branches and calls are entered.
 
 
 def find_nan(
@@ -86,7 +85,7 @@ def _report(
 ) -> NanReport:
     program = traced.jaxpr
     info = program.debug_info
-    search = Search(kinds)
+    search = ProgramSearch(kinds)
     names = (info.arg_names if info else None) or [f"argument {i}" for i in range(len(leaves))]
     # Numbers of Python and NumPy become arrays of the program's dtypes.
     leaves = [x if isinstance(x, Array) else engine().lift(x) for x in leaves]

@@ -1,6 +1,6 @@
 """The search for a NaN: a program is run one operation at a time, and its values are looked at."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.liveness import last_uses, live_equations
 from hlofront.core.names import path_of
-from hlofront.core.subprograms import Subprogram, executed_by, subprograms_of
+from hlofront.core.subprograms import subprograms_of
 from hlofront.inspect.nan.operands import ELEMENTWISE, elements_of, expression_of, typed
 from hlofront.inspect.nan.report import (
     Inside,
@@ -22,6 +22,7 @@ from hlofront.inspect.nan.report import (
     source_line_of,
     written,
 )
+from hlofront.runtime.debugging.nan_search import NanSearch, nonfinite
 from hlofront.transforms.stage import stage
 
 # So many ways are kept of how bad values came into one array.
@@ -133,29 +134,26 @@ def _scalar_text(value: Any) -> str:
     return str(np.asarray(value)[()])
 
 
-def nonfinite(x: Any) -> np.ndarray | None:
-    """The array as NumPy's, if some of its elements are NaN or infinite."""
-    dtype = getattr(x, "dtype", None)
-    if dtype is None:
-        return np.asarray(x) if isinstance(x, float | complex) and not np.isfinite(x) else None
-    if isinstance(dtype, ExtendedDType) or not issubdtype(dtype, np.inexact):
-        return None
-    array = np.asarray(x)
-    # A sum is finite only if all elements are, and needs no memory.
-    if np.isfinite(array.sum()) or bool(np.isfinite(array).all()):
-        return None
-    return array
+def inside(
+    level: Level, equation: Equation, program: ClosedJaxpr, branch: int | None = None
+) -> tuple[Inside, ...]:
+    """Return where the operations of a program are that an equation runs."""
+    info = program.debug_info
+    name = equation.params.get("name")
+    name = name if isinstance(name, str) else "" if info is None else info.func_name
+    line = source_line_of(equation.traceback)
+    return (*level.inside, Inside(equation.primitive.name, name, line, None, branch))
 
 
-class Search:
+class Search(NanSearch[Value, list[Value], Level]):
     """Runs programs and keeps account of bad values."""
 
     __slots__ = (
-        "carried", "described", "followed", "kinds", "number", "starts", "steps", "times",
+        "carried", "described", "followed", "number", "starts", "steps", "times",
     )  # fmt: skip
 
     def __init__(self, kinds: Sequence[str]):
-        self.kinds = tuple(kinds)
+        super().__init__(kinds)
         # Members of values that say where bad elements come from. Infinities turn into NaNs.
         self.followed = ("bad", "infinite") if self.kinds == ("nan",) else ("bad",)
         self.starts: list[Start] = []
@@ -172,16 +170,7 @@ class Search:
 
     def mask(self, array: np.ndarray, which: str = "bad") -> np.ndarray:
         """Which elements are bad, or infinite."""
-        if which == "infinite":
-            return np.isinf(array)
-        if len(self.kinds) == 2:
-            return ~np.isfinite(array)
-        return np.isnan(array) if self.kinds == ("nan",) else np.isinf(array)
-
-    def kind_of(self, array: np.ndarray, which: str = "bad") -> str:
-        if which == "infinite" or "nan" not in self.kinds:
-            return "inf"
-        return "nan" if np.isnan(array).any() else "inf"
+        return np.isinf(array) if which == "infinite" else self.bad_elements(array)
 
     def part(self, array: Any, whole: Value) -> Value:
         """A part of an array, as a value of its own."""
@@ -231,16 +220,27 @@ class Search:
             steps = self.steps[jaxpr] = list(zip(lean.eqns, last_uses(lean), strict=True))
         for equation, done in steps:
             operands = [level.read(atom) for atom in equation.invars]
-            part = executed_by(equation)
-            if part is None:
+            results = self.enter(equation, operands, level)
+            if results is None:
                 results = self.operation(level, equation, operands)
-            else:
-                results = entering[part.role](self, level, equation, part, operands)
             values.update(zip(equation.outvars, results, strict=True))
             for var in done:
                 if type(var) is not Var or getattr(values[var].array, "nbytes", 0) > _SMALL:
                     del values[var]
         return [level.read(atom) for atom in jaxpr.outvars]
+
+    def array_of(self, operand: Value) -> Any:
+        return operand.array
+
+    def in_call(
+        self,
+        equation: Equation,
+        program: ClosedJaxpr,
+        inputs: Sequence[Value],
+        context: Level,
+        branch: int | None,
+    ) -> list[Value]:
+        return self.run(program, inputs, inside(context, equation, program, branch))
 
     def operation(self, level: Level, equation: Equation, operands: list[Value]) -> list[Value]:
         """Run an operation as it is."""
@@ -324,7 +324,8 @@ class Search:
             self.times[key] = self.times.get(key, 0) + 1
         if self.described < _MOST_DESCRIBED or self.times.get(key, 0) == 1:
             self.described += 1
-            kind = self.kind_of(host[mask] if host.shape else host, which)
+            elements = host[mask] if host.shape else host
+            kind = "inf" if which == "infinite" else self.kind_of(elements)
             operation = self._described(level, equation, operands, host, mask, kind)
         start = Start(self._next(), equation, operation)
         if which == "bad":
@@ -507,8 +508,3 @@ def facts(
     if ordered.size and not issubdtype(host.dtype, np.complexfloating):
         least, greatest = ordered.min(), ordered.max()
     return Values(name, str(host.dtype), shape, nans, infinities, least, greatest, index)
-
-
-# How programs are entered, by what an operation does with them:
-# (search, level, equation, program, operands) -> results.
-entering: dict[str, Callable[[Search, Level, Equation, Subprogram, list[Value]], list[Value]]] = {}

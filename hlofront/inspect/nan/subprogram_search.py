@@ -1,4 +1,4 @@
-"""The search for a NaN inside operations with programs of their own: calls, branches and loops.
+"""The search for a NaN inside loops.
 
 Short loops are run step by step. Long ones are compiled and run whole; where a result is bad, a
 second program that keeps account says at which step each part of the carry went bad, and that step
@@ -15,22 +15,16 @@ from hlofront.core.aval import typeof
 from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
-from hlofront.core.subprograms import (
-    Subprogram,
-    branches_of,
-    condition_of,
-    inputs_among,
-    split_inputs,
-    subjaxprs,
-)
+from hlofront.core.subprograms import Subprogram, split_inputs, subjaxprs
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.inspect.nan.instrumentation import count_watched, noted, strong, watched_step
-from hlofront.inspect.nan.report import Inside, source_line_of
-from hlofront.inspect.nan.search import Level, Search, Trail, Value, entering, nonfinite
+from hlofront.inspect.nan.report import Inside
+from hlofront.inspect.nan.search import Level, Search, Trail, Value, inside
 from hlofront.numpy import full, where
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
 from hlofront.primitives.slicing import stack
+from hlofront.runtime.debugging.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit import jit
 
 # Loops of so many operations in all their steps are run one operation at a time.
@@ -39,42 +33,9 @@ SHORT = 2_000
 _MOST_STEPS = 16
 
 
-def inside(
-    level: Level, equation: Equation, program: ClosedJaxpr, branch: int | None = None
-) -> tuple[Inside, ...]:
-    """Where the operations of a program are that an equation runs."""
-    info = program.debug_info
-    name = equation.params.get("name")
-    name = name if isinstance(name, str) else "" if info is None else info.func_name
-    place = source_line_of(equation.traceback)
-    return (*level.inside, Inside(equation.primitive.name, name, place, None, branch))
-
-
 def size(jaxpr: Jaxpr) -> int:
     """The number of equations of a program and those in it."""
     return sum(map(size, subjaxprs(jaxpr)), len(jaxpr.eqns))
-
-
-# ---- calls ---------------------------------------------------------------------------------------
-
-
-def _in_call(
-    search: Search, level: Level, equation: Equation, part: Subprogram, operands: list[Value]
-) -> list[Value]:
-    """Enter an operation that runs one program once."""
-    where = inside(level, equation, part.closed)
-    return search.run(part.closed, inputs_among(part, operands), where)
-
-
-def _in_branch(
-    search: Search, level: Level, equation: Equation, part: Subprogram, operands: list[Value]
-) -> list[Value]:
-    """Enter the branch that the first operand chooses."""
-    branches = branches_of(equation)
-    chosen = min(max(int(np.asarray(operands[0].array)), 0), len(branches) - 1)
-    program = branches[chosen].closed
-    where = inside(level, equation, program, branch=chosen)
-    return search.run(program, inputs_among(part, operands), where)
 
 
 # ---- loops ---------------------------------------------------------------------------------------
@@ -480,14 +441,19 @@ def _in_while(
     return loop.whole([*loop.read, *loop.consts, *carry], len(carry), None)
 
 
-def _in_loop(
-    search: Search, level: Level, equation: Equation, body: Subprogram, operands: list[Value]
-) -> list[Value]:
-    """Enter an operation that runs a program in each iteration."""
-    condition = condition_of(equation)
-    if condition is not None:
-        return _in_while(search, level, equation, body, condition, operands)
-    return _in_scan(search, level, equation, body, operands)
+class ProgramSearch(Search):
+    """A search that goes into loops too."""
 
+    __slots__ = ()
 
-entering.update(inlined=_in_call, call=_in_call, branch=_in_branch, body=_in_loop)
+    def in_loop(
+        self,
+        equation: Equation,
+        body: Subprogram,
+        condition: Subprogram | None,
+        operands: Sequence[Value],
+        context: Level,
+    ) -> list[Value]:
+        if condition is not None:
+            return _in_while(self, context, equation, body, condition, list(operands))
+        return _in_scan(self, context, equation, body, list(operands))

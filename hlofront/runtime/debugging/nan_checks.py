@@ -1,4 +1,4 @@
-"""debug_nans and debug_infs: results are looked at, and the operation behind a bad one is found."""
+"""debug_nans and debug_infs: checks of results, and a search for the operation behind a bad one."""
 
 import itertools
 import types
@@ -9,20 +9,13 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.config import debug_infs, debug_nans
-from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from hlofront.core.names import replayed_traceback
-from hlofront.core.subprograms import (
-    Subprogram,
-    branches_of,
-    condition_of,
-    executed_by,
-    inputs_among,
-    split_inputs,
-)
+from hlofront.core.subprograms import Subprogram, split_inputs
 from hlofront.core.trace import engine, interpreting_with
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.primitives.slicing import index_in_dim
+from hlofront.runtime.debugging.nan_search import NanSearch, nonfinite
 from hlofront.transforms.stage import EAGER, stage
 
 
@@ -48,8 +41,9 @@ def check(
     Raises:
       FloatingPointError: with the operation's name; its traceback ends at the user's line.
     """
-    search = Search(debug_nans.value, debug_infs.value)
-    kind = search.kind_of(results)
+    switches = {"nan": debug_nans.value, "inf": debug_infs.value}
+    search = FirstBadOperation([kind for kind, is_on in switches.items() if is_on])
+    kind = search.kind_in(results)
     if kind is None:
         return
     if donates:
@@ -60,8 +54,8 @@ def check(
         )
     # The operations are run as they are otherwise, and looked at here.
     with debug_nans(False), debug_infs(False), interpreting_with(engine()):
-        found = search.in_program(program, args)
-    if found is None:
+        operation = search.in_program(program, args)
+    if operation is None:
         raise FloatingPointError(
             f"invalid value ({kind}) encountered in the output of {name}, and in none of its "
             "operations when they were run one by one. Either it is a constant that is returned "
@@ -69,62 +63,51 @@ def check(
             "to leave it like that, take away the jit, or use hlofront.disable_jit()."
         )
     info = program.debug_info
-    if found.equation in program.eqns and (info is None or info.traced_for == EAGER):
+    if operation.equation in program.eqns and (info is None or info.traced_for == EAGER):
         # All lines that call for this operation share the program: it was written for the first.
-        found.traceback = replayed_traceback() or source.current()
-    raise found.error()
+        operation.traceback = replayed_traceback() or source.current()
+    raise operation.error()
 
 
-class Found:
-    """The operation that makes a bad value, and where it is."""
+class BadOperation:
+    """An operation that makes a bad value, and its position in the source and in loops."""
 
-    __slots__ = ("equation", "kind", "places", "traceback")
+    __slots__ = ("equation", "kind", "loop_steps", "traceback")
 
     traceback: Any
     # The steps of loops that it is in, innermost first.
-    places: list[str]
+    loop_steps: list[str]
 
     def __init__(self, kind: str, equation: Equation):
         self.kind = kind
         self.equation = equation
         self.traceback = equation.traceback
-        self.places = []
+        self.loop_steps = []
 
     def error(self) -> FloatingPointError:
         lines = [f"invalid value ({self.kind}) encountered in {self.equation.primitive}"]
         frame = source.user_frame(self.traceback)
         if frame is not None:
             lines.append(f"  at {source.describe_frame_with_line(frame)}")
-        lines += [f"  in {place}" for place in self.places]
+        lines += [f"  in {step}" for step in self.loop_steps]
         error = FloatingPointError("\n".join(lines))
         return error.with_traceback(_frames_of_function(self.traceback))
 
 
-class Search:
-    """Looks for the first operation that makes a bad value."""
+class FirstBadOperation(NanSearch[Any, BadOperation, None]):
+    """A search for the first operation that makes a bad value."""
 
-    __slots__ = ("infinities", "nans")
+    __slots__ = ()
 
-    def __init__(self, nans: bool, infinities: bool):
-        self.nans = nans
-        self.infinities = infinities
-
-    def kind_of(self, values: Sequence[Any]) -> str | None:
-        """What is bad in the first of the values in which something is: "nan" or "inf"."""
+    def kind_in(self, values: Sequence[Any]) -> str | None:
+        """Return what is bad in the first bad one of values, "nan" or "inf"; None if none is."""
         for x in values:
-            dtype = getattr(x, "dtype", None)
-            if dtype is None or isinstance(dtype, ExtendedDType):
-                continue
-            if not issubdtype(dtype, np.inexact):
-                continue
-            value = np.asarray(x)
-            if self.nans and np.isnan(value).any():
-                return "nan"
-            if self.infinities and np.isinf(value).any():
-                return "inf"
+            array = nonfinite(x)
+            if array is not None and self.bad_elements(array).any():
+                return self.kind_of(array)
         return None
 
-    def in_program(self, program: ClosedJaxpr, args: Sequence[Any]) -> Found | None:
+    def in_program(self, program: ClosedJaxpr, args: Sequence[Any]) -> BadOperation | None:
         jaxpr: Jaxpr = program.jaxpr
         values: dict[Any, Any] = dict(zip(jaxpr.constvars, program.consts, strict=True))
         values.update(zip(jaxpr.invars, args, strict=True))
@@ -137,31 +120,30 @@ class Search:
             results = equation.primitive.bind(*operands, **equation.params)
             if not equation.primitive.multiple_results:
                 results = [results]
-            kind = self.kind_of(results)
+            kind = self.kind_in(results)
             if kind is not None:
-                return self.in_equation(equation, operands) or Found(kind, equation)
+                return self.enter(equation, operands, None) or BadOperation(kind, equation)
             values.update(zip(equation.outvars, results, strict=True))
         return None
 
-    def in_equation(self, equation: Equation, operands: Sequence[Any]) -> Found | None:
-        """Search the programs that an equation with a bad result runs on these operands."""
-        part = executed_by(equation)
-        if part is None:
-            return None
-        if part.role == "body":
-            return self._in_loop(equation, part, condition_of(equation), operands)
-        if part.role == "branch":
-            branches = branches_of(equation)
-            part = branches[min(max(int(operands[0]), 0), len(branches) - 1)]
-        return self.in_program(part.closed, inputs_among(part, operands))
+    def in_call(
+        self,
+        equation: Equation,
+        program: ClosedJaxpr,
+        inputs: Sequence[Any],
+        context: None,
+        branch: int | None,
+    ) -> BadOperation | None:
+        return self.in_program(program, inputs)
 
-    def _in_loop(
+    def in_loop(
         self,
         equation: Equation,
         body: Subprogram,
         condition: Subprogram | None,
         operands: Sequence[Any],
-    ) -> Found | None:
+        context: None,
+    ) -> BadOperation | None:
         """Run a loop step by step, and search the first step with a bad result."""
         consts, carry, rows = split_inputs(body, operands)
         for index in _indices(equation, body):
@@ -172,12 +154,12 @@ class Search:
                     return None
             inputs = [*consts, *carry, *[index_in_dim(x, index, keepdims=False) for x in rows]]
             after = _run(body.closed, inputs)
-            if self.kind_of(after) is not None:
-                found = self.in_program(body.closed, inputs)
-                if found is not None:
+            if self.kind_in(after) is not None:
+                operation = self.in_program(body.closed, inputs)
+                if operation is not None:
                     name = "while_loop" if condition is not None else equation.primitive.name
-                    found.places.append(f"step {index} of {name}")
-                return found
+                    operation.loop_steps.append(f"step {index} of {name}")
+                return operation
             carry = after[: len(carry)]
         return None
 
