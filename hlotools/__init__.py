@@ -26,6 +26,18 @@ from hlotools.matching.difference import Diff as Diff
 from hlotools.matching.difference import diff as diff
 
 __all__ = (
-    *("Computation", "Costs", "Diff", "HloModule", "HloSyntaxError", "Instruction", "Shape"),
-    *("canonical", "costs", "diff", "page", "parse", "styled", "write"),
+    "Computation",
+    "Costs",
+    "Diff",
+    "HloModule",
+    "HloSyntaxError",
+    "Instruction",
+    "Shape",
+    "canonical",
+    "costs",
+    "diff",
+    "page",
+    "parse",
+    "styled",
+    "write",
 )

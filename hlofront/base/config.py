@@ -89,11 +89,13 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     ),
     "jax_high_dynamic_range_gumbel": (False, "draws Gumbel values with finer tails"),
     "jax_hlo_source_file_canonicalization_regex": (
-        *(None, "is removed from the names of source files that operations in HLO come from"),
+        None,
+        "is removed from the names of source files that operations in HLO come from",
         optional(PATTERN),
     ),
     "jax_include_full_tracebacks_in_locations": (
-        *(True, "gives operations in HLO the user's whole stack, not the innermost line alone"),
+        True,
+        "gives operations in HLO the user's whole stack, not the innermost line alone",
     ),
     "jax_legacy_prng_key": ("allow", "is what untyped keys do", choice("allow", "warn", "error")),
     "jax_memory_fitting_effort": (0.0, "is XLA's effort to save memory, from -1 to 1"),
@@ -115,7 +117,8 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jax_threefry_gpu_kernel_lowering": (False, "lowers threefry to a kernel on GPUs"),
     "jax_threefry_partitionable": (True, "makes random bits shard without communication"),
     "jax_traceback_in_locations_limit": (
-        *(100, "is the largest number of frames in the location of an operation; -1 is all"),
+        100,
+        "is the largest number of frames in the location of an operation; -1 is all",
     ),
     "jax_use_magma": ("auto", "selects MAGMA for eig on GPUs", choice("off", "on", "auto")),
     "jax_use_simplified_jaxpr_constants": (False, "keeps constants inside jaxprs"),
@@ -178,7 +181,8 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_persistent_cache_min_compile_time_secs": (1.0, "is the compile time worth caching"),
     "jax_persistent_cache_min_entry_size_bytes": (0, "is the size of an executable worth caching"),
     "jax_pjrt_client_create_options": (
-        *(None, "is what the clients of plugins are made with"),
+        None,
+        "is what the clients of plugins are made with",
         optional(SETTINGS),
     ),
     "jax_platform_name": ("", "is the default platform; jax_platforms is to be preferred"),

@@ -176,7 +176,7 @@ def inline_calls(
     write(jaxpr, ())
     outvars = [atom_of(atom) for atom in jaxpr.outvars]
     inlined = Jaxpr(
-        *(list(constants), jaxpr.invars, outvars, equations, jaxpr.effects, jaxpr.debug_info)
+        list(constants), jaxpr.invars, outvars, equations, jaxpr.effects, jaxpr.debug_info
     )
     return checked(ClosedJaxpr(inlined, list(constants.values())))
 

@@ -56,8 +56,21 @@ _KINDS = {platform: kind for kind, platform in _PLATFORMS.items()}
 _EXCHANGED = frozenset(
     np.dtype(name)
     for name in (
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float16", "float32", "float64", "complex64", "complex128", "bfloat16"),
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+        "bfloat16",
     )
 )
 # Capsules without a version are of DLPack 0.5 to 0.8.

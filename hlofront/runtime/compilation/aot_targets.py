@@ -25,7 +25,14 @@ class AbsentExecutable:
     """What a compiled program offers but for running it."""
 
     __slots__ = (
-        *("_program", "call", "committed", "device", "devices", "kept", "loaded", "name"),
+        "_program",
+        "call",
+        "committed",
+        "device",
+        "devices",
+        "kept",
+        "loaded",
+        "name",
         "where",
     )
 

@@ -32,8 +32,16 @@ class TracedProgram:
     """A function written down for one kind of arguments."""
 
     __slots__ = (
-        *("_opened", "devices", "donated", "hits", "in_tree", "kind", "out_tree", "program"),
-        *("shardings", "why"),
+        "_opened",
+        "devices",
+        "donated",
+        "hits",
+        "in_tree",
+        "kind",
+        "out_tree",
+        "program",
+        "shardings",
+        "why",
     )
 
     program: ClosedJaxpr

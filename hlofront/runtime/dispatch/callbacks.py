@@ -24,7 +24,11 @@ from hlofront.runtime.sharding.placement import choose_device, put
 del callback_batching
 
 _METHODS = (
-    *("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized"),
+    "sequential",
+    "sequential_unrolled",
+    "expand_dims",
+    "broadcast_all",
+    "legacy_vectorized",
     None,
 )
 

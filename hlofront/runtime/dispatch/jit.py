@@ -87,7 +87,13 @@ class Jitted(Function):
     """What stands behind a jitted function: how its arguments are told apart, and its programs."""
 
     __slots__ = (
-        *("__weakref__", "backend", "device", "inline", "plan_key", "jit_shardings", "table"),
+        "__weakref__",
+        "backend",
+        "device",
+        "inline",
+        "plan_key",
+        "jit_shardings",
+        "table",
         "traced_for",
     )
 
