@@ -14,7 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from hlofront.base.events import record_event
 from hlofront.pjrt import cache_folder
@@ -482,4 +482,4 @@ def _object(fields: Mapping[str, bytes], name: str) -> dict[str, Any]:
         value = None
     if not isinstance(value, dict):
         raise DamagedEntry(f"has a field {name!r} that is no JSON object")
-    return value
+    return cast("dict[str, Any]", value)

@@ -105,7 +105,8 @@ def register_plugin(
         raise ValueError(
             f"a plugin's name is a word other than 'cpu', such as 'my_device': got {name!r}"
         )
-    if options is not None and not (isinstance(options, Mapping) or callable(options)):
+    unchecked: object = options
+    if not (unchecked is None or isinstance(unchecked, Mapping) or callable(unchecked)):
         raise TypeError(f"options are a mapping, or a function that returns one: got {options!r}")
     global _usable
     plugin = Plugin(name, os.fspath(path), "register_plugin", priority, options=options)
