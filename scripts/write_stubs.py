@@ -21,6 +21,9 @@ from typing import Any
 
 import stub_types as known
 
+from hlofront.base.typing import DTypeLike
+from hlofront.primitives.contracting import PrecisionLike
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 MODULES = (
@@ -47,6 +50,12 @@ _ALIASES = {
 }
 # What jaxlib defines, without types.
 _UNTYPED = {"Device", "Sharding", "NamedSharding", "PartitionSpec", "Layout", "Format"}
+# Unions that annotations in the sources name: stubs say the name too.
+_UNIONS: dict[Any, str] = {
+    PrecisionLike: "PrecisionLike",
+    DTypeLike: "DTypeLike",
+    DTypeLike | None: "DTypeLike | None",
+}
 _HOMES = {
     **dict.fromkeys(("ArrayLike", "DTypeLike"), "hlofront.typing"),
     **dict.fromkeys(("Array", "Shard"), "hlofront"),
@@ -122,6 +131,8 @@ class Stub:
 
     def type_text(self, annotation: Any) -> str:
         """An annotation as it is written in a stub."""
+        if isinstance(annotation, types.UnionType):
+            annotation = _UNIONS.get(annotation, annotation)
         text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
         text = _spelled_out(text, self.home)
         text = text.replace("~", "").replace("NoneType", "None").replace("numpy.", "np.")
@@ -130,8 +141,9 @@ class Stub:
         for home, name in re.findall(r"\b(hlofront(?:\.\w+)*)\.([A-Z]\w*)", text):
             text = text.replace(f"{home}.{name}", name)
             _HOMES.setdefault(name, home)
-        if "Array | np.ndarray[Any, Any] | np.bool" in text and "complex" in text:
-            text = "ArrayLike | None" if "None" in text else "ArrayLike"
+        text = re.sub(
+            r"\bArray \| np\.ndarray\[[^]]*\] \| np\.bool\b.*?\| complex\b", "ArrayLike", text
+        )
         if not re.fullmatch(r"[\w\[\]|., \"']+", text) or "jaxlib" in text:
             return "Any"
         self.needed.update(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text))

@@ -12,7 +12,7 @@ from hlofront.base.errors import JaxprTypeError
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import Tangent, Zero
 
 _enable_checks = options["jax_enable_checks"]
 
@@ -74,7 +74,7 @@ def check_cotangents(primitive: Primitive, operands: Sequence[Any], cotangents: 
 
 
 def _check_type(
-    primitive: Primitive, rule: str, derivative: str, value: str, aval: Any, given: Any
+    primitive: Primitive, rule: str, derivative: str, value: str, aval: Any, given: Tangent
 ) -> None:
     wanted = aval.to_tangent_aval()
     actual: Any = given.aval if type(given) is Zero else typeof(given)

@@ -32,14 +32,14 @@ JvpRule = Callable[
 TransposeRule = Callable[Concatenate[Any, ...], Sequence[Cotangent | None]]
 # A value and its batch axis, or as many of both as the operation has results.
 BatchResult = tuple[Results, BatchAxis | Sequence[BatchAxis]]
-BatchRule = Callable[Concatenate[Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult]
+# The batch axes of the operands are Sequence[BatchAxis], or Sequence[int] in a rule of one operand.
+BatchAxes = Sequence[Any]
+BatchRule = Callable[Concatenate[Sequence[ArrayLike], BatchAxes, ...], BatchResult]
 BatchRuleWithAxis = Callable[
-    Concatenate[AxisData, Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult
+    Concatenate[AxisData, Sequence[ArrayLike], BatchAxes, ...], BatchResult
 ]
 # The first argument is a trace, whose class is above this floor, as those of equations are.
-BatchRuleWithTrace = Callable[
-    Concatenate[Any, Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult
-]
+BatchRuleWithTrace = Callable[Concatenate[Any, Sequence[ArrayLike], BatchAxes, ...], BatchResult]
 StagedRule = Callable[Concatenate[Any, ...], Results]
 PartialEvalRule = Callable[[list[bool], Any], tuple[Any, Any, Sequence[bool], Sequence[Any]]]
 SimplifyRule = Callable[[list[bool], Any], tuple[Sequence[bool], Any]]
@@ -188,7 +188,7 @@ class AxisNameRules:
         def with_axis_data(
             axis: AxisData,
             values: Sequence[ArrayLike],
-            axes: Sequence[BatchAxis],
+            axes: BatchAxes,
             **params: object,
         ) -> BatchResult:
             return rule(axis.size, axis.name, None, values, axes, **params)

@@ -25,6 +25,7 @@ from hlofront.primitives.block_contracting import (
 from hlofront.primitives.collectives import all_gather_p as all_gather_p
 from hlofront.primitives.collectives import all_to_all_p as all_to_all_p
 from hlofront.primitives.collectives import axis_index_p as axis_index_p
+from hlofront.primitives.collectives import axis_size as axis_size
 from hlofront.primitives.collectives import pmax_p as pmax_p
 from hlofront.primitives.collectives import pmin_p as pmin_p
 from hlofront.primitives.collectives import ppermute_p as ppermute_p
@@ -67,6 +68,7 @@ from hlofront.primitives.dynamic_slicing import dynamic_update_slice_p as dynami
 from hlofront.primitives.elementwise import AccuracyMode as AccuracyMode
 from hlofront.primitives.elementwise import RoundingMethod as RoundingMethod
 from hlofront.primitives.elementwise import Tolerance as Tolerance
+from hlofront.primitives.elementwise import abs as abs
 from hlofront.primitives.elementwise import abs_p as abs_p
 from hlofront.primitives.elementwise import acos_p as acos_p
 from hlofront.primitives.elementwise import acosh_p as acosh_p
@@ -79,9 +81,11 @@ from hlofront.primitives.elementwise import atan_p as atan_p
 from hlofront.primitives.elementwise import atanh_p as atanh_p
 from hlofront.primitives.elementwise import cbrt_p as cbrt_p
 from hlofront.primitives.elementwise import ceil_p as ceil_p
+from hlofront.primitives.elementwise import clamp as clamp
 from hlofront.primitives.elementwise import clamp_p as clamp_p
 from hlofront.primitives.elementwise import clz_p as clz_p
 from hlofront.primitives.elementwise import complex_p as complex_p
+from hlofront.primitives.elementwise import conj as conj
 from hlofront.primitives.elementwise import conj_p as conj_p
 from hlofront.primitives.elementwise import cos_p as cos_p
 from hlofront.primitives.elementwise import cosh_p as cosh_p
@@ -91,6 +95,7 @@ from hlofront.primitives.elementwise import exp_p as exp_p
 from hlofront.primitives.elementwise import expm1_p as expm1_p
 from hlofront.primitives.elementwise import floor_p as floor_p
 from hlofront.primitives.elementwise import imag_p as imag_p
+from hlofront.primitives.elementwise import integer_pow as integer_pow
 from hlofront.primitives.elementwise import integer_pow_p as integer_pow_p
 from hlofront.primitives.elementwise import is_finite_p as is_finite_p
 from hlofront.primitives.elementwise import log1p_p as log1p_p
@@ -98,16 +103,22 @@ from hlofront.primitives.elementwise import log_p as log_p
 from hlofront.primitives.elementwise import logistic_p as logistic_p
 from hlofront.primitives.elementwise import max_p as max_p
 from hlofront.primitives.elementwise import min_p as min_p
+from hlofront.primitives.elementwise import mul as mul
 from hlofront.primitives.elementwise import mul_p as mul_p
+from hlofront.primitives.elementwise import mulhi as mulhi
 from hlofront.primitives.elementwise import mulhi_p as mulhi_p
 from hlofront.primitives.elementwise import neg_p as neg_p
+from hlofront.primitives.elementwise import nextafter as nextafter
 from hlofront.primitives.elementwise import nextafter_p as nextafter_p
 from hlofront.primitives.elementwise import not_p as not_p
 from hlofront.primitives.elementwise import or_p as or_p
 from hlofront.primitives.elementwise import population_count_p as population_count_p
+from hlofront.primitives.elementwise import pow as pow
 from hlofront.primitives.elementwise import pow_p as pow_p
 from hlofront.primitives.elementwise import real_p as real_p
+from hlofront.primitives.elementwise import reciprocal as reciprocal
 from hlofront.primitives.elementwise import rem_p as rem_p
+from hlofront.primitives.elementwise import round as round
 from hlofront.primitives.elementwise import round_p as round_p
 from hlofront.primitives.elementwise import rsqrt_p as rsqrt_p
 from hlofront.primitives.elementwise import shift_left_p as shift_left_p
@@ -165,18 +176,25 @@ from hlofront.primitives.sorting import sort_p as sort_p
 from hlofront.primitives.sorting import top_k_p as top_k_p
 from hlofront.primitives.special import bessel_i0e_p as bessel_i0e_p
 from hlofront.primitives.special import bessel_i1e_p as bessel_i1e_p
+from hlofront.primitives.special import betainc as betainc
 from hlofront.primitives.special import digamma_p as digamma_p
 from hlofront.primitives.special import erf_inv_p as erf_inv_p
 from hlofront.primitives.special import erf_p as erf_p
 from hlofront.primitives.special import erfc_p as erfc_p
+from hlofront.primitives.special import igamma as igamma
+from hlofront.primitives.special import igamma_grad_a as igamma_grad_a
 from hlofront.primitives.special import igamma_grad_a_p as igamma_grad_a_p
 from hlofront.primitives.special import igamma_p as igamma_p
+from hlofront.primitives.special import igammac as igammac
 from hlofront.primitives.special import igammac_p as igammac_p
 from hlofront.primitives.special import lgamma_p as lgamma_p
+from hlofront.primitives.special import polygamma as polygamma
 from hlofront.primitives.special import polygamma_p as polygamma_p
+from hlofront.primitives.special import random_gamma_grad as random_gamma_grad
 from hlofront.primitives.special import (
     regularized_incomplete_beta_p as regularized_incomplete_beta_p,
 )
+from hlofront.primitives.special import zeta as zeta
 from hlofront.primitives.special import zeta_p as zeta_p
 from hlofront.primitives.windowed import reduce_window_max_p as reduce_window_max_p
 from hlofront.primitives.windowed import reduce_window_min_p as reduce_window_min_p
@@ -186,18 +204,16 @@ from hlofront.primitives.windowed import select_and_scatter_add_p as select_and_
 from hlofront.typing import ArrayLike, DTypeLike
 
 Shape: TypeAlias = Sequence[int]
-AxisName: TypeAlias = Any
 _T = TypeVar("_T")
 _Carry = TypeVar("_Carry")
 
-def abs(x: ArrayLike) -> Array: ...
 def acos(x: ArrayLike) -> Array: ...
 def acosh(x: ArrayLike) -> Array: ...
 def add(x: ArrayLike, y: ArrayLike) -> Array: ...
-def after_all(*operands: Any) -> Any: ...
+def after_all(*operands: object) -> Any: ...
 def all_gather(
-    x: ArrayLike,
-    axis_name: AxisName,
+    x: object,
+    axis_name: object,
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     axis: int = 0,
@@ -205,8 +221,8 @@ def all_gather(
     to: str = "varying",
 ) -> Any: ...
 def all_to_all(
-    x: ArrayLike,
-    axis_name: AxisName,
+    x: object,
+    axis_name: object,
     split_axis: int,
     concat_axis: int,
     *,
@@ -234,48 +250,45 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array: ...
 def asin(x: ArrayLike) -> Array: ...
 def asinh(x: ArrayLike) -> Array: ...
 def associative_scan(
-    fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0
+    fn: Callable[..., Any], elems: object, reverse: bool = False, axis: int = 0
 ) -> Any: ...
 def atan(x: ArrayLike) -> Array: ...
 def atan2(x: ArrayLike, y: ArrayLike) -> Array: ...
 def atanh(x: ArrayLike) -> Array: ...
-def axis_index(axis_name: AxisName) -> Any: ...
-def axis_size(axis_name: AxisName) -> int: ...
-def batch_matmul(
-    lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike | None = None
-) -> Array: ...
+def axis_index(axis_name: object) -> Any: ...
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array: ...
 def bessel_i0e(x: ArrayLike) -> Array: ...
 def bessel_i1e(x: ArrayLike) -> Array: ...
-def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array: ...
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array: ...
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array: ...
 def bitwise_not(x: ArrayLike) -> Array: ...
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array: ...
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array: ...
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array: ...
+def broadcast(
+    operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None
+) -> Array: ...
 def broadcast_in_dim(
     operand: ArrayLike,
-    shape: Shape,
+    shape: int | Sequence[int],
     broadcast_dimensions: Sequence[int],
     *,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array: ...
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array: ...
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]: ...
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]: ...
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array: ...
 def broadcasted_iota(
-    dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: Any = None
+    dtype: DTypeLike, shape: int | Sequence[int], dimension: int, *, out_sharding: object = None
 ) -> Array: ...
-def cbrt(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
+def cbrt(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def ceil(x: ArrayLike) -> Array: ...
-def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array: ...
 def clz(x: ArrayLike) -> Array: ...
 def collapse(
     operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None
 ) -> Array: ...
 def complex(x: ArrayLike, y: ArrayLike) -> Array: ...
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Any: ...
-def concatenate(operands: Any, dimension: int) -> Array: ...
+def concatenate(operands: object, dimension: int) -> Array: ...
 def cond(
     pred: ArrayLike,
     true_fun: Callable[..., Any],
@@ -283,17 +296,16 @@ def cond(
     *operands: Any,
     operand: ArrayLike = ...,
 ) -> Any: ...
-def conj(x: ArrayLike) -> Array: ...
 def conv(
     lhs: ArrayLike,
     rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def conv_dimension_numbers(
-    lhs_shape: Shape, rhs_shape: Shape, dimension_numbers: Any
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: object
 ) -> ConvDimensionNumbers: ...
 def conv_general_dilated(
     lhs: ArrayLike,
@@ -302,46 +314,46 @@ def conv_general_dilated(
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
+    dimension_numbers: object = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array: ...
 def conv_general_dilated_local(
     lhs: ArrayLike,
     rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    filter_shape: Shape,
+    filter_shape: Sequence[int],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
-    precision: PrecisionLike | None = None,
+    dimension_numbers: object = None,
+    precision: PrecisionLike = None,
 ) -> Array: ...
 def conv_general_dilated_patches(
     lhs: ArrayLike,
-    filter_shape: Shape,
+    filter_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
-    precision: PrecisionLike | None = None,
+    dimension_numbers: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
-def conv_general_permutations(dimension_numbers: Any) -> Any: ...
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> Any: ...
 def conv_general_shape_tuple(
-    lhs_shape: Shape,
-    rhs_shape: Shape,
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    dimension_numbers: Any,
+    dimension_numbers: object,
 ) -> Any: ...
 def conv_shape_tuple(
-    lhs_shape: Shape,
-    rhs_shape: Shape,
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[tuple[int, int]],
     batch_group_count: int = 1,
@@ -352,18 +364,18 @@ def conv_transpose(
     strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
+    dimension_numbers: object = None,
     transpose_kernel: bool = False,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array: ...
 def conv_transpose_shape_tuple(
-    lhs_shape: Shape,
-    rhs_shape: Shape,
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    dimension_numbers: Any,
+    dimension_numbers: object,
 ) -> Any: ...
 def conv_with_general_padding(
     lhs: ArrayLike,
@@ -372,13 +384,13 @@ def conv_with_general_padding(
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int],
     rhs_dilation: Sequence[int],
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array: ...
-def cos(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
+def cos(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def cosh(x: ArrayLike) -> Array: ...
-def create_token(_: Any = None) -> Any: ...
+def create_token(_: object = None) -> Any: ...
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
@@ -399,26 +411,31 @@ def custom_root(
     tangent_solve: Callable[..., Any],
     has_aux: bool = False,
 ) -> Any: ...
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> Any: ...
+def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> Any: ...
 def digamma(x: ArrayLike) -> Array: ...
 def div(x: ArrayLike, y: ArrayLike) -> Array: ...
 def dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
     *,
-    dimension_numbers: Any = None,
-    precision: PrecisionLike | None = None,
+    dimension_numbers: tuple[
+        tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+    ]
+    | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array: ...
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    dimension_numbers: Any,
-    precision: PrecisionLike | None = None,
+    dimension_numbers: tuple[
+        tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+    ],
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array: ...
 def dtype(x: ArrayLike) -> Array: ...
 def dynamic_index_in_dim(
@@ -432,7 +449,7 @@ def dynamic_index_in_dim(
 def dynamic_slice(
     operand: ArrayLike,
     start_indices: ArrayLike | Sequence[ArrayLike],
-    slice_sizes: Shape,
+    slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array: ...
@@ -467,15 +484,17 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array: ...
-def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array: ...
+def empty(
+    shape: int | Sequence[int], dtype: DTypeLike, *, out_sharding: object = None
+) -> Array: ...
 def eq(x: ArrayLike, y: ArrayLike) -> Array: ...
 def erf(x: ArrayLike) -> Array: ...
 def erf_inv(x: ArrayLike) -> Array: ...
 def erfc(x: ArrayLike) -> Array: ...
-def exp(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
-def exp2(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
+def exp(x: ArrayLike, *, accuracy: object = None) -> Array: ...
+def exp2(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array: ...
-def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
+def expm1(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Array: ...
 def floor(x: ArrayLike) -> Array: ...
 def fori_loop(
@@ -487,20 +506,24 @@ def fori_loop(
     unroll: bool | int | None = None,
 ) -> _Carry: ...
 def full(
-    shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Any = None
+    shape: int | Sequence[int],
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: object = None,
 ) -> Array: ...
 def full_like(
     x: ArrayLike,
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
-    shape: Shape | None = None,
-    sharding: Any = None,
+    shape: int | Sequence[int] | None = None,
+    sharding: object = None,
 ) -> Array: ...
 def gather(
     operand: ArrayLike,
     start_indices: ArrayLike | Sequence[ArrayLike],
     dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
+    slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
@@ -509,36 +532,29 @@ def gather(
 ) -> Array: ...
 def ge(x: ArrayLike, y: ArrayLike) -> Array: ...
 def gt(x: ArrayLike, y: ArrayLike) -> Array: ...
-def igamma(a: ArrayLike, x: ArrayLike) -> Array: ...
-def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array: ...
-def igammac(a: ArrayLike, x: ArrayLike) -> Array: ...
 def imag(x: ArrayLike) -> Array: ...
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array: ...
-def index_take(src: ArrayLike, idxs: Any, axes: Sequence[int]) -> Array: ...
-def integer_pow(x: ArrayLike, y: ArrayLike) -> Array: ...
+def index_take(src: ArrayLike, idxs: object, axes: Sequence[int]) -> Array: ...
 def iota(dtype: DTypeLike, size: int) -> Array: ...
 def is_finite(x: ArrayLike) -> Array: ...
 def le(x: ArrayLike, y: ArrayLike) -> Array: ...
 def lgamma(x: ArrayLike) -> Array: ...
-def log(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
-def log1p(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
-def logistic(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
+def log(x: ArrayLike, *, accuracy: object = None) -> Array: ...
+def log1p(x: ArrayLike, *, accuracy: object = None) -> Array: ...
+def logistic(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def lt(x: ArrayLike, y: ArrayLike) -> Array: ...
 def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any: ...
 def max(x: ArrayLike, y: ArrayLike) -> Array: ...
 def min(x: ArrayLike, y: ArrayLike) -> Array: ...
-def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array: ...
-def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array: ...
 def ne(x: ArrayLike, y: ArrayLike) -> Array: ...
 def neg(x: ArrayLike) -> Array: ...
-def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array: ...
 def optimization_barrier(operand: _T, /) -> _T: ...
 def pad(
     operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]
 ) -> Array: ...
 def padtype_to_pads(
-    in_shape: Shape,
-    window_shape: Shape,
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
 ) -> list[tuple[int, int]]: ...
@@ -546,33 +562,31 @@ def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Any
 ) -> Any: ...
 def pmax(
-    x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> Any: ...
 def pmean(
-    x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> Any: ...
 def pmin(
-    x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> Any: ...
-def polygamma(m: ArrayLike, x: ArrayLike) -> Array: ...
 def population_count(x: ArrayLike) -> Array: ...
-def pow(x: ArrayLike, y: ArrayLike) -> Array: ...
-def ppermute(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any: ...
-def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any: ...
+def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any: ...
+def pshuffle(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any: ...
 def psum(
-    x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> Any: ...
 def psum_scatter(
-    x: ArrayLike,
-    axis_name: AxisName,
+    x: object,
+    axis_name: object,
     *,
     scatter_dimension: int = 0,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> Any: ...
 def pswapaxes(
-    x: ArrayLike,
-    axis_name: AxisName,
+    x: object,
+    axis_name: object,
     axis: int,
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
@@ -581,24 +595,22 @@ def ragged_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
     group_sizes: ArrayLike,
-    precision: PrecisionLike | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array: ...
 def ragged_dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
     group_sizes: ArrayLike,
-    ragged_dot_dimension_numbers: Any,
-    precision: PrecisionLike | None = None,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array: ...
-def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array: ...
 def real(x: ArrayLike) -> Array: ...
-def reciprocal(x: ArrayLike) -> Array: ...
 def reduce(
     operands: Any,
     init_values: Any,
@@ -612,7 +624,9 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array: ...
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array: ...
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array: ...
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array: ...
-def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array: ...
+def reduce_sum(
+    operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None
+) -> Array: ...
 def reduce_window(
     operand: ArrayLike,
     init_value: ArrayLike,
@@ -624,8 +638,8 @@ def reduce_window(
     window_dilation: Sequence[int] | None = None,
 ) -> Any: ...
 def reduce_window_shape_tuple(
-    operand_shape: Shape,
-    window_dimensions: Shape,
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     base_dilation: Sequence[int] | None = None,
@@ -635,23 +649,22 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array: ...
 def rem(x: ArrayLike, y: ArrayLike) -> Array: ...
 def reshape(
     operand: ArrayLike,
-    new_sizes: Shape,
+    new_sizes: int | Sequence[int],
     dimensions: Sequence[int] | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Array: ...
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array: ...
 def rng_bit_generator(
     key: ArrayLike,
-    shape: Shape,
+    shape: int | Sequence[int],
     dtype: DTypeLike = ...,
     algorithm: str = ...,
     *,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Any: ...
-def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array: ...
-def round(x: ArrayLike, rounding_method: Any = ...) -> Array: ...
-def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: int | Sequence[int]) -> Array: ...
+def rsqrt(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def scaled_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -674,21 +687,21 @@ def scatter(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: Any,
+    dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
+    mode: GatherScatterMode | None = None,
 ) -> Array: ...
 def scatter_add(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: Any,
+    dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
+    mode: GatherScatterMode | None = None,
 ) -> Array: ...
 def scatter_apply(
     operand: ArrayLike,
@@ -705,50 +718,50 @@ def scatter_max(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: Any,
+    dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
+    mode: GatherScatterMode | None = None,
 ) -> Array: ...
 def scatter_min(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: Any,
+    dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
+    mode: GatherScatterMode | None = None,
 ) -> Array: ...
 def scatter_mul(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: Any,
+    dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
+    mode: GatherScatterMode | None = None,
 ) -> Array: ...
 def scatter_sub(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: Any,
+    dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
+    mode: GatherScatterMode | None = None,
 ) -> Array: ...
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array: ...
-def select_n(which: ArrayLike, *cases: Any) -> Array: ...
-def shape_as_value(shape: Shape) -> np.ndarray: ...
+def select_n(which: object, *cases: ArrayLike) -> Array: ...
+def shape_as_value(shape: int | Sequence[int]) -> np.ndarray: ...
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array: ...
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array: ...
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array: ...
 def sign(x: ArrayLike) -> Array: ...
-def sin(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
+def sin(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def sinh(x: ArrayLike) -> Array: ...
 def slice(
     operand: ArrayLike,
@@ -763,15 +776,17 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array: ...
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any: ...
+def sort(
+    operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Any: ...
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]: ...
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]: ...
-def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
+def sqrt(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def square(x: ArrayLike) -> Array: ...
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array: ...
-def stack(operands: Any, axis: int = 0) -> Array: ...
+def stack(operands: object, axis: int = 0) -> Array: ...
 def stage(x: ArrayLike, /) -> Array: ...
 def stop_gradient(x: _T) -> _T: ...
 def sub(x: ArrayLike, y: ArrayLike) -> Array: ...
@@ -781,8 +796,8 @@ def switch(
     *operands: Any,
     operand: ArrayLike = ...,
 ) -> Any: ...
-def tan(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
-def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
+def tan(x: ArrayLike, *, accuracy: object = None) -> Array: ...
+def tanh(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array: ...
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]: ...
 def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array: ...
@@ -791,4 +806,3 @@ def while_loop(
     cond_fun: Callable[[_Carry], Any], body_fun: Callable[[_Carry], _Carry], init_val: _Carry
 ) -> _Carry: ...
 def with_sharding_constraint(x: ArrayLike, shardings: Any) -> Array: ...
-def zeta(x: ArrayLike, q: ArrayLike) -> Array: ...

@@ -33,7 +33,7 @@ def eig(
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
     enable_eigvec_derivs: bool = False,
-    implementation: str | None = None,
+    implementation: EigImplementation | str | None = None,
     use_magma: bool | None = None,
 ) -> list[Array]: ...
 def eigh(
@@ -43,14 +43,14 @@ def eigh(
     symmetrize_input: bool = True,
     sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
-    implementation: str | None = None,
+    implementation: EighImplementation | str | None = None,
 ) -> tuple[Array, Array]: ...
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]: ...
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array: ...
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]: ...
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array: ...
 def ormqr(
-    a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
+    a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: ArrayLike = True, transpose: bool = False
 ) -> Array: ...
 def qdwh(
     x: ArrayLike,
@@ -66,15 +66,15 @@ def qr(
     *,
     pivoting: Literal[False] = False,
     full_matrices: bool = True,
-    use_magma: Any = None,
+    use_magma: object = None,
 ) -> tuple[Array, Array]: ...
 @overload
 def qr(
-    x: ArrayLike, *, pivoting: Literal[True], full_matrices: bool = True, use_magma: Any = None
+    x: ArrayLike, *, pivoting: Literal[True], full_matrices: bool = True, use_magma: object = None
 ) -> tuple[Array, Array, Array]: ...
 @overload
 def qr(
-    x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: Any = None
+    x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: object = None
 ) -> Any: ...
 def schur(
     x: ArrayLike,

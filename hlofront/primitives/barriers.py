@@ -1,17 +1,26 @@
 """Primitives that keep an order: optimization_barrier, tokens, sinks."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
-from hlofront.core.aval import AbstractToken, register_value_type, token_aval
-from hlofront.core.effects import Effect
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import (
+    AbstractToken,
+    AbstractValue,
+    ShapedArray,
+    register_value_type,
+    token_aval,
+)
+from hlofront.core.effects import Effect, Effects
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, effects, infer, jvp, run, transpose
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import no_derivative
+
+_T = TypeVar("_T")
 
 # ---- barriers ------------------------------------------------------------------------------------
 
@@ -19,7 +28,7 @@ optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True
 
 
 @boundary
-def optimization_barrier(operand, /):
+def optimization_barrier(operand: _T, /) -> _T:
     """The same values, but the compiler moves nothing across: all are computed before any is used.
 
     Args:
@@ -30,21 +39,23 @@ def optimization_barrier(operand, /):
 
 
 @infer(optimization_barrier_p)
-def _(*operands):
+def _(*operands: ShapedArray) -> list[ShapedArray]:
     return list(operands)
 
 
 @jvp(optimization_barrier_p)
-def _(primals, tangents):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent]
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     return process(optimization_barrier_p, tuple(primals), {}), _fenced(tangents)
 
 
 @transpose(optimization_barrier_p)
-def _(cotangents, *operands):
+def _(cotangents: Sequence[Cotangent], *operands: Operand) -> Sequence[Cotangent | None]:
     return _fenced(cotangents)
 
 
-def _fenced(tangents: Sequence[Any]) -> list[Any]:
+def _fenced(tangents: Sequence[Tangent]) -> list[Any]:
     """Tangents behind a barrier of their own, but for those that are zero."""
     present = [tangent for tangent in tangents if type(tangent) is not Zero]
     if not present:
@@ -54,7 +65,9 @@ def _fenced(tangents: Sequence[Any]) -> list[Any]:
 
 
 @batch(optimization_barrier_p)
-def _(values, axes):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis]
+) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     return process(optimization_barrier_p, tuple(values), {}), axes
 
 
@@ -66,11 +79,11 @@ class Token:
 
     __slots__ = ("__weakref__", "array")
 
-    def __init__(self, array: Any = None):
+    def __init__(self, array: ArrayLike | None = None):
         # The token as an array, in the form in which programs take and return it.
         self.array = array
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Any:
         """Wait for what the token waits for, and return it."""
         if self.array is not None:
             self.array.block_until_ready()
@@ -84,13 +97,13 @@ after_all_p = Primitive("after_all")
 
 
 @boundary
-def create_token(_=None):
+def create_token(_: object = None) -> Any:
     """A token that waits for nothing."""
     return process(create_token_p, (), {})
 
 
 @boundary
-def after_all(*operands):
+def after_all(*operands: object) -> Any:
     """A token that waits for these tokens.
 
     Raises TypeError if an operand is no token.
@@ -99,12 +112,12 @@ def after_all(*operands):
 
 
 @infer(create_token_p)
-def _():
+def _() -> ShapedArray:
     return token_aval
 
 
 @infer(after_all_p)
-def _(*operands):
+def _(*operands: ShapedArray) -> ShapedArray:
     for operand in operands:
         if not isinstance(operand, AbstractToken):
             raise TypeError(f"Arguments to after_all must be tokens, got {operand}")
@@ -112,12 +125,12 @@ def _(*operands):
 
 
 @run(create_token_p)
-def _():
+def _() -> object:
     return Token()
 
 
 @run(after_all_p)
-def _(*operands):
+def _(*operands: object) -> object:
     for operand in operands:
         if not isinstance(operand, Token):
             raise TypeError(f"Arguments to after_all must be tokens, got {operand!r}")
@@ -129,12 +142,12 @@ no_derivative(create_token_p, after_all_p)
 
 
 @batch(create_token_p)
-def _(values, axes):
+def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike, BatchAxis]:
     return create_token(), None
 
 
 @batch(after_all_p)
-def _(values, axes):
+def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike, BatchAxis]:
     return after_all(*values), None
 
 
@@ -146,7 +159,7 @@ class KeptEffect(Effect):
 
     __slots__ = ()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "Kept"
 
 
@@ -156,7 +169,7 @@ dce_sink_p = Primitive("dce_sink", multiple_results=True)
 
 
 @boundary
-def dce_sink(val, *, prevent_mlir_dce=False):
+def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> Any:
     """Use a value for nothing, so that what computes it stays in the program.
 
     Args:
@@ -170,22 +183,24 @@ def dce_sink(val, *, prevent_mlir_dce=False):
 
 
 @infer(dce_sink_p)
-def _(operand, *, prevent_mlir_dce):
+def _(operand: ShapedArray, *, prevent_mlir_dce: bool) -> list[ShapedArray]:
     return []
 
 
 @effects(dce_sink_p)
-def _(operand, *, prevent_mlir_dce):
+def _(operand: AbstractValue, *, prevent_mlir_dce: bool) -> Effects:
     return _kept
 
 
 @run(dce_sink_p)
-def _(operand, *, prevent_mlir_dce):
+def _(operand: object, *, prevent_mlir_dce: bool) -> object:
     return []
 
 
 @jvp(dce_sink_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     for value in (*primals, *tangents):
         if type(value) is not Zero:
             process(dce_sink_p, (value,), params)
@@ -193,5 +208,7 @@ def _(primals, tangents, **params):
 
 
 @batch(dce_sink_p)
-def _(values, axes, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     return process(dce_sink_p, tuple(values), params), []

@@ -1,18 +1,20 @@
 """Makers of batch rules, and what they need: axes moved, added and matched."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from hlofront.base.dtypes import float0
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
+from hlofront.core.rules import BatchResult
+from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_any_p, zeros_of
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, reshape, transpose
 
 
-def move_axis(x: Any, source: int, destination: int) -> Any:
+def move_axis(x: ArrayLike, source: int, destination: int) -> ArrayLike:
     """x with one axis moved, the others in order; x itself where nothing moves."""
     if source == destination:
         return x
@@ -21,12 +23,12 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
     return transpose(x, order)
 
 
-def to_front(x: Any, axis: int | None, size: int) -> Any:
+def to_front(x: ArrayLike, axis: BatchAxis, size: int) -> ArrayLike:
     """x with its batch axis first; where it has none, it is repeated along a new one."""
     return with_new_axis(x, size) if axis is None else move_axis(x, axis, 0)
 
 
-def with_new_axis(x: Any, size: int, axis: int = 0) -> Any:
+def with_new_axis(x: ArrayLike, size: int, axis: int = 0) -> ArrayLike:
     """x repeated `size` times along a new axis."""
     aval = typeof(x)
     shape = (*aval.shape[:axis], size, *aval.shape[axis:])
@@ -40,7 +42,7 @@ def shifted(axes: Sequence[int], new: int) -> tuple[int, ...]:
     return tuple([axis + (axis >= new) for axis in axes])
 
 
-def batch_size(values: Sequence[Any], axes: Sequence[int | None]) -> int:
+def batch_size(values: Sequence[ArrayLike], axes: Sequence[int | None]) -> int:
     """The size of the batch axis of the operands of a batch rule."""
     return next(
         typeof(x).shape[axis] for x, axis in zip(values, axes, strict=True) if axis is not None
@@ -48,8 +50,8 @@ def batch_size(values: Sequence[Any], axes: Sequence[int | None]) -> int:
 
 
 def with_same_axis(
-    values: Sequence[Any], axes: Sequence[int | None]
-) -> tuple[tuple[Any, ...], int]:
+    values: Sequence[ArrayLike], axes: Sequence[int | None]
+) -> tuple[tuple[ArrayLike, ...], int]:
     """Operands that all have one batch axis, and that axis: the first, unless all have another."""
     if axes[0] is not None and all(axis == axes[0] for axis in axes):
         return tuple(values), axes[0]
@@ -67,7 +69,9 @@ def batch_elementwise(*primitives: Primitive) -> None:
 
 
 def _register(primitive: Primitive) -> None:
-    def rule(values, axes, **params):
+    def rule(
+        values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+    ) -> BatchResult:
         values, axis = match_axes(values, axes)
         return process(primitive, tuple(values), params), axis
 
@@ -75,7 +79,9 @@ def _register(primitive: Primitive) -> None:
     rules.batch(primitive)(rule)
 
 
-def match_axes(values: Sequence[Any], axes: Sequence[int | None]) -> tuple[list[Any], int]:
+def match_axes(
+    values: Sequence[ArrayLike], axes: Sequence[int | None]
+) -> tuple[list[ArrayLike], int]:
     """Operands of an elementwise operation, so shaped that their batch axes meet; and that axis.
 
     An operand without a batch axis gets one of size one, or stays where it is a scalar.
@@ -91,21 +97,21 @@ def match_axes(values: Sequence[Any], axes: Sequence[int | None]) -> tuple[list[
         return list(values), first[1]
     rank = max(len(s) - (a is not None) for s, a in zip(shapes, axes, strict=True))
     axis = first[1] if all(a in (None, first[1]) for a in axes) else 0
-    found: list[Any] = []
+    matched: list[ArrayLike] = []
     for x, shape, own in zip(values, shapes, axes, strict=True):
         if own is None:
             # A scalar fits as it is.
-            found.append(expand_dims(x, (axis,)) if shape else x)
+            matched.append(expand_dims(x, (axis,)) if shape else x)
         elif len(shape) - 1 == rank:
-            found.append(move_axis(x, own, axis))
+            matched.append(move_axis(x, own, axis))
         else:  # a scalar for each place of the batch
-            found.append(reshape(x, [1] * axis + [shape[own]] + [1] * (rank - axis)))
-    return found, axis
+            matched.append(reshape(x, [1] * axis + [shape[own]] + [1] * (rank - axis)))
+    return matched, axis
 
 
 def match_shapes(
-    values: Sequence[Any], axes: Sequence[int | None], may_be_scalars: Sequence[int] = ()
-) -> tuple[list[Any], int]:
+    values: Sequence[ArrayLike], axes: Sequence[int | None], may_be_scalars: Sequence[int] = ()
+) -> tuple[list[ArrayLike], int]:
     """As `match_axes`, where an operation wants its operands to be of one shape.
 
     `may_be_scalars`: the places of operands that may be scalars nevertheless.
@@ -115,25 +121,25 @@ def match_shapes(
     # Where the batch axis is in most of the operands that have all axes; and their shape.
     whole = [(a, s) for a, s in zip(axes, shapes, strict=True) if a is not None and len(s) > rank]
     if whole:
-        places = [a for a, _ in whole]
-        axis = min(places, key=lambda a: (-places.count(a), a))
+        mapped_axes = [a for a, _ in whole]
+        axis = min(mapped_axes, key=lambda a: (-mapped_axes.count(a), a))
         full = dict(whole)[axis]
     else:
         unmapped = next(
             s for a, s in zip(axes, shapes, strict=True) if a is None and len(s) == rank
         )
         full, axis = (batch_size(values, axes), *unmapped), 0
-    found: list[Any] = []
-    for place, (x, shape, own) in enumerate(zip(values, shapes, axes, strict=True)):
+    matched: list[ArrayLike] = []
+    for index, (x, shape, own) in enumerate(zip(values, shapes, axes, strict=True)):
         if own is None:
-            if shape or place not in may_be_scalars:
+            if shape or index not in may_be_scalars:
                 x = broadcast_in_dim(x, full, [i + (i >= axis) for i in range(len(shape))])
-            found.append(x)
+            matched.append(x)
         elif len(shape) > rank:
-            found.append(move_axis(x, own, axis))
+            matched.append(move_axis(x, own, axis))
         else:  # a scalar for each place of the batch
-            found.append(broadcast_in_dim(x, full, (axis,)))
-    return found, axis
+            matched.append(broadcast_in_dim(x, full, (axis,)))
+    return matched, axis
 
 
 def batch_of_one_shape(primitive: Primitive, may_be_scalars: Sequence[int] = ()) -> None:
@@ -142,7 +148,9 @@ def batch_of_one_shape(primitive: Primitive, may_be_scalars: Sequence[int] = ())
     `may_be_scalars`: the places of operands that may be scalars nevertheless.
     """
 
-    def rule(values, axes, **params):
+    def rule(
+        values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+    ) -> BatchResult:
         values, axis = match_shapes(values, axes, may_be_scalars)
         return process(primitive, tuple(values), params), axis
 

@@ -8,14 +8,16 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, shifted, to_front, with_new_axis
 from hlofront.primitives.contracting import (
+    PrecisionLike,
     as_cotangent,
     ascending_axes,
     batched_contraction,
@@ -41,13 +43,12 @@ from hlofront.primitives.shaping import broadcast_in_dim, refuse_sharding, resha
 
 
 class RaggedDotDimensionNumbers:
-    """Which axes a ragged dot sums over, and which one falls into groups.
+    """The axes that a ragged dot sums over, and the one that falls into groups.
 
     Args:
       dot_dimension_numbers: as of `dot_general`.
       lhs_ragged_dimensions: the one axis of lhs that falls into groups.
-      rhs_group_dimensions: the one axis of rhs that has an index per group, if the ragged axis is
-        neither summed over nor a batch axis; else none.
+      rhs_group_dimensions: the axis of rhs with an index per group, if the ragged axis is free.
     """
 
     __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
@@ -64,19 +65,19 @@ class RaggedDotDimensionNumbers:
     def _fields(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self.__slots__)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._fields() == other._fields()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._fields())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         fields = zip(self.__slots__, self._fields(), strict=True)
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in fields)})"
 
     @property
     def mode(self) -> str:
-        """What the ragged axis is to the dot: "batch", "contracting" or "noncontracting"."""
+        """The kind of the ragged axis: "batch", "contracting" or "noncontracting"."""
         (ragged,) = self.lhs_ragged_dimensions
         (lhs_contracting, _), (lhs_batch, _) = self.dot_dimension_numbers
         if ragged in lhs_batch:
@@ -100,15 +101,15 @@ ragged_dot_general_p = Primitive("ragged_dot_general")
 
 @boundary
 def ragged_dot_general(
-    lhs,
-    rhs,
-    group_sizes,
-    ragged_dot_dimension_numbers,
-    precision=None,
-    preferred_element_type=None,
-    group_offset=None,
-    out_sharding=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: object = None,
+) -> Array:
     """A dot in which an axis of lhs falls into consecutive groups of given sizes.
 
     If that axis is neither summed over nor a batch axis, each group is multiplied with its own part
@@ -154,14 +155,14 @@ def ragged_dot_general(
 
 @boundary
 def ragged_dot(
-    lhs,
-    rhs,
-    group_sizes,
-    precision=None,
-    preferred_element_type=None,
-    group_offset=None,
-    out_sharding=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: object = None,
+) -> Array:
     """A matrix whose rows fall into groups, times a matrix for each group.
 
     Args:
@@ -191,16 +192,16 @@ _MATRICES = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 @infer(ragged_dot_general_p)
 def _(
-    lhs,
-    rhs,
-    group_sizes,
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    group_sizes: ShapedArray,
     *,
-    ragged_dot_dimension_numbers,
-    precision,
-    preferred_element_type,
-    group_offset,
-    out_sharding,
-):
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: object,
+    preferred_element_type: DType | None,
+    group_offset: object,
+    out_sharding: object,
+) -> ShapedArray:
     numbers = ragged_dot_dimension_numbers
     contracting, batch = numbers.dot_dimension_numbers
     check_contraction("dot_general", lhs, rhs, (contracting, batch))
@@ -273,16 +274,16 @@ bilinear(ragged_dot_general_p)
 
 @rules.transpose(ragged_dot_general_p)
 def _(
-    cotangent,
-    lhs,
-    rhs,
-    group_sizes,
+    cotangent: ArrayLike,
+    lhs: Operand,
+    rhs: Operand,
+    group_sizes: Operand,
     *,
-    ragged_dot_dimension_numbers,
-    precision,
-    preferred_element_type,
-    **_,
-):
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: object,
+    preferred_element_type: DType | None,
+    **_: object,
+) -> Sequence[Cotangent | None]:
     params = {
         "precision": precision,
         "preferred_element_type": preferred_element_type,
@@ -346,41 +347,41 @@ def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
     rhs_kept = kept_axes(rhs_aval.ndim, rhs_batch, rhs_contracting)
     _, batch, of_lhs, of_rhs = _ranges((0,), lhs_batch, lhs_kept, rhs_kept)
     if is_linear(lhs):
-        aval, other, kept, arrived = lhs_aval, rhs, rhs_kept, (of_rhs, of_lhs)
+        aval, other, rest, arrived = lhs_aval, rhs, rhs_kept, (of_rhs, of_lhs)
         own, others = (lhs_batch, lhs_contracting), (rhs_batch, rhs_contracting)
         own_kept = lhs_kept
     else:
-        aval, other, kept, arrived = rhs_aval, lhs, lhs_kept, (of_lhs, of_rhs)
+        aval, other, rest, arrived = rhs_aval, lhs, lhs_kept, (of_lhs, of_rhs)
         own, others = (rhs_batch, rhs_contracting), (lhs_batch, lhs_contracting)
         own_kept = rhs_kept
-    place = lhs_contracting.index(numbers.lhs_ragged_dimensions[0])
+    ragged_index = lhs_contracting.index(numbers.lhs_ragged_dimensions[0])
     other_batch, other_contracting = others
     if typeof(group_sizes).ndim > 1:
         # Sizes of groups follow the order of summed axes, so the other operand's must as well.
-        order = (*other_batch, *other_contracting, *kept)
+        order = (*other_batch, *other_contracting, *rest)
         other = transpose(other, order)
-        other_batch, other_contracting, kept = _ranges(other_batch, other_contracting, kept)
+        other_batch, other_contracting, rest = _ranges(other_batch, other_contracting, rest)
     result = _bind_ragged(
         other,
         cotangent,
         group_sizes,
-        dot_numbers=((kept, arrived[0]), (other_batch, batch)),
-        ragged=other_contracting[place],
+        dot_numbers=((rest, arrived[0]), (other_batch, batch)),
+        ragged=other_contracting[ragged_index],
         group_axes=(0,),
         params=params,
     )
     regained = [i for _, i in sorted(zip(other_contracting, own[1], strict=True))]
-    found = as_cotangent(result, (*own[0], *regained, *own_kept), aval)
-    return (found, None) if is_linear(lhs) else (None, found)
+    summed = as_cotangent(result, (*own[0], *regained, *own_kept), aval)
+    return (summed, None) if is_linear(lhs) else (None, summed)
 
 
 def _ranges(*parts: Sequence[Any]) -> list[tuple[int, ...]]:
     """For sequences that stand one after another, the places of the elements of each."""
-    found, start = [], 0
+    ranges, start = [], 0
     for part in parts:
-        found.append(tuple(range(start, start + len(part))))
+        ranges.append(tuple(range(start, start + len(part))))
         start += len(part)
-    return found
+    return ranges
 
 
 # ---- batches of ragged dot -----------------------------------------------------------------------
@@ -394,15 +395,15 @@ def _(values, axes, *, ragged_dot_dimension_numbers, **params):
     numbers = ragged_dot_dimension_numbers
     (ragged,) = numbers.lhs_ragged_dimensions
     group_axes = numbers.rhs_group_dimensions
-    apart = numbers.mode == "noncontracting"
+    grouped = numbers.mode == "noncontracting"
     if groups_axis is not None:
         # Sizes of groups can differ along a batch axis and, of a ragged axis that is kept, along
         # a kept axis of lhs before it.
         if lhs_axis is None:
             lhs, lhs_axis = with_new_axis(lhs, size), 0
-        if apart and rhs_axis is None and lhs_axis > ragged:
+        if grouped and rhs_axis is None and lhs_axis > ragged:
             lhs, lhs_axis = move_axis(lhs, lhs_axis, 0), 0
-        if not apart and rhs_axis is None:
+        if not grouped and rhs_axis is None:
             rhs, rhs_axis = with_new_axis(rhs, size), 0
     lhs_ndim = typeof(lhs).ndim
     dot_numbers, axis = batched_contraction(
@@ -420,16 +421,16 @@ def _(values, axes, *, ragged_dot_dimension_numbers, **params):
     outer = numbers.outer_axes(lhs_ndim)
     own = typeof(group_sizes).ndim - (groups_axis is not None)
     if lhs_axis in outer and (groups_axis is not None or own > 1):
-        place = outer.index(lhs_axis)
+        index = outer.index(lhs_axis)
         if groups_axis is None:
-            group_sizes = with_new_axis(group_sizes, size, place)
+            group_sizes = with_new_axis(group_sizes, size, index)
         elif own == 1 and had_outer:
             # The same sizes along all axes but the new one.
             group_sizes = move_axis(group_sizes, groups_axis, 0)
             shape = (*[typeof(lhs).shape[i] for i in outer], typeof(group_sizes).shape[-1])
-            group_sizes = broadcast_in_dim(group_sizes, shape, (place, len(outer)))
+            group_sizes = broadcast_in_dim(group_sizes, shape, (index, len(outer)))
         else:
-            group_sizes = move_axis(group_sizes, groups_axis, place)
+            group_sizes = move_axis(group_sizes, groups_axis, index)
     params["ragged_dot_dimension_numbers"] = numbers
     result = process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
     return result, axis + (numbers.mode == "contracting")
@@ -442,14 +443,14 @@ scaled_dot_p = Primitive("scaled_dot")
 
 @boundary
 def scaled_dot(
-    lhs,
-    rhs,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
-    lhs_scale=None,
-    rhs_scale=None,
-    dimension_numbers=None,
-    preferred_element_type=None,
-):
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike | None = None,
+    dimension_numbers: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """A dot of arrays of which each block has a scale: microscaling formats.
 
     Args:
@@ -485,7 +486,7 @@ def scaled_dot(
     return process(scaled_dot_p, (lhs, rhs, lhs_scale, rhs_scale), params)
 
 
-def _ones_of_blocks(aval: Any, axes: tuple[int, ...]) -> Any:
+def _ones_of_blocks(aval: ShapedArray, axes: tuple[int, ...]) -> Array:
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(aval.shape))
     one = full(shape, 1, ml_dtypes.bfloat16)
     return convert(one, np.dtype(ml_dtypes.float8_e8m0fnu), False)
@@ -537,18 +538,18 @@ def _(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_ty
 _bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 
 
-def dequantized(x: Any, scale: Any, axis: int) -> Any:
+def dequantized(x: ArrayLike, scale: ArrayLike, axis: int) -> Array:
     """x times the scale of the block that each element is in, as bfloat16."""
     factors = convert(_spread(scale, axis, typeof(x).shape), _bfloat16, False)
     return mul(convert(x, _bfloat16, False), factors)
 
 
-def _spread(scale: Any, axis: int, wanted: tuple[int, ...]) -> Any:
+def _spread(scale: ArrayLike, axis: int, wanted: tuple[int, ...]) -> Array:
     """Each factor of a block once per element of it."""
     shape = typeof(scale).shape
     split = (*shape[: axis + 1], wanted[axis] // shape[axis], *shape[axis + 1 :])
-    places = [i for i in range(len(split)) if i != axis + 1]
-    return reshape(broadcast_in_dim(scale, split, places), wanted)
+    dimensions = [i for i in range(len(split)) if i != axis + 1]
+    return reshape(broadcast_in_dim(scale, split, dimensions), wanted)
 
 
 @rules.jvp(scaled_dot_p)

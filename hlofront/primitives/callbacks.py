@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import tree
-from hlofront.core.aval import typeof
-from hlofront.core.effects import Effect
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.effects import Effect, Effects
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, effects, infer, jvp, subprograms, transpose
 from hlofront.core.subprograms import no_subprograms
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size
 from hlofront.primitives.derivatives import is_linear
@@ -27,10 +29,10 @@ class HostEffect(Effect):
     __slots__ = ()
     on_host = True
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(type(self))
 
 
@@ -41,7 +43,7 @@ class IOEffect(HostEffect):
     in_checkpoint = False
     repeatable = False
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "IO"
 
 
@@ -51,7 +53,7 @@ class OrderedIOEffect(IOEffect):
     __slots__ = ()
     ordered = True
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "OrderedIO"
 
 
@@ -60,7 +62,7 @@ class DebugEffect(HostEffect):
 
     __slots__ = ()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "Debug"
 
 
@@ -70,7 +72,7 @@ class OrderedDebugEffect(DebugEffect):
     __slots__ = ()
     ordered = True
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "OrderedDebug"
 
 
@@ -94,7 +96,7 @@ class FlatCallback:
 
     __slots__ = ("callback_func", "in_tree")
 
-    def __init__(self, callback_func: Callable[..., Any], in_tree: Any):
+    def __init__(self, callback_func: Callable[..., Any], in_tree: PyTreeDef):
         self.callback_func = callback_func
         # The structure of (args, kwargs).
         self.in_tree = in_tree
@@ -103,38 +105,40 @@ class FlatCallback:
         args, kwargs = tree.tree_unflatten(self.in_tree, leaves)
         return tree.tree_leaves(self.callback_func(*args, **kwargs))
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return (
             type(other) is FlatCallback
             and other.callback_func is self.callback_func
             and other.in_tree == self.in_tree
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((id(self.callback_func), self.in_tree))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         # As JAX prints it.
         return f"_FlatCallback(callback_func={self.callback_func!r}, in_tree={self.in_tree})"
 
 
 @infer(pure_callback_p)
-def _(*operands, result_avals, **_):
+def _(*operands: ShapedArray, result_avals: object, **_: object) -> list[ShapedArray]:
     return list(result_avals)
 
 
 @infer(io_callback_p)
-def _(*operands, result_avals, **_):
+def _(*operands: ShapedArray, result_avals: object, **_: object) -> list[ShapedArray]:
     return list(result_avals)
 
 
 @effects(io_callback_p)
-def _(*operands, ordered, **_):
+def _(*operands: AbstractValue, ordered: bool, **_: object) -> Effects:
     return frozenset({ordered_io_effect if ordered else io_effect})
 
 
 @jvp(pure_callback_p)
-def _(primals, tangents, **_):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **_: object
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     raise ValueError(
         "Pure callbacks do not support JVP: nothing is known of the derivative of a Python "
         "function. Give it one with `custom_jvp` or `custom_vjp` around the pure_callback, or keep "
@@ -143,7 +147,9 @@ def _(primals, tangents, **_):
 
 
 @transpose(pure_callback_p)
-def _(cotangents, *operands, **_):
+def _(
+    cotangents: Sequence[Cotangent], *operands: Operand, **_: object
+) -> Sequence[Cotangent | None]:
     raise ValueError(
         "Pure callbacks do not support transpose: a Python function cannot be run backwards. Use "
         "`custom_vjp`, or custom_linear_solve, to say what its transpose is."
@@ -151,7 +157,9 @@ def _(cotangents, *operands, **_):
 
 
 @jvp(io_callback_p)
-def _(primals, tangents, **_):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **_: object
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     raise ValueError(
         "IO callbacks do not support JVP: nothing is known of the derivative of a Python function. "
         "Keep gradients out of it with stop_gradient on its arguments."
@@ -159,7 +167,9 @@ def _(primals, tangents, **_):
 
 
 @transpose(io_callback_p)
-def _(cotangents, *operands, **_):
+def _(
+    cotangents: Sequence[Cotangent], *operands: Operand, **_: object
+) -> Sequence[Cotangent | None]:
     raise ValueError(
         "IO callbacks do not support transpose: a Python function cannot be run backwards."
     )
@@ -181,12 +191,12 @@ class FlatDebugCallback:
         self.callback = callback
         self.arguments = arguments
 
-    def __call__(self, *values: Any) -> tuple[()]:
+    def __call__(self, *values: ArrayLike) -> tuple[()]:
         args, kwargs = self.arguments.restored(values)
         self.callback(*args, **kwargs)
         return ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         # As JAX prints it.
         name = "debug_callback.<locals>._debug_callback.<locals>._flat_callback"
         return f"<function {name} at {id(self):#x}>"
@@ -210,20 +220,20 @@ class CallbackArguments:
         leaves, structure = tree.tree_flatten((args, kwargs))
         static: list[tuple[int, Any]] = []
         values: list[Any] = []
-        for place, leaf in enumerate(leaves):
+        for index, leaf in enumerate(leaves):
             try:
                 typeof(leaf)
             except (TypeError, ValueError):
-                static.append((place, leaf))
+                static.append((index, leaf))
             else:
                 values.append(leaf)
         return CallbackArguments(structure, static), values
 
-    def restored(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def restored(self, values: Sequence[ArrayLike]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with these arrays."""
         leaves = list(values)
-        for place, leaf in self.static:
-            leaves.insert(place, leaf)
+        for index, leaf in self.static:
+            leaves.insert(index, leaf)
         return tree.tree_unflatten(self.structure, leaves)
 
 
@@ -270,14 +280,14 @@ def debug_print(
 
 
 def print_now(
-    *values: Any,
+    *values: ArrayLike,
     fmt: str,
-    in_tree: Any,
+    in_tree: PyTreeDef,
     static_args: Sequence[tuple[int, Any]],
     np_printoptions: Sequence[tuple[str, Any]],
     has_placeholders: bool,
     logging_record: logging.LogRecord | None,
-    **_: Any,
+    **_: object,
 ) -> tuple[()]:
     """What a debug_print with these parameters does with these arrays."""
     args, kwargs = CallbackArguments(in_tree, static_args).restored(values)
@@ -310,48 +320,61 @@ def _log(like: logging.LogRecord, text: str) -> None:
 
 
 @infer(debug_callback_p, debug_print_p)
-def _(*operands, **_):
+def _(*operands: ShapedArray, **_: object) -> list[ShapedArray]:
     return []
 
 
 @effects(debug_callback_p)
-def _(*operands, effect, **_):
+def _(*operands: AbstractValue, effect: object, **_: object) -> Effects:
     return frozenset({effect})
 
 
 @effects(debug_print_p)
-def _(*operands, ordered, **_):
+def _(*operands: AbstractValue, ordered: bool, **_: object) -> Effects:
     return frozenset({ordered_debug_effect if ordered else debug_effect})
 
 
 # Tangents pass unseen: the values are shown, once.
 @jvp(debug_callback_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     return process(debug_callback_p, tuple(primals), params), []
 
 
 @jvp(debug_print_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     return process(debug_print_p, tuple(primals), params), []
 
 
 @transpose(debug_callback_p, debug_print_p)
-def _(cotangents, *operands, **_):
+def _(
+    cotangents: Sequence[Cotangent], *operands: Operand, **_: object
+) -> Sequence[Cotangent | None]:
     return [Zero(x.aval) if is_linear(x) else None for x in operands]
 
 
 @batch(debug_callback_p)
-def _(values, axes, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     return _each_example(debug_callback_p, values, axes, params)
 
 
 @batch(debug_print_p)
-def _(values, axes, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     return _each_example(debug_print_p, values, axes, params)
 
 
 def _each_example(
-    primitive: Primitive, values: Sequence[Any], axes: Sequence[int | None], params: dict[str, Any]
+    primitive: Primitive,
+    values: Sequence[ArrayLike],
+    axes: Sequence[int | None],
+    params: dict[str, Any],
 ) -> tuple[list[Any], list[Any]]:
     """One after another, so that those that are ordered come in the order of the examples."""
     for i in range(batch_size(values, axes)):

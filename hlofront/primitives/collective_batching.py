@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData, axis_size
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch_with_axis
+from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives import collectives as c
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
+from hlofront.primitives.collectives import Groups
 from hlofront.primitives.comparing import select_n
 from hlofront.primitives.creating import iota
 from hlofront.primitives.derivatives import zeros_of
@@ -24,7 +27,7 @@ from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
 
 
-def rows(x: Any, places: np.ndarray) -> Any:
+def rows(x: ArrayLike, places: np.ndarray) -> Array:
     """`x[places]` along the first axis, for places that are known."""
     rank, count = typeof(x).ndim, places.ndim
     numbers = GatherDimensionNumbers(
@@ -43,39 +46,53 @@ def rows(x: Any, places: np.ndarray) -> Any:
 
 def _group_of(groups: Sequence[Sequence[int]]) -> np.ndarray:
     """For each place the group that it is in."""
-    found = np.zeros(sum(map(len, groups)), np.int32)
+    group_indices = np.zeros(sum(map(len, groups)), np.int32)
     for number, group in enumerate(groups):
-        found[list(group)] = number
-    return found
+        group_indices[list(group)] = number
+    return group_indices
 
 
 def _in_group(groups: Sequence[Sequence[int]]) -> np.ndarray:
     """For each place its position in its group."""
-    found = np.zeros(sum(map(len, groups)), np.int32)
+    positions = np.zeros(sum(map(len, groups)), np.int32)
     for group in groups:
-        found[list(group)] = np.arange(len(group))
-    return found
+        positions[list(group)] = np.arange(len(group))
+    return positions
 
 
 # ---- reductions ----------------------------------------------------------------------------------
 
 
 def _reduction(primitive: Primitive, fold: Any) -> None:
-    def rule(data: AxisData, values, places, /, *, axes, axis_index_groups):
-        found: list[Any] = []
+    def rule(
+        data: AxisData,
+        values: ArrayLike,
+        places: object,
+        /,
+        *,
+        axes: tuple[int, ...],
+        axis_index_groups: Groups,
+    ) -> Any:
+        batched: list[Any] = []
         found_axes: list[int | None] = []
-        for x, place in zip(values, places, strict=True):
-            result, axis = _reduced(primitive, fold, data, x, place, axes, axis_index_groups)
-            found.append(result)
+        for x, batch_axis in zip(values, places, strict=True):
+            result, axis = _reduced(primitive, fold, data, x, batch_axis, axes, axis_index_groups)
+            batched.append(result)
             found_axes.append(axis)
-        return found, found_axes
+        return batched, found_axes
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
     batch_with_axis(primitive)(rule)
 
 
 def _reduced(
-    primitive: Primitive, fold: Any, data: AxisData, x: Any, place: Any, axes: Any, groups: Any
+    primitive: Primitive,
+    fold: Any,
+    data: AxisData,
+    x: ArrayLike,
+    place: Any,
+    axes: tuple[int, ...],
+    groups: Any,
 ) -> tuple[Any, int | None]:
     rank = typeof(x).ndim - (place is not None)
     own = data.name is not None and data.name in axes
@@ -109,7 +126,7 @@ def _reduced(
     return _bound(primitive, x, tuple(shifted), groups), place - gone
 
 
-def with_rows(parts: Sequence[Any]) -> Any:
+def with_rows(parts: Sequence[ArrayLike]) -> Array:
     """Arrays of one shape as the rows of one."""
     result: Any = None
     count = len(parts)
@@ -124,7 +141,7 @@ def with_rows(parts: Sequence[Any]) -> Any:
     return result
 
 
-def _bound(primitive: Primitive, x: Any, axes: tuple[Any, ...], groups: Any) -> Any:
+def _bound(primitive: Primitive, x: ArrayLike, axes: tuple[Any, ...], groups: Any) -> Array:
     if not axes:
         return x
     return process(primitive, (x,), {"axes": axes, "axis_index_groups": groups})[0]
@@ -151,7 +168,16 @@ def _names(axis_name: Any) -> tuple[Any, ...]:
 
 
 @batch_with_axis(c.all_gather_p)
-def _(data: AxisData, values, places, /, *, all_gather_dimension, tiled, **params):
+def _(
+    data: AxisData,
+    values: Sequence[ArrayLike],
+    places: Sequence[int],
+    /,
+    *,
+    all_gather_dimension: int,
+    tiled: bool,
+    **params: Any,
+) -> tuple[ArrayLike, BatchAxis]:
     (x,), (place,) = values, places
     names, groups = params["axis_name"], params["axis_index_groups"]
     if data.name not in names:
@@ -182,7 +208,13 @@ def _(data: AxisData, values, places, /, *, all_gather_dimension, tiled, **param
 
 
 def _gather_over_all(
-    data: AxisData, x: Any, place: Any, dimension: int, tiled: bool, names: Any, groups: Any
+    data: AxisData,
+    x: ArrayLike,
+    batch_axis: Any,
+    dimension: int,
+    tiled: bool,
+    names: Any,
+    groups: Any,
 ) -> tuple[Any, int | None]:
     """Over several axes: the innermost first, each as a new first axis, then all as one."""
     if groups is not None:
@@ -190,19 +222,19 @@ def _gather_over_all(
     sizes = []
     for name in reversed(names):
         if name == data.name:
-            x = to_front(x, place, data.size)
+            x = to_front(x, batch_axis, data.size)
             sizes.insert(0, data.size)
-            place = None
+            batch_axis = None
             continue
         x = c.all_gather(x, name)
-        place = None if place is None else place + 1
+        batch_axis = None if batch_axis is None else batch_axis + 1
         sizes.insert(0, typeof(x).shape[0])
     shape = typeof(x).shape
     x = reshape(x, (int(np.prod(sizes)), *shape[len(sizes) :]))
     return _joined(move_axis(x, 0, dimension), dimension, tiled), None
 
 
-def _joined(x: Any, dimension: int, tiled: bool) -> Any:
+def _joined(x: ArrayLike, dimension: int, tiled: bool) -> Array:
     """With `tiled`, the axis over places as the outer part of the axis after it."""
     if not tiled:
         return x
@@ -212,35 +244,44 @@ def _joined(x: Any, dimension: int, tiled: bool) -> Any:
 
 
 @batch_with_axis(c.reduce_scatter_p)
-def _(data: AxisData, values, places, /, *, scatter_dimension, tiled, **params):
-    (x,), (place,) = values, places
+def _(
+    data: AxisData,
+    values: Sequence[ArrayLike],
+    places: Sequence[int],
+    /,
+    *,
+    scatter_dimension: int,
+    tiled: bool,
+    **params: Any,
+) -> tuple[ArrayLike, BatchAxis]:
+    (x,), (batch_axis,) = values, places
     names, groups, size = params["axis_name"], params["axis_index_groups"], params["axis_size"]
     if data.name not in names:
-        at = scatter_dimension + (place is not None and place <= scatter_dimension)
+        at = scatter_dimension + (batch_axis is not None and batch_axis <= scatter_dimension)
         result = process(
             c.reduce_scatter_p, (x,), {**params, "scatter_dimension": at, "tiled": tiled}
         )
-        if place is None:
+        if batch_axis is None:
             return result, None
-        return result, place - (not tiled and at < place)
+        return result, batch_axis - (not tiled and at < batch_axis)
     _one_name(names, "psum_scatter")
-    if place is not None and groups is None and not tiled:
-        total = reduce_sum(x, (place,))
+    if batch_axis is not None and groups is None and not tiled:
+        total = reduce_sum(x, (batch_axis,))
         return move_axis(total, scatter_dimension, 0), 0
-    if place is None:
+    if batch_axis is None:
         x = mul(x, host_number(size, typeof(x).dtype))
         shares = move_axis(_shared_out(x, scatter_dimension, size), scatter_dimension, 0)
         if groups is not None:
             shares = rows(shares, _in_group(groups))
     elif groups is None:
-        total = reduce_sum(x, (place,))
+        total = reduce_sum(x, (batch_axis,))
         shares = move_axis(_shared_out(total, scatter_dimension, size), scatter_dimension, 0)
     else:
-        x = move_axis(x, place, 0)
+        x = move_axis(x, batch_axis, 0)
         totals = with_rows([reduce_sum(rows(x, np.array(g)), (0,)) for g in groups])
-        by_place = rows(totals, _group_of(groups))
+        by_position = rows(totals, _group_of(groups))
         shared = move_axis(
-            _shared_out(by_place, 1 + scatter_dimension, size), 1 + scatter_dimension, 1
+            _shared_out(by_position, 1 + scatter_dimension, size), 1 + scatter_dimension, 1
         )
         # Each place takes its own share.
         flat = reshape(shared, (data.size * size, *typeof(shared).shape[2:]))
@@ -253,30 +294,42 @@ def _(data: AxisData, values, places, /, *, scatter_dimension, tiled, **params):
     return shares, 0
 
 
-def _shared_out(x: Any, dimension: int, size: int) -> Any:
+def _shared_out(x: ArrayLike, dimension: int, size: int) -> Array:
     """An axis as two: over places, and within the share of a place."""
     shape = typeof(x).shape
     return reshape(x, (*shape[:dimension], size, shape[dimension] // size, *shape[dimension + 1 :]))
 
 
 @batch_with_axis(c.all_to_all_p)
-def _(data: AxisData, values, places, /, *, split_axis, concat_axis, tiled, **params):
-    (x,), (place,) = values, places
+def _(
+    data: AxisData,
+    values: Sequence[ArrayLike],
+    places: Sequence[int],
+    /,
+    *,
+    split_axis: int,
+    concat_axis: int,
+    tiled: bool,
+    **params: Any,
+) -> tuple[ArrayLike, BatchAxis]:
+    (x,), (batch_axis,) = values, places
     names, groups = _names(params["axis_name"]), params["axis_index_groups"]
     if data.name not in names:
-        if place is None:
+        if batch_axis is None:
             own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
             return process(c.all_to_all_p, (x,), {**params, **own}), None
         # With the batch axis last, the others are where they were.
         rank = typeof(x).ndim
-        x = move_axis(x, place, rank - 1)
+        x = move_axis(x, batch_axis, rank - 1)
         own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
         return process(c.all_to_all_p, (x,), {**params, **own}), rank - 1
     if len(names) > 1:
         if groups is not None:
             _one_name(names, "all_to_all with axis_index_groups")
-        return _all_to_all_over_several(data, x, place, names, split_axis, concat_axis, tiled), 0
-    x = to_front(x, place, data.size)
+        return _all_to_all_over_several(
+            data, x, batch_axis, names, split_axis, concat_axis, tiled
+        ), 0
+    x = to_front(x, batch_axis, data.size)
     size = data.size if groups is None else len(groups[0])
     # (sender, ..., receiver, share, ...) -> (receiver, ..., sender at the axis that joins, ...)
     x = _shared_out(x, 1 + split_axis, size)
@@ -298,13 +351,13 @@ def _(data: AxisData, values, places, /, *, split_axis, concat_axis, tiled, **pa
 
 def _all_to_all_over_several(
     data: AxisData,
-    x: Any,
+    x: ArrayLike,
     place: int | None,
     names: tuple[Any, ...],
     split_axis: int,
     concat_axis: int,
     tiled: bool,
-) -> Any:
+) -> Array:
     """all_to_all over several named axes, of which one is mapped: it is at the front of the result.
 
     Places are counted with the last name fastest, so an exchange over all of them is one over each
@@ -324,8 +377,8 @@ def _all_to_all_over_several(
     x = transpose(x, order)
     shape = typeof(x).shape
     # Without tiles a share has one element, and its axis is gone from the result.
-    kept = (others, share) if tiled else (others,)
-    x = reshape(x, (*shape[: split + 1], *kept, *shape[split + 4 :]))
+    received_axes = (others, share) if tiled else (others,)
+    x = reshape(x, (*shape[: split + 1], *received_axes, *shape[split + 4 :]))
     joined = 2 + concat_axis
     params = {
         "axis_index_groups": None,
@@ -346,7 +399,7 @@ def _all_to_all_over_several(
     return reshape(x, (*shape[: joined - 1], count, *shape[last:]))
 
 
-def _exchanged(x: Any, split_axis: int) -> Any:
+def _exchanged(x: ArrayLike, split_axis: int) -> Array:
     """Senders, the first axis, and receivers swap places."""
     order = list(range(typeof(x).ndim))
     order[0], order[1 + split_axis] = order[1 + split_axis], order[0]
@@ -354,12 +407,20 @@ def _exchanged(x: Any, split_axis: int) -> Any:
 
 
 @batch_with_axis(c.ppermute_p)
-def _(data: AxisData, values, places, /, *, axis_name, perm):
-    (x,), (place,) = values, places
+def _(
+    data: AxisData,
+    values: Sequence[ArrayLike],
+    places: Sequence[int],
+    /,
+    *,
+    axis_name: Any,
+    perm: tuple[tuple[int, int], ...],
+) -> tuple[ArrayLike, BatchAxis]:
+    (x,), (batch_axis,) = values, places
     if data.name not in axis_name:
-        return process(c.ppermute_p, (x,), {"axis_name": axis_name, "perm": perm}), place
+        return process(c.ppermute_p, (x,), {"axis_name": axis_name, "perm": perm}), batch_axis
     _one_name(axis_name, "ppermute")
-    x = to_front(x, place, data.size)
+    x = to_front(x, batch_axis, data.size)
     source = np.full(data.size, -1)
     for sender, receiver in perm:
         source[receiver] = sender
@@ -372,7 +433,14 @@ def _(data: AxisData, values, places, /, *, axis_name, perm):
 
 
 @batch_with_axis(c.axis_index_p)
-def _(data: AxisData, values, places, /, *, axis_name):
+def _(
+    data: AxisData,
+    values: Sequence[ArrayLike],
+    places: Sequence[BatchAxis],
+    /,
+    *,
+    axis_name: Any,
+) -> tuple[ArrayLike, BatchAxis]:
     if data.name != axis_name:
         return process(c.axis_index_p, (), {"axis_name": axis_name}), None
     return iota(np.dtype(np.int32), data.size), 0

@@ -10,12 +10,13 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import axes as named
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer, jvp, transpose
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.rules import Results, Tangents, infer, jvp, transpose
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq
 from hlofront.primitives.converting import convert_element_type
@@ -38,7 +39,7 @@ Groups = tuple[tuple[int, ...], ...] | None
 # ---- names and groups ----------------------------------------------------------------------------
 
 
-def _names(axis_name: Any) -> tuple[Any, ...]:
+def _names(axis_name: object) -> tuple[Any, ...]:
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
@@ -50,14 +51,14 @@ def _size(names: Sequence[Any]) -> int:
 def _groups(groups: Any, names: Sequence[Any]) -> Groups:
     if groups is None:
         return None
-    found = tuple([tuple([int(i) for i in group]) for group in groups])
+    checked = tuple([tuple([int(i) for i in group]) for group in groups])
     size = _size(names)
-    if sorted(i for group in found for i in group) != list(range(size)):
+    if sorted(i for group in checked for i in group) != list(range(size)):
         raise ValueError(
             f"axis_index_groups must name each of the {size} places of axis {names} once, got "
             f"{groups}"
         )
-    return found
+    return checked
 
 
 def _group_size(groups: Groups, names: Sequence[Any]) -> int:
@@ -71,7 +72,7 @@ def _group_size(groups: Groups, names: Sequence[Any]) -> int:
 # ---- reductions ----------------------------------------------------------------------------------
 
 
-def _reduced(primitive: Primitive, x: Any, axis_name: Any, groups: Any) -> Any:
+def _reduced(primitive: Primitive, x: ArrayLike, axis_name: object, groups: Any) -> Array:
     names = _names(axis_name)
     chosen = _groups(groups, [name for name in names if not isinstance(name, int)])
     for name in names:
@@ -84,24 +85,26 @@ def _reduced(primitive: Primitive, x: Any, axis_name: Any, groups: Any) -> Any:
         if not is_value(leaf):
             raise TypeError(f"{primitive} wants arrays, got {leaf!r} of type {type(leaf)}")
     results = list(leaves)
-    places = list(range(len(leaves)))
+    varying = list(range(len(leaves)))
     if primitive is psum_p and chosen is None:
         # What is the same at each place and has no axes is summed without being sent.
-        constant = [i for i in places if isinstance(leaves[i], int | float | complex | np.generic)]
+        constant = [i for i in varying if isinstance(leaves[i], int | float | complex | np.generic)]
         if all(not isinstance(name, int) for name in names):
             for i in constant:
                 results[i] = leaves[i] * _size(names)
-            places = [i for i in places if i not in constant]
-    if places:
+            varying = [i for i in varying if i not in constant]
+    if varying:
         params = {"axes": names, "axis_index_groups": chosen}
-        found = process(primitive, tuple([leaves[i] for i in places]), params)
-        for i, result in zip(places, found, strict=True):
+        reduced = process(primitive, tuple([leaves[i] for i in varying]), params)
+        for i, result in zip(varying, reduced, strict=True):
             results[i] = result
     return structure.unflatten(results)
 
 
 @boundary
-def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def psum(
+    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> Any:
     """The sum over a named axis, at each of its places.
 
     Args:
@@ -116,7 +119,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
       NameError: if no axis of that name is in scope.
     """
 
-    def as_number(leaf: Any) -> Any:
+    def as_number(leaf: ArrayLike) -> Array:
         is_bool = is_value(leaf) and typeof(leaf).dtype == np.bool_
         return convert_element_type(leaf, np.dtype(np.int32)) if is_bool else leaf
 
@@ -124,12 +127,14 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 @boundary
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmean(
+    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> Any:
     """The mean over a named axis, at each of its places. See `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
-    def mean(leaf: Any) -> Any:
+    def mean(leaf: ArrayLike) -> Array:
         if not is_value(leaf) or not issubdtype(typeof(leaf).dtype, np.inexact):
             leaf = convert_element_type(leaf, np.dtype(np.float32))
         dtype = typeof(leaf).dtype
@@ -140,13 +145,17 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 @boundary
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmax(
+    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> Any:
     """The greatest over a named axis, at each of its places. See `psum`."""
     return _reduced(pmax_p, x, axis_name, axis_index_groups)
 
 
 @boundary
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmin(
+    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> Any:
     """The least over a named axis, at each of its places. See `psum`."""
     return _reduced(pmin_p, x, axis_name, axis_index_groups)
 
@@ -157,17 +166,19 @@ def positional(axes: Sequence[Any]) -> tuple[int, ...]:
 
 
 @infer(psum_p, pmax_p, pmin_p)
-def _(*avals, axes, axis_index_groups):
-    found = []
+def _(*avals: ShapedArray, axes: tuple[int, ...], axis_index_groups: Groups) -> list[ShapedArray]:
+    positions = []
     for aval in avals:
         gone = {canonical_axis(a, aval.ndim) for a in positional(axes)}
         shape = [size for i, size in enumerate(aval.shape) if i not in gone]
-        found.append(aval.update(shape=tuple(shape)))
-    return found
+        positions.append(aval.update(shape=tuple(shape)))
+    return positions
 
 
 @jvp(psum_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     results = process(psum_p, tuple(primals), params)
     moving = [t for t in tangents if type(t) is not Zero]
     moved = iter(process(psum_p, tuple(moving), params))
@@ -178,29 +189,36 @@ def _(primals, tangents, **params):
 
 
 @transpose(psum_p)
-def _(cotangents, *operands, axes, axis_index_groups):
+def _(
+    cotangents: Sequence[Cotangent],
+    *operands: Operand,
+    axes: tuple[int, ...],
+    axis_index_groups: Groups,
+) -> Sequence[Cotangent | None]:
     # Sums over named axes are their own transposes: each place sends its cotangent to all.
     names = tuple([a for a in axes if a not in positional(axes)])
-    given = [c for c in cotangents if type(c) is not Zero]
+    present = [c for c in cotangents if type(c) is not Zero]
     if names:
-        given = process(
-            psum_p, tuple(given), {"axes": names, "axis_index_groups": axis_index_groups}
+        present = process(
+            psum_p, tuple(present), {"axes": names, "axis_index_groups": axis_index_groups}
         )
-    rest = iter(given)
-    found: list[Any] = []
+    rest = iter(present)
+    repeated: list[Any] = []
     for c, operand in zip(cotangents, operands, strict=True):
         if type(c) is Zero:
-            found.append(None)
+            repeated.append(None)
             continue
         shape = operand.aval.shape
         gone = {canonical_axis(a, len(shape)) for a in positional(axes)}
-        kept = [i for i in range(len(shape)) if i not in gone]
-        found.append(broadcast_in_dim(next(rest), shape, kept) if gone else next(rest))
-    return found
+        remaining = [i for i in range(len(shape)) if i not in gone]
+        repeated.append(broadcast_in_dim(next(rest), shape, remaining) if gone else next(rest))
+    return repeated
 
 
 def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+    def rule(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    ) -> tuple[Results, Tangents]:
         """Places that share the extremum share its tangent equally."""
         results = process(primitive, tuple(primals), params)
         moved: list[Any] = []
@@ -219,7 +237,7 @@ def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
     return rule
 
 
-def _repeated(result: Any, x: Any, axes: Sequence[Any]) -> Any:
+def _repeated(result: ArrayLike, x: ArrayLike, axes: Sequence[Any]) -> Array:
     shape = typeof(x).shape
     gone = {canonical_axis(a, len(shape)) for a in positional(axes)}
     if not gone:
@@ -236,10 +254,10 @@ for _primitive in (pmax_p, pmin_p):
 
 @boundary
 def all_gather(
-    x: Any,
-    axis_name: Any,
+    x: object,
+    axis_name: object,
     *,
-    axis_index_groups: Any = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
@@ -263,7 +281,7 @@ def all_gather(
     groups = _groups(axis_index_groups, names)
     size = _group_size(groups, names)
 
-    def gathered(leaf: Any) -> Any:
+    def gathered(leaf: ArrayLike) -> Array:
         params = {
             "all_gather_dimension": canonical_axis(axis, typeof(leaf).ndim + (not tiled)),
             "axis_index_groups": groups,
@@ -277,7 +295,15 @@ def all_gather(
 
 
 @infer(all_gather_p)
-def _(x, *, all_gather_dimension, axis_index_groups, axis_name, axis_size, tiled):
+def _(
+    x: ShapedArray,
+    *,
+    all_gather_dimension: int,
+    axis_index_groups: Groups,
+    axis_name: object,
+    axis_size: int,
+    tiled: bool,
+) -> ShapedArray:
     shape = list(x.shape)
     if tiled:
         shape[all_gather_dimension] *= axis_size
@@ -288,11 +314,11 @@ def _(x, *, all_gather_dimension, axis_index_groups, axis_name, axis_size, tiled
 
 @boundary
 def psum_scatter(
-    x: Any,
-    axis_name: Any,
+    x: object,
+    axis_name: object,
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: Any = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> Any:
     """The sum over a named axis, of which each place gets its share.
@@ -313,7 +339,7 @@ def psum_scatter(
     groups = _groups(axis_index_groups, names)
     size = _group_size(groups, names)
 
-    def scattered(leaf: Any) -> Any:
+    def scattered(leaf: ArrayLike) -> Array:
         params = {
             "axis_index_groups": groups,
             "axis_name": names,
@@ -327,7 +353,15 @@ def psum_scatter(
 
 
 @infer(reduce_scatter_p)
-def _(x, *, axis_index_groups, axis_name, axis_size, scatter_dimension, tiled):
+def _(
+    x: ShapedArray,
+    *,
+    axis_index_groups: Groups,
+    axis_name: object,
+    axis_size: int,
+    scatter_dimension: int,
+    tiled: bool,
+) -> ShapedArray:
     shape = list(x.shape)
     if tiled:
         if shape[scatter_dimension] % axis_size:
@@ -364,12 +398,12 @@ linear(
 
 @boundary
 def all_to_all(
-    x: Any,
-    axis_name: Any,
+    x: object,
+    axis_name: object,
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: Any = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> Any:
     """Exchange an axis of the arrays with the named axis.
@@ -392,7 +426,7 @@ def all_to_all(
     groups = _groups(axis_index_groups, names)
     size = _group_size(groups, names)
 
-    def exchanged(leaf: Any) -> Any:
+    def exchanged(leaf: ArrayLike) -> Array:
         aval = typeof(leaf)
         split, concat = (
             canonical_axis(split_axis, aval.ndim),
@@ -421,13 +455,27 @@ def all_to_all(
 
 
 @boundary
-def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+def pswapaxes(
+    x: object,
+    axis_name: object,
+    axis: int,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> Any:
     """Exchange an axis of the arrays with the named axis, in its place. See `all_to_all`."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 @infer(all_to_all_p)
-def _(x, *, axis_index_groups, axis_name, concat_axis, split_axis, tiled):
+def _(
+    x: ShapedArray,
+    *,
+    axis_index_groups: Groups,
+    axis_name: object,
+    concat_axis: int,
+    split_axis: int,
+    tiled: bool,
+) -> ShapedArray:
     shape = list(x.shape)
     size = _group_size(axis_index_groups, _names(axis_name))
     if tiled:
@@ -452,7 +500,7 @@ linear(
 
 
 @boundary
-def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any:
     """Send arrays from place to place of a named axis.
 
     Args:
@@ -467,8 +515,8 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     names = _names(axis_name)
     size = _size(names)
     pairs = tuple([(int(source), int(target)) for source, target in perm])
-    for what, places in (("sources", [s for s, _ in pairs]), ("targets", [t for _, t in pairs])):
-        if len(set(places)) != len(places) or any(not 0 <= p < size for p in places):
+    for what, indices in (("sources", [s for s, _ in pairs]), ("targets", [t for _, t in pairs])):
+        if len(set(indices)) != len(indices) or any(not 0 <= p < size for p in indices):
             raise ValueError(
                 f"ppermute {what} must be distinct places of axis {axis_name} of size {size}, got "
                 f"perm={perm}"
@@ -479,7 +527,7 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
 
 
 @boundary
-def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
+def pshuffle(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any:
     """Rearrange arrays along a named axis: place i gets what is at place `perm[i]`.
 
     Raises:
@@ -492,7 +540,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
 
 
 @infer(ppermute_p)
-def _(x, *, axis_name, perm):
+def _(x: ShapedArray, *, axis_name: object, perm: tuple[tuple[int, int], ...]) -> ShapedArray:
     return x
 
 
@@ -512,7 +560,7 @@ linear(
 
 
 @boundary
-def axis_index(axis_name: Any) -> Any:
+def axis_index(axis_name: object) -> Any:
     """The place along a named axis, from 0, as int32; of several names, as if they were one axis.
 
     Raises:
@@ -521,20 +569,20 @@ def axis_index(axis_name: Any) -> Any:
     if not isinstance(axis_name, tuple | list):
         named.axis_size(axis_name)
         return process(axis_index_p, (), {"axis_name": axis_name})
-    place: Any = 0
+    index: Any = 0
     for name in axis_name:
         own = axis_index(name)
         size = np.int32(named.axis_size(name))
-        place = own if isinstance(place, int) else add(mul(place, size), own)
-    return np.int32(0) if isinstance(place, int) else place
+        index = own if isinstance(index, int) else add(mul(index, size), own)
+    return np.int32(0) if isinstance(index, int) else index
 
 
 @infer(axis_index_p)
-def _(*, axis_name):
+def _(*, axis_name: object) -> ShapedArray:
     return ShapedArray((), np.dtype(np.int32))
 
 
-def axis_size(axis_name: Any) -> int:
+def axis_size(axis_name: object) -> int:
     """The size of a named axis; of several names, the product.
 
     Raises:

@@ -1,5 +1,6 @@
 """Primitives that compare, and that choose by what was compared."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,11 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, jvp, transpose
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_of_one_shape
 from hlofront.primitives.derivatives import instantiate, is_linear, no_derivative, zeros_of
@@ -41,7 +43,7 @@ select_n_p = Primitive("select_n")
 
 
 @boundary
-def select(pred, on_true, on_false):
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Elementwise `on_true` where `pred`, else `on_false`.
 
     Args:
@@ -54,7 +56,7 @@ def select(pred, on_true, on_false):
 
 
 @boundary
-def select_n(which, *cases):
+def select_n(which: object, *cases: ArrayLike) -> Array:
     """Elementwise the case that `which` names: 0 or False for the first.
 
     Args:
@@ -72,7 +74,7 @@ def select_n(which, *cases):
 
 
 @infer(select_n_p)
-def _(which: Any, *cases: Any):
+def _(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if which.dtype == np.bool_:
         if len(cases) > 2:
             raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.")
@@ -93,7 +95,7 @@ def _(which: Any, *cases: Any):
 
 
 @jvp(select_n_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     result = process(select_n_p, tuple(primals), {})
     cases = tangents[1:]
     if all(type(tangent) is Zero for tangent in cases):
@@ -107,7 +109,7 @@ def _(primals, tangents):
 
 
 @transpose(select_n_p)
-def _(cotangent, which, *cases):
+def _(cotangent: ArrayLike, which: Operand, *cases: Operand) -> Sequence[Cotangent | None]:
     if len(cases) == 1:
         return [None, cotangent]
     zeros = zeros_of(typeof(cotangent))
@@ -124,7 +126,7 @@ def _(cotangent, which, *cases):
     return results
 
 
-def _names(which: Any, number: int, cases: int) -> Any:
+def _names(which: ArrayLike, number: int, cases: int) -> Array:
     """Where `which` names a case: the first and the last are named from beyond them too."""
     compare = le if number == 0 else ge if number == cases - 1 else eq
     return compare(which, host_number(number, typeof(which).dtype))

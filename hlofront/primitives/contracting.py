@@ -10,11 +10,19 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.config import default_matmul_precision
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, finfo, issubdtype
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.rules import Results, Tangents, infer
+from hlofront.core.symbolic_zeros import (
+    BatchAxis,
+    Cotangent,
+    Operand,
+    Tangent,
+    UndefinedPrimal,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.primitives.batching import shifted
 from hlofront.primitives.converting import convert_element_type_p
@@ -39,10 +47,10 @@ class Precision(enum.Enum):
     HIGH = 1
     HIGHEST = 2
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Precision.{self.name}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
@@ -88,13 +96,17 @@ class DotAlgorithmPreset(enum.Enum):
     F32_F32_F32 = 15
     F64_F64_F64 = 16
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DotAlgorithmPreset.{self.name}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
+# The contracting axes of both operands, and their batch axes.
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
 PrecisionLike = (
     None
     | str
@@ -117,7 +129,7 @@ _precisions = {
 }
 
 
-def canonical_precision(precision: Any) -> Any:
+def canonical_precision(precision: object) -> Any:
     """What a precision means: a pair of Precision, a DotAlgorithm, a preset, or None.
 
     None stands for the option jax_default_matmul_precision.
@@ -153,7 +165,7 @@ def canonical_precision(precision: Any) -> Any:
     )
 
 
-def canonical_element_type(dtype: Any, where: str) -> Any:
+def canonical_element_type(dtype: DType, where: str) -> Array:
     """A preferred_element_type as a dtype, or None."""
     return None if dtype is None else np.dtype(check_user_dtype_supported(dtype, where))
 
@@ -161,7 +173,7 @@ def canonical_element_type(dtype: Any, where: str) -> Any:
 # ---- dtypes --------------------------------------------------------------------------------------
 
 
-def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
+def product_dtype(name: str, lhs: ArrayLike, rhs: ArrayLike, preferred: Any) -> Array:
     """The dtype of sums of products of two dtypes: the wider one, unless another is preferred.
 
     A kind of number goes before bits, and bits before the sign: complex, floating, integer, bool.
@@ -189,7 +201,7 @@ def product_dtype(name: str, lhs: Any, rhs: Any, preferred: Any) -> Any:
     return preferred
 
 
-def _width(dtype: Any) -> tuple[float, ...]:
+def _width(dtype: DType) -> tuple[float, ...]:
     """What orders dtypes of operands."""
     if dtype == np.bool_:
         return (0, 0)
@@ -199,7 +211,7 @@ def _width(dtype: Any) -> tuple[float, ...]:
     return (kind, float(finfo(dtype).max))
 
 
-def _bits(dtype: Any) -> int:
+def _bits(dtype: DType) -> int:
     if dtype == np.bool_:
         return 1
     return bit_width(dtype) // (2 if issubdtype(dtype, np.complexfloating) else 1)
@@ -212,14 +224,14 @@ dot_general_p = Primitive("dot_general")
 
 @boundary
 def dot_general(
-    lhs,
-    rhs,
-    dimension_numbers,
-    precision=None,
-    preferred_element_type=None,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
     *,
-    out_sharding=None,
-):
+    out_sharding: object = None,
+) -> Array:
     """Products of two arrays, summed over some axes and kept apart by others.
 
     The result has the batch axes, then the other axes of `lhs`, then those of `rhs`.
@@ -269,7 +281,7 @@ def dot_general(
     )
 
 
-def _of_matrices(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> Any:
+def _of_matrices(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> Array:
     """The dimension numbers of the product of matrices or vectors of these shapes."""
     if not (1 <= len(lhs) <= 2 and 1 <= len(rhs) <= 2 and lhs[-1] == rhs[0]):
         raise ValueError(
@@ -283,14 +295,14 @@ def _of_matrices(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> Any:
 
 @boundary
 def dot(
-    lhs,
-    rhs,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
-    dimension_numbers=None,
-    precision=None,
-    preferred_element_type=None,
-    out_sharding=None,
-):
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: object = None,
+) -> Array:
     """The product of two matrices, a matrix and a vector, or two vectors; or any dot_general.
 
     Args:
@@ -313,7 +325,7 @@ def dot(
 
 
 @boundary
-def batch_matmul(lhs, rhs, precision=None):
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike | None = None) -> Array:
     """Matrix products over the last two axes, one for each index of the axes before.
 
     Args:
@@ -336,7 +348,7 @@ def batch_matmul(lhs, rhs, precision=None):
     return dot_general(lhs, rhs, (((rank - 1,), (rank - 2,)), (batch, batch)), precision)
 
 
-def canonical_axes(axes: Any) -> tuple[int, ...]:
+def canonical_axes(axes: tuple[int, ...]) -> tuple[int, ...]:
     """One axis or several as a tuple of integers."""
     if type(axes) is tuple:
         for axis in axes:
@@ -351,7 +363,15 @@ def canonical_axes(axes: Any) -> tuple[int, ...]:
 
 
 @infer(dot_general_p)
-def _(lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+def _(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    precision: object,
+    preferred_element_type: DType | None,
+    out_sharding: object,
+) -> ShapedArray:
     check_contraction("dot_general", lhs, rhs, dimension_numbers)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     shape = (
@@ -363,7 +383,9 @@ def _(lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sha
     return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 
-def check_contraction(name: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> None:
+def check_contraction(
+    name: str, lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any
+) -> None:
     """Raise TypeError unless the axes of a contraction exist, differ and fit each other."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     for side, aval, batch, contracting in (
@@ -411,7 +433,9 @@ def check_contraction(name: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> 
 def bilinear(primitive: Primitive) -> None:
     """Register the jvp rule of an operation that is linear in each of its first two operands."""
 
-    def rule(primals, tangents, **params):
+    def rule(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    ) -> tuple[Results, Tangents]:
         lhs, rhs, *others = primals
         result = process(primitive, tuple(primals), params)
         if not issubdtype(typeof(result).dtype, np.inexact):
@@ -432,7 +456,14 @@ bilinear(dot_general_p)
 
 
 @rules.transpose(dot_general_p)
-def _(cotangent, lhs, rhs, *, dimension_numbers, **params):
+def _(
+    cotangent: ArrayLike,
+    lhs: Operand,
+    rhs: UndefinedPrimal,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    **params: object,
+) -> Sequence[Cotangent | None]:
     if is_linear(lhs):
         return cotangent_of_factor(cotangent, lhs.aval, rhs, dimension_numbers, params), None
     contracting, batch = dimension_numbers
@@ -441,8 +472,13 @@ def _(cotangent, lhs, rhs, *, dimension_numbers, **params):
 
 
 def cotangent_of_factor(
-    cotangent: Any, aval: Any, other: Any, numbers: Any, params: dict[str, Any], last: bool = False
-) -> Any:
+    cotangent: ArrayLike,
+    aval: ShapedArray,
+    other: ArrayLike,
+    numbers: Any,
+    params: dict[str, Any],
+    last: bool = False,
+) -> Array:
     """The cotangent of one operand of a dot_general.
 
     Args:
@@ -484,7 +520,7 @@ def ascending_axes(axes: Sequence[int]) -> bool:
     return all(i == axis for i, axis in enumerate(axes))
 
 
-def as_cotangent(x: Any, axes: Sequence[int], aval: Any) -> Any:
+def as_cotangent(x: ArrayLike, axes: Sequence[int], aval: ShapedArray) -> Array:
     """x, whose axes are those of an operand in another order, as a cotangent of that operand."""
     if not ascending_axes(axes):
         x = transpose(x, sorted(range(len(axes)), key=axes.__getitem__))
@@ -495,7 +531,7 @@ def as_cotangent(x: Any, axes: Sequence[int], aval: Any) -> Any:
     return process(convert_element_type_p, (x,), params)
 
 
-def flipped_precision(precision: Any) -> Any:
+def flipped_precision(precision: object) -> Array:
     """The precision for the operands in the other order."""
     if type(precision) is tuple:
         return precision[::-1]
@@ -513,7 +549,13 @@ def flipped_precision(precision: Any) -> Any:
 
 
 @rules.batch(dot_general_p)
-def _(values, axes, *, dimension_numbers, **params):
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    **params: object,
+) -> tuple[ArrayLike, BatchAxis]:
     lhs, rhs = values
     numbers, axis = batched_contraction(typeof(lhs).ndim, typeof(rhs).ndim, axes, dimension_numbers)
     return process(dot_general_p, (lhs, rhs), {"dimension_numbers": numbers, **params}), axis

@@ -2,7 +2,8 @@
 
 import operator
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,14 +19,17 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.elements import ExtendedDType, exact_dtype
 from hlofront.base.tree import tree_map
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, jvp, transpose
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer, is_eager, process
 from hlofront.primitives.batching import batch_elementwise, move_axis
 from hlofront.primitives.derivatives import linear, no_derivative
 from hlofront.primitives.families import FLOAT, check_dtype
+
+_T = TypeVar("_T")
 
 convert_element_type_p = Primitive("convert_element_type")
 bitcast_convert_type_p = Primitive("bitcast_convert_type")
@@ -36,7 +40,7 @@ stop_gradient_p = Primitive("stop_gradient")
 
 
 @boundary
-def dtype(x):
+def dtype(x: ArrayLike) -> Array:
     """The dtype of an array, or the one that a dtype, its name or a Python type stands for.
 
     It is what arrays have: 64-bit dtypes are narrowed unless x64 is on.
@@ -64,7 +68,7 @@ def dtype(x):
 
 
 @boundary
-def convert_element_type(operand, new_dtype):
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Elementwise conversion to another dtype.
 
     Floats become integers by dropping the fraction, clamped to what the dtype holds, NaN as 0;
@@ -89,7 +93,7 @@ def convert_element_type(operand, new_dtype):
     return convert(operand, wanted, False)
 
 
-def as_numpy(value: Any, dtype: Any) -> np.ndarray:
+def as_numpy(value: ArrayLike, dtype: DType) -> np.ndarray:
     """A scalar of Python or NumPy as an array of NumPy that can be converted to this dtype.
 
     Raises:
@@ -109,7 +113,7 @@ def as_numpy(value: Any, dtype: Any) -> np.ndarray:
     return np.asarray(float(value))
 
 
-def convert(operand: Any, new_dtype: Any, weak_type: bool) -> Any:
+def convert(operand: ArrayLike, new_dtype: DType, weak_type: bool) -> Array:
     """The operand as an array of a canonical dtype, weak or not; itself where it is that already.
 
     While tracing, scalars of Python and NumPy are converted at once and stay literals.
@@ -131,7 +135,7 @@ def convert(operand: Any, new_dtype: Any, weak_type: bool) -> Any:
     return _convert(operand, aval, new_dtype, weak_type)
 
 
-def _convert(operand: Any, aval: Any, new_dtype: Any, weak_type: bool) -> Any:
+def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type: bool) -> Array:
     if not aval.shape and not is_eager():
         traced = isinstance(operand, Tracer)
         scalar = operand._known_scalar() if traced else operand  # pyright: ignore[reportPrivateUsage]
@@ -145,7 +149,7 @@ def _convert(operand: Any, aval: Any, new_dtype: Any, weak_type: bool) -> Any:
     )
 
 
-def _converted_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
+def _converted_scalar(operand: ArrayLike, dtype: DType, weak_type: bool) -> Array:
     """A scalar of Python or NumPy in another dtype, or None where a device is to convert it."""
     if not isinstance(operand, np.ndarray | np.generic | bool | int | float | complex):
         return None
@@ -168,12 +172,14 @@ def _converted_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
 
 
 @infer(convert_element_type_p)
-def _(x, *, new_dtype, weak_type, sharding):
+def _(x: ShapedArray, *, new_dtype: DType, weak_type: bool, sharding: object) -> ShapedArray:
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
 @jvp(convert_element_type_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[ArrayLike, Tangent]:
     result = process(convert_element_type_p, tuple(primals), params)
     (tangent,) = tangents
     zero = Zero.of(result)
@@ -183,7 +189,9 @@ def _(primals, tangents, **params):
 
 
 @transpose(convert_element_type_p)
-def _(cotangent, x, *, new_dtype, weak_type, sharding):
+def _(
+    cotangent: ArrayLike, x: UndefinedPrimal, *, new_dtype: DType, weak_type: bool, sharding: object
+) -> Sequence[Cotangent | None]:
     aval, wanted = typeof(cotangent), x.aval
     if aval == wanted:
         return [cotangent]
@@ -197,7 +205,7 @@ batch_elementwise(convert_element_type_p)
 
 
 @boundary
-def bitcast_convert_type(operand, new_dtype):
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of an array, read as another dtype.
 
     A dtype of half the bits adds a last axis of size 2, and so on, the lowest bits first; one of
@@ -214,7 +222,7 @@ def bitcast_convert_type(operand, new_dtype):
 
 
 @infer(bitcast_convert_type_p)
-def _(x, *, new_dtype):
+def _(x: ShapedArray, *, new_dtype: DType) -> ShapedArray:
     if isinstance(x.dtype, ExtendedDType):
         raise ValueError(f"bitcast_convert_type does not accept dtype {x.dtype}: it has no bits.")
     if x.dtype != new_dtype and any(
@@ -246,7 +254,9 @@ no_derivative(bitcast_convert_type_p)
 
 
 @batch(bitcast_convert_type_p)
-def _(values, axes, *, new_dtype):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[int], *, new_dtype: DType
+) -> tuple[ArrayLike, BatchAxis]:
     (x,), (axis,) = values, axes
     aval = typeof(x)
     # The last axis may be read together: that is not to be the batch axis.
@@ -259,7 +269,7 @@ def _(values, axes, *, new_dtype):
 
 
 @boundary
-def reduce_precision(operand, exponent_bits, mantissa_bits):
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Elementwise rounding to a floating-point format of fewer bits, kept in the same dtype.
 
     What is too large for the format becomes infinite, and what is subnormal in it zero.
@@ -284,7 +294,7 @@ def reduce_precision(operand, exponent_bits, mantissa_bits):
 
 
 @infer(reduce_precision_p)
-def _(x, *, exponent_bits, mantissa_bits):
+def _(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) -> ShapedArray:
     check_dtype("reduce_precision", x.dtype, FLOAT)
     return x
 
@@ -300,20 +310,20 @@ batch_elementwise(reduce_precision_p)
 # ---- the same elements -----------------------------------------------------------------------
 
 
-def copy(x):
+def copy(x: ArrayLike) -> Any:
     """A new array of the same elements."""
     return process(copy_p, (x,), {})
 
 
 @boundary
-def stage(x, /):
+def stage(x: ArrayLike, /) -> Array:
     """The value as an array on a device; while tracing, as it is."""
     typeof(x)
     return process(stage_p, (x,), {}) if is_eager() else x
 
 
 @boundary
-def stop_gradient(x):
+def stop_gradient(x: _T) -> _T:
     """The same values, taken to be constant by derivatives.
 
     `x` is an array or a pytree of arrays. Raises TypeError for leaves that are not.
@@ -321,13 +331,13 @@ def stop_gradient(x):
     return tree_map(_stop_gradient, x)
 
 
-def _stop_gradient(x):
+def _stop_gradient(x: ArrayLike) -> Any:
     typeof(x)
     return x if is_eager() else process(stop_gradient_p, (x,), {})
 
 
 @infer(copy_p, stage_p, stop_gradient_p)
-def _(x):
+def _(x: ShapedArray) -> ShapedArray:
     return x
 
 

@@ -1,7 +1,7 @@
 """Which axes of a convolution's input, kernel and output mean what."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hlofront.base.boundary import boundary
 from hlofront.core.dimensions import integers
@@ -25,7 +25,9 @@ ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, st
 
 
 @boundary
-def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: object
+) -> ConvDimensionNumbers:
     """Which axes mean what, from three strings such as ("NHWC", "HWIO", "NHWC").
 
     Args:
@@ -88,7 +90,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
 
 
 @boundary
-def conv_general_permutations(dimension_numbers):
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> Any:
     """The axes of input, kernel and output that strings such as ("NHWC", "HWIO", "NHWC") name.
 
     Raises TypeError if letters are missing, doubled or not the same.

@@ -7,10 +7,16 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import integers
 from hlofront.primitives.comparing import eq
-from hlofront.primitives.contracting import Precision, canonical_precision, dot_general
+from hlofront.primitives.contracting import (
+    Precision,
+    PrecisionLike,
+    canonical_precision,
+    dot_general,
+)
 from hlofront.primitives.converting import convert
 from hlofront.primitives.convolution_numbers import (
     conv_dimension_numbers,
@@ -27,17 +33,17 @@ from hlofront.primitives.windowed import dilated, padtype_to_pads
 
 @boundary
 def conv_transpose(
-    lhs,
-    rhs,
-    strides,
-    padding,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    transpose_kernel=False,
-    precision=None,
-    preferred_element_type=None,
-    use_consistent_padding=False,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: object = None,
+    transpose_kernel: bool = False,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+    use_consistent_padding: bool = False,
+) -> Array:
     """A transposed, or fractionally strided, convolution: it undoes the shape of a strided one.
 
     Args:
@@ -117,7 +123,7 @@ def _transposed_pads(extent: int, stride: int, padding: str) -> tuple[int, int]:
     return low, total - low
 
 
-def _transposed_kernel(rhs: Any, spec: Sequence[int]) -> Any:
+def _transposed_kernel(rhs: ArrayLike, spec: Sequence[int]) -> Array:
     order = list(range(len(spec)))
     order[spec[0]], order[spec[1]] = spec[1], spec[0]
     if isinstance(rhs, np.ndarray):  # a constant: nothing for the program to do
@@ -128,7 +134,13 @@ def _transposed_kernel(rhs: Any, spec: Sequence[int]) -> Any:
 
 
 @boundary
-def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    dimension_numbers: object,
+) -> Any:
     """The shape of a transposed convolution with axes as three strings say.
 
     Args:
@@ -159,16 +171,16 @@ def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, di
 
 @boundary
 def conv_general_dilated_patches(
-    lhs,
-    filter_shape,
-    window_strides,
-    padding,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    precision=None,
-    preferred_element_type=None,
-):
+    lhs: ArrayLike,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: object = None,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """What a kernel would see at each place, as features: for each feature, each offset.
 
     Args:
@@ -192,10 +204,10 @@ def conv_general_dilated_patches(
     kernel = reshape(broadcast(identity, (features,)), (features * offsets, 1, *filter_shape))
     if numbers.rhs_spec != tuple(range(aval.ndim)):
         kernel = transpose(kernel, np.argsort(numbers.rhs_spec).tolist())
-    precision = canonical_precision(precision)
-    if type(precision) is tuple:
-        # The kernel is of zeros and ones: every precision has them.
-        precision = (precision[0], Precision.DEFAULT)
+    canonical = canonical_precision(precision)
+    if type(canonical) is tuple:
+        # The kernel consists of zeros and ones, which every precision represents exactly.
+        canonical = (canonical[0], Precision.DEFAULT)
     return conv_general_dilated(
         lhs,
         kernel,
@@ -205,23 +217,23 @@ def conv_general_dilated_patches(
         rhs_dilation,
         numbers,
         feature_group_count=features,
-        precision=precision,
+        precision=canonical,
         preferred_element_type=preferred_element_type,
     )
 
 
 @boundary
 def conv_general_dilated_local(
-    lhs,
-    rhs,
-    window_strides,
-    padding,
-    filter_shape,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    precision=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: object = None,
+    precision: PrecisionLike | None = None,
+) -> Array:
     """A convolution whose kernel differs from place to place.
 
     Args:
@@ -249,10 +261,10 @@ def conv_general_dilated_local(
     )
     # Its axes are the spatial ones, then the batch and the output features.
     spatial = len(out_spec) - 2
-    places = (spatial, spatial + 1, *range(spatial))
+    kernel_axes = (spatial, spatial + 1, *range(spatial))
     permutation = [0] * len(out_spec)
-    for axis, place in zip(out_spec, places, strict=True):
-        permutation[axis] = place
+    for axis, source in zip(out_spec, kernel_axes, strict=True):
+        permutation[axis] = source
     return transpose(product, permutation)
 
 
@@ -260,7 +272,14 @@ def conv_general_dilated_local(
 
 
 @boundary
-def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):
+def conv(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """A convolution of an input NC.. with a kernel OI... See `conv_general_dilated`."""
     return conv_general_dilated(
         lhs,
@@ -274,15 +293,15 @@ def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_ty
 
 @boundary
 def conv_with_general_padding(
-    lhs,
-    rhs,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
-    precision=None,
-    preferred_element_type=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int],
+    rhs_dilation: Sequence[int],
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """As `conv`, with dilations. See `conv_general_dilated`."""
     return conv_general_dilated(
         lhs,
@@ -300,7 +319,13 @@ def conv_with_general_padding(
 
 
 @boundary
-def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
+def conv_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+    batch_group_count: int = 1,
+) -> tuple[int, ...]:
     """The shape of a convolution of NC.. with OI.., from their shapes with dilation.
 
     Args:
@@ -324,7 +349,13 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
 
 
 @boundary
-def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    dimension_numbers: object,
+) -> Any:
     """The shape of a convolution with axes as three strings say. See `conv_shape_tuple`."""
     lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)
     shape = conv_shape_tuple(

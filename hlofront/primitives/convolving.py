@@ -9,15 +9,17 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, issubdtype
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size
 from hlofront.primitives.contracting import (
+    PrecisionLike,
     as_cotangent,
     bilinear,
     canonical_element_type,
@@ -29,7 +31,7 @@ from hlofront.primitives.derivatives import is_linear, zeros_of
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.reducing import without_axes
 from hlofront.primitives.shaping import refuse_sharding, reshape, rev
-from hlofront.primitives.windowed import dilated, padtype_to_pads
+from hlofront.primitives.windowed import Pads, dilated, padtype_to_pads
 
 conv_general_dilated_p = Primitive("conv_general_dilated")
 
@@ -39,19 +41,19 @@ conv_general_dilated_p = Primitive("conv_general_dilated")
 
 @boundary
 def conv_general_dilated(
-    lhs,
-    rhs,
-    window_strides,
-    padding,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    feature_group_count=1,
-    batch_group_count=1,
-    precision=None,
-    preferred_element_type=None,
-    out_sharding=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: object = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: object = None,
+) -> Array:
     """A convolution of any rank, in the sense of neural networks: the kernel is not reversed.
 
     Args:
@@ -125,7 +127,12 @@ def conv_general_dilated(
     )
 
 
-def _check_ranks(window: Any, strides: Any, lhs_dilation: Any, rhs_dilation: Any) -> None:
+def _check_ranks(
+    window: Any,
+    strides: tuple[int, ...] | None,
+    lhs_dilation: tuple[int, ...],
+    rhs_dilation: tuple[int, ...],
+) -> None:
     for name, values in (
         ("window_strides", strides),
         ("lhs_dilation", lhs_dilation),
@@ -140,20 +147,20 @@ def _check_ranks(window: Any, strides: Any, lhs_dilation: Any, rhs_dilation: Any
 
 @infer(conv_general_dilated_p)
 def _(
-    lhs,
-    rhs,
+    lhs: ShapedArray,
+    rhs: ShapedArray,
     *,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
-    dimension_numbers,
-    feature_group_count,
-    batch_group_count,
-    precision,
-    preferred_element_type,
-    out_sharding,
-):
+    window_strides: tuple[int, ...],
+    padding: Pads,
+    lhs_dilation: tuple[int, ...],
+    rhs_dilation: tuple[int, ...],
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: object,
+    preferred_element_type: DType | None,
+    out_sharding: object,
+) -> ShapedArray:
     if lhs.ndim < 2:
         raise TypeError(
             "convolution wants a batch axis and a feature axis, so at least 2 axes; got lhs of "
@@ -185,7 +192,14 @@ def _(
     return ShapedArray(tuple(shape), dtype, lhs.weak_type and rhs.weak_type)
 
 
-def _check_groups(lhs, rhs, lhs_spec, rhs_spec, feature_groups, batch_groups) -> None:
+def _check_groups(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    lhs_spec: object,
+    rhs_spec: object,
+    feature_groups: int,
+    batch_groups: int,
+) -> None:
     name = "conv_general_dilated"
     for what, groups in (
         ("feature_group_count", feature_groups),
@@ -226,7 +240,9 @@ def _check_groups(lhs, rhs, lhs_spec, rhs_spec, feature_groups, batch_groups) ->
             )
 
 
-def output_sizes(sizes: Any, window: Any, strides: Any, padding: Any) -> tuple[int, ...]:
+def output_sizes(
+    sizes: tuple[int, ...], window: Any, strides: tuple[int, ...] | None, padding: Pads
+) -> tuple[int, ...]:
     """Sizes of the output's spatial axes, from sizes with dilation."""
     if len(padding) != len(sizes):
         raise TypeError(
@@ -239,7 +255,7 @@ def output_sizes(sizes: Any, window: Any, strides: Any, padding: Any) -> tuple[i
     )
 
 
-def _element_type(dtype: Any, preferred: Any) -> Any:
+def _element_type(dtype: DType, preferred: Any) -> Array:
     if preferred is None:
         return dtype
     if dtype == np.bool_:
@@ -264,7 +280,7 @@ def _element_type(dtype: Any, preferred: Any) -> Any:
     return preferred
 
 
-def _kind(dtype: Any) -> str:
+def _kind(dtype: DType) -> str:
     if dtype == np.bool_ or issubdtype(dtype, np.integer):
         return "integral"
     return "complex" if issubdtype(dtype, np.complexfloating) else "floating"
@@ -284,26 +300,28 @@ bilinear(conv_general_dilated_p)
 
 
 @rules.transpose(conv_general_dilated_p)
-def _(cotangent, lhs, rhs, **params):
+def _(
+    cotangent: ArrayLike, lhs: Operand, rhs: UndefinedPrimal, **params: object
+) -> Sequence[Cotangent | None]:
     if is_linear(lhs):
         return _cotangent_of_input(cotangent, lhs.aval, rhs, **params), None
     return None, _cotangent_of_kernel(cotangent, lhs, rhs.aval, **params)
 
 
 def _cotangent_of_input(
-    cotangent,
-    aval,
-    rhs,
+    cotangent: ArrayLike,
+    aval: ShapedArray,
+    rhs: ArrayLike,
     *,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
-    dimension_numbers,
-    feature_group_count,
-    batch_group_count,
-    **params,
-):
+    window_strides: tuple[int, ...],
+    padding: Pads,
+    lhs_dilation: tuple[int, ...],
+    rhs_dilation: tuple[int, ...],
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: object,
+) -> Any:
     """The convolution of the cotangent, dilated by the strides, with the kernel in reverse."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
@@ -349,25 +367,25 @@ def _cotangent_of_input(
 
 
 def _cotangent_of_kernel(
-    cotangent,
-    lhs,
-    aval,
+    cotangent: ArrayLike,
+    lhs: ArrayLike,
+    aval: ShapedArray,
     *,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
-    dimension_numbers,
-    feature_group_count,
-    batch_group_count,
-    **params,
-):
+    window_strides: tuple[int, ...],
+    padding: Pads,
+    lhs_dilation: tuple[int, ...],
+    rhs_dilation: tuple[int, ...],
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: object,
+) -> Any:
     """The convolution of the input with the cotangent, the batch being what is summed over."""
     if not typeof(cotangent).size:
         return Zero(aval)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads = []
-    for arrived, given, window, stride, (low, _), base, holes in zip(
+    for arrived, wanted, window, stride, (low, _), base, holes in zip(
         _sizes(typeof(cotangent), out_spec),
         _sizes(typeof(lhs), lhs_spec),
         _sizes(aval, rhs_spec),
@@ -377,7 +395,7 @@ def _cotangent_of_kernel(
         rhs_dilation,
         strict=True,
     ):
-        total = dilated(window, holes) - 1 + dilated(arrived, stride) - dilated(given, base)
+        total = dilated(window, holes) - 1 + dilated(arrived, stride) - dilated(wanted, base)
         pads.append((low, total - low))
     numbers = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
     result = process(
@@ -398,7 +416,7 @@ def _cotangent_of_kernel(
     return as_cotangent(result, range(aval.ndim), aval)
 
 
-def _sizes(aval: Any, spec: Sequence[int]) -> list[int]:
+def _sizes(aval: ShapedArray, spec: Sequence[int]) -> list[int]:
     """The sizes of the spatial axes."""
     return [aval.shape[axis] for axis in spec[2:]]
 
@@ -411,7 +429,15 @@ def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
 
 
 @rules.batch(conv_general_dilated_p)
-def _(values, axes, *, dimension_numbers, feature_group_count, batch_group_count, **params):
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: object,
+) -> tuple[ArrayLike, BatchAxis]:
     lhs, rhs = values
     lhs_axis, rhs_axis = axes
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -451,7 +477,13 @@ def _(values, axes, *, dimension_numbers, feature_group_count, batch_group_count
     return _split(result, result_axis, size), result_axis
 
 
-def _batch_of_none(values, axes, feature_group_count, batch_group_count, params):
+def _batch_of_none(
+    values: ArrayLike,
+    axes: tuple[int, ...],
+    feature_group_count: int,
+    batch_group_count: int,
+    params: object,
+) -> Any:
     """The result, which has no elements: there are no groups of nothing to say it with."""
     avals = [
         aval if axis is None else aval.update(shape=without_axes(aval.shape, (axis,)))
@@ -463,14 +495,14 @@ def _batch_of_none(values, axes, feature_group_count, batch_group_count, params)
     return zeros_of(out.update(shape=(0, *out.shape)))
 
 
-def _split(x: Any, axis: int, *sizes: int) -> Any:
+def _split(x: ArrayLike, axis: int, *sizes: int) -> Array:
     """x with an axis as several: of these sizes, and of the size that is left."""
     shape = typeof(x).shape
     left = shape[axis] // math.prod(sizes)
     return reshape(x, (*shape[:axis], *sizes, left, *shape[axis + 1 :]))
 
 
-def _merge(x: Any, source: int, target: int) -> Any:
+def _merge(x: ArrayLike, source: int, target: int) -> Array:
     """x with axis `source` as the major part of what is axis `target` without it."""
     shape = typeof(x).shape
     order = [axis for axis in range(len(shape)) if axis != source]
@@ -480,7 +512,7 @@ def _merge(x: Any, source: int, target: int) -> Any:
     return reshape(x, merged, order)
 
 
-def _within_groups(x: Any, source: int, target: int, groups: int) -> Any:
+def _within_groups(x: ArrayLike, source: int, target: int, groups: int) -> Array:
     """x with axis `source` as part of what is axis `target` without it: inside of groups."""
     x = _split(x, target + (source <= target), groups)
     source += source > target

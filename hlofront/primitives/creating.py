@@ -1,6 +1,7 @@
 """Primitives that make arrays from nothing: iota, full, empty."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
 )
 from hlofront.base.elements import ExtendedDType, exact_dtype, host_number
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
+from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.converting import as_numpy, convert
 from hlofront.primitives.derivatives import no_derivative
@@ -31,7 +34,7 @@ iota_p = Primitive("iota")
 
 
 @boundary
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers 0, 1, ..., size - 1, modulo what an integer dtype can hold.
 
     Raises:
@@ -41,7 +44,9 @@ def iota(dtype: Any, size: int) -> Any:
 
 
 @boundary
-def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
+def broadcasted_iota(
+    dtype: DTypeLike, shape: ShapeLike, dimension: int, *, out_sharding: object = None
+) -> Array:
     """An array of this shape whose elements are their own index along axis `dimension`.
 
     Raises:
@@ -63,7 +68,7 @@ _NUMBERS = (np.integer, np.floating, np.complexfloating)
 
 
 @infer(iota_p)
-def _(*, dtype, shape, dimension, sharding):
+def _(*, dtype: DType, shape: Shape, dimension: int, sharding: object) -> ShapedArray:
     check_dtype("iota", dtype, _NUMBERS)
     check_nonnegative("iota", "shape", shape)
     if not 0 <= dimension < len(shape):
@@ -78,7 +83,13 @@ def _(*, dtype, shape, dimension, sharding):
 
 
 @boundary
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+def full(
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: object = None,
+) -> Array:
     """An array of this shape, every element `fill_value`.
 
     Args:
@@ -96,7 +107,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return _placed(_full(shape, fill_value, dtype), sharding)
 
 
-def _placed(x: Any, sharding: Any) -> Any:
+def _placed(x: ArrayLike, sharding: object) -> Array:
     if asks_nothing(sharding):
         return x
     if not (hasattr(sharding, "device_set") or hasattr(sharding, "device_kind")):
@@ -108,7 +119,7 @@ def _placed(x: Any, sharding: Any) -> Any:
     return device_put([x], [sharding], [None], [CopySemantics.REUSE_INPUT])[0]
 
 
-def of_rank(sharding: Any, ndim: int) -> Any:
+def of_rank(sharding: object, ndim: int) -> Array:
     """A sharding without entries for axes that an array of this rank lacks, where all are None."""
     spec = getattr(sharding, "spec", None)
     if spec is None or len(spec) <= ndim or any(axes is not None for axes in spec[ndim:]):
@@ -118,12 +129,12 @@ def of_rank(sharding: Any, ndim: int) -> Any:
 
 @boundary
 def full_like(
-    x: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    sharding: Any = None,
-) -> Any:
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    sharding: object = None,
+) -> Array:
     """An array as `x` is, every element `fill_value`.
 
     Args:
@@ -153,7 +164,7 @@ def full_like(
     return _placed(_full(canonical_shape(shape), fill_value, dtype, weak), sharding)
 
 
-def _full(shape, fill_value, dtype, weak=False):
+def _full(shape: Shape, fill_value: ArrayLike, dtype: DType, weak: bool = False) -> Any:
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(
@@ -191,7 +202,7 @@ def _full(shape, fill_value, dtype, weak=False):
     )
 
 
-def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
+def scalar_of(value: Any, dtype: DType, weak: bool = False) -> Any:
     """A scalar of NumPy or Python as one of NumPy, or of Python if it is to be weak.
 
     Integers wrap around and floats are truncated, as when arrays are converted.
@@ -223,7 +234,7 @@ def scalar_of(value: Any, dtype: Any, weak: bool = False) -> Any:
     return scalar
 
 
-def saturated(value: Any, dtype: Any) -> Any:
+def saturated(value: ArrayLike, dtype: DType) -> Array:
     """A float of the host, that becomes an integer as on a device: at the ends, and NaN as 0."""
     if not isinstance(value, float | np.floating) or dtype.kind not in "iu":
         return value
@@ -233,7 +244,7 @@ def saturated(value: Any, dtype: Any) -> Any:
     return int(min(max(value, limits.min), limits.max))
 
 
-def scalar_like(x: Any, value: Any) -> Any:
+def scalar_like(x: ArrayLike, value: ArrayLike) -> Array:
     """A scalar of the dtype of x, weak as it is: it meets x in elementwise operations."""
     aval = typeof(x)
     dtype = aval.dtype
@@ -250,7 +261,7 @@ def scalar_like(x: Any, value: Any) -> Any:
 _scalar_of_dtype = functools.lru_cache(1024)(scalar_of)
 
 
-def constant_like(x: Any, value: Any) -> Any:
+def constant_like(x: ArrayLike, value: ArrayLike) -> Array:
     """An array of the shape and dtype of x, weak as it is, every element `value`."""
     scalar = scalar_like(x, value)
     shape = typeof(x).shape
@@ -266,7 +277,7 @@ empty_p = Primitive("empty")
 
 
 @boundary
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) -> Array:
     """An array of this shape whose elements are of no account: now zeros, which may change.
 
     Raises:
@@ -280,7 +291,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
 
 
 @infer(empty_p)
-def _(*, shape, dtype, out_sharding):
+def _(*, shape: Shape, dtype: DType, out_sharding: object) -> ShapedArray:
     check_nonnegative("empty", "shape", shape)
     # The dtype is in the program as it was given.
     return ShapedArray(shape, check_user_dtype_supported(dtype, "empty"))
@@ -291,10 +302,14 @@ no_derivative(iota_p, empty_p)
 
 
 @batch(iota_p)
-def _(values, axes, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> tuple[ArrayLike, BatchAxis]:
     return process(iota_p, (), params), None
 
 
 @batch(empty_p)
-def _(values, axes, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> tuple[ArrayLike, BatchAxis]:
     return process(empty_p, (), params), None

@@ -9,26 +9,18 @@ import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.rules import BatchResult, Results, Tangents, infer
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.creating import full, scalar_of
 from hlofront.primitives.derivatives import add_tangents, linear
-from hlofront.primitives.elementwise import (
-    add,
-    bitwise_or,
-    exp,
-    max_p,
-    min_p,
-    mul,
-    mul_p,
-    sub,
-)
+from hlofront.primitives.elementwise import add, bitwise_or, exp, max_p, min_p, mul, mul_p, sub
 from hlofront.primitives.families import COMPLEX, FLOAT, NUMBER, Kinds, check_dtype
 from hlofront.primitives.reducing import least_value, reduce_prod_p
 from hlofront.primitives.shaping import reshape, rev, squeeze
@@ -53,7 +45,7 @@ def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)
 
-    def function(operand, axis=0, reverse=False):
+    def function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Any:
         params = {"axis": operator.index(axis), "reverse": bool(reverse)}
         return process(primitive, (operand,), params)
 
@@ -82,7 +74,9 @@ cumlogsumexp_p, cumlogsumexp = _cumulative(
 
 
 @boundary
-def associative_scan(fn, elems, reverse=False, axis=0):
+def associative_scan(
+    fn: Callable[..., Any], elems: object, reverse: bool = False, axis: int = 0
+) -> Any:
     """Fold along an axis with an associative function and keep each step, in logarithmic depth.
 
     The algorithm is that of Blelloch, "Prefix Sums and Their Applications" (1990): neighbours are
@@ -162,7 +156,7 @@ def _scan(combine: Callable[..., list[Any]], elems: list[Any], axis: int) -> lis
     return [_interleave(x, y, axis) for x, y in zip(even, odd, strict=True)]
 
 
-def _interleave(even: Any, odd: Any, axis: int) -> Any:
+def _interleave(even: ArrayLike, odd: ArrayLike, axis: int) -> Array:
     """even[0], odd[0], even[1], ... along an axis: each is spread out, and then they are added."""
     aval = typeof(even)
     longer = aval.shape[axis] - typeof(odd).shape[axis]
@@ -180,21 +174,25 @@ def _interleave(even: Any, odd: Any, axis: int) -> Any:
 
 
 @rules.transpose(cumsum_p)
-def _(cotangent, operand, *, axis, reverse):
+def _(
+    cotangent: ArrayLike, operand: Operand, *, axis: int, reverse: bool
+) -> Sequence[Cotangent | None]:
     return [process(cumsum_p, (cotangent,), {"axis": axis, "reverse": not reverse})]
 
 
 linear(cumsum_p)
 
 
-def _fold_derivative(primitive: Primitive, operation: Primitive, **params: Any) -> None:
+def _fold_derivative(primitive: Primitive, operation: Primitive, **params: object) -> None:
     """The derivative of keeping each step is that of the operation, at each step."""
 
-    def combine(x: Any, y: Any) -> Any:
+    def combine(x: Sequence[Any], y: Sequence[Any]) -> tuple[Any, ...]:
         (a, a_tangent), (b, b_tangent) = x, y
         return tuple(rules.jvp[operation]((a, b), (a_tangent, b_tangent), **params))
 
-    def rule(primals, tangents, *, axis, reverse):
+    def rule(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, axis: int, reverse: bool
+    ) -> tuple[Results, Tangents]:
         return associative_scan(combine, (primals[0], tangents[0]), reverse, axis)
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_jvp"
@@ -207,7 +205,9 @@ _fold_derivative(cummin_p, min_p)
 
 
 @rules.jvp(cumlogsumexp_p)
-def _(primals, tangents, *, axis, reverse):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, axis: int, reverse: bool
+) -> tuple[ArrayLike, Tangent]:
     (x,), (tangent,) = primals, tangents
     aval = typeof(x)
     if aval.shape[axis] < 2:
@@ -220,11 +220,11 @@ def _(primals, tangents, *, axis, reverse):
     before = pad(result, least_value(aval.dtype)[()], with_entry(nothing, axis, row))
     zeros = full(aval.shape, 0, aval.dtype)
 
-    def share(part: Any) -> Any:
+    def share(part: ArrayLike) -> Array:
         # The difference of equal infinities would be NaN.
         return exp(select_n(eq(part, result), sub(part, result), zeros))
 
-    def combine(x: Any, y: Any) -> Any:
+    def combine(x: Sequence[Any], y: Sequence[Any]) -> tuple[Any, ...]:
         (weight, total), (other_weight, other) = x, y
         return mul(weight, other_weight), add_tangents(mul(total, other_weight), other)
 
@@ -234,8 +234,8 @@ def _(primals, tangents, *, axis, reverse):
 
 def fold_by_halves(
     combine: Callable[..., Sequence[Any]],
-    operands: Sequence[Any],
-    starts: Sequence[Any],
+    operands: Sequence[ArrayLike],
+    starts: Sequence[ArrayLike],
     axis: int,
 ) -> list[Any]:
     """Fold an axis of arrays away by combining its halves, so that it can be differentiated.
@@ -262,19 +262,23 @@ def fold_by_halves(
     return [squeeze(x, (axis,)) for x in operands]
 
 
-def merge_axes(x: Any, axes: Sequence[int]) -> tuple[Any, int]:
+def merge_axes(x: ArrayLike, axes: Sequence[int]) -> tuple[Any, int]:
     """The array with these axes made one; and that one. There is at least one of them."""
     shape, axes = typeof(x).shape, sorted(axes)
     first, count = axes[0], len(axes)
     size = math.prod([shape[axis] for axis in axes])
     if axes == list(range(first, first + count)):
         return reshape(x, (*shape[:first], size, *shape[first + count :])), first
-    kept = [axis for axis in range(len(shape)) if axis not in axes]
-    return reshape(x, (*[shape[axis] for axis in kept], size), (*kept, *axes)), len(kept)
+    other_axes = [axis for axis in range(len(shape)) if axis not in axes]
+    return reshape(x, (*[shape[axis] for axis in other_axes], size), (*other_axes, *axes)), len(
+        other_axes
+    )
 
 
 @rules.jvp(reduce_prod_p)
-def _(primals, tangents, *, axes):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, axes: tuple[int, ...]
+) -> tuple[ArrayLike, Tangent]:
     (x,), (tangent,) = primals, tangents
     if not axes:
         return x, tangent
@@ -292,7 +296,9 @@ def _(primals, tangents, *, axes):
 
 
 def _batch_cumulative(primitive: Primitive) -> None:
-    def rule(values, axes, /, *, axis, reverse):
+    def rule(
+        values: Sequence[ArrayLike], axes: Sequence[int], /, *, axis: int, reverse: bool
+    ) -> BatchResult:
         (own,) = axes
         params = {"axis": axis + (axis >= own), "reverse": reverse}
         return process(primitive, tuple(values), params), own

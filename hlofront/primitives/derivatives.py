@@ -1,19 +1,23 @@
 """Makers of derivative rules, and what tangents need: their sum, and zeros as arrays."""
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hlofront.base.config import allow_f16_reductions
 from hlofront.base.dtypes import float0, python_scalar_dtype
 from hlofront.base.elements import bfloat16, host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import ALL, Primitive
-from hlofront.core.rules import infer, transpose
-from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
+from hlofront.core.rules import Results, RuleTable, Tangents, infer, transpose
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import is_eager, process
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 Rule = Callable[..., Any]
 
@@ -23,7 +27,7 @@ add_any_p = Primitive("add_any")
 
 
 @infer(add_any_p)
-def _(x, y):
+def _(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     if x.dtype != y.dtype:
         raise TypeError(
             f"the derivatives {x.str_short()} and {y.str_short()} of one value cannot be added, as "
@@ -33,7 +37,7 @@ def _(x, y):
     return x if x is y else x.update(weak_type=x.weak_type and y.weak_type)
 
 
-def add_tangents(x: Any, y: Any) -> Any:
+def add_tangents(x: Tangent, y: Tangent) -> Tangent:
     """The sum of two tangents or cotangents of one type, either of which may be a Zero."""
     if type(x) is Zero:
         return y
@@ -43,7 +47,7 @@ def add_tangents(x: Any, y: Any) -> Any:
     return process(add_any_p, (x, y), {})
 
 
-def zeros_of(aval: Any) -> Any:
+def zeros_of(aval: ShapedArray) -> ArrayLike:
     """Zeros of this type; of float0 they are NumPy's, as no device has it."""
     if aval.dtype == float0:
         return np.zeros(aval.shape, float0)
@@ -60,17 +64,17 @@ def zeros_of(aval: Any) -> Any:
     )
 
 
-def instantiate(tangent: Any) -> Any:
+def instantiate(tangent: Tangent) -> ArrayLike:
     """A tangent as an array, where it is a Zero."""
     return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
 
 
-def is_linear(x: Any) -> bool:
-    """Whether an operand of a transpose rule is one that it is linear in."""
+def is_linear(x: object) -> "TypeIs[UndefinedPrimal]":
+    """Say whether the operation is linear in this operand of its transpose rule."""
     return type(x) is UndefinedPrimal
 
 
-def unbroadcast(cotangent: Any, operand: UndefinedPrimal) -> Any:
+def unbroadcast(cotangent: ArrayLike, operand: UndefinedPrimal) -> ArrayLike:
     """What an operand that was broadcast gets of a cotangent: its sum over the places it went to.
 
     Operands are broadcast as elementwise operations do: scalars, and axes of size 1.
@@ -102,7 +106,9 @@ def derivative(primitive: Primitive, *contributions: Rule | None) -> None:
     the result. None says that the result does not vary with that operand.
     """
 
-    def rule(primals, tangents, **params):
+    def rule(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    ) -> tuple[Results, Tangents]:
         result = process(primitive, tuple(primals), params)
         total: Any = None
         for contribution, tangent in zip(contributions, tangents, strict=True):
@@ -117,7 +123,9 @@ def derivative(primitive: Primitive, *contributions: Rule | None) -> None:
 def derivative_from_result(primitive: Primitive, *contributions: Rule | None) -> None:
     """As `derivative`, of contributions (tangent, result, *operands, **params)."""
 
-    def rule(primals, tangents, **params):
+    def rule(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    ) -> tuple[Results, Tangents]:
         result = process(primitive, tuple(primals), params)
         total: Any = None
         for contribution, tangent in zip(contributions, tangents, strict=True):
@@ -135,7 +143,9 @@ def linear(primitive: Primitive, transposed: Rule | None = None) -> None:
     `transposed` is the transpose rule, where there is one to register here.
     """
 
-    def rule(primals, tangents, **params):
+    def rule(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    ) -> tuple[Results, Tangents]:
         result = process(primitive, tuple(primals), params)
         return result, process(primitive, tuple(map(instantiate, tangents)), params)
 
@@ -147,7 +157,9 @@ def linear(primitive: Primitive, transposed: Rule | None = None) -> None:
 def linear_in_first(primitive: Primitive) -> None:
     """Register that the result is linear in operand 0, and that the others have no tangents."""
 
-    def rule(primals, tangents, **params):
+    def rule(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    ) -> tuple[Results, Tangents]:
         result = process(primitive, tuple(primals), params)
         tangent = tangents[0]
         if type(tangent) is Zero:
@@ -169,15 +181,17 @@ def bilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
     first operand, `rhs_rule` likewise that of the second.
     """
 
-    def moved_left(tangent: Any, x: Any, y: Any, **params: Any) -> Any:
+    def moved_left(tangent: ArrayLike, x: ArrayLike, y: ArrayLike, **params: object) -> Array:
         return process(prim, (tangent, y), params)
 
-    def moved_right(tangent: Any, x: Any, y: Any, **params: Any) -> Any:
+    def moved_right(tangent: ArrayLike, x: ArrayLike, y: ArrayLike, **params: object) -> Array:
         return process(prim, (x, tangent), params)
 
     derivative(prim, moved_left, moved_right)
 
-    def rule(cotangent: Any, x: Any, y: Any, **params: Any) -> tuple[Any, Any]:
+    def rule(
+        cotangent: ArrayLike, x: Operand, y: Operand, **params: object
+    ) -> Sequence[Cotangent | None]:
         if is_linear(x):
             return lhs_rule(cotangent, x, y, **params), None
         return None, rhs_rule(cotangent, x, y, **params)
@@ -192,7 +206,9 @@ def no_derivative(*primitives: Primitive) -> None:
 
 
 def _constant_rule(primitive: Primitive) -> Rule:
-    def rule(primals, tangents, **params):
+    def rule(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    ) -> tuple[Results, Tangents]:
         results = process(primitive, tuple(primals), params)
         if primitive.multiple_results:
             return results, [Zero.of(result) for result in results]
@@ -204,7 +220,9 @@ def _constant_rule(primitive: Primitive) -> Rule:
 def unknown_derivative(primitive: Primitive, advice: str) -> None:
     """Register that the result does vary with the operands, but that nobody has said how."""
 
-    def rule(primals, tangents, **params):
+    def rule(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    ) -> tuple[Results, Tangents]:
         raise NotImplementedError(  # the class that JAX raises
             f"Differentiation rule for '{primitive}' not implemented: {advice}"
         )
@@ -212,12 +230,12 @@ def unknown_derivative(primitive: Primitive, advice: str) -> None:
     _register(rules.jvp, primitive, rule)
 
 
-def _register(table: Any, primitive: Primitive, rule: Rule) -> None:
+def _register(table: RuleTable[Any], primitive: Primitive, rule: Rule) -> None:
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_{table.name}"
     table(primitive)(rule)
 
 
-def aval_of_operand(x: Any) -> Any:
+def aval_of_operand(x: Operand) -> ShapedArray:
     """The aval of an operand of a transpose rule, linear or known."""
     return x.aval if type(x) is UndefinedPrimal else typeof(x)
 
@@ -228,7 +246,7 @@ linear(add_any_p, lambda cotangent, x, y: (cotangent, cotangent))
 _NARROW_FLOATS = (np.dtype(np.float16), np.dtype(bfloat16))
 
 
-def check_sum_allowed(operand: Any, axes: Collection[int]) -> None:
+def check_sum_allowed(operand: ArrayLike, axes: Collection[int]) -> None:
     """Raise ValueError for a sum of 16-bit floats that jax_allow_f16_reductions forbids.
 
     Whoever binds reduce_sum asks, as its rule `infer` is not asked again for the same avals.

@@ -9,12 +9,13 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype, issubdtype
 from hlofront.base.elements import exact_dtype, host_number
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.comparing import lt_p, select_n_p
 from hlofront.primitives.converting import convert_element_type
@@ -35,12 +36,12 @@ dynamic_slice_p = Primitive("dynamic_slice")
 
 @boundary
 def dynamic_slice(
-    operand: Any,
-    start_indices: Any,
-    slice_sizes: Any,
+    operand: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
+    slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """The part of an array of these sizes, from a start that may be computed.
 
     A start from which the slice would not lie within the array is moved until it does.
@@ -63,7 +64,7 @@ def dynamic_slice(
     )
 
 
-def _dynamic_indices(operand: Any, indices: Any, allow_negative: Any) -> list[Any]:
+def _dynamic_indices(operand: ArrayLike, indices: Any, allow_negative: Any) -> list[Any]:
     """One scalar per axis of the operand; what may be negative is counted from the start."""
     shape = typeof(operand).shape
     ndim = getattr(indices, "ndim", None)
@@ -89,7 +90,7 @@ def _dynamic_indices(operand: Any, indices: Any, allow_negative: Any) -> list[An
     ]
 
 
-def _from_start(index: Any, size: int, allow_negative: bool) -> Any:
+def _from_start(index: ArrayLike, size: int, allow_negative: bool) -> Array:
     """An index along an axis of this size, counted from its start."""
     type_ = type(index)
     if type_ is int:
@@ -112,7 +113,7 @@ def _from_start(index: Any, size: int, allow_negative: bool) -> Any:
     return process(select_n_p, (negative, index, moved), {})
 
 
-def _static(index: int, dtype: Any, size: int, allow_negative: bool) -> Any:
+def _static(index: int, dtype: DType, size: int, allow_negative: bool) -> Array:
     if index < 0:
         if not allow_negative:
             raise ValueError(
@@ -142,7 +143,7 @@ def _check_indices(name: str, what: str, indices: tuple[ShapedArray, ...]) -> No
 
 
 @infer(dynamic_slice_p)
-def _(operand, *start_indices, slice_sizes):
+def _(operand: ShapedArray, *start_indices: ShapedArray, slice_sizes: Shape) -> ShapedArray:
     shape = operand.shape
     if len(slice_sizes) != len(shape):
         raise ValueError(
@@ -167,7 +168,9 @@ linear_in_first(dynamic_slice_p)
 
 
 @rules.transpose(dynamic_slice_p)
-def _(cotangent, operand, *start_indices, slice_sizes):
+def _(
+    cotangent: ArrayLike, operand: UndefinedPrimal, *start_indices: Operand, slice_sizes: Shape
+) -> Sequence[Cotangent | None]:
     zeros = zeros_of(operand.aval)
     result = process(dynamic_update_slice_p, (zeros, cotangent, *start_indices), {})
     return [result, *[None] * len(start_indices)]
@@ -175,13 +178,13 @@ def _(cotangent, operand, *start_indices, slice_sizes):
 
 @boundary
 def dynamic_slice_in_dim(
-    operand: Any,
-    start_index: Any,
+    operand: ArrayLike,
+    start_index: ArrayLike,
     slice_size: int,
     axis: int = 0,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """dynamic_slice along one axis, whole along the others.
 
     Raises IndexError if there is no such axis; otherwise as dynamic_slice.
@@ -196,7 +199,7 @@ def dynamic_slice_in_dim(
     )
 
 
-def _with_zeros(index: Any, axis: int, ndim: int) -> list[Any]:
+def _with_zeros(index: ArrayLike, axis: int, ndim: int) -> list[Any]:
     """An index for every axis: 0 for all but one, of its dtype."""
     zero = 0 if type(index) is int else host_number(0, typeof(index).dtype)
     indices = [zero] * ndim
@@ -206,13 +209,13 @@ def _with_zeros(index: Any, axis: int, ndim: int) -> list[Any]:
 
 @boundary
 def dynamic_index_in_dim(
-    operand: Any,
-    index: Any,
+    operand: ArrayLike,
+    index: ArrayLike,
     axis: int = 0,
     keepdims: bool = True,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """Slice one index out of one axis, where the index may be computed; see dynamic_slice.
 
     `keepdims` is whether the axis stays, with size 1.
@@ -231,12 +234,12 @@ dynamic_update_slice_p = Primitive("dynamic_update_slice")
 
 @boundary
 def dynamic_update_slice(
-    operand: Any,
-    update: Any,
-    start_indices: Any,
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """The array, with `update` in the place of the part that begins at a start.
 
     A start from which the update would not lie within the array is moved until it does.
@@ -255,7 +258,7 @@ def dynamic_update_slice(
 
 
 @infer(dynamic_update_slice_p)
-def _(operand, update, *start_indices):
+def _(operand: ShapedArray, update: ShapedArray, *start_indices: ShapedArray) -> ShapedArray:
     check_same_dtypes("dynamic_update_slice", (operand, update))
     if operand.ndim != update.ndim:
         raise TypeError(
@@ -273,7 +276,7 @@ def _(operand, update, *start_indices):
 
 
 @rules.jvp(dynamic_update_slice_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     indices = primals[2:]
     result = process(dynamic_update_slice_p, tuple(primals), {})
     if type(tangents[0]) is Zero and type(tangents[1]) is Zero:
@@ -283,26 +286,28 @@ def _(primals, tangents):
 
 
 @rules.transpose(dynamic_update_slice_p)
-def _(cotangent, operand, update, *start_indices):
-    kept = replaced = None
+def _(
+    cotangent: ArrayLike, operand: Operand, update: Operand, *start_indices: Operand
+) -> Sequence[Cotangent | None]:
+    operand_cotangent = replaced = None
     if is_linear(operand):
         zeros = zeros_of(aval_of_operand(update))
-        kept = process(dynamic_update_slice_p, (cotangent, zeros, *start_indices), {})
+        operand_cotangent = process(dynamic_update_slice_p, (cotangent, zeros, *start_indices), {})
     if is_linear(update):
         params = {"slice_sizes": update.aval.shape}
         replaced = process(dynamic_slice_p, (cotangent, *start_indices), params)
-    return [kept, replaced, *[None] * len(start_indices)]
+    return [operand_cotangent, replaced, *[None] * len(start_indices)]
 
 
 @boundary
 def dynamic_update_slice_in_dim(
-    operand: Any,
-    update: Any,
-    start_index: Any,
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_index: ArrayLike,
     axis: int,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """dynamic_update_slice whose start is 0 along all axes but one."""
     ndim = typeof(operand).ndim
     axis = canonical_axis(axis, ndim)
@@ -316,13 +321,13 @@ def dynamic_update_slice_in_dim(
 
 @boundary
 def dynamic_update_index_in_dim(
-    operand: Any,
-    update: Any,
-    index: Any,
+    operand: ArrayLike,
+    update: ArrayLike,
+    index: ArrayLike,
     axis: int,
     *,
     allow_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """The array, with `update` at one index of one axis.
 
     `update` has all axes of the operand, that one with size 1; or all but that one.

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
+from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, shifted, with_new_axis, with_same_axis
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
@@ -18,11 +20,13 @@ from hlofront.primitives.slicing import stack
 
 
 @rules.batch(dynamic_slice_p)
-def _(values, axes, *, slice_sizes):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, slice_sizes: Shape
+) -> tuple[ArrayLike, BatchAxis]:
     (operand, *indices), (axis, *index_axes) = values, axes
     whole = _without(typeof(operand).shape, axis)
-    places = _movable(whole, slice_sizes)
-    if not _differ(places, index_axes):
+    movable = _movable(whole, slice_sizes)
+    if not _differ(movable, index_axes):
         indices = _for_all(indices, index_axes, axis)
         if axis is not None:
             slice_sizes = _with_new(slice_sizes, axis, typeof(operand).shape[axis])
@@ -31,31 +35,31 @@ def _(values, axes, *, slice_sizes):
     numbers = GatherDimensionNumbers(
         offset_dims=ascending(len(whole) + 1)[1:],
         collapsed_slice_dims=(),
-        start_index_map=places if axis is None else shifted(places, axis),
+        start_index_map=movable if axis is None else shifted(movable, axis),
         operand_batching_dims=() if axis is None else (axis,),
         start_indices_batching_dims=() if axis is None else (0,),
     )
     # Each slice is of an array of its own, or all are of one.
-    apart = axis is not None
+    indices_batched = axis is not None
     result = gather(
         operand,
-        _index_vectors(indices, index_axes, places, size),
+        _index_vectors(indices, index_axes, movable, size),
         numbers,
-        _with_new(slice_sizes, axis, min(size, 1)) if apart else slice_sizes,
-        unique_indices=apart,
-        indices_are_sorted=apart,
+        _with_new(slice_sizes, axis, min(size, 1)) if indices_batched else slice_sizes,
+        unique_indices=indices_batched,
+        indices_are_sorted=indices_batched,
         mode=GatherScatterMode.CLIP,
     )
     return result, 0
 
 
 @rules.batch(dynamic_update_slice_p)
-def _(values, axes):
+def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike, BatchAxis]:
     (operand, update, *indices), (axis, update_axis, *index_axes) = values, axes
     sizes = _without(typeof(update).shape, update_axis)
     whole = _without(typeof(operand).shape, axis)
-    places = _movable(whole, sizes)
-    if not _differ(places, index_axes):
+    movable = _movable(whole, sizes)
+    if not _differ(movable, index_axes):
         both = (operand, update)
         if axis is not None or update_axis is not None:
             both, axis = with_same_axis(both, (axis, update_axis))
@@ -69,13 +73,13 @@ def _(values, axes):
     numbers = ScatterDimensionNumbers(
         update_window_dims=_without(ascending(len(sizes) + 1), update_axis),
         inserted_window_dims=(),
-        scatter_dims_to_operand_dims=shifted(places, axis),
+        scatter_dims_to_operand_dims=shifted(movable, axis),
         operand_batching_dims=(axis,),
         scatter_indices_batching_dims=(0,),
     )
     result = scatter(
         operand,
-        _index_vectors(indices, index_axes, places, size),
+        _index_vectors(indices, index_axes, movable, size),
         update,
         numbers,
         indices_are_sorted=True,
@@ -88,12 +92,12 @@ def _(values, axes):
 def _movable(whole: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
     """Along which axes slices may begin elsewhere than at 0: they are smaller than the array."""
     both = zip(whole, sizes, strict=True)
-    return tuple([place for place, (available, taken) in enumerate(both) if taken < available])
+    return tuple([axis for axis, (available, taken) in enumerate(both) if taken < available])
 
 
 def _differ(places: Sequence[int], index_axes: Sequence[Any]) -> bool:
     """Whether slices of one batch begin at different places."""
-    return any(index_axes[place] is not None for place in places)
+    return any(index_axes[axis] is not None for axis in places)
 
 
 def _for_all(indices: Sequence[Any], index_axes: Sequence[Any], axis: int | None) -> list[Any]:
@@ -107,7 +111,7 @@ def _for_all(indices: Sequence[Any], index_axes: Sequence[Any], axis: int | None
 
 def _index_vectors(
     indices: Sequence[Any], index_axes: Sequence[Any], places: Sequence[int], size: int
-) -> Any:
+) -> Array:
     """For each of a batch, the indices along these axes: an array of two axes."""
     columns = [
         with_new_axis(indices[i], size) if index_axes[i] is None else indices[i] for i in places

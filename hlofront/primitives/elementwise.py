@@ -14,6 +14,7 @@ import numpy as np
 
 from hlofront.base.dtypes import canonicalize_dtype, dtype_of, issubdtype
 from hlofront.base.elements import narrow_integers
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
@@ -77,16 +78,16 @@ class Tolerance:
         self.rtol = rtol
         self.ulps = ulps
 
-    def _key(self):
+    def _key(self) -> tuple[object, ...]:
         return self.atol, self.rtol, self.ulps
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is Tolerance and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
 
 
@@ -131,7 +132,7 @@ square_p, square = unary("square", NUMBER, "Elementwise square `x * x`.")
 mul_p = Primitive("mul")
 
 
-def mul(x, y, *, out_dtype=None):
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DType | None = None) -> Array:
     """Elementwise product `x * y`. Integers wrap.
 
     `out_dtype`: operands are converted to this dtype before they are multiplied.
@@ -142,7 +143,7 @@ def mul(x, y, *, out_dtype=None):
 
 
 @infer(mul_p)
-def _(x, y, *, out_dtype):
+def _(x: ShapedArray, y: ShapedArray, *, out_dtype: DType) -> ShapedArray:
     check_dtype("mul", x.dtype, NUMBER, 0)
     check_dtype("mul", y.dtype, NUMBER, 1)
     shape = operand_shape("mul", (x.shape, y.shape))
@@ -156,7 +157,7 @@ def _(x, y, *, out_dtype):
 abs_p = Primitive("abs")
 
 
-def abs(x):
+def abs(x: ArrayLike) -> Array:
     """Elementwise absolute value; for complex x the modulus, a float.
 
     The least signed integer has no absolute value and stays as it is.
@@ -165,7 +166,7 @@ def abs(x):
 
 
 @infer(abs_p)
-def _(x):
+def _(x: ShapedArray) -> ShapedArray:
     check_dtype("abs", x.dtype, FLOAT + COMPLEX + SIGNED)
     if x.dtype in narrow_integers:
         raise TypeError(
@@ -189,7 +190,7 @@ nextafter_p = elementwise_primitive("nextafter", FLOAT, 2)
 round_p = elementwise_primitive("round", FLOAT)
 
 
-def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+def round(x: ArrayLike, rounding_method: object = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """Elementwise nearest whole number, as a float.
 
     `rounding_method`: where halves go, a RoundingMethod. Raises ValueError if it is not one.
@@ -197,7 +198,7 @@ def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
     return process(round_p, (x,), {"rounding_method": RoundingMethod(rounding_method)})
 
 
-def nextafter(x1, x2):
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise next floating-point number after x1 in the direction of x2."""
     return process(nextafter_p, (x1, x2), {})
 
@@ -226,7 +227,7 @@ pow_p = Primitive("pow")
 integer_pow_p = Primitive("integer_pow")
 
 
-def pow(x, y):
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x to the power y.
 
     x is floating or complex. y has the dtype of x, or is of any integer dtype.
@@ -235,7 +236,7 @@ def pow(x, y):
 
 
 @infer(pow_p)
-def _(x, y):
+def _(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     check_dtype("pow", x.dtype, _INEXACT, 0)
     check_dtype("pow", y.dtype, NUMBER, 1)
     if x.dtype != y.dtype and not issubdtype(y.dtype, np.integer):
@@ -248,7 +249,7 @@ def _(x, y):
     return ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)
 
 
-def integer_pow(x, y):
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """Elementwise x to the power y, a Python integer, by repeated multiplication.
 
     Raises TypeError if y is no integer, or is negative and x is of an integer dtype.
@@ -259,14 +260,14 @@ def integer_pow(x, y):
 
 
 @infer(integer_pow_p)
-def _(x, *, y):
+def _(x: ShapedArray, *, y: int) -> ShapedArray:
     check_dtype("integer_pow", x.dtype, NUMBER)
     if y < 0 and issubdtype(x.dtype, np.integer):
         raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({x}, {y})")
     return x
 
 
-def reciprocal(x):
+def reciprocal(x: ArrayLike) -> Array:
     """Elementwise `1 / x`, of floating or complex x."""
     return process(integer_pow_p, (x,), {"y": -1})
 
@@ -301,13 +302,13 @@ complex_p, complex = binary(
 conj_p = Primitive("conj")
 
 
-def conj(x):
+def conj(x: ArrayLike) -> Array:
     """Elementwise complex conjugate; of a float too, as a complex number."""
     return process(conj_p, (x,), {"input_dtype": dtype_of(typeof(x).dtype)})
 
 
 @infer(conj_p)
-def _(x, *, input_dtype):
+def _(x: ShapedArray, *, input_dtype: DType) -> ShapedArray:
     check_dtype("conj", x.dtype, (np.float32, *COMPLEX, np.float64))
     return x.update(dtype=complex_of(x.dtype))
 
@@ -350,7 +351,7 @@ clz_p, clz = unary("clz", INT, "Elementwise number of leading bits that are not 
 mulhi_p = elementwise_primitive("mulhi", INT, 2)
 
 
-def mulhi(x, y, /):
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Elementwise upper half of the bits of the product `x * y` in twice as many bits."""
     return process(mulhi_p, (x, y), {})
 
@@ -360,7 +361,7 @@ def mulhi(x, y, /):
 clamp_p = Primitive("clamp")
 
 
-def clamp(min, x, max):
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Elementwise x, but no less than `min` and no more than `max`.
 
     The bounds are scalars or have the shape of x. Where they cross, `max` wins; NaN stays.
@@ -369,7 +370,7 @@ def clamp(min, x, max):
 
 
 @infer(clamp_p)
-def _(min, x, max):
+def _(min: ShapedArray, x: ShapedArray, max: ShapedArray) -> ShapedArray:
     for position, aval in enumerate((min, x, max)):
         check_dtype("clamp", aval.dtype, ARITHMETIC, position)
     for name, bound in (("min", min), ("max", max)):

@@ -5,16 +5,17 @@ summed back.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import jvp, transpose
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.batching import batch_elementwise, batch_of_one_shape
@@ -63,15 +64,15 @@ def slope(primitive: Primitive, function: Callable[..., Any]) -> None:
     )
 
 
-def _one_and(x: Any) -> Any:
+def _one_and(x: ArrayLike) -> Array:
     return add(scalar_like(x, 1), x)
 
 
-def _one_less(x: Any) -> Any:
+def _one_less(x: ArrayLike) -> Array:
     return sub(scalar_like(x, 1), x)
 
 
-def _broadcast(tangent: Any, result: Any) -> Any:
+def _broadcast(tangent: ArrayLike, result: ArrayLike) -> Array:
     """The tangent of an operand in the shape of the result."""
     shape, wanted = typeof(tangent).shape, typeof(result).shape
     if shape == wanted:
@@ -85,7 +86,7 @@ linear(e.neg_p, lambda cotangent, x: [neg(cotangent)])
 
 
 @jvp(e.add_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     result = process(e.add_p, tuple(primals), {})
     x, y = tangents
     if type(x) is Zero or type(y) is Zero:
@@ -94,12 +95,12 @@ def _(primals, tangents):
 
 
 @transpose(e.add_p)
-def _(cotangent, x, y):
+def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Sequence[Cotangent | None]:
     return [unbroadcast(cotangent, z) if is_linear(z) else None for z in (x, y)]
 
 
 @jvp(e.sub_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     result = process(e.sub_p, tuple(primals), {})
     x, y = tangents
     if type(x) is Zero:
@@ -108,7 +109,7 @@ def _(primals, tangents):
 
 
 @transpose(e.sub_p)
-def _(cotangent, x, y):
+def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Sequence[Cotangent | None]:
     return [
         unbroadcast(cotangent, x) if is_linear(x) else None,
         neg(unbroadcast(cotangent, y)) if is_linear(y) else None,
@@ -123,18 +124,20 @@ derivative(
 
 
 @transpose(e.mul_p)
-def _(cotangent, x, y, *, out_dtype):
+def _(
+    cotangent: ArrayLike, x: Operand, y: Operand, *, out_dtype: DType
+) -> Sequence[Cotangent | None]:
     operand, factor = (x, y) if is_linear(x) else (y, x)
     params = {"out_dtype": None if out_dtype is None else operand.aval.dtype}
-    found = unbroadcast(process(e.mul_p, (cotangent, factor), params), operand)
-    return [found, None] if operand is x else [None, found]
+    product = unbroadcast(process(e.mul_p, (cotangent, factor), params), operand)
+    return [product, None] if operand is x else [None, product]
 
 
 slope(e.square_p, lambda result, x: mul(scalar_like(x, 2), x))
 
 
 @jvp(e.div_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     x, y = primals
     change, change_of_y = tangents
     result = div(x, y)
@@ -146,7 +149,7 @@ def _(primals, tangents):
 
 
 @transpose(e.div_p)
-def _(cotangent, x, y):
+def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Sequence[Cotangent | None]:
     return [unbroadcast(div(cotangent, y), x), None]
 
 
@@ -161,16 +164,16 @@ derivative_from_result(
 
 
 @jvp(e.max_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     return _change_of_extreme(e.max(*primals), primals, tangents)
 
 
 @jvp(e.min_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     return _change_of_extreme(e.min(*primals), primals, tangents)
 
 
-def _change_of_extreme(result: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _change_of_extreme(result: ArrayLike, primals: Any, tangents: Any) -> tuple[Any, Any]:
     """The result moves with the operand that it is, and by half with each where it is both."""
     is_x, is_y = (eq(operand, result) for operand in primals)
     none, half, whole = (constant_like(result, share) for share in (0, 0.5, 1))
@@ -183,17 +186,17 @@ def _change_of_extreme(result: Any, primals: Any, tangents: Any) -> tuple[Any, A
 
 
 @jvp(e.clamp_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     low, x, high = primals
     result = e.clamp(low, x, high)
     total: Any = Zero.of(result)
     zeros = constant_like(result, 0)
-    for place, tangent in enumerate(tangents):
+    for index, tangent in enumerate(tangents):
         if type(tangent) is Zero:
             continue
-        if place == 0:
+        if index == 0:
             passes = e.bitwise_and(gt(low, x), lt(low, high))
-        elif place == 1:
+        elif index == 1:
             passes = e.bitwise_and(gt(x, low), lt(x, high))
         else:
             passes = lt(high, x)
@@ -201,7 +204,7 @@ def _(primals, tangents):
     return result, total
 
 
-def _change_of_abs(t, result, x):
+def _change_of_abs(t: ArrayLike, result: ArrayLike, x: ArrayLike) -> Any:
     if not is_complex(typeof(x).dtype):
         return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
     # By way of the modulus and not of `sign`, which is held to have no derivative.
@@ -209,7 +212,7 @@ def _change_of_abs(t, result, x):
     return e.real(mul(t, div(e.conj(x), convert(size, typeof(x).dtype, False))))
 
 
-def _ones_like(x):
+def _ones_like(x: ArrayLike) -> Any:
     return _broadcast(scalar_like(x, 1), x)
 
 
@@ -228,7 +231,7 @@ slope(e.rsqrt_p, lambda result, x, **_: mul(scalar_like(x, -0.5), div(result, x)
 slope(e.cbrt_p, lambda result, x, **_: mul(scalar_like(x, 1 / 3), e.integer_pow(result, -2)))
 
 
-def _change_of_integer_pow(t, x, *, y):
+def _change_of_integer_pow(t: ArrayLike, x: ArrayLike, *, y: int) -> Tangent:
     if y == 0:
         return Zero.of(x)
     if y == 1:
@@ -239,7 +242,7 @@ def _change_of_integer_pow(t, x, *, y):
 derivative(e.integer_pow_p, _change_of_integer_pow)
 
 
-def _change_by_base(t, result, x, y):
+def _change_by_base(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
     base, exponent = typeof(x), typeof(y)
     if exponent.dtype == base.dtype:
         # The tangent is strongly typed, also where both operands are weakly typed, as in JAX.
@@ -250,7 +253,7 @@ def _change_by_base(t, result, x, y):
     return mul(t, mul(convert(y, base.dtype, False), e.pow(x, lower)))
 
 
-def _change_by_exponent(t, result, x, y):
+def _change_by_exponent(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
     # A base of 0 gives 0 for all exponents above, though its logarithm is infinite.
     safe = select_n(eq(x, scalar_like(x, 0)), x, constant_like(x, 1))
     return mul(t, mul(e.log(safe), result))
@@ -274,7 +277,7 @@ derivative(e.atanh_p, lambda t, x: div(t, mul(_one_and(x), _one_less(x))))
 slope(e.asinh_p, lambda result, x: e.rsqrt(_one_and(square(x))))
 
 
-def _change_of_acosh(t, result, x):
+def _change_of_acosh(t: ArrayLike, result: ArrayLike, x: ArrayLike) -> Any:
     if is_complex(typeof(x).dtype):
         # A root of the square would have the wrong sign left of the imaginary axis.
         return div(t, e.sinh(result))
@@ -285,7 +288,7 @@ derivative_from_result(e.acosh_p, _change_of_acosh)
 
 
 @jvp(e.atan2_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     x, y = primals
     result = e.atan2(x, y)
     scale = add(square(x), square(y))
@@ -305,7 +308,7 @@ linear(e.real_p, lambda cotangent, x: [complex(cotangent, scalar_like(cotangent,
 linear(e.imag_p, lambda cotangent, x: [complex(scalar_like(cotangent, 0), neg(cotangent))])
 
 
-def _transposed_conj(cotangent, x, *, input_dtype):
+def _transposed_conj(cotangent: ArrayLike, x: ArrayLike, *, input_dtype: DType) -> Any:
     is_complex = issubdtype(input_dtype, np.complexfloating)
     return [e.conj(cotangent) if is_complex else e.real(cotangent)]
 
@@ -314,7 +317,7 @@ linear(e.conj_p, _transposed_conj)
 
 
 @jvp(e.complex_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     result = complex(*primals)
     x, y = tangents
     if type(x) is Zero:
@@ -325,7 +328,7 @@ def _(primals, tangents):
 
 
 @transpose(e.complex_p)
-def _(cotangent, x, y):
+def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Sequence[Cotangent | None]:
     return [
         unbroadcast(e.real(cotangent), x) if is_linear(x) else None,
         neg(unbroadcast(e.imag(cotangent), y)) if is_linear(y) else None,

@@ -1,5 +1,6 @@
 """Factorizations in finitely many steps: cholesky, lu, qr; products of reflections."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,12 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import exact_dtype
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, to_front
 from hlofront.primitives.converting import convert
@@ -39,7 +41,7 @@ from hlofront.primitives.solving import triangular_solve
 _int32 = np.dtype(np.int32)
 
 
-def symmetrize(name: str, x: Any) -> Any:
+def symmetrize(name: str, x: ArrayLike) -> Array:
     """(x + x^H) / 2; TypeError unless each matrix is square."""
     aval = typeof(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
@@ -54,7 +56,7 @@ cholesky_p = Primitive("cholesky")
 
 
 @boundary
-def cholesky(x, *, symmetrize_input=True):
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """Lower triangular L with `L L^H = x`, of Hermitian positive definite matrices.
 
     Args:
@@ -74,8 +76,8 @@ def cholesky(x, *, symmetrize_input=True):
     return lower_triangle(process(cholesky_p, (x,), {}))
 
 
-def _square(name):
-    def rule(shape, dtype, **_):
+def _square(name: str) -> Any:
+    def rule(shape: Shape, dtype: DType, **_: object) -> Any:
         check_square(name, shape)
         return [(shape, dtype)]
 
@@ -86,7 +88,7 @@ on_matrices(cholesky_p, INEXACT, (2,), _square("cholesky"))
 
 
 @rules.jvp(cholesky_p)
-def _(primals, tangents):
+def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     # Murray, "Differentiation of the Cholesky decomposition" (2016), section 2.
     (x,), (tangent,) = primals, tangents
     factor = lower_triangle(process(cholesky_p, (x,), {}))
@@ -104,7 +106,7 @@ cholesky_update_p = Primitive("cholesky_update")
 
 
 @boundary
-def cholesky_update(r_matrix, w_vector):
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The factor of a Cholesky decomposition after a change of rank one.
 
     Args:
@@ -121,7 +123,7 @@ def cholesky_update(r_matrix, w_vector):
     return process(cholesky_update_p, (r_matrix, w_vector), {})
 
 
-def _update_shapes(matrix, vector, dtype):
+def _update_shapes(matrix: object, vector: object, dtype: DType) -> Any:
     if matrix[0] != matrix[1] or matrix[1] != vector[0]:
         raise ValueError(
             "Rank-1 update to Cholesky decomposition takes a square matrix and a vector of the "
@@ -137,7 +139,14 @@ symmetric_product_p = Primitive("symmetric_product")
 
 
 @boundary
-def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_output=False):
+def symmetric_product(
+    a_matrix: ArrayLike,
+    c_matrix: ArrayLike,
+    *,
+    alpha: ArrayLike = 1.0,
+    beta: ArrayLike = 0.0,
+    symmetrize_output: bool = False,
+) -> Array:
     """`alpha a a^T + beta c`, a symmetric matrix.
 
     Args:
@@ -158,7 +167,7 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
     return result
 
 
-def _symmetric_product_shapes(a, c, dtype, **_):
+def _symmetric_product_shapes(a: Shape, c: Shape, dtype: DType, **_: object) -> Any:
     if c[0] != c[1] or c[0] != a[0]:
         raise ValueError(
             "symmetric_product expects a rectangular matrix of shape (m, n) and a square matrix "
@@ -177,7 +186,7 @@ lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation")
 
 
 @boundary
-def lu(x):
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """Factor matrices with rows exchanged: `x[permutation] = L U`.
 
     Args:
@@ -194,7 +203,7 @@ def lu(x):
     return process(lu_p, (x,), {})
 
 
-def _lu_shapes(shape, dtype):
+def _lu_shapes(shape: Shape, dtype: DType) -> Any:
     m, n = shape
     return [(shape, dtype), ((min(m, n),), _int32), ((m,), _int32)]
 
@@ -203,7 +212,9 @@ on_matrices(lu_p, INEXACT, (2,), _lu_shapes)
 
 
 @rules.jvp(lu_p)
-def _(primals, tangents):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent]
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     (x,), (tangent,) = primals, tangents
     results = factors, pivots, permutation = process(lu_p, (x,), {})
     m, n = typeof(x).shape[-2:]
@@ -220,7 +231,7 @@ def _(primals, tangents):
     return results, [change, Zero.of(pivots), Zero.of(permutation)]
 
 
-def _square_factor(factors: Any, short: int, size: int, other: int) -> Any:
+def _square_factor(factors: Any, short: int, size: int, other: int) -> Array:
     """A factor made square along one axis: what it lacks is zeros, with ones on the diagonal."""
     aval = typeof(factors)
     axis = aval.ndim + short
@@ -234,13 +245,13 @@ def _square_factor(factors: Any, short: int, size: int, other: int) -> Any:
     return add(padded, spread(np.diag(diagonal), typeof(padded).shape))
 
 
-def _with_unit_diagonal(x: Any) -> Any:
+def _with_unit_diagonal(x: ArrayLike) -> Array:
     below = lower_triangle(x, -1)
     return add(below, spread(identity_like(below), typeof(below).shape))
 
 
 @boundary
-def lu_pivots_to_permutation(pivots, permutation_size):
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The order of rows that successive exchanges make.
 
     Args:
@@ -259,7 +270,7 @@ def lu_pivots_to_permutation(pivots, permutation_size):
 
 
 @infer(lu_pivots_to_permutation_p)
-def _(pivots, *, permutation_size):
+def _(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
     name = "lu_pivots_to_permutation"
     check_dtype(name, pivots.dtype, (np.int32,), 0)
     if not pivots.ndim:
@@ -273,7 +284,9 @@ def _(pivots, *, permutation_size):
 
 
 @rules.batch(lu_pivots_to_permutation_p)
-def _(values, axes, *, permutation_size):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, permutation_size: int
+) -> tuple[ArrayLike, BatchAxis]:
     from_front = process(
         lu_pivots_to_permutation_p,
         (move_axis(values[0], axes[0], 0),),
@@ -294,7 +307,9 @@ ormqr_p = Primitive("ormqr")
 
 
 @boundary
-def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
+def qr(
+    x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: object = None
+) -> Array:
     """Factor matrices: `x = Q R`, where Q has orthonormal columns and R is upper triangular.
 
     Args:
@@ -317,7 +332,9 @@ def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
     return tuple(process(qr_p, (x,), params))
 
 
-def _qr_shapes(shape, dtype, *, pivoting, full_matrices, **_):
+def _qr_shapes(
+    shape: Shape, dtype: DType, *, pivoting: bool, full_matrices: bool, **_: object
+) -> Any:
     m, n = shape
     k = m if full_matrices else min(m, n)
     pair = [((m, k), dtype), ((k, n), dtype)]
@@ -328,7 +345,14 @@ on_matrices(qr_p, INEXACT, (2,), _qr_shapes)
 
 
 @rules.jvp(qr_p)
-def _(primals, tangents, *, pivoting, full_matrices, use_magma):
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    pivoting: bool,
+    full_matrices: bool,
+    use_magma: object,
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     # With M = Q^H x' R^-1 and Q' = Q W: W is skew-Hermitian and R' R^-1 = M - W upper triangular,
     # which the part of M below the diagonal determines.
     (x,), (tangent,) = primals, tangents
@@ -366,7 +390,7 @@ def _(primals, tangents, *, pivoting, full_matrices, use_magma):
     return results, results_tangents
 
 
-def _skew(inner: Any) -> Any:
+def _skew(inner: Any) -> Array:
     """The skew-Hermitian matrix with this part below the diagonal."""
     below = lower_triangle(inner, -1)
     rotation = sub(below, adjoint(below))
@@ -378,11 +402,11 @@ def _skew(inner: Any) -> Any:
     return rotation
 
 
-def _as_dtype_of(x: Any, like: Any) -> Any:
+def _as_dtype_of(x: ArrayLike, like: Any) -> Array:
     return convert(x, typeof(like).dtype, False)
 
 
-def _complement(inner: Any, k: int, m: int) -> Any:
+def _complement(inner: Any, k: int, m: int) -> Array:
     """As `_skew`, of the first k columns of a square matrix; the last block is zeros."""
     aval = typeof(inner)
     ndim = aval.ndim
@@ -398,7 +422,7 @@ def _complement(inner: Any, k: int, m: int) -> Any:
 
 
 @boundary
-def geqrf(a):
+def geqrf(a: ArrayLike) -> Array:
     """The QR factorization as reflections: R on and above the diagonal, reflectors below it.
 
     Args:
@@ -411,7 +435,7 @@ def geqrf(a):
 
 
 @boundary
-def geqp3(a, jpvt):
+def geqp3(a: ArrayLike, jpvt: object) -> Array:
     """As `geqrf`, with columns exchanged so that the diagonal of R descends.
 
     Args:
@@ -424,7 +448,7 @@ def geqp3(a, jpvt):
     return tuple(process(geqp3_p, (a, jpvt), {"use_magma": None}))
 
 
-def _reflections(shape, dtype):
+def _reflections(shape: Shape, dtype: DType) -> Any:
     return [(shape, dtype), ((min(shape),), dtype)]
 
 
@@ -432,7 +456,7 @@ on_matrices(geqrf_p, INEXACT, (2,), _reflections)
 
 
 @infer(geqp3_p)
-def _(a, jpvt, *, use_magma):
+def _(a: ShapedArray, jpvt: ShapedArray, *, use_magma: object) -> list[ShapedArray]:
     check_dtype("geqp3", a.dtype, INEXACT, 0)
     if a.ndim < 2 or jpvt.shape != (*a.shape[:-2], a.shape[-1]) or jpvt.dtype != _int32:
         raise TypeError(
@@ -444,14 +468,16 @@ def _(a, jpvt, *, use_magma):
 
 
 @rules.batch(geqp3_p)
-def _(values, axes, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     size = batch_size(values, axes)
     values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
     return process(geqp3_p, tuple(values), params), [0, 0, 0]
 
 
 @boundary
-def householder_product(a, taus):
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The product of reflections, as a matrix of orthonormal columns.
 
     Args:
@@ -469,7 +495,7 @@ def householder_product(a, taus):
     return process(householder_product_p, (a, taus), {})
 
 
-def _householder_shapes(a, taus, dtype):
+def _householder_shapes(a: Shape, taus: Shape, dtype: DType) -> Any:
     m, n = a
     if m < n:
         raise ValueError(
@@ -488,7 +514,9 @@ on_matrices(householder_product_p, INEXACT, (2, 1), _householder_shapes)
 
 
 @boundary
-def ormqr(a, taus, c, *, left=True, transpose=False):
+def ormqr(
+    a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: ArrayLike = True, transpose: bool = False
+) -> Array:
     """Multiply by the product Q of reflections, without making it.
 
     Args:
@@ -509,7 +537,7 @@ def ormqr(a, taus, c, *, left=True, transpose=False):
     return process(ormqr_p, (a, taus, c), params)
 
 
-def _ormqr_shapes(a, taus, c, dtype, *, left, **_):
+def _ormqr_shapes(a: Shape, taus: Shape, c: Shape, dtype: DType, *, left: bool, **_: object) -> Any:
     m, k = a
     rows = c[0 if left else 1]
     if rows != m:

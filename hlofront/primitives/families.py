@@ -7,6 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import filter_traceback
 from hlofront.base.dtypes import float0, issubdtype
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
@@ -30,13 +31,13 @@ ANY = (np.generic,)
 Kinds = tuple[type, ...]
 
 
-def accepts(dtype: Any, kinds: Kinds) -> bool:
+def accepts(dtype: DType, kinds: Kinds) -> bool:
     if kinds is ANY:
         return dtype != float0
     return any(issubdtype(dtype, kind) for kind in kinds)
 
 
-def check_dtype(name: str, dtype: Any, kinds: Kinds, position: int | None = None) -> None:
+def check_dtype(name: str, dtype: DType, kinds: Kinds, position: int | None = None) -> None:
     """Raise the TypeError that names what the operation accepts."""
     if accepts(dtype, kinds):
         return
@@ -149,7 +150,7 @@ def elementwise_primitive(
     """
     primitive = Primitive(name)
 
-    def rule(*avals: Any, **params: Any) -> ShapedArray:
+    def rule(*avals: Any, **params: object) -> ShapedArray:
         for i, aval in enumerate(avals):
             check_dtype(name, aval.dtype, kinds, None if arity == 1 else i)
         shape = avals[0].shape
@@ -181,7 +182,7 @@ def unary(
     primitive = elementwise_primitive(name, kinds, 1, result_dtype)
 
     # As `boundary` does, without the cost of a call.
-    def function(x):
+    def function(x: ArrayLike) -> Any:
         try:
             return process(primitive, (x,), {})
         except Exception as error:
@@ -195,7 +196,7 @@ def unary_with_accuracy(name: str, kinds: Kinds, doc: str) -> tuple[Primitive, C
     """The same, where the compiler can be told how accurate to be."""
     primitive = elementwise_primitive(name, kinds)
 
-    def function(x, *, accuracy=None):
+    def function(x: ArrayLike, *, accuracy: object = None) -> Any:
         try:
             return process(primitive, (x,), {"accuracy": accuracy})
         except Exception as error:
@@ -220,7 +221,7 @@ def binary(
     """A primitive of two operands of one dtype, and the function that binds it."""
     primitive = elementwise_primitive(name, kinds, 2, result_dtype)
 
-    def function(x, y):
+    def function(x: ArrayLike, y: ArrayLike) -> Any:
         try:
             return process(primitive, (x, y), {})
         except Exception as error:
@@ -236,15 +237,15 @@ def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., A
     return function
 
 
-def to_bool(dtype: Any) -> Any:
+def to_bool(dtype: DType) -> Array:
     return np.dtype(np.bool_)
 
 
-def real_of(dtype: Any) -> Any:
+def real_of(dtype: DType) -> Array:
     """The dtype of the parts of complex numbers: float32 for complex64; others as they are."""
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype.kind == "c" else dtype
 
 
-def complex_of(dtype: Any) -> Any:
+def complex_of(dtype: DType) -> Array:
     """The dtype of complex numbers with such parts: complex64 for float32."""
     return np.dtype(f"complex{dtype.itemsize * 16}") if dtype.kind == "f" else dtype

@@ -11,10 +11,12 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import exact_dtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives.batching import move_axis
 from hlofront.primitives.converting import convert
@@ -41,7 +43,7 @@ _NAMES = {"fft": FftType.FFT, "ifft": FftType.IFFT, "rfft": FftType.RFFT, "irfft
 
 
 @boundary
-def fft(x: Any, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Any:
+def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Array:
     """The discrete Fourier transform along the last axes.
 
     Args:
@@ -79,7 +81,7 @@ def fft(x: Any, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> An
 
 
 @infer(fft_p)
-def _(x, *, fft_type, fft_lengths):
+def _(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> ShapedArray:
     count = len(fft_lengths)
     if count > x.ndim:
         raise ValueError(
@@ -109,7 +111,9 @@ def _(x, *, fft_type, fft_lengths):
     return ShapedArray((*batch, *fft_lengths), x.dtype)
 
 
-def _transpose(cotangent, x, *, fft_type, fft_lengths):
+def _transpose(
+    cotangent: ArrayLike, x: ArrayLike, *, fft_type: FftType, fft_lengths: tuple[int, ...]
+) -> Any:
     params = {"fft_type": FftType.FFT, "fft_lengths": fft_lengths}
     if fft_type in (FftType.FFT, FftType.IFFT):
         # The matrix of the transform is symmetric.
@@ -136,6 +140,12 @@ linear(fft_p, _transpose)
 
 
 @rules.batch(fft_p)
-def _(values, axes, *, fft_type, fft_lengths):
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    fft_type: FftType,
+    fft_lengths: tuple[int, ...],
+) -> tuple[ArrayLike, BatchAxis]:
     x = move_axis(values[0], axes[0], 0)
     return process(fft_p, (x,), {"fft_type": fft_type, "fft_lengths": fft_lengths}), 0

@@ -1,6 +1,7 @@
 """gather: slices at computed places, and what becomes of those that do not lie in the array."""
 
 import enum
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,12 +9,13 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import iinfo, issubdtype
 from hlofront.base.elements import ExtendedDType, exact_dtype
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes, canonical_axes, canonical_shape, integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import move_axis, shifted
 from hlofront.primitives.comparing import lt_p, select_n_p
@@ -93,16 +95,16 @@ gather_p = Primitive("gather")
 
 @boundary
 def gather(
-    operand: Any,
-    start_indices: Any,
+    operand: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
     dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Any,
+    slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Slices of an array, all of one size, that begin where the indices say.
 
     Args:
@@ -148,7 +150,7 @@ def gather(
 _NAN = float("nan")
 
 
-def default_fill_value(dtype: Any) -> Any:
+def default_fill_value(dtype: DType) -> Array:
     """What gather returns out of bounds for operands of this dtype, unless told."""
     if issubdtype(dtype, np.inexact):
         return _NAN
@@ -163,7 +165,7 @@ def default_fill_value(dtype: Any) -> Any:
     raise ValueError(f"gather has no default fill value for dtype {dtype}: give fill_value.")
 
 
-def _static_scalar(value: Any) -> Any:
+def _static_scalar(value: ArrayLike) -> Array:
     aval = typeof(value)
     if aval.shape:
         raise TypeError(f"fill_value of gather must be a scalar, got shape {aval.shape}.")
@@ -172,7 +174,7 @@ def _static_scalar(value: Any) -> Any:
     return _NAN if not isinstance(value, complex) and value != value else value
 
 
-def canonical_numbers(numbers: Any, class_: type) -> Any:
+def canonical_numbers(numbers: Any, class_: type) -> Array:
     """Dimension numbers whose fields are tuples of ints.
 
     Raises:
@@ -194,16 +196,16 @@ def canonical_numbers(numbers: Any, class_: type) -> Any:
 
 @infer(gather_p)
 def _(
-    operand,
-    indices,
+    operand: ShapedArray,
+    indices: ShapedArray,
     *,
-    dimension_numbers,
-    slice_sizes,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-    fill_value,
-):
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+    fill_value: object,
+) -> ShapedArray:
     check_index_dtype(indices)
     numbers = dimension_numbers
     batch = check_indices("gather", indices, len(numbers.start_index_map), "start_index_map")
@@ -272,11 +274,11 @@ def check_indices(name: str, indices: ShapedArray, count: int, field: str) -> tu
             f"{name.capitalize()} index leaf dimension must be within [0, rank(indices) + 1). "
             f"rank(indices) is 0 and {name} index leaf dimension is -1."
         )
-    *batch, found = indices.shape
-    if found != count:
+    *batch, depth = indices.shape
+    if depth != count:
         raise TypeError(
             f"{name.capitalize()} op has {count} elements in {field} and the bound of dimension "
-            f"index_vector_dim={len(batch)} of indices is {found}. These two numbers must be equal."
+            f"index_vector_dim={len(batch)} of indices is {depth}. These two numbers must be equal."
         )
     return tuple(batch)
 
@@ -334,11 +336,11 @@ def check_batching_axes(
             f"{indices_field}, got {batching} and {indices_batching}."
         )
     sizes = tuple([operand.shape[axis] for axis in batching])
-    found = tuple([indices.shape[axis] for axis in indices_batching])
-    if sizes != found:
+    batch_shape = tuple([indices.shape[axis] for axis in indices_batching])
+    if sizes != batch_shape:
         raise TypeError(
             f"{name.capitalize()} op requires operand batching dimensions and indices batching "
-            f"dimensions to have the same shape, got {sizes} and {found}."
+            f"dimensions to have the same shape, got {sizes} and {batch_shape}."
         )
 
 
@@ -347,7 +349,9 @@ def check_batching_axes(
 
 
 @rules.jvp(gather_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[ArrayLike, Tangent]:
     result = process(gather_p, tuple(primals), params)
     tangent = tangents[0]
     if type(tangent) is Zero:
@@ -363,16 +367,16 @@ def _(primals, tangents, **params):
 
 @rules.batch(gather_p)
 def _(
-    values,
-    axes,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
     *,
-    dimension_numbers,
-    slice_sizes,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-    fill_value,
-):
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+    fill_value: object,
+) -> tuple[ArrayLike, BatchAxis]:
     operand, indices = values
     axis, indices_axis = axes
     offset, collapsed, index_map, batching, indices_batching = dimension_numbers
@@ -389,8 +393,8 @@ def _(
         if indices_axis == rank:
             # The last axis has to stay the last.
             indices, indices_axis = move_axis(indices, rank, 0), 0
-        places = [i for i in range(rank - 1 + len(offset)) if i not in offset]
-        result_axis = places[indices_axis - 1] + 1 if indices_axis else 0
+        batch_dimensions = [i for i in range(rank - 1 + len(offset)) if i not in offset]
+        result_axis = batch_dimensions[indices_axis - 1] + 1 if indices_axis else 0
         offset = shifted(offset, result_axis)
         indices_batching = shifted(indices_batching, indices_axis)
         if axis is None:
@@ -428,10 +432,10 @@ def with_axis(axes: Axes, axis: int) -> Axes:
 
 def with_pair(batching: Axes, partners: Axes, axis: int, partner: int) -> tuple[Axes, Axes]:
     """Ascending batching axes and one more, and the axes of the indices that go with them."""
-    place = sum(other < axis for other in batching)
+    position = sum(other < axis for other in batching)
     return (
-        (*batching[:place], axis, *batching[place:]),
-        (*partners[:place], partner, *partners[place:]),
+        (*batching[:position], axis, *batching[position:]),
+        (*partners[:position], partner, *partners[position:]),
     )
 
 
@@ -439,7 +443,7 @@ def with_pair(batching: Axes, partners: Axes, axis: int, partner: int) -> tuple[
 
 
 @boundary
-def index_take(src: Any, idxs: Any, axes: Any) -> Any:
+def index_take(src: ArrayLike, idxs: object, axes: Sequence[int]) -> Array:
     """Slices of size 1 along some axes, at indices that wrap around.
 
     Args:
@@ -465,7 +469,7 @@ def index_take(src: Any, idxs: Any, axes: Any) -> Any:
     )
 
 
-def _modulo(indices: Any, sizes: list[int]) -> Any:
+def _modulo(indices: ArrayLike, sizes: list[int]) -> Array:
     """Indices of shape (n, len(sizes)), each modulo the size of its axis and not negative."""
     dtype = typeof(indices).dtype
     if max(sizes, default=0) > int(iinfo(dtype).max):

@@ -8,9 +8,11 @@ import numpy as np
 from hlofront.base.config import threefry_partitionable
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import ExtendedDType, prng_key
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import batch, infer
+from hlofront.core.rules import BatchResult, batch, infer
+from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives.batching import move_axis
 from hlofront.primitives.derivatives import no_derivative
@@ -64,7 +66,7 @@ class Generator:
     def _fields(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in Generator.__slots__])
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is Generator and self._fields() == other._fields()
 
     def __hash__(self) -> int:
@@ -76,7 +78,7 @@ class Generator:
     def __repr__(self) -> str:
         return f"Generator(name={self.name!r}, tag={self.tag!r}, key_shape={self.key_shape})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Array:
         # Those that have a name are found by it, where the keys are unpickled.
         if REGISTERED.get(self.name) is self:
             return generator_named, (self.name,)
@@ -107,13 +109,13 @@ def register(generator: Generator) -> Generator:
 
 def generator_named(name: str) -> Generator:
     """The generator of this name; ValueError if there is none."""
-    found = REGISTERED.get(name)
-    if found is None:
+    generator = REGISTERED.get(name)
+    if generator is None:
         raise ValueError(
             f'unrecognized PRNG implementation "{name}". Did you mean one of: '
             f"{', '.join(REGISTERED)}?"
         )
-    return found
+    return generator
 
 
 class KeyDType(ExtendedDType):
@@ -142,16 +144,16 @@ class KeyDType(ExtendedDType):
             return None
         return f"{self.name} {generator.name}"
 
-    def wrap(self, data: Any) -> Any:
+    def wrap(self, data: ArrayLike) -> Array:
         return random_wrap(data, self.generator)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return self is other or (type(other) is KeyDType and self.generator == other.generator)
 
     def __hash__(self) -> int:
         return hash((KeyDType, self.generator.name, self.generator.tag))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Array:
         return key_dtype_of, (self.generator,)
 
 
@@ -160,19 +162,19 @@ _dtypes: dict[int, KeyDType] = {}
 
 def key_dtype_of(generator: Generator) -> KeyDType:
     """The dtype of a generator's keys, always the same object."""
-    found = _dtypes.get(id(generator))
-    if found is None:
+    key_dtype = _dtypes.get(id(generator))
+    if key_dtype is None:
         # The dtype keeps its generator, so that the id is not given to another.
-        found = _dtypes[id(generator)] = KeyDType(generator)
-    return found
+        key_dtype = _dtypes[id(generator)] = KeyDType(generator)
+    return key_dtype
 
 
-def is_key(aval: Any) -> bool:
+def is_key(aval: ShapedArray) -> bool:
     """Whether an aval is that of random keys."""
     return type(getattr(aval, "dtype", None)) is KeyDType
 
 
-def _generator_of(name: str, aval: Any) -> Generator:
+def _generator_of(name: str, aval: ShapedArray) -> Generator:
     if not is_key(aval):
         raise TypeError(f"{name} takes random keys, got {aval.str_short()}")
     return aval.dtype.generator
@@ -207,36 +209,36 @@ def settings() -> dict[str, Any]:
     return {} if threefry_partitionable.value else {"partitionable": False}
 
 
-def random_seed(seeds: Any, generator: Generator) -> Any:
+def random_seed(seeds: ArrayLike, generator: Generator) -> Array:
     """Keys from integers, one from each."""
     return process(random_seed_p, (seeds,), {"impl": generator, **settings()})
 
 
 @infer(random_seed_p)
-def _(seeds, *, impl, partitionable=True):
+def _(seeds: ShapedArray, *, impl: object, partitionable: bool = True) -> ShapedArray:
     if not (issubdtype(seeds.dtype, np.integer) or seeds.dtype == np.bool_):
         raise TypeError(f"PRNG key seed must be an integer; got {seeds.str_short()}")
     return ShapedArray(seeds.shape, key_dtype_of(impl))
 
 
-def random_split(keys: Any, shape: tuple[int, ...]) -> Any:
+def random_split(keys: ArrayLike, shape: tuple[int, ...]) -> Array:
     """New keys from each key, in axes of this shape after those of the keys."""
     return process(random_split_p, (keys,), {"shape": shape, **settings()})
 
 
 @infer(random_split_p)
-def _(keys, *, shape, partitionable=True):
+def _(keys: ShapedArray, *, shape: Shape, partitionable: bool = True) -> ShapedArray:
     _generator_of("random_split", keys)
     return keys.update(shape=(*keys.shape, *shape))
 
 
-def random_fold_in(keys: Any, data: Any) -> Any:
+def random_fold_in(keys: ArrayLike, data: ArrayLike) -> Array:
     """Keys that depend on keys and on integers of uint32, which are broadcast to each other."""
     return process(random_fold_in_p, (keys, data), settings())
 
 
 @infer(random_fold_in_p)
-def _(keys, data, *, partitionable=True):
+def _(keys: ShapedArray, data: ShapedArray, *, partitionable: bool = True) -> ShapedArray:
     _generator_of("random_fold_in", keys)
     if data.dtype != _uint32:
         raise TypeError(f"random_fold_in takes data of uint32, got {data.str_short()}")
@@ -252,14 +254,16 @@ def broadcast_sizes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([column.pop() if column else 1 for column in sizes])
 
 
-def random_bits(keys: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def random_bits(keys: ArrayLike, bit_width: int, shape: tuple[int, ...]) -> Array:
     """Unsigned integers of random bits from each key, in axes after those of the keys."""
     params = {"bit_width": bit_width, "shape": shape, **settings()}
     return process(random_bits_p, (keys,), params)
 
 
 @infer(random_bits_p)
-def _(keys, *, bit_width, shape, partitionable=True):
+def _(
+    keys: ShapedArray, *, bit_width: int, shape: Shape, partitionable: bool = True
+) -> ShapedArray:
     _generator_of("random_bits", keys)
     dtype = _UNSIGNED.get(bit_width)
     if dtype is None:
@@ -267,18 +271,18 @@ def _(keys, *, bit_width, shape, partitionable=True):
     return ShapedArray((*keys.shape, *shape), dtype)
 
 
-def random_wrap(data: Any, generator: Generator) -> Any:
+def random_wrap(data: ArrayLike, generator: Generator) -> Array:
     """The keys that are stored as these integers."""
     return process(random_wrap_p, (data,), {"impl": generator})
 
 
 @infer(random_wrap_p)
-def _(data, *, impl):
+def _(data: ShapedArray, *, impl: object) -> ShapedArray:
     check_key_data(data, impl)
     return ShapedArray(data.shape[: data.ndim - len(impl.key_shape)], key_dtype_of(impl))
 
 
-def check_key_data(data: Any, generator: Generator) -> None:
+def check_key_data(data: ArrayLike, generator: Generator) -> None:
     """Check that an array may be the data of keys.
 
     Raises:
@@ -301,24 +305,24 @@ def check_key_data(data: Any, generator: Generator) -> None:
         raise TypeError(f"JAX encountered invalid PRNG key data: {problem}")
 
 
-def random_unwrap(keys: Any) -> Any:
+def random_unwrap(keys: ArrayLike) -> Array:
     """The integers that keys are stored as."""
     return process(random_unwrap_p, (keys,), {})
 
 
 @infer(random_unwrap_p)
-def _(keys):
+def _(keys: ShapedArray) -> ShapedArray:
     generator = _generator_of("random_unwrap", keys)
     return ShapedArray((*keys.shape, *generator.key_shape), _uint32)
 
 
-def random_clone(keys: Any) -> Any:
+def random_clone(keys: ArrayLike) -> Array:
     """The same keys, which may be used once more."""
     return process(random_clone_p, (keys,), {})
 
 
 @infer(random_clone_p)
-def _(keys):
+def _(keys: ShapedArray) -> ShapedArray:
     _generator_of("random_clone", keys)
     return keys
 
@@ -326,7 +330,9 @@ def _(keys):
 def _batch_in_place(primitive: Primitive) -> None:
     """Register a batch rule: the axes of the keys stay, so the batch axis stays where it is."""
 
-    def rule(values, axes, **params):
+    def rule(
+        values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+    ) -> BatchResult:
         return process(primitive, tuple(values), params), axes[0]
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
@@ -344,17 +350,21 @@ for _primitive in (
 
 
 @batch(random_wrap_p)
-def _(values, axes, *, impl):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, impl: object
+) -> tuple[ArrayLike, BatchAxis]:
     return random_wrap(move_axis(values[0], axes[0], 0), impl), 0
 
 
 @batch(random_fold_in_p)
-def _(values, axes, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> tuple[ArrayLike, BatchAxis]:
     shapes = [typeof(x).shape for x in values]
-    places = {(shape, axis) for shape, axis in zip(shapes, axes, strict=True) if axis is not None}
+    layouts = {(shape, axis) for shape, axis in zip(shapes, axes, strict=True) if axis is not None}
     alone = all(axis is not None or not shape for shape, axis in zip(shapes, axes, strict=True))
-    if len(places) == 1 and alone:
-        ((_, axis),) = places
+    if len(layouts) == 1 and alone:
+        ((_, axis),) = layouts
         return process(random_fold_in_p, tuple(values), params), axis
     # The batch axis goes first, and axes of size one after it where there are fewer.
     rank = max(len(shape) - (axis is not None) for shape, axis in zip(shapes, axes, strict=True))
@@ -366,13 +376,13 @@ def _(values, axes, **params):
         first, rest = (shape[:1], shape[1:]) if axis is not None else ((1,), shape)
         full = (*first, *(1,) * (rank - len(rest)), *rest)
         if full != shape:
-            kept = [*([] if axis is None else [0]), *range(len(full) - len(rest), len(full))]
-            x = broadcast_in_dim(x, full, kept)
+            dimensions = [*([] if axis is None else [0]), *range(len(full) - len(rest), len(full))]
+            x = broadcast_in_dim(x, full, dimensions)
         aligned.append(x)
     return process(random_fold_in_p, tuple(aligned), params), 0
 
 
-def broadcast_keys(keys: Any, axis: int | None, size: int) -> Any:
+def broadcast_keys(keys: ArrayLike, axis: int | None, size: int) -> Array:
     """Keys with the batch axis first, which are repeated where they have none."""
     if axis is not None:
         return move_axis(keys, axis, 0)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -50,12 +51,12 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
     """
     name = primitive.name
 
-    def infer(*avals: ShapedArray, **params: Any) -> Any:
-        for place, (aval, rank) in enumerate(zip(avals, ranks, strict=True)):
-            check_dtype(name, aval.dtype, kinds, place)
+    def infer(*avals: ShapedArray, **params: object) -> Array:
+        for index, (aval, rank) in enumerate(zip(avals, ranks, strict=True)):
+            check_dtype(name, aval.dtype, kinds, index)
             if aval.ndim < rank:
                 raise TypeError(
-                    f"Input {place} to {name} must have rank at least {rank}, but got "
+                    f"Input {index} to {name} must have rank at least {rank}, but got "
                     f"shape={aval.shape}"
                 )
         if len(avals) > 1:
@@ -70,12 +71,14 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
             )
         cores = [aval.shape[aval.ndim - rank :] for aval, rank in zip(avals, ranks, strict=True)]
         dtypes = [aval.dtype for aval in avals]
-        found = rule(*cores, dtypes[0], **params)
+        core_shapes = rule(*cores, dtypes[0], **params)
         weak = all(aval.weak_type for aval in avals)
-        results = [ShapedArray((*batches[0], *shape), dtype, weak) for shape, dtype in found]
+        results = [ShapedArray((*batches[0], *shape), dtype, weak) for shape, dtype in core_shapes]
         return results if primitive.multiple_results else results[0]
 
-    def batch(values: Sequence[Any], axes: Sequence[int | None], /, **params: Any) -> Any:
+    def batch(
+        values: Sequence[ArrayLike], axes: Sequence[int | None], /, **params: object
+    ) -> Array:
         size = batch_size(values, axes)
         values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
         results = process(primitive, tuple(values), params)
@@ -98,26 +101,26 @@ def check_square(name: str, shape: tuple[int, ...]) -> int:
 # ---- transposes and products -------------------------------------------------------------------
 
 
-def real_part(x: Any) -> Any:
+def real_part(x: ArrayLike) -> Array:
     return real(x) if is_complex(typeof(x).dtype) else x
 
 
-def conjugate(x: Any) -> Any:
+def conjugate(x: ArrayLike) -> Array:
     return conj(x) if is_complex(typeof(x).dtype) else x
 
 
-def swap(x: Any) -> Any:
+def swap(x: ArrayLike) -> Array:
     """Each matrix transposed."""
     ndim = typeof(x).ndim
     return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: ArrayLike) -> Array:
     """Each matrix transposed and conjugated."""
     return conjugate(swap(x))
 
 
-def product(x: Any, y: Any) -> Any:
+def product(x: ArrayLike, y: ArrayLike) -> Array:
     """The products of matrices in one batch, with all digits of the dtype."""
     ndim = typeof(x).ndim
     batch = tuple(range(ndim - 2))
@@ -125,38 +128,38 @@ def product(x: Any, y: Any) -> Any:
     return dot_general(x, y, numbers, precision=Precision.HIGHEST)
 
 
-def in_rows(x: Any) -> Any:
+def in_rows(x: ArrayLike) -> Array:
     """A vector as a matrix of one row: it meets each row."""
     return expand_dims(x, (typeof(x).ndim - 1,))
 
 
-def in_columns(x: Any) -> Any:
+def in_columns(x: ArrayLike) -> Array:
     """A vector as a matrix of one column: it meets each column."""
     return expand_dims(x, (typeof(x).ndim,))
 
 
-def along_rows(x: Any, shape: tuple[int, ...]) -> Any:
+def along_rows(x: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Matrices of this shape, each row of them a vector."""
     ndim = len(shape)
     return broadcast_in_dim(x, shape, (*range(ndim - 2), ndim - 1))
 
 
-def along_columns(x: Any, shape: tuple[int, ...]) -> Any:
+def along_columns(x: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Matrices of this shape, each column of them a vector."""
     return broadcast_in_dim(x, shape, range(len(shape) - 1))
 
 
-def spread(x: Any, shape: tuple[int, ...]) -> Any:
+def spread(x: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Matrices broadcast to a shape: axes of size one, and those that are missing in front."""
     own = typeof(x).shape
     if own == shape:
         return x
     skipped = len(shape) - len(own)
-    kept = [i for i, size in enumerate(own) if size == shape[skipped + i]]
-    dropped = [i for i in range(len(own)) if i not in kept]
+    dimensions = [i for i, size in enumerate(own) if size == shape[skipped + i]]
+    dropped = [i for i in range(len(own)) if i not in dimensions]
     if dropped:
         x = squeeze(x, dropped)
-    return broadcast_in_dim(x, shape, [skipped + i for i in kept])
+    return broadcast_in_dim(x, shape, [skipped + i for i in dimensions])
 
 
 # ---- triangles and diagonals -------------------------------------------------------------------
@@ -171,30 +174,30 @@ def _places(shape: tuple[int, ...], offset: int) -> tuple[Any, Any]:
     return rows, broadcasted_iota(_int32, shape, ndim - 1)
 
 
-def lower_triangle(x: Any, offset: int = 0) -> Any:
+def lower_triangle(x: ArrayLike, offset: int = 0) -> Array:
     """Matrices with zeros above the diagonal of this offset."""
     below = ge(*_places(typeof(x).shape, offset))
     return select_n(below, full_like(x, 0), x)
 
 
-def upper_triangle(x: Any, offset: int = 0) -> Any:
+def upper_triangle(x: ArrayLike, offset: int = 0) -> Array:
     """Matrices with zeros below the diagonal of this offset."""
     above = le(*_places(typeof(x).shape, offset))
     return select_n(above, full_like(x, 0), x)
 
 
-def identity(dtype: Any, shape: tuple[int, ...]) -> Any:
+def identity(dtype: DType, shape: tuple[int, ...]) -> Array:
     """Matrices with ones on the diagonal, and zeros elsewhere."""
     return convert(eq(*_places(shape, 0)), dtype, False)
 
 
-def identity_like(x: Any) -> Any:
+def identity_like(x: ArrayLike) -> Array:
     """One matrix of the dtype and size of those of x: an identity."""
     aval = typeof(x)
     return identity(aval.dtype, aval.shape[-2:])
 
 
-def diagonal(x: Any) -> Any:
+def diagonal(x: ArrayLike) -> Array:
     """The main diagonal of each matrix."""
     aval = typeof(x)
     on = eq(*_places(aval.shape, 0))
@@ -203,7 +206,7 @@ def diagonal(x: Any) -> Any:
     return reduce_sum(select_n(on, full_like(x, 0), x), (axis,))
 
 
-def real_dtype(dtype: Any) -> Any:
+def real_dtype(dtype: DType) -> Array:
     """The dtype of the parts of an element."""
     return np.dtype(real_of(dtype)) if issubdtype(dtype, np.complexfloating) else dtype
 
@@ -211,7 +214,7 @@ def real_dtype(dtype: Any) -> Any:
 # ---- rows --------------------------------------------------------------------------------------
 
 
-def take_rows(x: Any, indices: Any) -> Any:
+def take_rows(x: ArrayLike, indices: ArrayLike) -> Array:
     """The rows of each matrix that its vector of indices names; all are in bounds."""
     aval = typeof(x)
     if not aval.size:

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import MemorySpace as MemorySpace
+from hlofront.core.aval import ShapedArray
+from hlofront.core.axes import AxisData
 from hlofront.core.mesh import Mesh
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, batch_with_axis, infer, jvp, transpose
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
 
@@ -35,7 +38,7 @@ device_put_p = Primitive("device_put", multiple_results=True)
 
 
 def device_put(
-    operands: Sequence[Any],
+    operands: Sequence[ArrayLike],
     devices: Sequence[Any],
     srcs: Sequence[Any],
     copy_semantics: Sequence[CopySemantics],
@@ -53,12 +56,21 @@ def device_put(
 
 
 @infer(device_put_p)
-def _(*avals, devices, srcs, copy_semantics):
+def _(
+    *avals: ShapedArray, devices: object, srcs: object, copy_semantics: Sequence[CopySemantics]
+) -> list[ShapedArray]:
     return list(avals)
 
 
 @jvp(device_put_p)
-def _(primals, tangents, *, devices, srcs, copy_semantics):
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    devices: object,
+    srcs: object,
+    copy_semantics: Sequence[CopySemantics],
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     outputs = device_put(primals, devices, srcs, copy_semantics)
     known = [i for i, tangent in enumerate(tangents) if not isinstance(tangent, Zero)]
     results = list(tangents)
@@ -75,7 +87,13 @@ def _(primals, tangents, *, devices, srcs, copy_semantics):
 
 
 @transpose(device_put_p)
-def _(cotangents, *_, devices, srcs, copy_semantics):
+def _(
+    cotangents: Sequence[Cotangent],
+    *_: Operand,
+    devices: object,
+    srcs: object,
+    copy_semantics: Sequence[CopySemantics],
+) -> Sequence[Cotangent | None]:
     if CopySemantics.DONATE_INPUT in copy_semantics:
         raise ValueError(
             "device_put with donate=True cannot be transposed: the way back would need the buffer "
@@ -96,7 +114,14 @@ def _(cotangents, *_, devices, srcs, copy_semantics):
 
 
 @batch(device_put_p)
-def _(values, axes, *, devices, srcs, copy_semantics):
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    devices: object,
+    srcs: object,
+    copy_semantics: Sequence[CopySemantics],
+) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     return device_put(values, devices, srcs, copy_semantics), axes
 
 
@@ -108,8 +133,8 @@ linear(sharding_constraint_p)
 
 
 def sharding_constraint(
-    x: Any, sharding: Any, unconstrained_dims: frozenset[int] = frozenset()
-) -> Any:
+    x: ArrayLike, sharding: object, unconstrained_dims: frozenset[int] = frozenset()
+) -> Array:
     """The value, split as a sharding says, with_sharding_constraint being its user interface.
 
     Args:
@@ -128,17 +153,41 @@ _NO_MESH = Mesh(np.empty((), object), ())
 
 
 @infer(sharding_constraint_p)
-def _(x, *, sharding, layout, context_mesh, unconstrained_dims):
+def _(
+    x: ShapedArray,
+    *,
+    sharding: object,
+    layout: object,
+    context_mesh: object,
+    unconstrained_dims: frozenset[int],
+) -> ShapedArray:
     return x
 
 
 @transpose(sharding_constraint_p)
-def _(cotangent, x, *, sharding, layout, context_mesh, unconstrained_dims):
+def _(
+    cotangent: ArrayLike,
+    x: Operand,
+    *,
+    sharding: object,
+    layout: object,
+    context_mesh: object,
+    unconstrained_dims: frozenset[int],
+) -> Sequence[Cotangent | None]:
     return [sharding_constraint(cotangent, sharding, unconstrained_dims)]
 
 
 @batch_with_axis(sharding_constraint_p)
-def _(axis_data, values, axes, *, sharding, layout, context_mesh, unconstrained_dims):
+def _(
+    axis_data: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[int],
+    *,
+    sharding: object,
+    layout: object,
+    context_mesh: object,
+    unconstrained_dims: frozenset[int],
+) -> tuple[ArrayLike, BatchAxis]:
     """The new axis is split along the mesh axes that vmap names for it, else as XLA decides."""
     (x,), (axis,) = values, axes
     if axis is None:

@@ -1,26 +1,24 @@
 """Random bits: the generators that XLA has, and Threefry."""
 
 import enum
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
+from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives.batching import match_axes, move_axis
 from hlofront.primitives.derivatives import no_derivative, unknown_derivative
 from hlofront.primitives.dynamic_slicing import dynamic_update_slice
-from hlofront.primitives.shaping import (
-    broadcast_shapes,
-    expand_dims,
-    refuse_sharding,
-    squeeze,
-)
+from hlofront.primitives.shaping import broadcast_shapes, expand_dims, refuse_sharding, squeeze
 from hlofront.primitives.slicing import slice_in_dim
 
 
@@ -31,7 +29,7 @@ class RandomAlgorithm(enum.IntEnum):
     RNG_THREE_FRY = 1
     RNG_PHILOX = 2
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
@@ -42,8 +40,13 @@ threefry2x32_p = Primitive("threefry2x32", multiple_results=True)
 
 @boundary
 def rng_bit_generator(
-    key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
-):
+    key: ArrayLike,
+    shape: ShapeLike,
+    dtype: DTypeLike = np.uint32,
+    algorithm: str = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: object = None,
+) -> Any:
     """Uniformly random bits, and the state to go on with. Fast, and stable for one device only.
 
     The generators are counter-based: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3"
@@ -74,7 +77,7 @@ def rng_bit_generator(
     return tuple(process(rng_bit_generator_p, (key,), params))
 
 
-def _algorithm(algorithm: Any) -> RandomAlgorithm:
+def _algorithm(algorithm: str) -> RandomAlgorithm:
     try:
         if isinstance(algorithm, str):
             return RandomAlgorithm[algorithm]
@@ -91,7 +94,9 @@ _BITS = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
 
 
 @infer(rng_bit_generator_p)
-def _(key, *, shape, dtype, algorithm, out_sharding):
+def _(
+    key: ShapedArray, *, shape: Shape, dtype: DType, algorithm: object, out_sharding: object
+) -> list[ShapedArray]:
     if (key.shape, key.dtype) not in _KEYS:
         raise TypeError(
             "rng_bit_generator wants a key of type uint32[4] or uint64[2], got "
@@ -110,7 +115,9 @@ no_derivative(rng_bit_generator_p)
 
 
 @batch(rng_bit_generator_p)
-def _(values, axes, *, shape, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, shape: Shape, **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     keys = move_axis(values[0], axes[0], 0)
     size = typeof(keys).shape[0]
     # One generator makes the bits of all, from the first key: only that goes on.
@@ -120,7 +127,7 @@ def _(values, axes, *, shape, **params):
 
 
 @boundary
-def rng_uniform(a, b, shape):
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
     """Random numbers between two bounds, from a state that the device keeps: no key, no seed.
 
     Args:
@@ -136,7 +143,7 @@ def rng_uniform(a, b, shape):
 
 
 @infer(rng_uniform_p)
-def _(a, b, *, shape):
+def _(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> ShapedArray:
     if a.shape or b.shape:
         raise ValueError(
             f"Arguments to rng_uniform must be scalars; got shapes {a.shape} and {b.shape}."
@@ -163,7 +170,9 @@ unknown_derivative(
 
 
 @batch(rng_uniform_p)
-def _(values, axes, *, shape):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, shape: Shape
+) -> tuple[ArrayLike, BatchAxis]:
     raise NotImplementedError(  # the class that JAX raises
         "Batching rule for 'rng_uniform' not implemented: the bounds of one call are scalars. Draw "
         "between 0 and 1, in a shape with the batch axis, and scale."
@@ -175,7 +184,7 @@ def _(values, axes, *, shape):
 _uint32 = np.dtype(np.uint32)
 
 
-def threefry2x32(key, counts):
+def threefry2x32(key: Sequence[ArrayLike], counts: Sequence[ArrayLike]) -> list[Array]:
     """Threefry-2x32 with 20 rounds: encrypts pairs of 32-bit words.
 
     Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
@@ -191,7 +200,7 @@ def threefry2x32(key, counts):
 
 
 @infer(threefry2x32_p)
-def _(*words):
+def _(*words: ShapedArray) -> list[ShapedArray]:
     if any(word.dtype != _uint32 for word in words):
         raise TypeError(
             "Arguments to threefry2x32 must have uint32 type, got "
@@ -205,6 +214,8 @@ no_derivative(threefry2x32_p)
 
 
 @batch(threefry2x32_p)
-def _(values, axes):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis]
+) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     values, axis = match_axes(values, axes)
     return process(threefry2x32_p, tuple(values), {}), [axis, axis]

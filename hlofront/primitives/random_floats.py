@@ -1,27 +1,21 @@
 """Random floats out of random bits: uniform between two bounds, and normal ones."""
 
-from typing import Any
-
 import numpy as np
 
 from hlofront.base.dtypes import finfo
 from hlofront.base.elements import exact_dtype, host_number
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import typeof
 from hlofront.primitives.converting import bitcast_convert_type, convert_element_type
-from hlofront.primitives.elementwise import (
-    add,
-    bitwise_or,
-    max,
-    mul,
-    shift_right_logical,
-    sub,
-)
+from hlofront.primitives.elementwise import add, bitwise_or, max, mul, shift_right_logical, sub
 from hlofront.primitives.keys import random_bits
 from hlofront.primitives.shaping import broadcast_in_dim, reshape
 from hlofront.primitives.special import erf_inv
 
 
-def uniforms(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
+def uniforms(
+    key: ArrayLike, shape: tuple[int, ...], dtype: DType, low: ArrayLike, high: ArrayLike
+) -> Array:
     """Floats of this shape, uniform from `low` on to below `high`, which broadcast to it.
 
     Random bits are the fraction of a number from one to two.
@@ -43,7 +37,7 @@ def uniforms(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) 
     return max(low, reshape(floats, shape))
 
 
-def _of_rank(x: Any, shape: tuple[int, ...]) -> Any:
+def _of_rank(x: ArrayLike, shape: tuple[int, ...]) -> Array:
     """x with as many axes as this shape has, of size one where it had none."""
     own = typeof(x).shape
     missing = len(shape) - len(own)
@@ -52,7 +46,7 @@ def _of_rank(x: Any, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(x, (1,) * missing + own, range(missing, len(shape)))
 
 
-def normals(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def normals(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
     """Normal floats of this shape: where the distribution function has uniform values."""
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)
     uniform = uniforms(key, shape, dtype, exact_dtype(low[()]), host_number(1, dtype))

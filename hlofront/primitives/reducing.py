@@ -9,10 +9,12 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
 from hlofront.base.elements import exact_dtype
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
+from hlofront.core.rules import BatchResult, infer
+from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.batching import shifted
 from hlofront.primitives.comparing import eq
@@ -68,7 +70,7 @@ def _reduction(name: str, kinds: Kinds) -> tuple[Primitive, Callable[..., Any]]:
     """Define a primitive that folds axes with one operation, and the function that binds it."""
     primitive = Primitive(name)
 
-    def rule(operand: ShapedArray, *, axes: tuple[int, ...], **_: Any) -> ShapedArray:
+    def rule(operand: ShapedArray, *, axes: tuple[int, ...], **_: object) -> ShapedArray:
         check_dtype(name, operand.dtype, kinds)
         check_axes(axes, operand)
         return operand.update(shape=without_axes(operand.shape, axes))
@@ -76,7 +78,7 @@ def _reduction(name: str, kinds: Kinds) -> tuple[Primitive, Callable[..., Any]]:
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)
 
-    def function(operand, axes):
+    def function(operand: ArrayLike, axes: Sequence[int]) -> Any:
         return process(primitive, (operand,), {"axes": canonical_axes(axes)})
 
     function.__name__ = function.__qualname__ = name
@@ -99,7 +101,7 @@ def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Any]]:
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)
 
-    def function(operand, axes):
+    def function(operand: ArrayLike, axes: Sequence[int]) -> Any:
         return process(primitive, (operand,), {"axes": canonical_axes(axes)})
 
     function.__name__ = function.__qualname__ = name
@@ -109,13 +111,13 @@ def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Any]]:
 reduce_sum_p, _ = _reduction("reduce_sum", NUMBER)
 
 
-def _bind_sum(operand: Any, axes: tuple[int, ...]) -> Any:
+def _bind_sum(operand: ArrayLike, axes: tuple[int, ...]) -> Array:
     check_sum_allowed(operand, axes)
     return process(reduce_sum_p, (operand,), {"axes": axes, "out_sharding": None})
 
 
 @boundary
-def reduce_sum(operand, axes, *, out_sharding=None):
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
     """The sum over some axes, in the operand's dtype.
 
     Args:
@@ -188,17 +190,17 @@ for _function, _which, _empty in (
 # ---- where a reduction starts --------------------------------------------------------------------
 
 
-def least_value(dtype: Any) -> np.ndarray:
+def least_value(dtype: DType) -> np.ndarray:
     """What max starts from: -inf where the dtype has it, else its least value."""
     return _extreme(dtype, -1)
 
 
-def greatest_value(dtype: Any) -> np.ndarray:
+def greatest_value(dtype: DType) -> np.ndarray:
     """What min starts from: inf where the dtype has it, else its greatest value."""
     return _extreme(dtype, 1)
 
 
-def _extreme(dtype: Any, sign: int) -> np.ndarray:
+def _extreme(dtype: DType, sign: int) -> np.ndarray:
     if dtype == np.bool_:
         return np.array(sign > 0)
     if issubdtype(dtype, np.integer):
@@ -219,7 +221,7 @@ argmax_p = Primitive("argmax")
 
 
 @boundary
-def argmin(operand, axis, index_dtype):
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the least element along an axis: the first NaN, or the first least element.
 
     Args:
@@ -235,7 +237,7 @@ def argmin(operand, axis, index_dtype):
 
 
 @boundary
-def argmax(operand, axis, index_dtype):
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the greatest element along an axis: the first NaN, or the first greatest.
 
     Args:
@@ -250,23 +252,25 @@ def argmax(operand, axis, index_dtype):
     return _bind_index(argmax_p, operand, axis, index_dtype)
 
 
-def _bind_index(primitive: Primitive, operand: Any, axis: Any, index_dtype: Any) -> Any:
+def _bind_index(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DType) -> Array:
     dtype = check_user_dtype_supported(index_dtype, primitive.name)
     params = {"axes": (operator.index(axis),), "index_dtype": dtype}
     return process(primitive, (operand,), params)
 
 
 @infer(argmin_p)
-def _(operand, *, axes, index_dtype):
+def _(operand: ShapedArray, *, axes: tuple[int, ...], index_dtype: DType) -> ShapedArray:
     return _infer_index("argmin", operand, axes, index_dtype)
 
 
 @infer(argmax_p)
-def _(operand, *, axes, index_dtype):
+def _(operand: ShapedArray, *, axes: tuple[int, ...], index_dtype: DType) -> ShapedArray:
     return _infer_index("argmax", operand, axes, index_dtype)
 
 
-def _infer_index(name: str, operand: ShapedArray, axes: Any, index_dtype: Any) -> ShapedArray:
+def _infer_index(
+    name: str, operand: ShapedArray, axes: tuple[int, ...], index_dtype: DType
+) -> ShapedArray:
     (axis,) = axes
     if not issubdtype(index_dtype, np.integer):
         raise TypeError(f"index_dtype must be an integer type, but got {index_dtype}")
@@ -292,37 +296,48 @@ no_derivative(reduce_and_p, reduce_or_p, reduce_xor_p, argmin_p, argmax_p)
 
 
 @rules.transpose(reduce_sum_p)
-def _(cotangent, operand, *, axes, out_sharding):
+def _(
+    cotangent: ArrayLike, operand: UndefinedPrimal, *, axes: tuple[int, ...], out_sharding: object
+) -> Sequence[Cotangent | None]:
     if not axes:
         return [cotangent]
     shape = operand.aval.shape
-    kept = tuple([axis for axis in range(len(shape)) if axis not in axes])
-    return [broadcast_in_dim(cotangent, shape, kept)]
+    remaining = tuple([axis for axis in range(len(shape)) if axis not in axes])
+    return [broadcast_in_dim(cotangent, shape, remaining)]
 
 
 @rules.transpose(broadcast_in_dim_p)
-def _(cotangent, operand, *, shape, broadcast_dimensions, sharding):
+def _(
+    cotangent: ArrayLike,
+    operand: UndefinedPrimal,
+    *,
+    shape: Shape,
+    broadcast_dimensions: tuple[int, ...],
+    sharding: object,
+) -> Sequence[Cotangent | None]:
     own = operand.aval.shape
-    kept, repeated = [], []
+    remaining, repeated = [], []
     for position, (size, axis) in enumerate(zip(own, broadcast_dimensions, strict=True)):
         if size == shape[axis]:
-            kept.append(axis)
+            remaining.append(axis)
         else:
             repeated.append(position)
-    summed = tuple([axis for axis in range(len(shape)) if axis not in kept])
+    summed = tuple([axis for axis in range(len(shape)) if axis not in remaining])
     if all(shape[axis] == 1 for axis in summed):
         # There was nothing but new axes of size one.
         total = process(squeeze_p, (cotangent,), {"dimensions": summed}) if summed else cotangent
     else:
         total = _bind_sum(cotangent, summed)
-    in_order = sorted(kept)
-    if kept != in_order:
-        total = transpose(total, [in_order.index(axis) for axis in kept])
+    in_order = sorted(remaining)
+    if remaining != in_order:
+        total = transpose(total, [in_order.index(axis) for axis in remaining])
     return [expand_dims(total, repeated) if repeated else total]
 
 
 @rules.transpose(tile_p)
-def _(cotangent, operand, *, reps):
+def _(
+    cotangent: ArrayLike, operand: UndefinedPrimal, *, reps: tuple[int, ...]
+) -> Sequence[Cotangent | None]:
     shape = operand.aval.shape
     # One axis counts the copies, the next one is within each.
     split, copies = [], []
@@ -334,14 +349,16 @@ def _(cotangent, operand, *, reps):
     return [_bind_sum(reshape(cotangent, split), tuple(copies)) if copies else cotangent]
 
 
-def _extreme_tangent(tangent, result, operand, *, axes, **_):
+def _extreme_tangent(
+    tangent: ArrayLike, result: ArrayLike, operand: ArrayLike, *, axes: tuple[int, ...], **_: object
+) -> Any:
     """The mean of the tangents of all elements that are as great, or as small, as the result."""
     shape = typeof(operand).shape
     if typeof(result).shape:
-        kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
-        result = reshape(result, kept)
-    found = convert(eq(operand, result), typeof(tangent).dtype, False)
-    return div(_bind_sum(mul(tangent, found), axes), _bind_sum(found, axes))
+        keepdims_shape = [1 if axis in axes else size for axis, size in enumerate(shape)]
+        result = reshape(result, keepdims_shape)
+    selected = convert(eq(operand, result), typeof(tangent).dtype, False)
+    return div(_bind_sum(mul(tangent, selected), axes), _bind_sum(selected, axes))
 
 
 derivative_from_result(reduce_max_p, _extreme_tangent)
@@ -354,7 +371,14 @@ derivative_from_result(reduce_min_p, _extreme_tangent)
 def batch_reduction(primitive: Primitive) -> None:
     """Register the batch rule of an operation that reduces its operand over `axes`, a parameter."""
 
-    def rule(values, batch_axes, /, *, axes, **params):
+    def rule(
+        values: Sequence[ArrayLike],
+        batch_axes: Sequence[int],
+        /,
+        *,
+        axes: tuple[int, ...],
+        **params: object,
+    ) -> BatchResult:
         (axis,) = batch_axes
         axes = shifted(axes, axis)
         result = process(primitive, tuple(values), {"axes": axes, **params})

@@ -1,6 +1,7 @@
 """scatter: an array with updates at computed places, set or combined with what is there."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,14 +9,15 @@ import numpy as np
 from hlofront.base.caches import memoize
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes
 from hlofront.core.jaxpr import Equation, Jaxpr, Var
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
+from hlofront.core.rules import Results, Tangents, infer
 from hlofront.core.subprograms import combines
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, shifted, with_new_axis
 from hlofront.primitives.comparing import eq, gt, lt, ne, select
@@ -100,17 +102,17 @@ _ARGUMENTS = """
     """
 
 
-def _function(name: str, primitive: Primitive, doc: str, combine: Primitive | None) -> Any:
+def _function(name: str, primitive: Primitive, doc: str, combine: Primitive | None) -> Array:
     def scatter_with(
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
+        dimension_numbers: ScatterDimensionNumbers,
         *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-    ):
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: GatherScatterMode | None = None,
+    ) -> Any:
         program = None if combine is None else update_program(combine, typeof(operand).dtype)
         return bind_scatter(
             primitive,
@@ -156,10 +158,10 @@ def bind_scatter(
     dimension_numbers: Any,
     indices_are_sorted: bool,
     unique_indices: bool,
-    mode: Any,
+    mode: GatherScatterMode,
     program: Jaxpr | None,
     constants: tuple[Any, ...] = (),
-) -> Any:
+) -> Array:
     """Bind one of the primitives; `program` takes an element and an update to the new element."""
     return process(
         primitive,
@@ -176,7 +178,7 @@ def bind_scatter(
 
 
 @memoize(maxsize=None, typed=False)
-def update_program(combine: Primitive, dtype: Any) -> Jaxpr:
+def update_program(combine: Primitive, dtype: DType) -> Jaxpr:
     """The program of one equation that combines two scalars of a dtype; the same one each time."""
     scalar = ShapedArray((), dtype)
     params = {"out_dtype": None} if combine is mul_p else {}
@@ -187,17 +189,17 @@ def update_program(combine: Primitive, dtype: Any) -> Jaxpr:
 
 @infer(scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p)
 def _(
-    operand,
-    indices,
-    updates,
+    operand: ShapedArray,
+    indices: ShapedArray,
+    updates: ShapedArray,
     *,
-    update_jaxpr,
-    update_consts,
-    dimension_numbers,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-):
+    update_jaxpr: object,
+    update_consts: object,
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+) -> ShapedArray:
     check_index_dtype(indices)
     check_same_dtypes("scatter", (operand, updates))
     numbers = dimension_numbers
@@ -248,17 +250,19 @@ def window_sizes(
 ) -> dict[int, int]:
     """The size of each single update along the axes of the operand that updates have."""
     left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    kept = [axis for axis in range(len(operand_shape)) if axis not in left_out]
+    window_axes = [axis for axis in range(len(operand_shape)) if axis not in left_out]
     return {
         axis: update_shape[of_update]
-        for axis, of_update in zip(kept, numbers.update_window_dims, strict=True)
+        for axis, of_update in zip(window_axes, numbers.update_window_dims, strict=True)
     }
 
 
 # ---- what derivatives need -----------------------------------------------------------------------
 
 
-def _add_at(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
+def _add_at(
+    operand: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: dict[str, Any]
+) -> Array:
     """scatter_add where another scatter with these parameters has its updates."""
     program = update_program(add_p, typeof(operand).dtype)
     params = {**params, "update_jaxpr": program, "update_consts": ()}
@@ -298,17 +302,17 @@ def _read_at(
 
 @rules.transpose(gather_p)
 def _(
-    cotangent,
-    operand,
-    indices,
+    cotangent: ArrayLike,
+    operand: UndefinedPrimal,
+    indices: Operand,
     *,
-    dimension_numbers,
-    slice_sizes,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-    fill_value,
-):
+    dimension_numbers: ScatterDimensionNumbers,
+    slice_sizes: Shape,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+    fill_value: object,
+) -> Sequence[Cotangent | None]:
     if mode is GatherScatterMode.ONE_HOT:
         mode = GatherScatterMode.FILL_OR_DROP
     params = {
@@ -324,7 +328,9 @@ def _(
 
 
 def _sum_jvp(primitive: Primitive) -> None:
-    def rule(primals, tangents, **params):
+    def rule(
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    ) -> tuple[Results, Tangents]:
         operand, indices, updates = primals
         result = process(primitive, (operand, indices, updates), params)
         moved, _, summed = tangents
@@ -340,14 +346,18 @@ _sum_jvp(scatter_add_p)
 _sum_jvp(scatter_sub_p)
 
 
-def _cotangent_of_updates(cotangent: Any, indices: Any, aval: Any, params: dict[str, Any]) -> Any:
-    found = _read_at(cotangent, indices, aval.shape, params, zeros=True)
+def _cotangent_of_updates(
+    cotangent: ArrayLike, indices: ArrayLike, aval: ShapedArray, params: dict[str, Any]
+) -> Array:
+    gathered = _read_at(cotangent, indices, aval.shape, params, zeros=True)
     # Results are as weak as the operand, whatever the updates are.
-    return found if aval.weak_type else convert(found, aval.dtype, False)
+    return gathered if aval.weak_type else convert(gathered, aval.dtype, False)
 
 
 @rules.transpose(scatter_add_p)
-def _(cotangent, operand, indices, updates, **params):
+def _(
+    cotangent: ArrayLike, operand: Operand, indices: Operand, updates: Operand, **params: object
+) -> Sequence[Cotangent | None]:
     of_operand = cotangent if is_linear(operand) else None
     if not is_linear(updates):
         return of_operand, None, None
@@ -355,7 +365,9 @@ def _(cotangent, operand, indices, updates, **params):
 
 
 @rules.transpose(scatter_sub_p)
-def _(cotangent, operand, indices, updates, **params):
+def _(
+    cotangent: ArrayLike, operand: Operand, indices: Operand, updates: Operand, **params: object
+) -> Sequence[Cotangent | None]:
     of_operand = cotangent if is_linear(operand) else None
     if not is_linear(updates):
         return of_operand, None, None
@@ -366,7 +378,9 @@ def _(cotangent, operand, indices, updates, **params):
 
 
 @rules.jvp(scatter_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[ArrayLike, Tangent]:
     if params["update_jaxpr"] is not None:
         raise NotImplementedError(  # the class that JAX raises
             "scatter_apply has no derivative. Gather the elements, apply the function to them, and "
@@ -386,18 +400,18 @@ def _(primals, tangents, **params):
     there = full(typeof(operand).shape, unused)
     there = process(scatter_p, (there, indices, numbers), params)
     untouched = eq(there, unused)
-    kept = eq(_read_at(there, indices, shape, params, zeros=False), numbers)
+    survived = eq(_read_at(there, indices, shape, params, zeros=False), numbers)
 
     # Of all numbers only -0.0 leaves each one as it is when it is added, -0.0 too.
     complex_ = issubdtype(typeof(operand).dtype, np.complexfloating)
     nothing = complex(-0.0, -0.0) if complex_ else -0.0
     none, none_put = full_like(operand, nothing), full_like(updates, nothing)
 
-    def chosen(old: Any, new: Any) -> Any:
+    def chosen(old: ArrayLike, new: ArrayLike) -> Array:
         old = none if type(old) is Zero else select(untouched, old, none)
         if type(new) is Zero:
             return old
-        return _add_at(old, indices, select(kept, new, none_put), params)
+        return _add_at(old, indices, select(survived, new, none_put), params)
 
     return chosen(operand, updates), chosen(moved, put)
 
@@ -419,7 +433,9 @@ def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Any, Any]:
 
 
 @rules.transpose(scatter_p)
-def _(cotangent, operand, indices, updates, **params):
+def _(
+    cotangent: ArrayLike, operand: Operand, indices: Operand, updates: Operand, **params: object
+) -> Sequence[Cotangent | None]:
     if not params["unique_indices"]:
         raise NotImplementedError(  # the class that JAX raises
             "the transpose of scatter is known for unique_indices=True only: of several updates "
@@ -520,22 +536,22 @@ def _batch(primitive: Primitive) -> None:
             # operand's axes.
             left_out = {*inserted, *batching}
             if axis is None:
-                kept = [i for i in range(typeof(operand).ndim) if i not in left_out]
+                window_axes = [i for i in range(typeof(operand).ndim) if i not in left_out]
                 before = sum(i < updates_axis for i in window)
-                axis = kept[before - 1] + 1 if before else 0
+                axis = window_axes[before - 1] + 1 if before else 0
                 operand = with_new_axis(operand, size, axis)
             else:
                 before = sum(i not in left_out for i in range(axis))
-                place = window[before - 1] + 1 if before else 0
+                position = window[before - 1] + 1 if before else 0
                 if updates_axis is None:
-                    updates, updates_axis = with_new_axis(updates, size, place), place
+                    updates, updates_axis = with_new_axis(updates, size, position), position
                 elif sum(i < updates_axis for i in window) != before:
                     # Better the one whose axis comes first then, as it is wanted there in the end.
                     if axis and updates_axis <= min(window, default=0):
                         operand, axis = move_axis(operand, axis, 0), 0
                     else:
-                        updates = move_axis(updates, updates_axis, place)
-                        updates_axis = place
+                        updates = move_axis(updates, updates_axis, position)
+                        updates_axis = position
             window = with_axis(shifted(window, updates_axis), updates_axis)
         else:
             # The new axis is a batching axis. Its place among the indices' axes is that among those
@@ -543,20 +559,20 @@ def _batch(primitive: Primitive) -> None:
             rank = typeof(indices).ndim - 1
             scattered = [i for i in range(rank - 1 + len(window)) if i not in window]
             if updates_axis is not None:
-                place = sum(i < updates_axis for i in scattered)
+                position = sum(i < updates_axis for i in scattered)
             else:
-                place = 0 if indices_axis == rank else indices_axis
-                updates_axis = scattered[place - 1] + 1 if place else 0
+                position = 0 if indices_axis == rank else indices_axis
+                updates_axis = scattered[position - 1] + 1 if position else 0
                 updates = with_new_axis(updates, size, updates_axis)
-            indices = move_axis(indices, indices_axis, place)
+            indices = move_axis(indices, indices_axis, position)
             if axis is None:
                 operand, axis = with_new_axis(operand, size), 0
             window = shifted(window, updates_axis)
-            indices_batching = shifted(indices_batching, place)
+            indices_batching = shifted(indices_batching, position)
         inserted, index_map = shifted(inserted, axis), shifted(index_map, axis)
         batching = shifted(batching, axis)
         if indices_axis is not None:
-            batching, indices_batching = with_pair(batching, indices_batching, axis, place)
+            batching, indices_batching = with_pair(batching, indices_batching, axis, position)
         numbers = ScatterDimensionNumbers(window, inserted, index_map, batching, indices_batching)
         params["dimension_numbers"] = numbers
         return process(primitive, (operand, indices, updates), params), axis

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype
+from hlofront.base.typing import Array, ArrayLike, Shape, ShapeLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import (
@@ -20,6 +20,7 @@ from hlofront.core.dimensions import (
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, UndefinedPrimal
 from hlofront.core.trace import as_array, process
 from hlofront.primitives.derivatives import linear
 
@@ -31,13 +32,13 @@ def ascending(n: int) -> tuple[int, ...]:
     return _ascending[n] if n < 33 else tuple(range(n))
 
 
-def asks_nothing(sharding: Any) -> bool:
+def asks_nothing(sharding: object) -> bool:
     """Whether a sharding is None, or that of a type, which is over no mesh."""
     mesh = getattr(sharding, "mesh", None)
     return sharding is None or (type(mesh) is AbstractMesh and mesh.empty)
 
 
-def refuse_sharding(name: str, argument: str, sharding: Any) -> None:
+def refuse_sharding(name: str, argument: str, sharding: object) -> None:
     """Raise where a sharding is asked of an operation; that of a type, over no mesh, asks nothing.
 
     Raises:
@@ -59,8 +60,12 @@ broadcast_in_dim_p = Primitive("broadcast_in_dim")
 
 @boundary
 def broadcast_in_dim(
-    operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
-) -> Any:
+    operand: ArrayLike,
+    shape: ShapeLike,
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: object = None,
+) -> Array:
     """Repeat an array along new axes, and along its own axes of size 1.
 
     Args:
@@ -92,7 +97,9 @@ def broadcast_in_dim(
 
 
 @infer(broadcast_in_dim_p)
-def _(operand, *, shape, broadcast_dimensions, sharding):
+def _(
+    operand: ShapedArray, *, shape: Shape, broadcast_dimensions: tuple[int, ...], sharding: object
+) -> ShapedArray:
     from_shape = operand.shape
     check_nonnegative("broadcast_in_dim", "shape", shape)
     if len(broadcast_dimensions) != len(from_shape):
@@ -131,21 +138,28 @@ linear(broadcast_in_dim_p)
 
 
 @rules.batch(broadcast_in_dim_p)
-def _(values, axes, *, shape, broadcast_dimensions, sharding):
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[int],
+    *,
+    shape: Shape,
+    broadcast_dimensions: tuple[int, ...],
+    sharding: object,
+) -> tuple[ArrayLike, BatchAxis]:
     (operand,), (axis,) = values, axes
     # After what the axis before it becomes, so that axes stay in order and nothing is moved.
-    place = broadcast_dimensions[axis - 1] + 1 if axis else 0
-    moved = [i + (i >= place) for i in broadcast_dimensions]
+    position = broadcast_dimensions[axis - 1] + 1 if axis else 0
+    moved = [i + (i >= position) for i in broadcast_dimensions]
     params = {
-        "shape": (*shape[:place], typeof(operand).shape[axis], *shape[place:]),
-        "broadcast_dimensions": (*moved[:axis], place, *moved[axis:]),
+        "shape": (*shape[:position], typeof(operand).shape[axis], *shape[position:]),
+        "broadcast_dimensions": (*moved[:axis], position, *moved[axis:]),
         "sharding": sharding,
     }
-    return process(broadcast_in_dim_p, (operand,), params), place
+    return process(broadcast_in_dim_p, (operand,), params), position
 
 
 @boundary
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
     """Repeat an array along new leading axes of these sizes: the shape is `sizes + old shape`."""
     sizes = canonical_shape(sizes)
     shape = sizes + typeof(operand).shape
@@ -155,7 +169,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
 
 @boundary
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """Broadcast `arr` to the shape of `like_arr` by NumPy's rule: trailing axes are matched."""
     shape = typeof(like_arr).shape
     ndim = typeof(arr).ndim
@@ -163,13 +177,13 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
 
 
 @boundary
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Put axes of size 1 in front until there are `rank`; arrays of more axes stay as they are."""
     return broadcast(x, (1,) * max(rank - typeof(x).ndim, 0))
 
 
 @boundary
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to by NumPy's rule.
 
     Raises:
@@ -207,12 +221,12 @@ reshape_p = Primitive("reshape")
 
 @boundary
 def reshape(
-    operand: Any,
-    new_sizes: Any,
+    operand: ArrayLike,
+    new_sizes: ShapeLike,
     dimensions: Sequence[int] | None = None,
     *,
-    out_sharding: Any = None,
-) -> Any:
+    out_sharding: object = None,
+) -> Array:
     """The same elements, in row-major order, in another shape.
 
     Args:
@@ -243,7 +257,9 @@ def reshape(
 
 
 @infer(reshape_p)
-def _(operand, *, new_sizes, dimensions, sharding):
+def _(
+    operand: ShapedArray, *, new_sizes: Shape, dimensions: tuple[int, ...], sharding: object
+) -> ShapedArray:
     if any(size < 0 for size in new_sizes):
         raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
     if math.prod(new_sizes) != operand.size:
@@ -260,7 +276,14 @@ def _(operand, *, new_sizes, dimensions, sharding):
 
 
 @rules.transpose(reshape_p)
-def _(cotangent, operand, *, new_sizes, dimensions, sharding):
+def _(
+    cotangent: ArrayLike,
+    operand: UndefinedPrimal,
+    *,
+    new_sizes: Shape,
+    dimensions: tuple[int, ...],
+    sharding: object,
+) -> Sequence[Cotangent | None]:
     shape = operand.aval.shape
     if dimensions is None:
         return [reshape(cotangent, shape)]
@@ -272,16 +295,23 @@ linear(reshape_p)
 
 
 @rules.batch(reshape_p)
-def _(values, axes, *, new_sizes, dimensions, sharding):
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[int],
+    *,
+    new_sizes: Shape,
+    dimensions: tuple[int, ...],
+    sharding: object,
+) -> tuple[ArrayLike, BatchAxis]:
     (operand,), (axis,) = values, axes
     shape = typeof(operand).shape
-    place = _where_split(new_sizes, math.prod(shape[:axis])) if dimensions is None else None
-    if place is None:
+    split_axis = _where_split(new_sizes, math.prod(shape[:axis])) if dimensions is None else None
+    if split_axis is None:
         # The axis is read first.
         order = range(len(shape) - 1) if dimensions is None else dimensions
-        dimensions, place = (axis, *[i + (i >= axis) for i in order]), 0
-    sizes = (*new_sizes[:place], shape[axis], *new_sizes[place:])
-    return reshape(operand, sizes, dimensions), place
+        dimensions, split_axis = (axis, *[i + (i >= axis) for i in order]), 0
+    sizes = (*new_sizes[:split_axis], shape[axis], *new_sizes[split_axis:])
+    return reshape(operand, sizes, dimensions), split_axis
 
 
 def _where_split(sizes: tuple[int, ...], elements: int) -> int | None:
@@ -295,7 +325,7 @@ def _where_split(sizes: tuple[int, ...], elements: int) -> int | None:
 
 
 @boundary
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge the axes from `start_dimension` up to, not including, `stop_dimension` into one.
 
     They are given as in a slice of Python: negative ones count from the end, and None is the end.
@@ -312,7 +342,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 
 @boundary
-def shape_as_value(shape: Any) -> np.ndarray:
+def shape_as_value(shape: ShapeLike) -> np.ndarray:
     """A shape as a NumPy array of integers, one per axis."""
     return np.asarray(canonical_shape(shape), default_dtype("i"))
 
@@ -323,7 +353,7 @@ squeeze_p = Primitive("squeeze")
 
 
 @boundary
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Drop these axes, each of size 1; negative ones count from the end.
 
     Raises:
@@ -340,7 +370,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
 
 
 @infer(squeeze_p)
-def _(array, *, dimensions):
+def _(array: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     shape = array.shape
     if len(set(dimensions)) != len(dimensions):
         raise ValueError(f"dimensions are not unique: {dimensions}")
@@ -354,7 +384,9 @@ def _(array, *, dimensions):
 
 
 @rules.transpose(squeeze_p)
-def _(cotangent, array, *, dimensions):
+def _(
+    cotangent: ArrayLike, array: Operand, *, dimensions: tuple[int, ...]
+) -> Sequence[Cotangent | None]:
     return [expand_dims(cotangent, dimensions)]
 
 
@@ -362,7 +394,9 @@ linear(squeeze_p)
 
 
 @rules.batch(squeeze_p)
-def _(values, axes, *, dimensions):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[int], *, dimensions: tuple[int, ...]
+) -> tuple[ArrayLike, BatchAxis]:
     (array,), (axis,) = values, axes
     shifted = tuple([i + (i >= axis) for i in dimensions])
     before = sum(i < axis for i in shifted)
@@ -370,18 +404,18 @@ def _(values, axes, *, dimensions):
 
 
 @boundary
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Insert axes of size 1, at these positions of the result; negative ones count from its end.
 
     Raises:
       ValueError: if one is out of range or given twice.
     """
     shape = typeof(array).shape
-    given = tuple(dimensions)
-    ndim = len(shape) + len(given)
-    new = set(canonical_axes(given, ndim))
-    if len(new) != len(given):
-        raise ValueError(f"repeated axis in lax.expand_dims: {given}")
+    order = tuple(dimensions)
+    ndim = len(shape) + len(order)
+    new = set(canonical_axes(order, ndim))
+    if len(new) != len(order):
+        raise ValueError(f"repeated axis in lax.expand_dims: {order}")
     sizes = iter(shape)
     result = tuple([1 if axis in new else next(sizes) for axis in range(ndim)])
     return broadcast_in_dim(array, result, tuple([i for i in range(ndim) if i not in new]))
@@ -393,7 +427,7 @@ transpose_p = Primitive("transpose")
 
 
 @boundary
-def transpose(operand: Any, permutation: Sequence[int] | np.ndarray) -> Any:
+def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
     """Permute the axes: axis i of the result is axis `permutation[i]` of the operand.
 
     Raises:
@@ -407,7 +441,7 @@ def transpose(operand: Any, permutation: Sequence[int] | np.ndarray) -> Any:
 
 
 @infer(transpose_p)
-def _(operand, *, permutation):
+def _(operand: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
     if tuple(sorted(permutation)) != ascending(operand.ndim):
         raise TypeError(
             "transpose permutation isn't a permutation of operand dimensions, got permutation "
@@ -426,7 +460,9 @@ def inverse_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
 
 
 @rules.transpose(transpose_p)
-def _(cotangent, operand, *, permutation):
+def _(
+    cotangent: ArrayLike, operand: Operand, *, permutation: tuple[int, ...]
+) -> Sequence[Cotangent | None]:
     return [transpose(cotangent, inverse_permutation(permutation))]
 
 
@@ -434,7 +470,9 @@ linear(transpose_p)
 
 
 @rules.batch(transpose_p)
-def _(values, axes, *, permutation):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[int], *, permutation: tuple[int, ...]
+) -> tuple[ArrayLike, BatchAxis]:
     (operand,), (axis,) = values, axes
     return transpose(operand, (axis, *[i + (i >= axis) for i in permutation])), 0
 
@@ -443,7 +481,7 @@ rev_p = Primitive("rev")
 
 
 @boundary
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverse the order of elements along these axes, counted from 0.
 
     Raises:
@@ -453,7 +491,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 
 
 @infer(rev_p)
-def _(operand, *, dimensions):
+def _(operand: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     if len(set(dimensions)) != len(dimensions):
         raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
     check_nonnegative("rev", "dimensions", dimensions)
@@ -466,7 +504,9 @@ def _(operand, *, dimensions):
 
 
 @rules.transpose(rev_p)
-def _(cotangent, operand, *, dimensions):
+def _(
+    cotangent: ArrayLike, operand: Operand, *, dimensions: tuple[int, ...]
+) -> Sequence[Cotangent | None]:
     return [process(rev_p, (cotangent,), {"dimensions": dimensions})]
 
 
@@ -474,7 +514,9 @@ linear(rev_p)
 
 
 @rules.batch(rev_p)
-def _(values, axes, *, dimensions):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[int], *, dimensions: tuple[int, ...]
+) -> tuple[ArrayLike, BatchAxis]:
     (axis,) = axes
     shifted = tuple([i + (i >= axis) for i in dimensions])
     return process(rev_p, tuple(values), {"dimensions": shifted}), axis
@@ -486,7 +528,7 @@ tile_p = Primitive("tile")
 
 
 @boundary
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat the whole array `reps[i]` times along axis i.
 
     Raises:
@@ -496,7 +538,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
 
 
 @infer(tile_p)
-def _(operand, *, reps):
+def _(operand: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
     if len(reps) != operand.ndim:
         raise TypeError(
             f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and "
@@ -511,6 +553,8 @@ linear(tile_p)
 
 
 @rules.batch(tile_p)
-def _(values, axes, *, reps):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, reps: tuple[int, ...]
+) -> tuple[ArrayLike, BatchAxis]:
     (axis,) = axes
     return process(tile_p, tuple(values), {"reps": (*reps[:axis], 1, *reps[axis:])}), axis

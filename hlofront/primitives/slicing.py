@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, check_nonnegative, integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.batching import with_new_axis, with_same_axis
 from hlofront.primitives.comparing import select_n
@@ -37,11 +38,11 @@ slice_p = Primitive("slice")
 
 @boundary
 def slice(
-    operand: Any,
+    operand: ArrayLike,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> Any:
+) -> Array:
     """The part of an array from a start up to, not including, a limit along each axis.
 
     Args:
@@ -134,12 +135,12 @@ def _with_new(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...]
 
 @boundary
 def slice_in_dim(
-    operand: Any,
+    operand: ArrayLike,
     start_index: int | None,
     limit_index: int | None,
     stride: int = 1,
     axis: int = 0,
-) -> Any:
+) -> Array:
     """Slice along one axis; negative indices count from its end, and None is its start or end.
 
     Raises:
@@ -168,7 +169,7 @@ def with_entry(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...
 
 
 @boundary
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Slice one index out of one axis; negative ones count from its end.
 
     Args:
@@ -196,7 +197,7 @@ concatenate_p = Primitive("concatenate")
 
 
 @boundary
-def concatenate(operands: Any, dimension: int) -> Any:
+def concatenate(operands: object, dimension: int) -> Array:
     """Arrays end to end along an axis that they have, counted from 0.
 
     Args:
@@ -225,13 +226,13 @@ def sequence_of(operands: Any) -> Sequence[Any]:
     return list(operands)
 
 
-def members(array: Any) -> list[Any]:
+def members(array: Array) -> list[Array]:
     """The members of an array along its first axis, each sliced out of it."""
     return [index_in_dim(array, i, 0, keepdims=False) for i in range(array.shape[0])]
 
 
 @infer(concatenate_p)
-def _(*operands, dimension):
+def _(*operands: ShapedArray, dimension: int) -> ShapedArray:
     shapes = [operand.shape for operand in operands]
     shown = ", ".join(map(str, shapes))
     if any(len(shape) != len(shapes[0]) for shape in shapes):
@@ -264,7 +265,7 @@ def _(operands, tangents, *, dimension):
 
 
 @rules.transpose(concatenate_p)
-def _(cotangent, *operands, dimension):
+def _(cotangent: ArrayLike, *operands: Operand, dimension: int) -> Sequence[Cotangent | None]:
     sizes = tuple([aval_of_operand(operand).shape[dimension] for operand in operands])
     parts = process(split_p, (cotangent,), {"sizes": sizes, "axis": dimension})
     return [p if is_linear(x) else None for p, x in zip(parts, operands, strict=True)]
@@ -276,7 +277,7 @@ def _(values, axes, *, dimension):
     return process(concatenate_p, values, {"dimension": dimension + (dimension >= axis)}), axis
 
 
-def _end_to_end(tangents: Sequence[Any], axis: int) -> Any:
+def _end_to_end(tangents: Sequence[Tangent], axis: int) -> Array:
     """Tangents end to end, some of which are a Zero: neighbours are merged, the outer ones pad."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     first, last = present[0], present[-1]
@@ -298,7 +299,7 @@ def _extent(zeros: Iterable[Any], axis: int) -> int:
     return sum(zero.aval.shape[axis] for zero in zeros)
 
 
-def _weak_zeros(tangents: Sequence[Any]) -> bool:
+def _weak_zeros(tangents: Sequence[Tangent]) -> bool:
     return all(x.aval.weak_type for x in tangents if type(x) is Zero)
 
 
@@ -306,7 +307,7 @@ stack_p = Primitive("stack")
 
 
 @boundary
-def stack(operands: Any, axis: int = 0) -> Any:
+def stack(operands: object, axis: int = 0) -> Array:
     """Arrays of one shape and dtype, side by side along a new axis.
 
     Args:
@@ -329,7 +330,7 @@ class _NothingToStack(ValueError, IndexError):
 
 
 @infer(stack_p)
-def _(*operands, axis):
+def _(*operands: ShapedArray, axis: int) -> ShapedArray:
     shapes = [operand.shape for operand in operands]
     shown = ", ".join(map(str, shapes))
     if any(len(shape) != len(shapes[0]) for shape in shapes):
@@ -350,7 +351,7 @@ def _(operands, tangents, *, axis):
 
 
 @rules.transpose(stack_p)
-def _(cotangent, *operands, axis):
+def _(cotangent: ArrayLike, *operands: Operand, axis: int) -> Sequence[Cotangent | None]:
     members = process(unstack_p, (cotangent,), {"axis": axis})
     return [member if is_linear(x) else None for member, x in zip(members, operands, strict=True)]
 
@@ -361,14 +362,14 @@ def _(values, axes, *, axis):
     return process(stack_p, values, {"axis": axis + (own <= axis)}), own + (own > axis)
 
 
-def _stacked(tangents: Sequence[Any], axis: int) -> Any:
+def _stacked(tangents: Sequence[Tangent], axis: int) -> Array:
     """Tangents side by side, some of which are a Zero."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     weak = _weak_zeros(tangents)
     if len(present) == 1 < len(tangents):
-        (place,) = present
-        member = expand_dims(tangents[place], (axis,))
-        return _pad_along(member, axis, place, len(tangents) - 1 - place, weak)
+        (index,) = present
+        member = expand_dims(tangents[index], (axis,))
+        return _pad_along(member, axis, index, len(tangents) - 1 - index, weak)
     if len(present) < len(tangents):
         zeros = zeros_of(typeof(tangents[present[0]]).update(weak_type=weak))
         tangents = [zeros if type(tangent) is Zero else tangent for tangent in tangents]
@@ -379,7 +380,7 @@ unstack_p = Primitive("unstack", multiple_results=True)
 
 
 @boundary
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
     """The members of an array along an axis, which they do not have: a tuple of arrays.
 
     Raises:
@@ -389,7 +390,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 
 
 @infer(unstack_p)
-def _(x, *, axis):
+def _(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
     shape = x.shape
     member = ShapedArray(shape[:axis] + shape[axis + 1 :], x.dtype, x.weak_type)
     return [member] * shape[axis]
@@ -399,7 +400,7 @@ linear(unstack_p)
 
 
 @rules.transpose(unstack_p)
-def _(cotangents, x, *, axis):
+def _(cotangents: Sequence[Cotangent], x: Operand, *, axis: int) -> Sequence[Cotangent | None]:
     return [_stacked(cotangents, axis)]
 
 
@@ -414,7 +415,7 @@ split_p = Primitive("split", multiple_results=True)
 
 
 @boundary
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """An array cut along an axis into parts of these sizes: a list of arrays.
 
     Raises:
@@ -428,7 +429,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
 
 @infer(split_p)
-def _(operand, *, sizes, axis):
+def _(operand: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[ShapedArray]:
     shape = operand.shape
     if any(size < 0 for size in sizes):
         raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
@@ -541,7 +542,7 @@ def _(primals, tangents, *, padding_config):
     return result, process(pad_p, operands, {"padding_config": padding_config})
 
 
-def _pad_with_zeros(operand: Any, rows: Any, weak: bool = True) -> Any:
+def _pad_with_zeros(operand: ArrayLike, rows: Any, weak: bool = True) -> Array:
     """pad with zeros of the operand's dtype; the operand itself where nothing changes."""
     rows = tuple(rows)
     if not any(map(any, rows)):
@@ -551,7 +552,7 @@ def _pad_with_zeros(operand: Any, rows: Any, weak: bool = True) -> Any:
     return process(pad_p, (operand, zero), {"padding_config": rows})
 
 
-def _pad_along(operand: Any, axis: int, before: int, after: int, weak: bool) -> Any:
+def _pad_along(operand: ArrayLike, axis: int, before: int, after: int, weak: bool) -> Array:
     nothing = ((0, 0, 0),) * typeof(operand).ndim
     return _pad_with_zeros(operand, with_entry(nothing, axis, (before, after, 0)), weak)
 
@@ -566,7 +567,7 @@ def _(cotangent, operand, padding_value, *, padding_config):
     return [inside if is_linear(operand) else None, outside]
 
 
-def _without_padding(cotangent: Any, rows: PaddingConfig) -> Any:
+def _without_padding(cotangent: ArrayLike, rows: PaddingConfig) -> Array:
     """The elements that come from the operand of pad; zeros for those that were cut off."""
     starts, limits = [0] * len(rows), list(typeof(cotangent).shape)
     if any(before < 0 or after < 0 for before, after, _ in rows):

@@ -1,23 +1,20 @@
 """Linear systems that are solved directly: triangular ones and tridiagonal ones."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, to_front
 from hlofront.primitives.creating import scalar_of
-from hlofront.primitives.derivatives import (
-    add_tangents,
-    aval_of_operand,
-    instantiate,
-    is_linear,
-)
+from hlofront.primitives.derivatives import add_tangents, aval_of_operand, instantiate, is_linear
 from hlofront.primitives.elementwise import add, mul, neg
 from hlofront.primitives.matrices import (
     INEXACT,
@@ -39,15 +36,15 @@ triangular_solve_p = Primitive("triangular_solve")
 
 @boundary
 def triangular_solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     left_side: bool = False,
     lower: bool = False,
     transpose_a: bool = False,
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
-) -> Any:
+) -> Array:
     """Solve `a x = b`, or `x a = b`, where each matrix `a` is triangular.
 
     Args:
@@ -91,7 +88,7 @@ def triangular_solve(
     return result
 
 
-def _triangular_shapes(a, b, dtype, *, left_side, **_):
+def _triangular_shapes(a: Shape, b: Shape, dtype: DType, *, left_side: bool, **_: object) -> Any:
     if a[0] != a[1]:
         raise ValueError(
             f"The first input to triangular_solve must be a square matrix. Got shape {a}."
@@ -106,7 +103,9 @@ def _triangular_shapes(a, b, dtype, *, left_side, **_):
 
 
 @rules.jvp(triangular_solve_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[ArrayLike, Tangent]:
     a, b = primals
     a_tangent, b_tangent = tangents
     x = process(triangular_solve_p, (a, b), params)
@@ -119,7 +118,7 @@ def _(primals, tangents, **params):
     return x, process(triangular_solve_p, (a, right), params)
 
 
-def _read(a: Any, params: dict[str, Any]) -> Any:
+def _read(a: ArrayLike, params: dict[str, Any]) -> Array:
     """What of `a` is read, transposed and conjugated as the parameters say."""
     offset = int(params["unit_diagonal"])
     a = lower_triangle(a, -offset) if params["lower"] else upper_triangle(a, offset)
@@ -129,14 +128,16 @@ def _read(a: Any, params: dict[str, Any]) -> Any:
 
 
 @rules.transpose(triangular_solve_p)
-def _(cotangent, a, b, **params):
+def _(cotangent: ArrayLike, a: Operand, b: Operand, **params: object) -> Sequence[Cotangent | None]:
     assert not is_linear(a) and is_linear(b)
     params["transpose_a"] = not params["transpose_a"]
     return [None, process(triangular_solve_p, (a, cotangent), params)]
 
 
 @rules.batch(triangular_solve_p)
-def _(values, axes, *, left_side, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, left_side: bool, **params: object
+) -> tuple[ArrayLike, BatchAxis]:
     a, b = values
     a_axis, b_axis = axes
     if a_axis is None:
@@ -161,7 +162,9 @@ tridiagonal_solve_p = Primitive("tridiagonal_solve")
 
 
 @boundary
-def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
+def tridiagonal_solve(
+    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
+) -> Array:
     """Solve `a x = b`, where each matrix `a` has three diagonals.
 
     Args:
@@ -184,7 +187,7 @@ def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
     return process(tridiagonal_solve_p, (dl, d, du, b), params)
 
 
-def _tridiagonal_shapes(dl, d, du, b, dtype, **_):
+def _tridiagonal_shapes(dl: Shape, d: Shape, du: Shape, b: Shape, dtype: DType, **_: object) -> Any:
     if not dl == d == du:
         raise TypeError(
             f"tridiagonal_solve requires that all diagonal arguments have the same shape, got "
@@ -202,7 +205,9 @@ on_matrices(tridiagonal_solve_p, INEXACT, (1, 1, 1, 2), _tridiagonal_shapes)
 
 
 @rules.jvp(tridiagonal_solve_p)
-def _(primals, tangents, *, perturb_singular):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, perturb_singular: bool
+) -> tuple[ArrayLike, Tangent]:
     *diagonals, b = primals
     *diagonal_tangents, b_tangent = tangents
     params = {"perturb_singular": perturb_singular}
@@ -214,11 +219,11 @@ def _(primals, tangents, *, perturb_singular):
     return x, process(tridiagonal_solve_p, (*diagonals, right), params)
 
 
-def _tridiagonal_product(dl: Any, d: Any, du: Any, x: Any) -> Any:
+def _tridiagonal_product(dl: ArrayLike, d: ArrayLike, du: ArrayLike, x: ArrayLike) -> Array:
     shape = typeof(x).shape
     axis = len(shape) - 2
 
-    def scaled(diagonal: Any, x: Any) -> Any:
+    def scaled(diagonal: ArrayLike, x: ArrayLike) -> Array:
         return mul(along_columns(diagonal, shape), x)
 
     total = scaled(d, x)
@@ -228,7 +233,7 @@ def _tridiagonal_product(dl: Any, d: Any, du: Any, x: Any) -> Any:
     return add(total, scaled(du, _shifted(x, axis, -1)))
 
 
-def _shifted(x: Any, axis: int, by: int) -> Any:
+def _shifted(x: ArrayLike, axis: int, by: int) -> Array:
     """x moved along an axis by one place, with a zero where nothing comes in."""
     aval = typeof(x)
     row = (by, -by, 0)
@@ -236,7 +241,15 @@ def _shifted(x: Any, axis: int, by: int) -> Any:
 
 
 @rules.transpose(tridiagonal_solve_p)
-def _(cotangent, dl, d, du, b, *, perturb_singular):
+def _(
+    cotangent: ArrayLike,
+    dl: Operand,
+    d: Operand,
+    du: Operand,
+    b: Operand,
+    *,
+    perturb_singular: bool,
+) -> Sequence[Cotangent | None]:
     assert is_linear(b) and not any(map(is_linear, (dl, d, du)))
     axis = aval_of_operand(d).ndim - 1
     # Below the diagonal of the transpose is what was above it, one row further down.

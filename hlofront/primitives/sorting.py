@@ -8,13 +8,14 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.fast_parts import approx_top_k_size
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
 from hlofront.primitives.creating import broadcasted_iota
@@ -25,7 +26,7 @@ sort_p = Primitive("sort", multiple_results=True)
 
 
 @boundary
-def sort(operand, dimension=-1, is_stable=True, num_keys=1):
+def sort(operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Elements in ascending order along an axis; several arrays are reordered alike.
 
     NaN comes last, 0.0 and -0.0 are equal, and complex numbers are ordered by their real parts,
@@ -63,7 +64,9 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
 
 
 @boundary
-def sort_key_val(keys, values, dimension=-1, is_stable=True):
+def sort_key_val(
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
     """Sort `keys` along an axis, and reorder `values` like them. See `sort`.
 
     Returns:
@@ -74,7 +77,7 @@ def sort_key_val(keys, values, dimension=-1, is_stable=True):
 
 
 @infer(sort_p)
-def _(*operands, dimension, is_stable, num_keys):
+def _(*operands: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
     if any(operand.shape != operands[0].shape for operand in operands):
         shapes = " ".join(str(operand.shape) for operand in operands)
         raise TypeError(f"Arguments to sort must have equal shapes, got: {shapes}")
@@ -87,7 +90,7 @@ top_k_p = Primitive("top_k", multiple_results=True)
 
 
 @boundary
-def top_k(operand, k, *, axis=-1):
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """The k greatest elements along an axis, in descending order, and their indices.
 
     Of equal elements the first comes first. NaN counts as the greatest.
@@ -117,7 +120,7 @@ def top_k(operand, k, *, axis=-1):
 
 
 @infer(top_k_p)
-def _(operand, *, k, axis):
+def _(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
     if issubdtype(operand.dtype, np.complexfloating):
         raise ValueError(
             f"top_k is not compatible with complex inputs, got {operand.dtype}: complex numbers "
@@ -149,13 +152,13 @@ approx_top_k_p = Primitive("approx_top_k", multiple_results=True)
 
 @boundary
 def approx_max_k(
-    operand,
-    k,
-    reduction_dimension=-1,
-    recall_target=0.95,
-    reduction_input_size_override=-1,
-    aggregate_to_topk=True,
-):
+    operand: ArrayLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
     """About the k greatest elements along an axis, and their indices: fast on TPUs.
 
     Elsewhere the result is exact. The algorithm is that of Chern et al., "TPU-KNN: K Nearest
@@ -189,13 +192,13 @@ def approx_max_k(
 
 @boundary
 def approx_min_k(
-    operand,
-    k,
-    reduction_dimension=-1,
-    recall_target=0.95,
-    reduction_input_size_override=-1,
-    aggregate_to_topk=True,
-):
+    operand: ArrayLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
     """About the k least elements along an axis, and their indices. See `approx_max_k`."""
     return _approx_top_k(
         operand,
@@ -208,7 +211,15 @@ def approx_min_k(
     )
 
 
-def _approx_top_k(operand, k, dimension, recall, is_max, size_override, aggregate):
+def _approx_top_k(
+    operand: ArrayLike,
+    k: int,
+    dimension: int,
+    recall: object,
+    is_max: object,
+    size_override: object,
+    aggregate: object,
+) -> Any:
     params = {
         "k": operator.index(k),
         "reduction_dimension": operator.index(dimension),
@@ -222,15 +233,15 @@ def _approx_top_k(operand, k, dimension, recall, is_max, size_override, aggregat
 
 @infer(approx_top_k_p)
 def _(
-    operand,
+    operand: ShapedArray,
     *,
-    k,
-    reduction_dimension,
-    recall_target,
-    is_max_k,
-    reduction_input_size_override,
-    aggregate_to_topk,
-):
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+) -> list[ShapedArray]:
     if k <= 0:
         raise ValueError(f"k must be positive, got {k}")
     if not issubdtype(operand.dtype, np.floating):
@@ -259,7 +270,7 @@ def _(
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def _take_along(x: Any, places: Any, axis: int, unique: bool = True) -> Any:
+def _take_along(x: ArrayLike, places: Any, axis: int, unique: bool = True) -> Array:
     """The elements of x at places along an axis, each where it is along the others.
 
     `places` has a last axis of size one.
@@ -284,27 +295,33 @@ def _take_along(x: Any, places: Any, axis: int, unique: bool = True) -> Any:
 
 
 @rules.jvp(sort_p)
-def _(operands, tangents, **params):
+def _(
+    operands: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     # Where each element was is sorted with them.
     axis, shape = params["dimension"], typeof(operands[0]).shape
     iota = broadcasted_iota(np.uint32, shape, axis)
-    *results, places = process(sort_p, (*operands, iota), params)
-    places = expand_dims(places, (len(shape),))
+    *results, indices = process(sort_p, (*operands, iota), params)
+    indices = expand_dims(indices, (len(shape),))
     return results, [
-        Zero.of(result) if type(tangent) is Zero else _take_along(tangent, places, axis)
+        Zero.of(result) if type(tangent) is Zero else _take_along(tangent, indices, axis)
         for result, tangent in zip(results, tangents, strict=True)
     ]
 
 
 @rules.jvp(top_k_p)
-def _(primals, tangents, *, k, axis):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, k: int, axis: int
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     results = process(top_k_p, tuple(primals), {"k": k, "axis": axis})
-    places = expand_dims(results[1], (typeof(results[1]).ndim,))
-    return results, [_take_along(tangents[0], places, axis), Zero.of(results[1])]
+    indices = expand_dims(results[1], (typeof(results[1]).ndim,))
+    return results, [_take_along(tangents[0], indices, axis), Zero.of(results[1])]
 
 
 @rules.jvp(approx_top_k_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     results = process(approx_top_k_p, tuple(primals), params)
     ndim = typeof(results[1]).ndim
     axis = canonical_axis(params["reduction_dimension"], ndim)
@@ -318,7 +335,14 @@ def _(primals, tangents, **params):
 
 
 @rules.batch(sort_p)
-def _(values, axes, *, dimension, is_stable, num_keys):
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    dimension: int,
+    is_stable: bool,
+    num_keys: int,
+) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     operands, axis = with_same_axis(values, axes)
     params = {
         "dimension": dimension + (dimension >= axis),
@@ -329,13 +353,21 @@ def _(values, axes, *, dimension, is_stable, num_keys):
 
 
 @rules.batch(top_k_p)
-def _(values, axes, *, k, axis):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[Any], *, k: int, axis: int
+) -> tuple[Sequence[ArrayLike], Sequence[int]]:
     (own,) = axes
     return process(top_k_p, tuple(values), {"k": k, "axis": axis + (axis >= own)}), [own, own]
 
 
 @rules.batch(approx_top_k_p)
-def _(values, axes, *, reduction_dimension, **params):
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[Any],
+    *,
+    reduction_dimension: int,
+    **params: object,
+) -> tuple[Sequence[ArrayLike], Sequence[int]]:
     (own,) = axes
     axis = canonical_axis(reduction_dimension, typeof(values[0]).ndim - 1)
     params["reduction_dimension"] = axis + (axis >= own)

@@ -2,22 +2,12 @@
 
 import math
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.creating import constant_like, scalar_like
 from hlofront.primitives.derivatives import derivative, derivative_from_result, unknown_derivative
-from hlofront.primitives.elementwise import (
-    add,
-    div,
-    exp,
-    log,
-    log1p,
-    mul,
-    neg,
-    sign,
-    square,
-    sub,
-)
+from hlofront.primitives.elementwise import add, div, exp, log, log1p, mul, neg, sign, square, sub
 from hlofront.primitives.elementwise_rules import slope
 from hlofront.primitives.families import FLOAT, elementwise_primitive, unary
 
@@ -51,16 +41,16 @@ slope(digamma_p, lambda result, x: polygamma(scalar_like(x, 1), x))
 slope(bessel_i0e_p, lambda result, x: sub(bessel_i1e(x), mul(sign(x), result)))
 
 
-def _scaled_bell(t, x, scale):
+def _scaled_bell(t: ArrayLike, x: ArrayLike, scale: ArrayLike) -> Array:
     return mul(scalar_like(x, scale), mul(t, exp(neg(square(x)))))
 
 
-def _slope_of_bessel_i1e(result, x):
+def _slope_of_bessel_i1e(result: ArrayLike, x: ArrayLike) -> Array:
     # Where x is zero, 1 divides instead, so that the derivative of the slope is sound there too.
     is_zero = eq(x, scalar_like(x, 0))
     divisor = select_n(is_zero, x, constant_like(x, 1))
-    found = sub(sub(bessel_i0e(x), mul(sign(x), result)), div(result, divisor))
-    return select_n(is_zero, found, constant_like(x, 0.5))
+    slope = sub(sub(bessel_i0e(x), mul(sign(x), result)), div(result, divisor))
+    return select_n(is_zero, slope, constant_like(x, 0.5))
 
 
 slope(bessel_i1e_p, _slope_of_bessel_i1e)
@@ -74,17 +64,17 @@ random_gamma_grad_p = elementwise_primitive("random_gamma_grad", FLOAT, 2)
 regularized_incomplete_beta_p = elementwise_primitive("regularized_incomplete_beta", FLOAT, 3)
 
 
-def polygamma(m, x):
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise derivative of order m of the digamma function; m holds whole numbers."""
     return process(polygamma_p, (m, x), {})
 
 
-def zeta(x, q):
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Elementwise Hurwitz zeta function: the sum of (k + q) ** -x over k = 0, 1, 2, ..."""
     return process(zeta_p, (x, q), {})
 
 
-def igamma(a, x):
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise regularized lower incomplete gamma function P(a, x).
 
     NaN where a <= 0 or x < 0.
@@ -92,7 +82,7 @@ def igamma(a, x):
     return process(igamma_p, (a, x), {})
 
 
-def igammac(a, x):
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
     1 where a <= 0 or x < 0.
@@ -100,12 +90,12 @@ def igammac(a, x):
     return process(igammac_p, (a, x), {})
 
 
-def igamma_grad_a(a, x):
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise derivative of igamma(a, x) in a."""
     return process(igamma_grad_a_p, (a, x), {})
 
 
-def random_gamma_grad(a, x):
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise derivative in a of samples x of the gamma distribution of shape a.
 
     The samples are seen as x(a, u) with igamma(a, x) = u held fixed.
@@ -113,7 +103,7 @@ def random_gamma_grad(a, x):
     return process(random_gamma_grad_p, (a, x), {})
 
 
-def betainc(a, b, x):
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise regularized incomplete beta function I_x(a, b).
 
     NaN where a or b is not positive, or x is not in [0, 1].
@@ -124,7 +114,7 @@ def betainc(a, b, x):
 # ---- derivatives of those of several operands ----------------------------------------------------
 
 
-def _change_by_order(t, m, x):
+def _change_by_order(t: ArrayLike, m: ArrayLike, x: ArrayLike) -> Array:
     raise ValueError(  # the class that JAX raises
         "polygamma gradient with respect to m is not supported: m is the order of a derivative, a "
         "whole number. Differentiate with respect to x, or give lax.stop_gradient(m)."
@@ -142,7 +132,7 @@ unknown_derivative(
 )
 
 
-def _gamma_density(a, x):
+def _gamma_density(a: ArrayLike, x: ArrayLike) -> Array:
     """The density of the gamma distribution: the derivative of igamma in x."""
     power = mul(_plus(a, scalar_like(a, -1)), log(x))
     return exp(sub(sub(power, x), lgamma(a)))
@@ -164,19 +154,19 @@ unknown_derivative(
 )
 
 
-def _change_by_shape(t, a, b, x):
+def _change_by_shape(t: ArrayLike, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     raise ValueError(  # the class that JAX raises
         "Betainc gradient with respect to a and b not supported. Differentiate with respect to x, "
         "or give lax.stop_gradient(a) and lax.stop_gradient(b)."
     )
 
 
-def _plus(x, y):
+def _plus(x: ArrayLike, y: ArrayLike) -> Array:
     """x + y: at once where both are numbers of NumPy or Python, which are literals of programs."""
     return add(x, y) if hasattr(x, "aval") or hasattr(y, "aval") else x + y
 
 
-def _beta_density(a, b, x):
+def _beta_density(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The density of the beta distribution: the derivative of betainc in x."""
     powers = add(
         mul(_plus(b, scalar_like(b, -1)), log1p(neg(x))),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, finfo
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.converting import convert
@@ -21,7 +22,7 @@ from hlofront.primitives.special import digamma, random_gamma_grad, random_gamma
 _STEPS, _WEIGHTS = np.array([1, 2, 3]), np.array([45, -9, 1]) / 60
 
 
-def _by_differences(t: Any, function: Callable[[Any], Any], x: Any) -> Any:
+def _by_differences(t: ArrayLike, function: Callable[[Any], Any], x: ArrayLike) -> Array:
     """The tangent of a smooth function of x > 0, of which no other derivative is known.
 
     Differences of sixth order, the steps a fraction of x: as exact as the function's values let
@@ -37,8 +38,8 @@ def _by_differences(t: Any, function: Callable[[Any], Any], x: Any) -> Any:
     shape = (2, 3, *aval.shape)
     scales = 1 + fraction * np.stack([_STEPS, -_STEPS])
     scales = broadcast_in_dim(scales.astype(dtype), shape, (0, 1))
-    places = mul(broadcast_in_dim(x, shape, range(2, len(shape))), scales)
-    values = function(places)
+    points = mul(broadcast_in_dim(x, shape, range(2, len(shape))), scales)
+    values = function(points)
     above, below = (squeeze(slice_in_dim(values, k, k + 1), (0,)) for k in (0, 1))
     weights = (_WEIGHTS / fraction).astype(dtype)
     weights = broadcast_in_dim(weights, shape[1:], (0,))
@@ -47,7 +48,7 @@ def _by_differences(t: Any, function: Callable[[Any], Any], x: Any) -> Any:
     return mul(t, convert(div(change, divisor), aval.dtype, aval.weak_type))
 
 
-def _of_places(places: Any, x: Any) -> Any:
+def _of_places(places: Any, x: ArrayLike) -> Array:
     """random_gamma_grad at all places: x in their dtype, and repeated."""
     aval = typeof(places)
     x = convert(x, aval.dtype, typeof(x).weak_type)
@@ -55,7 +56,7 @@ def _of_places(places: Any, x: Any) -> Any:
     return random_gamma_grad(places, broadcast_in_dim(x, aval.shape, dimensions))
 
 
-def _sample_grad_by_sample(t: Any, a: Any, x: Any) -> Any:
+def _sample_grad_by_sample(t: ArrayLike, a: ArrayLike, x: ArrayLike) -> Array:
     """Of random_gamma_grad in x: what its quotient of derivatives of igamma has for a derivative.
 
     Zero at zero, where there is none.
@@ -63,8 +64,8 @@ def _sample_grad_by_sample(t: Any, a: Any, x: Any) -> Any:
     is_zero = eq(x, scalar_like(x, 0))
     x = select_n(is_zero, x, constant_like(x, 1))
     growth = sub(div(sub(a, scalar_like(a, 1)), x), scalar_like(x, 1))
-    found = sub(sub(digamma(a), log(x)), mul(random_gamma_grad(a, x), growth))
-    return mul(t, select_n(is_zero, found, constant_like(found, 0)))
+    slope = sub(sub(digamma(a), log(x)), mul(random_gamma_grad(a, x), growth))
+    return mul(t, select_n(is_zero, slope, constant_like(slope, 0)))
 
 
 derivative(

@@ -1,15 +1,18 @@
 """Factorizations that find eigenvalues or singular values, and the forms on the way to them."""
 
 import enum
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import Tangent
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.converting import convert
@@ -67,14 +70,14 @@ eigh_p = Primitive("eigh", multiple_results=True)
 
 @boundary
 def eigh(
-    x: Any,
+    x: ArrayLike,
     *,
     lower: bool = True,
     symmetrize_input: bool = True,
     sort_eigenvalues: bool = True,
-    subset_by_index: Any = None,
-    implementation: Any = None,
-) -> tuple[Any, Any]:
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | str | None = None,
+) -> tuple[Array, Array]:
     """Eigenvectors and eigenvalues of Hermitian matrices.
 
     Args:
@@ -107,7 +110,9 @@ def eigh(
     return vectors, values
 
 
-def _eigh_shapes(shape, dtype, *, subset_by_index, **_):
+def _eigh_shapes(
+    shape: Shape, dtype: DType, *, subset_by_index: tuple[int, int] | None, **_: object
+) -> Any:
     n = check_square("eigh", shape)
     count = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
     return [((n, count), dtype), ((count,), real_dtype(dtype))]
@@ -117,7 +122,9 @@ on_matrices(eigh_p, INEXACT, (2,), _eigh_shapes)
 
 
 @rules.jvp(eigh_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     if params["subset_by_index"] not in (None, (0, typeof(primals[0]).shape[-1])):
         raise NotImplementedError(  # the class that JAX raises
             "Derivatives of eigh with subset_by_index need all eigenvectors: leave it away, and "
@@ -131,8 +138,8 @@ def _(primals, tangents, **params):
     seen = product(product(adjoint(vectors), tangent), vectors)
     own = convert(values, aval.dtype, False)
     ones = spread(identity_like(vectors), aval.shape)
-    apart = sub(along_rows(own, aval.shape), along_columns(own, aval.shape))
-    turn = sub(integer_pow(add(ones, apart), -1), ones)
+    differences = sub(along_rows(own, aval.shape), along_columns(own, aval.shape))
+    turn = sub(integer_pow(add(ones, differences), -1), ones)
     changes = [product(vectors, mul(turn, seen)), real_part(diagonal(seen))]
     return [vectors, values], changes
 
@@ -153,12 +160,12 @@ eig_p = Primitive("eig", multiple_results=True)
 
 @boundary
 def eig(
-    x: Any,
+    x: ArrayLike,
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
     enable_eigvec_derivs: bool = False,
-    implementation: Any = None,
+    implementation: EigImplementation | str | None = None,
     use_magma: bool | None = None,
 ) -> list[Any]:
     """Eigenvalues and eigenvectors of general matrices.
@@ -192,7 +199,14 @@ def eig(
     return process(eig_p, (x,), params)
 
 
-def _eig_shapes(shape, dtype, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
+def _eig_shapes(
+    shape: Shape,
+    dtype: DType,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    **_: object,
+) -> Any:
     n = check_square("eig", shape)
     if not issubdtype(dtype, np.complexfloating):
         # There are no complex numbers of 16 bits: the lowering refuses these.
@@ -205,7 +219,9 @@ on_matrices(eig_p, INEXACT, (2,), _eig_shapes)
 
 
 @rules.jvp(eig_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     (x,), (tangent,) = primals, tangents
     left, right = params["compute_left_eigenvectors"], params["compute_right_eigenvectors"]
     if (left or right) and not params["enable_eigvec_derivs"]:
@@ -230,8 +246,8 @@ def _(primals, tangents, **params):
     changes = [diagonal(seen)]
     if left or right:
         ones = spread(identity_like(vectors), aval.shape)
-        apart = sub(along_rows(values, aval.shape), along_columns(values, aval.shape))
-        turn = mul(sub(integer_pow(add(ones, apart), -1), ones), seen)
+        differences = sub(along_rows(values, aval.shape), along_columns(values, aval.shape))
+        turn = mul(sub(integer_pow(add(ones, differences), -1), ones), seen)
     if left:
         # They are the columns of V^-H, of length one. Where V' = V T, its change is -V^-H T^H.
         own = results[1]
@@ -243,7 +259,7 @@ def _(primals, tangents, **params):
     return results, changes
 
 
-def _same_length(vectors: Any, change: Any) -> Any:
+def _same_length(vectors: ArrayLike, change: ArrayLike) -> Array:
     """The change of columns of length one, which keeps their length and phase.
 
     As LAPACK chooses phases, the greatest element of each column is real.
@@ -253,10 +269,10 @@ def _same_length(vectors: Any, change: Any) -> Any:
         return change
     rows = aval.ndim - 2
     greatest = argmax(abs(vectors), rows, _int32)
-    places = broadcasted_iota(_int32, aval.shape, rows)
-    chosen = eq(places, along_rows(greatest, aval.shape))
+    columns = broadcasted_iota(_int32, aval.shape, rows)
+    chosen = eq(columns, along_rows(greatest, aval.shape))
 
-    def element(x: Any) -> Any:
+    def element(x: ArrayLike) -> Array:
         return reduce_sum(select_n(chosen, full_like(x, 0), x), (rows,))
 
     longer = real(_diagonal_of_product(vectors, change))
@@ -264,12 +280,12 @@ def _same_length(vectors: Any, change: Any) -> Any:
     return sub(change, mul(vectors, along_rows(complex(longer, turned), aval.shape)))
 
 
-def _diagonal_of_product(x: Any, y: Any) -> Any:
+def _diagonal_of_product(x: ArrayLike, y: ArrayLike) -> Array:
     """The diagonal of x^H y."""
     return reduce_sum(mul(conj(x), y), (typeof(x).ndim - 2,))
 
 
-def _solve(a: Any, b: Any) -> Any:
+def _solve(a: ArrayLike, b: ArrayLike) -> Array:
     """a^-1 b."""
     factors, _, permutation = lu(a)
     b = take_rows(b, permutation)
@@ -295,13 +311,13 @@ svd_p = Primitive("svd", multiple_results=True)
 
 @boundary
 def svd(
-    x: Any,
+    x: ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: bool = True,
-    subset_by_index: Any = None,
-    algorithm: Any = None,
-) -> Any:
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: str | None = None,
+) -> Array:
     """Singular values and vectors: `x = u diag(s) vh`.
 
     Args:
@@ -331,7 +347,15 @@ def svd(
     return left, values, right
 
 
-def _svd_shapes(shape, dtype, *, full_matrices, compute_uv, subset_by_index, **_):
+def _svd_shapes(
+    shape: Shape,
+    dtype: DType,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: tuple[int, int] | None,
+    **_: object,
+) -> Any:
     m, n = shape
     k = min(m, n)
     if subset_by_index is not None:
@@ -352,7 +376,15 @@ on_matrices(svd_p, INEXACT, (2,), _svd_shapes)
 
 
 @rules.jvp(svd_p)
-def _(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: tuple[int, int] | None,
+    algorithm: object,
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     (x,), (tangent,) = primals, tangents
     m, n = typeof(x).shape[-2:]
     if subset_by_index not in (None, (0, min(m, n))):
@@ -399,12 +431,12 @@ def _(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorith
     return [values, left, right], [value_changes, left_change, adjoint(right_change)]
 
 
-def _inverse_or_zero(x: Any) -> Any:
+def _inverse_or_zero(x: ArrayLike) -> Array:
     zeros = convert(eq(x, full_like(x, 0)), typeof(x).dtype, False)
     return sub(integer_pow(add(x, zeros), -1), zeros)
 
 
-def _outside(vectors: Any, change: Any, values: Any) -> Any:
+def _outside(vectors: ArrayLike, change: ArrayLike, values: ArrayLike) -> Array:
     """What of a change is no combination of the vectors, divided by their values."""
     rest = sub(change, product(vectors, product(adjoint(vectors), change)))
     return div(rest, along_rows(values, typeof(rest).shape))
@@ -416,7 +448,13 @@ schur_p = Primitive("schur", multiple_results=True)
 
 
 @boundary
-def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable=None):
+def schur(
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> tuple[Array, Array]:
     """Schur's decomposition `x = z t z^H`, z unitary.
 
     Args:
@@ -442,7 +480,7 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
     return process(schur_p, (x,), params)
 
 
-def _schur_shapes(shape, dtype, *, compute_schur_vectors, **_):
+def _schur_shapes(shape: Shape, dtype: DType, *, compute_schur_vectors: bool, **_: object) -> Any:
     check_square("schur", shape)
     return [(shape, dtype)] * (1 + compute_schur_vectors)
 
@@ -457,7 +495,7 @@ tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
 
 
 @boundary
-def hessenberg(a):
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """Reduce matrices to Hessenberg form: zeros below the diagonal under the main one.
 
     Args:
@@ -474,7 +512,7 @@ def hessenberg(a):
     return process(hessenberg_p, (a,), {})
 
 
-def _hessenberg_shapes(shape, dtype):
+def _hessenberg_shapes(shape: Shape, dtype: DType) -> Any:
     if shape[0] != shape[1] or not shape[0]:
         raise ValueError(
             f"Argument to Hessenberg reduction must have shape [..., n, n], got shape {shape}"
@@ -486,7 +524,7 @@ on_matrices(hessenberg_p, INEXACT, (2,), _hessenberg_shapes)
 
 
 @boundary
-def tridiagonal(a, *, lower=True):
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """Reduce Hermitian matrices to real matrices with three diagonals.
 
     Args:
@@ -504,7 +542,7 @@ def tridiagonal(a, *, lower=True):
     return process(tridiagonal_p, (a,), {"lower": bool(lower)})
 
 
-def _tridiagonal_shapes(shape, dtype, **_):
+def _tridiagonal_shapes(shape: Shape, dtype: DType, **_: object) -> Any:
     n = check_square("tridiagonal", shape)
     if not n:
         raise ValueError(f"tridiagonal wants matrices with elements, got shape {shape}")

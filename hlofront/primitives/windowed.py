@@ -7,11 +7,13 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import ArrayLike, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
+from hlofront.core.rules import BatchResult, infer
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
 from hlofront.primitives.comparing import ge_p, le_p
@@ -32,7 +34,12 @@ def dilated(size: int, dilation: int) -> int:
 
 
 @boundary
-def padtype_to_pads(in_shape, window_shape, window_strides, padding):
+def padtype_to_pads(
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+) -> list[tuple[int, int]]:
     """How much "SAME", "SAME_LOWER" or "VALID" padding is, per axis: before and after.
 
     Args:
@@ -89,7 +96,7 @@ def canonical_windows(
     shape: tuple[int, ...],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None,
-    padding: Any,
+    padding: Pads,
     base_dilation: Sequence[int] | None,
     window_dilation: Sequence[int] | None,
 ) -> Windows:
@@ -105,11 +112,13 @@ def canonical_windows(
     if isinstance(padding, str):
         check_window_ranks("reduce_window", shape, window, strides, base, holes)
         # As many windows as there were without holes between the operand's elements.
-        padding = padtype_to_pads(shape, tuple(map(dilated, window, holes)), strides, padding)
-    return Windows(window, strides, canonical_pads(padding), base, holes)
+        pads = padtype_to_pads(shape, tuple(map(dilated, window, holes)), strides, padding)
+    else:
+        pads = padding
+    return Windows(window, strides, canonical_pads(pads), base, holes)
 
 
-def canonical_pads(padding: Any) -> Pads:
+def canonical_pads(padding: Pads) -> Pads:
     """Pairs of padding before and after as tuples of integers."""
     pads = tuple(integers(pair, "each entry of padding") for pair in padding)
     if any(len(pair) != 2 for pair in pads):
@@ -118,7 +127,12 @@ def canonical_pads(padding: Any) -> Pads:
 
 
 def check_window_ranks(
-    name: str, shape: Any, window: Any, strides: Any, base_dilation: Any, window_dilation: Any
+    name: str,
+    shape: Shape,
+    window: Any,
+    strides: tuple[int, ...] | None,
+    base_dilation: tuple[int, ...],
+    window_dilation: tuple[int, ...],
 ) -> None:
     if len(window) != len(shape):
         raise TypeError(
@@ -168,13 +182,13 @@ def window_output_shape(name: str, shape: tuple[int, ...], windows: Windows) -> 
 
 @boundary
 def reduce_window_shape_tuple(
-    operand_shape,
-    window_dimensions,
-    window_strides,
-    padding,
-    base_dilation=None,
-    window_dilation=None,
-):
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
     """The shape of `reduce_window` for an operand of this shape. See `reduce_window`."""
     shape = tuple(operand_shape)
     windows = canonical_windows(
@@ -195,7 +209,7 @@ def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Any]]:
     name = f"reduce_window_{which}"
     primitive = Primitive(name)
 
-    def rule(operand: ShapedArray, **params: Any) -> ShapedArray:
+    def rule(operand: ShapedArray, **params: object) -> ShapedArray:
         if which == "sum" and not issubdtype(operand.dtype, np.number):
             raise TypeError(f"operand to {name} must have a number dtype, got {operand.dtype}")
         return operand.update(shape=window_output_shape(name, operand.shape, Windows(**params)))
@@ -204,13 +218,13 @@ def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Any]]:
     infer(primitive)(rule)
 
     def function(
-        operand,
-        window_dimensions,
-        window_strides=None,
-        padding="VALID",
-        base_dilation=None,
-        window_dilation=None,
-    ):
+        operand: ArrayLike,
+        window_dimensions: tuple[int, ...],
+        window_strides: tuple[int, ...] | None = None,
+        padding: Pads = "VALID",
+        base_dilation: tuple[int, ...] | None = None,
+        window_dilation: tuple[int, ...] | None = None,
+    ) -> Any:
         windows = canonical_windows(
             typeof(operand).shape,
             window_dimensions=window_dimensions,
@@ -240,8 +254,13 @@ select_and_gather_add_p = Primitive("select_and_gather_add")
 
 
 def select_and_scatter_add(
-    source, operand, select_prim, window_dimensions, window_strides, padding
-):
+    source: ArrayLike,
+    operand: ArrayLike,
+    select_prim: Primitive,
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...],
+    padding: Pads,
+) -> Any:
     """Add each element of `source` where its window's selected element of `operand` is.
 
     Args:
@@ -265,7 +284,15 @@ def select_and_scatter_add(
 
 
 @infer(select_and_scatter_add_p)
-def _(source, operand, *, select_prim, window_dimensions, window_strides, padding):
+def _(
+    source: ShapedArray,
+    operand: ShapedArray,
+    *,
+    select_prim: Primitive,
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...],
+    padding: Pads,
+) -> ShapedArray:
     if source.dtype != operand.dtype:
         raise TypeError(
             "select_and_scatter_add wants source and operand of one dtype, got "
@@ -278,7 +305,12 @@ def _(source, operand, *, select_prim, window_dimensions, window_strides, paddin
 
 
 def check_source_shape(
-    name: str, source: Any, operand: Any, dimensions: Any, strides: Any, padding: Any
+    name: str,
+    source: ShapedArray,
+    operand: ShapedArray,
+    dimensions: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    padding: Pads,
 ) -> None:
     """Raise TypeError unless there is one element in `source` for each window on `operand`."""
     ones = (1,) * operand.ndim
@@ -292,15 +324,15 @@ def check_source_shape(
 
 
 def select_and_gather_add(
-    tangents,
-    operand,
-    select_prim,
-    window_dimensions,
-    window_strides,
-    padding,
-    base_dilation,
-    window_dilation,
-):
+    tangents: object,
+    operand: ArrayLike,
+    select_prim: Primitive,
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...],
+    padding: Pads,
+    base_dilation: tuple[int, ...],
+    window_dilation: tuple[int, ...],
+) -> Any:
     """The element of `tangents` where each window's selected element of `operand` is.
 
     Args:
@@ -322,7 +354,9 @@ def select_and_gather_add(
 
 
 @infer(select_and_gather_add_p)
-def _(tangents, operand, *, select_prim, **windows):
+def _(
+    tangents: ShapedArray, operand: ShapedArray, *, select_prim: Primitive, **windows: object
+) -> ShapedArray:
     if tangents.shape != operand.shape or tangents.dtype != operand.dtype:
         raise TypeError(
             "select_and_gather_add tangents and operand must have equal shapes and dtypes, got "
@@ -338,7 +372,9 @@ linear(reduce_window_sum_p)
 
 
 @rules.transpose(reduce_window_sum_p)
-def _(cotangent, operand, **params):
+def _(
+    cotangent: ArrayLike, operand: UndefinedPrimal, **params: object
+) -> Sequence[Cotangent | None]:
     windows = Windows(**params)
     # Each element gets the cotangents of the windows that it lies in. They lie as far from each
     # other as the windows did, and it finds them in a window of its own.
@@ -380,7 +416,14 @@ linear_in_first(select_and_scatter_add_p)
 
 
 @rules.transpose(select_and_gather_add_p)
-def _(cotangent, tangents, operand, *, select_prim, **params):
+def _(
+    cotangent: ArrayLike,
+    tangents: Operand,
+    operand: Operand,
+    *,
+    select_prim: Primitive,
+    **params: object,
+) -> Sequence[Cotangent | None]:
     windows = Windows(**params)
     if any(holes != 1 for holes in windows.window_dilation):
         raise NotImplementedError(  # the class that JAX raises
@@ -389,8 +432,8 @@ def _(cotangent, tangents, operand, *, select_prim, **params):
             "jacfwd, or take the maximum of slices."
         )
     rows = tuple([(0, 0, dilation - 1) for dilation in windows.base_dilation])
-    spread = any(between for _, _, between in rows)
-    if spread:
+    has_gaps = any(between for _, _, between in rows)
+    if has_gaps:
         # Where there is no element, nothing is selected.
         dtype = typeof(operand).dtype
         nothing = (least_value if select_prim is ge_p else greatest_value)(dtype)
@@ -402,14 +445,16 @@ def _(cotangent, tangents, operand, *, select_prim, **params):
         "padding": windows.padding,
     }
     result = process(select_and_scatter_add_p, (cotangent, operand), params)
-    if spread:
+    if dilated:
         shape = typeof(result).shape
         result = slice(result, (0,) * len(shape), shape, windows.base_dilation)
     return [result, None]
 
 
 @rules.transpose(select_and_scatter_add_p)
-def _(cotangent, source, operand, **params):
+def _(
+    cotangent: ArrayLike, source: Operand, operand: Operand, **params: object
+) -> Sequence[Cotangent | None]:
     ones = (1,) * typeof(operand).ndim
     params = {**params, "base_dilation": ones, "window_dilation": ones}
     return [process(select_and_gather_add_p, (cotangent, operand), params), None]
@@ -427,7 +472,13 @@ def batched_windows(windows: dict[str, Any], axis: int) -> dict[str, Any]:
 
 
 def _batch(primitive: Primitive) -> None:
-    def rule(values, axes, *, select_prim=None, **windows):
+    def rule(
+        values: Sequence[ArrayLike],
+        axes: Sequence[BatchAxis],
+        *,
+        select_prim: Primitive | None = None,
+        **windows: object,
+    ) -> BatchResult:
         values, axis = with_same_axis(values, axes)
         params = batched_windows(windows, axis)
         if select_prim is not None:
