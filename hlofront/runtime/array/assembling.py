@@ -61,20 +61,20 @@ def make_array_from_single_device_arrays(
         dtypes = {array.aval.dtype for array in arrays}
         if len(dtypes) > 1:
             raise ValueError(f"the arrays have different dtypes: {sorted(map(str, dtypes))}")
-        (found,) = dtypes
-        if dtype is not None and dtype_of(dtype) != found:
+        (common_dtype,) = dtypes
+        if dtype is not None and dtype_of(dtype) != common_dtype:
             raise ValueError(
-                f"dtype={dtype_of(dtype)} was given, and the arrays' dtype is {found}. Leave it "
-                "out, or convert the arrays."
+                f"dtype={dtype_of(dtype)} was given, and the arrays' dtype is {common_dtype}. "
+                "Leave it out, or convert the arrays."
             )
     elif dtype is None:
         raise ValueError(
             "with no arrays on devices of this process the dtype must be given: pass dtype"
         )
     else:
-        found = array_dtype(dtype_of(dtype))
+        common_dtype = array_dtype(dtype_of(dtype))
     weak = all(array.aval.weak_type for array in arrays) if arrays else False
-    aval = ShapedArray(shape, found, weak)
+    aval = ShapedArray(shape, common_dtype, weak)
     parts = _in_order(arrays, aval, sharding)
     if isinstance(aval.dtype, KeyDType):
         base = assembled(

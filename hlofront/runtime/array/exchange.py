@@ -26,7 +26,7 @@ from hlofront.runtime.sharding.placement import (
 
 
 def reduce_array(array: Any) -> tuple[Any, ...]:
-    """What pickle keeps of an array: its value and whether its type is weak."""
+    """Return what pickle stores of an array: its value and whether its type is weak."""
     return unpickled, (host_value(array), array.aval.weak_type)
 
 
@@ -78,7 +78,7 @@ _OLDEST = (0, 5)
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Whether arrays of this dtype can be exchanged by DLPack.
+    """Return whether arrays of this dtype can be exchanged by DLPack.
 
     Raises:
       TypeError: if it is no dtype.
@@ -87,7 +87,7 @@ def is_supported_dtype(dtype: Any) -> bool:
 
 
 def dlpack_device(array: Any) -> tuple[DLDeviceType, int]:
-    """Where an array is, in DLPack's terms: the kind of device and its number."""
+    """Return the device of an array in DLPack's terms: the kind of device and its number."""
     (device,) = _only_device(array)
     # Virtual CPU devices share one memory, which DLPack numbers 0.
     kind = _kind_of(device)
@@ -190,29 +190,29 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     if isinstance(external_array, np.ndarray) and copy is not False:
         # C++ shares NumPy's memory just as well, and reads every stride and read-only arrays.
         return host_put(external_array, typeof(external_array), placement, True, copied=bool(copy))
-    found = _imported(external_array, source, copy)
-    if found is None:
+    imported = _imported(external_array, source, copy)
+    if imported is None:
         host = np.from_dlpack(external_array)
         return host_put(host, typeof(host), placement, True, copied=True)
-    wanted = array_dtype(found.aval.dtype)
-    if wanted != found.aval.dtype:
+    wanted = array_dtype(imported.aval.dtype)
+    if wanted != imported.aval.dtype:
         if copy is False:
             raise ValueError(
-                f"the array's dtype {found.aval.dtype} becomes {wanted} while 64-bit dtypes are "
+                f"the array's dtype {imported.aval.dtype} becomes {wanted} while 64-bit dtypes are "
                 "off, and copy=False forbids to copy it: set jax_enable_x64, or leave copy out"
             )
-        host = host_value(found)
+        host = host_value(imported)
         return host_put(host, typeof(host), placement, True, copied=True)
-    if sharding_of(found) != placement.sharding:
+    if sharding_of(imported) != placement.sharding:
         if copy is False and placement.device != source:
             raise ValueError(
                 f"the array is on {source} and wanted on {placement.device}, and copy=False "
                 "forbids to copy it"
             )
         return bridge.batched_device_put(
-            found.aval, placement.sharding, [found], placement.devices, True
+            imported.aval, placement.sharding, [imported], placement.devices, True
         )
-    return found
+    return imported
 
 
 def _imported(external: Any, source: Any, copy: bool | None) -> Any:

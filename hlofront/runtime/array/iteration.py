@@ -51,8 +51,8 @@ def _on_device(array: Any, backwards: bool) -> Iterator[Any]:
     count = array.aval.shape[0]
     starts = range(0, count, _AT_ONCE)
     for start in reversed(starts) if backwards else starts:
-        found = _cut(array, start, min(_AT_ONCE, count - start))
-        yield from reversed(found) if backwards else found
+        chunk = _cut(array, start, min(_AT_ONCE, count - start))
+        yield from reversed(chunk) if backwards else chunk
 
 
 def _unstacked(array, start, count):

@@ -43,14 +43,14 @@ class KeyArray(fast_parts.Array):
 
     @property
     def used(self) -> np.ndarray:
-        """Which of the keys were used up; it is written to where they are."""
+        """The keys that were used up, as an array of booleans that is written to in place."""
         if self._used is None:
             self._used = np.zeros(self.aval.shape, np.bool_)
         return self._used
 
     @property
     def _consumed(self) -> Any:
-        """What jax calls `used`."""
+        """The keys that were used up, by the name that JAX has for `used`."""
         return self.used if self.aval.shape else self.used[()]
 
     def remember(self, used: np.ndarray) -> None:
@@ -113,7 +113,7 @@ class KeyArray(fast_parts.Array):
 
     @property
     def committed(self) -> bool:
-        """Whether computations with the keys must run where they are."""
+        """Return whether computations with the keys must run on the keys' devices."""
         return self._base.committed
 
     _committed = committed
@@ -129,12 +129,12 @@ class KeyArray(fast_parts.Array):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether this process drives all of the array's devices."""
+        """Return whether this process drives all of the array's devices."""
         return self._base.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether each of its devices holds all keys."""
+        """Return whether each of the array's devices holds all keys."""
         return self._base.is_fully_replicated
 
     def _wrapped(self, piece: Any) -> "KeyArray":
@@ -144,12 +144,12 @@ class KeyArray(fast_parts.Array):
 
     @property
     def addressable_shards(self) -> list[shards.Shard]:
-        """Its parts on this process's devices."""
+        """Return the array's parts on this process's devices."""
         return list(map(self._wrapped_shard, self._base.addressable_shards))
 
     @property
     def global_shards(self) -> list[shards.Shard]:
-        """Its parts on all of its devices."""
+        """Return the array's parts on all of its devices."""
         return list(map(self._wrapped_shard, self._base.global_shards))
 
     def _wrapped_shard(self, shard: shards.Shard) -> shards.Shard:
@@ -177,7 +177,7 @@ class KeyArray(fast_parts.Array):
         self._base.delete()
 
     def is_deleted(self) -> bool:
-        """Whether the memory was freed, or given away to a call."""
+        """Return whether the memory was freed, or donated to a call."""
         return self._base.is_deleted()
 
     def on_device_size_in_bytes(self) -> int:
@@ -185,7 +185,7 @@ class KeyArray(fast_parts.Array):
         return self._base.on_device_size_in_bytes()
 
     def unsafe_buffer_pointer(self) -> int:
-        """Where they are in the memory of their only device."""
+        """Return the address of the keys in the memory of their only device."""
         return self._base.unsafe_buffer_pointer()
 
     def __copy__(self) -> "KeyArray":
@@ -223,9 +223,9 @@ class KeyArray(fast_parts.Array):
         if used.any():
             raise KeyReuseError("Previously-consumed key passed to slice at index 0")
         with debug_key_reuse(False):
-            found = _getitem(self, index)
+            element = _getitem(self, index)
         own[index] = True
-        return found
+        return element
 
     def __iter__(self) -> Iterator[Any]:
         if not self.aval.shape:
@@ -321,7 +321,7 @@ def base_of(x: Any) -> Any:
 
 
 def key_handler(aval: ShapedArray, handler: Callable[[Any], Any]) -> Callable[[Any], KeyArray]:
-    """What turns raw outputs of an executable into keys; `handler` makes the array of integers."""
+    """Return a handler that turns raw outputs into keys; `handler` makes the array of integers."""
 
     def handle(outputs: Any) -> KeyArray:
         return KeyArray(aval, handler(outputs))

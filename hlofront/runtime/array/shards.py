@@ -39,12 +39,12 @@ class Shard:
 
     @property
     def index(self) -> tuple[slice, ...]:
-        """Which part of the array it is: a slice per axis."""
+        """Return the shard's part of the array: a slice per axis."""
         return self._sharding.devices_indices_map(self._global_shape)[self._device]
 
     @property
     def replica_id(self) -> int:
-        """How many devices before this one hold the same part."""
+        """Return the number of devices before this one that hold the same part."""
         before = 0
         for device, index in self._sharding.devices_indices_map(self._global_shape).items():
             if device == self._device:

@@ -131,7 +131,7 @@ def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> A
 
 
 def _source(src: Any, x: Any) -> Any:
-    """Where a value is, which its cotangent goes back to: as was said, or as an array knows."""
+    """Return the sharding for a value's cotangent: as requested, or the array's own."""
     if src is not None:
         return src
     value = x

@@ -22,7 +22,7 @@ _in_subprocess = settings["hlofront_compile_apart"]
 
 
 class AbsentExecutable:
-    """What a compiled program offers but for running it."""
+    """A program compiled for devices that are not attached: it offers all but running it."""
 
     __slots__ = (
         "_program",
@@ -62,7 +62,7 @@ class AbsentExecutable:
 
     @property
     def shardings(self) -> Any:
-        """Those of its inputs and outputs; None where it is for one device."""
+        """Return the shardings of inputs and outputs; None for a program of one device."""
         if type(self.where) is not DeviceAssignment:
             return None
         program = self._program()

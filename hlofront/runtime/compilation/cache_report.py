@@ -33,7 +33,7 @@ class CacheEntry(NamedTuple):
 
 
 class CacheReport(NamedTuple):
-    """What is cached for a function; printed, a table."""
+    """A report of the programs that are cached for a function, which prints as a table."""
 
     name: str
     entries: tuple[CacheEntry, ...]
@@ -43,10 +43,10 @@ class CacheReport(NamedTuple):
     @property
     def seconds_by_cause(self) -> dict[str, float]:
         """Seconds of tracing, lowering, compiling and loading, by why they were spent."""
-        found: dict[str, float] = {}
+        seconds: dict[str, float] = {}
         for entry in self.entries:
-            found[entry.why] = found.get(entry.why, 0.0) + sum(entry.timings)
-        return found
+            seconds[entry.why] = seconds.get(entry.why, 0.0) + sum(entry.timings)
+        return seconds
 
     def __str__(self):
         count = len(self.entries)
@@ -101,12 +101,12 @@ def _arguments(traced: TracedProgram) -> str:
         avals, statics, positional = traced.program.in_avals, (), ()
     else:
         names, avals, statics, positional = kind.names, kind.avals, kind.statics, kind.positional
-    found = [
+    arguments = [
         f"{name}: {aval.str_short(short_dtypes=True)}"
         for name, aval in zip(names, avals, strict=False)
     ]
     for static in statics:
         where = static.where
         known = isinstance(where, int) and where < len(positional)
-        found.append(f"static {positional[where] if known else where}={static.value!r}")
-    return ", ".join(found)
+        arguments.append(f"static {positional[where] if known else where}={static.value!r}")
+    return ", ".join(arguments)

@@ -37,7 +37,7 @@ _explain = options["jax_explain_cache_misses"]
 
 
 class StoredCall:
-    """What calling an executable from disk needs to know, as a module says it of a new one."""
+    """The facts that a call of an executable from disk needs: those that a new one's module has."""
 
     __slots__ = ("_hlo", "callbacks", "const_args", "has_barriers", "kept", "ordered", "unusable")
 
@@ -58,7 +58,7 @@ class StoredCall:
 
 
 class CacheEntry:
-    """Where one executable is or will be on disk: its key, and the stores that may have it."""
+    """An entry of the disk cache: the key of one executable, and the stores that may hold it."""
 
     __slots__ = ("_whole", "_key", "_key_bytes", "_name", "_options", "_small", "digest")
 
@@ -81,13 +81,13 @@ class CacheEntry:
                 continue
             try:
                 call = json.loads(fields["call"])
-                found = StoredCall(
+                stored_call = StoredCall(
                     call["kept"], call["has_barriers"], call["unusable"], fields["hlo"]
                 )
                 if call["lapack"]:
                     load_host_kernels()
                 settings = compile_options(
-                    devices, dict(self._options), keep_barriers=found.has_barriers
+                    devices, dict(self._options), keep_barriers=stored_call.has_barriers
                 )
                 loaded = bridge.deserialize(
                     devices[0].client, fields["executable"], devices, settings
@@ -103,14 +103,14 @@ class CacheEntry:
             events.record_event_duration_secs(RETRIEVAL, seconds)
             events.record_event_duration_secs(SAVED, saved - seconds)
             events.log_stage("Loaded %s from the cache on disk in %.6f s", self._name, seconds)
-            return loaded, found
+            return loaded, stored_call
         events.record_event(MISSES)
         if _explain.value:
             events.logger.warning("%s", self.why_missed())
         return None
 
     def why_missed(self) -> str:
-        """Which fields of the key differ from the nearest entry of a program of this name."""
+        """Return, as text, the fields that differ from the nearest entry of this name."""
         stores = [store for store in (self._whole, self._small) if store is not None]
         candidates = [store.nearest(self._key) for store in stores]
         nearest = min(filter(None, candidates), key=lambda each: len(each.differing), default=None)
@@ -196,7 +196,7 @@ def cache_entry_for(
     settings: dict[str, str],
     module: Any = None,
 ) -> CacheEntry | None:
-    """Where the executable of a program would be; None where it has no entry.
+    """Return the entry of a program's executable, stored or not; None if it is never stored.
 
     Args:
       settings: whatever else decides what the program is lowered to.

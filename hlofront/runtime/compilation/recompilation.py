@@ -23,7 +23,7 @@ _MOST_SITES = 2048
 
 
 class TraceKey(NamedTuple):
-    """What one traced program was made for: two calls share a program if these are equal."""
+    """The key of one traced program: two calls share a program if their keys are equal."""
 
     names: tuple[str, ...]
     positional: tuple[str, ...]
@@ -54,20 +54,20 @@ _of_thread = threading.local()
 
 
 def differences(before: TraceKey, now: TraceKey) -> list[str]:
-    """What of a call differs from an earlier one, in clauses such as "n: f32[3] -> f32[4]"."""
-    found: list[str] = []
+    """Return what differs from an earlier call, in clauses such as "n: f32[3] -> f32[4]"."""
+    differences: list[str] = []
     if before.in_tree != now.in_tree:
-        found += _tree_differences(before, now)
+        differences += _tree_differences(before, now)
     else:
-        found += [
+        differences += [
             f"{name}: {_described(old, new)} -> {_described(new, old)}"
             for name, old, new in zip(now.names, before.avals, now.avals, strict=True)
             if old is not new and old != new
         ]
-    found += _static_differences(before, now)
+    differences += _static_differences(before, now)
     if before.context != now.context:
-        found += _context_differences(before.context, now.context)
-    return found
+        differences += _context_differences(before.context, now.context)
+    return differences
 
 
 def _described(aval: Any, other: Any) -> str:
@@ -103,17 +103,17 @@ def _context_differences(before: Any, now: Any) -> Iterator[str]:
 
 def _options_of(context: Any) -> dict[str, Any]:
     """The options that a trace context holds, by name."""
-    found: dict[str, Any] = {}
+    differing: dict[str, Any] = {}
     for name, value in zip(state.trace_context_fields, context, strict=True):
         if name in ("process", "thread"):
-            found.update(value)
+            differing.update(value)
         elif name == "enable_x64":
-            found.setdefault("jax_enable_x64", value)
+            differing.setdefault("jax_enable_x64", value)
         elif name == "disable_jit":
-            found.setdefault("jax_disable_jit", value)
+            differing.setdefault("jax_disable_jit", value)
         else:
-            found.setdefault(name.replace("_", " "), value)
-    return found
+            differing.setdefault(name.replace("_", " "), value)
+    return differing
 
 
 def _tree_differences(before: TraceKey, now: TraceKey) -> list[str]:
@@ -122,10 +122,10 @@ def _tree_differences(before: TraceKey, now: TraceKey) -> list[str]:
     new = dict(zip(now.names, now.avals, strict=False))
     gained = [_key_of(name) for name in new if name not in old]
     lost = [_key_of(name) for name in old if name not in new]
-    found = _members("gained", gained) + _members("lost", lost)
-    if not found:
-        found = [f"tree: {before.in_tree} -> {now.in_tree}"]
-    return found
+    clauses = _members("gained", gained) + _members("lost", lost)
+    if not clauses:
+        clauses = [f"tree: {before.in_tree} -> {now.in_tree}"]
+    return clauses
 
 
 def _key_of(name: str) -> tuple[str, str]:
@@ -144,18 +144,18 @@ def _members(verb: str, members: list[tuple[str, str]]) -> list[str]:
     by_owner: dict[str, list[str]] = {}
     for owner, member in members:
         by_owner.setdefault(owner, []).append(member)
-    found: list[str] = []
+    differences: list[str] = []
     for owner, names in by_owner.items():
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        found.append(f"tree: {owner or 'the call'} {verb} {shown}")
-    return found
+        differences.append(f"tree: {owner or 'the call'} {verb} {shown}")
+    return differences
 
 
 # ---- noticing ------------------------------------------------------------------------------------
 
 
 def _key_of_code(fun: Any) -> tuple[str, types.CodeType] | None:
-    """What all functions made by one `def` share; None for a callable without code."""
+    """Return the code object that all functions of one `def` share; None without code."""
     while isinstance(fun, functools.partial):
         fun = fun.func
     fun = getattr(fun, "__wrapped__", fun)
@@ -215,8 +215,12 @@ def noticed(name: str, why: str | None) -> None:
       RecompilationError: inside of `no_recompile` or `max_compiles`, if it is one too many.
     """
     frame = source.calling_frame()
-    place = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "an unknown line"
-    line = f"{place}: {name} is compiled again: {why}" if why else f"{place}: {name} is compiled"
+    source_line = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "an unknown line"
+    line = (
+        f"{source_line}: {name} is compiled again: {why}"
+        if why
+        else f"{source_line}: {name} is compiled"
+    )
     for guard in getattr(_of_thread, "guards", ()):
         guard.check(line, why is not None)
     if why is None:
@@ -235,8 +239,8 @@ def noticed(name: str, why: str | None) -> None:
     # The Nth time, and then twice as late each time.
     if count >= every and count % every == 0 and (count // every).bit_count() == 1:
         print(
-            f"hlofront: {place}: {name} is compiled again, for the {_ordinal(count)} time here: "
-            f"{why} (HLOFRONT_WARN_RECOMPILES=0 silences this)",
+            f"hlofront: {source_line}: {name} is compiled again, for the {_ordinal(count)} time "
+            f"here: {why} (HLOFRONT_WARN_RECOMPILES=0 silences this)",
             file=sys.stderr,
             flush=True,
         )
@@ -251,7 +255,7 @@ def _ordinal(count: int) -> str:
 
 
 class _Guard:
-    """What limits compilations inside of a block."""
+    """A context manager that limits the number of compilations inside of its block."""
 
     __slots__ = ("again_only", "count", "limit", "lines")
 

@@ -106,8 +106,8 @@ class DebuggerFrame:
         return "\n".join(shown)
 
 
-class _Kept:
-    """What is known while tracing, and goes along as it is."""
+class _Wrapped:
+    """A value that is known while tracing, and is handed to the console as it is."""
 
     __slots__ = ("value",)
 
@@ -119,31 +119,31 @@ def _frames(
     frame: types.FrameType | None, filtered: bool, limit: int | None
 ) -> list[DebuggerFrame]:
     """The stack from a frame outward."""
-    found: list[DebuggerFrame] = []
-    while frame is not None and (limit is None or len(found) < limit):
+    frames: list[DebuggerFrame] = []
+    while frame is not None and (limit is None or len(frames) < limit):
         code = frame.f_code
         if not filtered or source.is_user_file(code.co_filename):
             # At the level of a module these are the same, and may be many and large.
             own = {} if frame.f_locals is frame.f_globals else frame.f_locals
-            variables = {name: _known_kept(value) for name, value in own.items()}
-            found.append(
+            variables = {name: _known_wrapped(value) for name, value in own.items()}
+            frames.append(
                 DebuggerFrame(
                     code.co_filename, frame.f_lineno, code.co_name, variables, frame.f_globals
                 )
             )
         frame = frame.f_back
-    return found
+    return frames
 
 
-def _known_kept(value: Any) -> Any:
+def _known_wrapped(value: Any) -> Any:
     """A variable's value, with all but the traced arrays in it kept as it is."""
     try:
         leaves, structure = tree.tree_flatten(value, _is_iterator)
     except (TypeError, ValueError):  # such as a dictionary with keys that cannot be sorted
-        return _Kept(value)
+        return _Wrapped(value)
     if not any(map(_is_traced, leaves)):
-        return _Kept(value)
-    return structure.unflatten(x if _is_traced(x) else _Kept(x) for x in leaves)
+        return _Wrapped(value)
+    return structure.unflatten(x if _is_traced(x) else _Wrapped(x) for x in leaves)
 
 
 def _is_traced(x: Any) -> bool:
@@ -151,7 +151,7 @@ def _is_traced(x: Any) -> bool:
 
 
 def _is_iterator(x: Any) -> bool:
-    """These are no trees, and would be warned of."""
+    """Return whether a value is an iterator, which is no pytree and would be warned of."""
     return isinstance(x, Iterator)
 
 
@@ -164,7 +164,7 @@ def _filled(
             frame.file,
             frame.line,
             frame.function,
-            tree.tree_map(lambda x: x.value if type(x) is _Kept else x, own),
+            tree.tree_map(lambda x: x.value if type(x) is _Wrapped else x, own),
             frame.others,
         )
         for frame, own in zip(frames, variables, strict=True)

@@ -57,7 +57,7 @@ class _View:
 
 
 class KeyReuseSignature:
-    """What a program does with keys.
+    """The keys that a program uses up, and those that it returns.
 
     Attributes:
       used: per constant and input, which keys it uses up; None for what are no keys.
@@ -84,11 +84,11 @@ def signature_of(program: ClosedJaxpr) -> KeyReuseSignature:
 
 def _analyze(jaxpr: Jaxpr) -> KeyReuseSignature:
     environment: dict[Any, _View] = {}
-    given = [*jaxpr.constvars, *jaxpr.invars]
-    for var in given:
+    inputs = [*jaxpr.constvars, *jaxpr.invars]
+    for var in inputs:
         if is_key(var.aval):
             environment[var] = _View.fresh(var.aval.shape)
-    views = [environment.get(var) for var in given]
+    views = [environment.get(var) for var in inputs]
     for equation in jaxpr.eqns:
         _go_through(equation, environment)
     position_of = {id(view.root): i for i, view in enumerate(views) if view is not None}
@@ -104,10 +104,12 @@ def _analyze(jaxpr: Jaxpr) -> KeyReuseSignature:
 def _go_through(equation: Equation, environment: dict[Any, _View]) -> None:
     primitive = equation.primitive
     views = [None if type(a) is Literal else environment.get(a) for a in equation.invars]
-    given: list[_View | None] = [None] * len(equation.outvars)
+    result_views: list[_View | None] = [None] * len(equation.outvars)
     if primitive in _MOVES:
         if views[0] is not None:
-            given = [_View(views[0].root, _MOVES[primitive](views[0].places, **equation.params))]
+            result_views = [
+                _View(views[0].root, _MOVES[primitive](views[0].places, **equation.params))
+            ]
     elif primitive is slicing.slice_p:
         if views[0] is not None:
             _use_slice(views[0], **equation.params)
@@ -119,13 +121,13 @@ def _go_through(equation: Equation, environment: dict[Any, _View]) -> None:
             masks = zip(*(signature.used for signature in signatures), strict=True)
             _use(primitive.name, inputs_among(parts[0], views), [_either(used) for used in masks])
         elif "body" in roles:
-            given = _go_round(equation, next(p for p in parts if p.role == "body"), views)
+            result_views = _go_round(equation, next(p for p in parts if p.role == "body"), views)
         elif parts:
-            given = _call(equation, parts[0], views)
+            result_views = _call(equation, parts[0], views)
         elif primitive not in _HARMLESS:
             # Whatever else is done with keys may use them.
             _use(primitive.name, views, [None if v is None else _all(v) for v in views])
-    for var, view in zip(equation.outvars, given, strict=True):
+    for var, view in zip(equation.outvars, result_views, strict=True):
         if is_key(var.aval):
             environment[var] = _View.fresh(var.aval.shape) if view is None else view
 
@@ -140,15 +142,15 @@ def _all(view: _View) -> np.ndarray:
 
 def _use(name: str, views: Sequence[Any], used: Sequence[Any]) -> None:
     """Use up of these keys those that the masks say. One operation may be given a key twice."""
-    found = []
+    fresh = []
     for i, (view, which) in enumerate(zip(views, used, strict=True)):
         if view is not None and which is not None and which.any():
-            places = view.places[which]
-            if view.root.used[places].any():
+            indices = view.places[which]
+            if view.root.used[indices].any():
                 raise KeyReuseError(f"In {name}, argument {i} is already consumed.")
-            found.append((view.root, places))
-    for root, places in found:
-        root.used[places] = True
+            fresh.append((view.root, indices))
+    for root, indices in fresh:
+        root.used[indices] = True
 
 
 def _either(used: Sequence[Any]) -> Any:
@@ -216,17 +218,17 @@ def _go_round(
         for i, mask in enumerate(used)
     ]
     _use(name, views, masks)
-    given: list[Any] = [None] * len(equation.outvars)
+    result_views: list[Any] = [None] * len(equation.outvars)
     for i in range(carries):
         if results[i] is not None and results[i][0] - held == constants + i:
-            given[i] = views[constants + i]
-    return given
+            result_views[i] = views[constants + i]
+    return result_views
 
 
-def _reshaped(places: np.ndarray, *, new_sizes: Any, dimensions: Any, **_: Any) -> np.ndarray:
+def _reshaped(indices: np.ndarray, *, new_sizes: Any, dimensions: Any, **_: Any) -> np.ndarray:
     if dimensions is not None:
-        places = places.transpose(dimensions)
-    return places.reshape(new_sizes)
+        indices = indices.transpose(dimensions)
+    return indices.reshape(new_sizes)
 
 
 def _broadcast(
@@ -270,8 +272,8 @@ def checked_run(executable: Any, args: Sequence[Any]) -> list[Any]:
             x.used[which] = True
     for x, result in zip(results, signature.results, strict=True):
         if type(x) is KeyArray and result is not None:
-            position, places = result
+            position, indices = result
             source = values[position]
             if type(source) is KeyArray:
-                x.remember(source.used.reshape(-1)[places])
+                x.remember(source.used.reshape(-1)[indices])
     return results

@@ -158,10 +158,10 @@ def _log_record() -> logging.LogRecord:
 
 
 class _Fields(string.Formatter):
-    """Which arguments a format mentions; their attributes and items are looked up by `format`."""
+    """Return the arguments that a format mentions; `format` looks up attributes and items."""
 
     def check(self, fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether the format has placeholders; raises if they do not match the arguments."""
+        """Return whether the format has placeholders; raise if they do not match the arguments."""
         self._mentioned: set[int | str] = set()
         self.vformat(fmt, args, kwargs)
         unused = [x for i, x in enumerate(args) if i not in self._mentioned]

@@ -154,16 +154,16 @@ def _flat(
         except TypeError as error:
             raise TypeError(
                 f"Error interpreting argument to {name} as a JAX value: the one at "
-                f"{_place(path)} is {leaf!r} of type {type(leaf)}. What is no array goes into the "
-                "callback by functools.partial."
+                f"{_argument_path(path)} is {leaf!r} of type {type(leaf)}. What is no array goes "
+                "into the callback by functools.partial."
             ) from error
     results, out_tree = tree.tree_flatten(result_shape_dtypes)
     avals = tuple(_result_aval(name, result) for result in results)
     return leaves, FlatCallback(callback, in_tree), avals, out_tree
 
 
-def _place(path: Any) -> str:
-    """Where an argument is, as in `args[0]['a']`."""
+def _argument_path(path: Any) -> str:
+    """Return the path of an argument, such as `args[0]['a']`."""
     which, *rest = path
     return ("args", "kwargs")[which.idx] + tree.keystr(tuple(rest))
 

@@ -27,7 +27,7 @@ class CompiledCall:
         self._executable = executable
 
     def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        """What C++ calls where it cannot run the program: the result, and what it needs to."""
+        """Run the program where C++ cannot: return the result, and what it needs next time."""
         args, kwargs = self._jitted.plan.dynamic(args, kwargs)
         leaves, in_tree = fast_parts.registry.flatten((args, kwargs))
         self._check(args, kwargs, leaves, in_tree)
@@ -39,16 +39,16 @@ class CompiledCall:
         executable = self._executable
         shardings = executable.shardings
         wrong: list[str] = []
-        for place, index in enumerate(executable.kept):
+        for position, index in enumerate(executable.kept):
             leaf = leaves[index]
-            found = placed(leaf)
-            wanted = executable.sharding if shardings is None else shardings.kept[place]
-            if found is not None and not (
-                found == wanted or found.is_equivalent_to(wanted, leaf.ndim)
+            actual_sharding = placed(leaf)
+            wanted = executable.sharding if shardings is None else shardings.kept[position]
+            if actual_sharding is not None and not (
+                actual_sharding == wanted or actual_sharding.is_equivalent_to(wanted, leaf.ndim)
             ):
                 wrong.append(
                     f"Argument {names[index]} of {abstract(leaf).str_short()}: it was passed with "
-                    f"{found}, and {wanted} is required"
+                    f"{actual_sharding}, and {wanted} is required"
                 )
         if wrong:
             raise ValueError(
@@ -66,17 +66,17 @@ class CompiledCall:
         wrong: list[str] = []
         for name, leaf, wanted in zip(names, leaves, traced.program.in_avals, strict=True):
             try:
-                given = abstract(leaf)
+                actual_aval = abstract(leaf)
             except TypeError as error:
                 raise TypeError(
                     f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type: {error}"
                 ) from error
             if isinstance(leaf, Tracer):
                 raise leaked(leaf) if not leaf._trace.alive else _traced(name, leaf)
-            if given.shape != wanted.shape or given.dtype != wanted.dtype:
+            if actual_aval.shape != wanted.shape or actual_aval.dtype != wanted.dtype:
                 wrong.append(
                     f"Argument {name!r} compiled with {wanted.str_short()} and called with "
-                    f"{given.str_short()}"
+                    f"{actual_aval.str_short()}"
                 )
         if wrong:
             raise TypeError(
@@ -113,7 +113,7 @@ def _structure_message(wanted: Any, given: Any) -> str:
 
 
 def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
-    """What C++ asks where it cannot place an argument by itself."""
+    """Return an argument on its devices, where C++ cannot put it there by itself."""
     if type(sharding) is bridge.SingleDeviceSharding:
         return put(x, abstract(x), device_of(sharding), True)
     return sharded_executables().split(x, abstract(x), sharding)

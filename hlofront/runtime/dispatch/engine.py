@@ -83,12 +83,12 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
 def _run_checked(
     primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
 ) -> Any:
-    """What the function of another package gives, once its operands are known to be arrays."""
-    for place, x in enumerate(args):
+    """Return the results of another package's function, once its operands are known as arrays."""
+    for position, x in enumerate(args):
         if not is_value(x):
             raise TypeError(
                 f"Error interpreting argument to {primitive} as a JAX value. The problematic value "
-                f"is of type {type(x)} and was passed to {primitive} at position {place}."
+                f"is of type {type(x)} and was passed to {primitive} at position {position}."
             )
     return rule(*args, **params)
 

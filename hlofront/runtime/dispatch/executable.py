@@ -31,14 +31,14 @@ FastPath = namedtuple(
 
 
 def host_side() -> Any:
-    """What programs need that call back, or have an order: loaded with the first of them."""
+    """Return the module for programs with callbacks or ordered effects, loaded with the first."""
     from hlofront.runtime.dispatch import host_calls
 
     return host_calls
 
 
 def _key_reuse() -> Any:
-    """What looks for keys that are used twice: loaded with the option that asks for it."""
+    """Return the module that checks the reuse of keys, loaded when an option asks for it."""
     from hlofront.runtime.debugging import key_reuse
 
     return key_reuse
@@ -111,7 +111,7 @@ class Executable:
         self.out_avals = program.out_avals
         self.gives_keys = any(map(_holds_keys, self.out_avals))
         self.with_keys = takes_keys or self.gives_keys
-        self._place_results()
+        self._put_constants()
 
     @property
     def program(self) -> ClosedJaxpr:
@@ -130,8 +130,8 @@ class Executable:
         """The device that it is for."""
         return self.device
 
-    def _place_results(self) -> None:
-        """Where its constants are, and its results come out."""
+    def _put_constants(self) -> None:
+        """Put constants on their devices, and make the handlers of results."""
         device, committed = self.device, self.committed
         sharding = self.sharding = on_device(device)
         self.const_args = [
@@ -168,7 +168,7 @@ class Executable:
         return self.run_unchecked(args)
 
     def run_unchecked(self, args: Sequence[Any]) -> list[Any]:
-        """The same, whatever keys are among the arguments."""
+        """Run on arguments whose keys may be used again."""
         if not nan_checks.are_on():
             return self._execute(args)
         results = self._execute(args)
@@ -207,7 +207,7 @@ class Executable:
         ]
 
     def fast_path(self, out_tree: Any, argument_count: int, result: Any) -> FastPath | None:
-        """What lets jaxlib run the next call like this one without Python; `result` is its."""
+        """Return the data with which jaxlib runs the next such call without Python."""
         # C++ would neither hand tokens on nor keep those that others wait for.
         # Nor would it look at results.
         if not self.plain or nan_checks.are_on() or (self.with_keys and debug_key_reuse.value):
@@ -215,8 +215,8 @@ class Executable:
         if self.gives_keys:
             # It makes arrays, and keys around them.
             out_tree = fast_parts.call_registry.flatten(result)[1]
-        kept = set(self.kept)
-        taken = [True] * len(self.const_args) + [i in kept for i in range(argument_count)]
+        kept_inputs = set(self.kept)
+        taken = [True] * len(self.const_args) + [i in kept_inputs for i in range(argument_count)]
         return self._fast(out_tree, taken)
 
     def _fast(self, out_tree: Any, kept_inputs: list[bool]) -> FastPath:
@@ -251,12 +251,12 @@ def stored(aval: Any) -> Any:
 
 
 def storage_of(x: Any) -> Any:
-    """What is put on the device for an argument."""
+    """Return the array that is put on the device for an argument: of keys, their integers."""
     return np.zeros(x.shape, bool) if _is_float0(x) else base_of(x)
 
 
 def result_handler_of(aval: Any, sharding: Any, committed: bool) -> Any:
-    """What turns a raw output into an array, or into keys."""
+    """Return the handler that turns a raw output into an array, or into keys."""
     if _is_float0(aval):
         return lambda _: np.zeros(aval.shape, float0)
     handler = result_handler(stored(aval), sharding, committed)

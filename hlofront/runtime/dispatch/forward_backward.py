@@ -33,7 +33,7 @@ def fwd_and_bwd(
         return (result, residuals, aux) if has_aux else (result, residuals)
 
     def backward(residuals: Any, cotangent: Any) -> Any:
-        found = residuals(cotangent)
-        return found[0] if isinstance(argnums, int) else found
+        cotangents = residuals(cotangent)
+        return cotangents[0] if isinstance(argnums, int) else cotangents
 
     return (jit(forward), jit(backward)) if jitted else (forward, backward)

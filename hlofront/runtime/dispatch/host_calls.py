@@ -33,7 +33,7 @@ _default_device = options["jax_default_device"]
 
 
 def host_function(call: "HostCall", client: Any) -> Any:
-    """What the device's runtime calls, with NumPy arrays of its own, and gets them from.
+    """Return the function that the device's runtime calls with NumPy arrays and gets arrays from.
 
     TPUs send these arrays and receive the results, and want to know through which channels.
     """
@@ -73,7 +73,7 @@ def side_of(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
 
 
 def received(results: Sequence[Any]) -> tuple[Any, ...]:
-    """What a program receives through channels: no empty arrays, and a number for no results."""
+    """Return what a program receives through channels: no empty arrays, a number for no results."""
     return tuple([x for x in results if x.size]) if results else (np.zeros((), np.float32),)
 
 
@@ -153,7 +153,7 @@ def checked_results(name: str, results: Sequence[Any], avals: Sequence[Any]) -> 
 
 
 def describe_failure(name: str, error: BaseException) -> tuple[str, str]:
-    """What raised the exception of a function that a program called, and what its error says."""
+    """Return the exception of a callback, and the message of the error that it causes."""
     said = "".join(traceback.format_exception_only(error)).strip()
     where = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -186,14 +186,14 @@ def new_token(device: Any) -> Any:
 
 
 def token_handler(device: Any) -> Any:
-    """What turns the token that a program returns into an array to hand to the next one."""
+    """Return the handler that makes a program's token an array for the next program."""
     return result_handler(_token_aval, on_device(device), True)
 
 
 def take_tokens(effects: Iterable[Effect], device: Any) -> list[Any]:
     """The tokens that wait for this thread's programs so far with these effects."""
     thread = threading.get_ident()
-    found: list[Any] = []
+    tokens: list[Any] = []
     for effect in effects:
         where, token = _latest.get((thread, effect), (device, None))
         if token is not None:
@@ -204,8 +204,8 @@ def take_tokens(effects: Iterable[Effect], device: Any) -> list[Any]:
             elif token.is_ready() and _has_failed(token):
                 # What comes after a program that failed is not to fail as well.
                 token = None
-        found.append(new_token(device) if token is None else token)
-    return found
+        tokens.append(new_token(device) if token is None else token)
+    return tokens
 
 
 def keep_tokens(effects: Iterable[Effect], device: Any, tokens: Iterable[Any]) -> None:

@@ -84,7 +84,7 @@ def _forget_all() -> None:
 
 
 class Jitted(Function):
-    """What stands behind a jitted function: how its arguments are told apart, and its programs."""
+    """A jitted function: the plan of its arguments, its options, and its traced programs."""
 
     __slots__ = (
         "__weakref__",
@@ -126,8 +126,8 @@ class Jitted(Function):
             tables = _tables.setdefault(fun, {})
         except TypeError:  # a callable that cannot be hashed or referred to weakly
             tables = {}
-        found = tables.get(self.plan_key)
-        self.table = tables.setdefault(self.plan_key, TracedPrograms()) if found is None else found
+        table = tables.get(self.plan_key)
+        self.table = tables.setdefault(self.plan_key, TracedPrograms()) if table is None else table
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedProgram, Any]:
         """The program for arguments like these, and their flat values."""
@@ -140,34 +140,34 @@ class Jitted(Function):
             raise bad_argument(self.fun, plan, args, kwargs, leaves) from error
         key = (in_tree, avals, statics, _trace_context())
         table = self.table
-        found = table.get(key)
-        if found is not None:
-            found.hits += 1
-            return found, leaves
+        traced = table.get(key)
+        if traced is not None:
+            traced.hits += 1
+            return traced, leaves
         if is_eager():
             if len(table) >= _MOST_TRACED:
                 table.pop(next(iter(table)), None)
-            found = compute_once(table, key, lambda: self._noticed(args, kwargs, key))
+            traced = compute_once(table, key, lambda: self._noticed(args, kwargs, key))
             tracer = next(
-                (const for const in found.program.consts if isinstance(const, Tracer)), None
+                (const for const in traced.program.consts if isinstance(const, Tracer)), None
             )
             if tracer is not None:
                 table.pop(key, None)
                 raise leaked(tracer)
-            return found, leaves
+            return traced, leaves
         # A program that captured values of an enclosing one is of no use outside of it.
         enclosing: dict[Any, Any] = getattr(current_trace(), "programs_of", {})
         inner_key = (id(table), key)
         if inner_key in enclosing:
             return enclosing[inner_key][0], leaves
-        found = self._trace(args, kwargs, in_tree, avals, leaves)
-        if any(isinstance(const, Tracer) for const in found.program.consts):
-            enclosing[inner_key] = (found, table)
+        traced = self._trace(args, kwargs, in_tree, avals, leaves)
+        if any(isinstance(const, Tracer) for const in traced.program.consts):
+            enclosing[inner_key] = (traced, table)
         else:
             if len(table) >= _MOST_TRACED:
                 table.pop(next(iter(table)), None)
-            table[key] = found
-        return found, leaves
+            table[key] = traced
+        return traced, leaves
 
     def _noticed(self, args: Any, kwargs: Any, key: Any) -> TracedProgram:
         """Trace, for a call from outside of all programs, and say why if it is not the first."""
@@ -179,10 +179,10 @@ class Jitted(Function):
         kind = TraceKey(names, plan.signature.positional_names(), in_tree, avals, statics, context)
         why = recompilation.reason(self.fun, self.table.number, kind)
         recompilation.noticed(self.name, why)
-        found = self._trace(args, kwargs, in_tree, avals)
-        found.kind, found.why = kind, why
+        traced = self._trace(args, kwargs, in_tree, avals)
+        traced.kind, traced.why = kind, why
         recompilation.note(self.fun, self.table.number, kind)
-        return found
+        return traced
 
     def _trace(
         self,
@@ -216,7 +216,7 @@ class Jitted(Function):
 
     @boundary
     def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        """What C++ calls where it has no executable: the result, and what it needs next time."""
+        """Answer C++ that has no executable: return the result, and what it needs next time."""
         if _disable_jit.value:
             return self.fun(*args, **kwargs), None, False
         return self.compile_and_call(args, kwargs)
@@ -313,7 +313,7 @@ class Jitted(Function):
     # ---- stages
 
     def _stages_where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
-        """The same for stages: arguments may be descriptions, and devices a target's."""
+        """Return the devices for a stage: arguments may be descriptions, devices a target's."""
         if self.device is None and self.backend is None:
             device_assignment = self._device_assignment(traced, leaves)
             if device_assignment is not None:
@@ -503,13 +503,13 @@ def make_callable(
 
 
 def _behind(function: Any) -> Jitted:
-    """What stands behind a function that C++ calls; of an operation, what compiles it.
+    """Return the Jitted of a function that C++ calls; of an operation, the one that compiles it.
 
     Raises:
       AttributeError: if nothing does, as of the calls of compiled programs.
     """
-    kept = getattr(function, JITTED)
-    return kept if type(kept) is Jitted else kept.jitted
+    owner = getattr(function, JITTED)
+    return owner if type(owner) is Jitted else owner.jitted
 
 
 def _clear(call: Any, jitted: Jitted) -> None:

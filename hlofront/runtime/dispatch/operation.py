@@ -24,7 +24,7 @@ _disable_jit = state.disable_jit
 
 
 class Operation:
-    """What stands behind an operation: its function, and how it is compiled when eager."""
+    """An operation of arrays: its function, and how it is compiled when it runs eagerly."""
 
     __slots__ = ("_jitted", "defers", "fun", "nested", "static_argnames")
 
@@ -40,11 +40,11 @@ class Operation:
     @property
     def jitted(self) -> Jitted:
         # Made on first use: hundreds of operations are defined by an import, and few are called.
-        found = self._jitted
-        if found is None:
+        jitted = self._jitted
+        if jitted is None:
             plan = ArgumentPlan(self.fun, static_argnames=self.static_argnames)
-            found = self._jitted = Jitted(self.fun, plan, traced_for=EAGER)
-        return found
+            jitted = self._jitted = Jitted(self.fun, plan, traced_for=EAGER)
+        return jitted
 
     @boundary
     def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
@@ -75,7 +75,7 @@ class Operation:
 
 
 def is_operand(x: Any) -> bool:
-    """Whether x is an array or a scalar, or stands for an array by its method `__jax_array__`."""
+    """Return whether x is an array, a scalar, or has the method `__jax_array__`."""
     if type(x) is ShapeDtypeStruct:  # It may be traced, and has no operators.
         return False
     return is_value(x) or hasattr(x, "__jax_array__")
@@ -92,7 +92,7 @@ def _check_fit(name: str, operands: Sequence[Any]) -> None:
 
 
 def deferred(name: str, *operands: Any) -> Any:
-    """What the method behind an operator says to operands that are no arrays: NotImplemented.
+    """Return NotImplemented, an operator's answer to operands that are not arrays.
 
     Python then asks the other operand; containers must not be asked: `==` of a list is False
     whatever is in it, and `[1] * x` and `values += x` repeat and extend lists. Classes made from
@@ -189,6 +189,6 @@ def _plain_axes(axis: Any) -> Any:
         unchanged = isinstance(axis, tuple) and all(map(operator.is_, plain, axis))
         return axis if unchanged else plain
     if isinstance(axis, np.ndarray | fast_parts.Array) and not isinstance(axis, Tracer):
-        found = np.asarray(axis).tolist()
-        return tuple(found) if isinstance(found, list) else found
+        axes = np.asarray(axis).tolist()
+        return tuple(axes) if isinstance(axes, list) else axes
     return axis

@@ -32,7 +32,7 @@ def local_device(platform: str) -> Any:
 
 
 class ArgInfo:
-    """What a stage knows of one argument: its aval, and whether its buffer is donated."""
+    """The aval of one argument of a stage, and whether its buffer is donated."""
 
     __slots__ = ("_aval", "donated")
 
@@ -61,7 +61,7 @@ class ArgInfo:
 
 
 class Stage:
-    """What every stage knows of the function's arguments and results."""
+    """The base of the stages: the trees and avals of a function's arguments and results."""
 
     __slots__ = ("_is_committed", "_jitted", "_traced", "_where")
 
@@ -109,7 +109,7 @@ class Stage:
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The positions of the flat arguments whose buffers are donated."""
-        return tuple(i for i, given in enumerate(self._traced.donated) if given)
+        return tuple(i for i, is_donated in enumerate(self._traced.donated) if is_donated)
 
     @property
     def out_info(self) -> Any:
@@ -396,7 +396,7 @@ class Compiled(Stage):
         return [executable.sharding] * self.out_tree.num_leaves
 
     def _per_argument(self, taken: Sequence[Any], otherwise: Any) -> list[Any]:
-        """What is known of each argument that the program takes, among all of them."""
+        """Return, per leaf of the arguments, its value, or `otherwise` if the program drops it."""
         flat = [otherwise] * self.in_tree.num_leaves
         for position, known in zip(self._executable.kept, taken, strict=True):
             flat[position] = known
@@ -423,12 +423,14 @@ def _platforms(names: Any) -> tuple[str, ...]:
             "lowering_platforms is a sequence of names, such as ('cpu',) or ('tpu', 'cuda'): got "
             f"{names!r}"
         )
-    found = [raw_platform_of(clients.client_for(name)) if name == "gpu" else name for name in names]
-    return tuple(dict.fromkeys(found))
+    platforms = [
+        raw_platform_of(clients.client_for(name)) if name == "gpu" else name for name in names
+    ]
+    return tuple(dict.fromkeys(platforms))
 
 
 def _assigned(where: Any, assignment: Any, inputs: int) -> Any:
-    """Where a program is compiled for: what `compile` is told, or what it was lowered for.
+    """Return the device to compile for: the one given to `compile`, else the one lowered for.
 
     Raises:
       ValueError: if the devices are attached, or the program was not lowered for them.

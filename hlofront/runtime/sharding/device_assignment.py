@@ -83,7 +83,7 @@ def first_device(where: Any) -> Any:
 
 
 def spans_devices(sharding: Any) -> bool:
-    """Whether it is a sharding that programs are spread by: any but one device."""
+    """Return whether a value is a sharding other than that of a single device."""
     return isinstance(sharding, Sharding) and type(sharding) is not SingleDeviceSharding
 
 
@@ -118,19 +118,18 @@ def device_assignment_of(
         asked to split it, or cannot be split so.
     """
     requested = list(inputs) or [None] * len(leaves)
-    given = list(map(placed, leaves))
     # What is on one device is copied to all where jit was asked for it on all.
-    given = [
-        None if type(found) is SingleDeviceSharding and _is_for_all(wanted) else found
-        for wanted, found in zip(requested, given, strict=True)
+    actual_shardings = [
+        None if type(actual) is SingleDeviceSharding and _is_for_all(wanted) else actual
+        for wanted, actual in zip(requested, map(placed, leaves), strict=True)
     ]
-    if not any(map(spans_devices, (*requested, *outputs, *inside, *given))):
+    if not any(map(spans_devices, (*requested, *outputs, *inside, *actual_shardings))):
         return None
     name = describe or (lambda i: f"argument {i}")
     first_name = ""
     first: Sharding | None = None
     like: Any = None
-    for what, sharding in _all(requested, outputs, inside, given, name):
+    for what, sharding in _all(requested, outputs, inside, actual_shardings, name):
         if like is None or type(like) is not NamedSharding:
             like = sharding
         if first is None:
@@ -141,17 +140,17 @@ def device_assignment_of(
                 f"{_devices(first)}, and {what} is on {_devices(sharding)}. Move them to the "
                 "same devices, in the same order, with device_put."
             )
-    for i, (wanted, found) in enumerate(zip(requested, given, strict=True)):
+    for i, (wanted, actual) in enumerate(zip(requested, actual_shardings, strict=True)):
         leaf = leaves[i]
         if wanted is None:
-            requested[i] = found if spans_devices(found) and not _on_one(found) else None
+            requested[i] = actual if spans_devices(actual) and not _on_one(actual) else None
         else:
             wanted.check_compatible_aval(leaf.shape if hasattr(leaf, "shape") else ())
-            if found is not None and not wanted.is_equivalent_to(found, leaf.ndim):
+            if actual is not None and not wanted.is_equivalent_to(actual, leaf.ndim):
                 raise ValueError(
                     "Sharding passed to jit does not match the sharding on the respective arg. Got "
-                    f"jit sharding: {wanted}, arg sharding: {found} for {name(i)}. Leave it out of "
-                    "in_shardings, or move the argument with device_put."
+                    f"jit sharding: {wanted}, arg sharding: {actual} for {name(i)}. Leave it out "
+                    "of in_shardings, or move the argument with device_put."
                 )
     return DeviceAssignment(tuple(device_list_of(first)), requested, outputs, like)
 
@@ -161,7 +160,7 @@ def _is_for_all(sharding: Any) -> bool:
 
 
 def _on_one(sharding: Any) -> bool:
-    """Whether one of several devices alone has the value: what callbacks return."""
+    """Return whether one of several devices alone has the value, as what callbacks return."""
     if type(sharding) is not GSPMDSharding:
         return False
     described = hlo_sharding_of(sharding)

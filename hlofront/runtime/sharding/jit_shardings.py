@@ -35,7 +35,7 @@ class JitShardings:
 
     @staticmethod
     def of_user(inputs: Any, outputs: Any) -> "JitShardings | None":
-        """What a user told; None where that is one device at most.
+        """Return the shardings that a user gave; None if they name one device at most.
 
         Raises:
           TypeError: for what is no sharding.
@@ -68,10 +68,10 @@ class JitShardings:
           ValueError: if the trees are no prefixes of the arguments and the result, an output
             cannot be split so, or there are arguments by name.
         """
-        found = traced.shardings
-        if found is None or found[0] is not self:
-            found = traced.shardings = self, self._flat(traced)
-        return found[1]
+        flat = traced.shardings
+        if flat is None or flat[0] is not self:
+            flat = traced.shardings = self, self._flat(traced)
+        return flat[1]
 
     def _flat(self, traced: TracedProgram) -> tuple[Sequence[Any], Sequence[Any]]:
         args, kwargs = traced.in_tree.unflatten(traced.program.in_avals)
@@ -172,7 +172,7 @@ def _on_one_device(x: Any, sharding: Any) -> Any:
 
 @boundary
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """The same values, split over devices as told: inside of a program, where XLA splits them.
+    """Return values with a sharding constraint, by which XLA splits them inside of a program.
 
     Args:
       x: an array or a pytree of arrays.

@@ -60,35 +60,35 @@ clients.on_reset(_defaults.clear)
 
 def placement_of(sharding: Any) -> DevicePlacement:
     """The placement that a SingleDeviceSharding is."""
-    found = _placements.get(sharding)
-    if found is None:
+    placement = _placements.get(sharding)
+    if placement is None:
         sharding = on_device(device_of(sharding), memory_kind_of(sharding))
-        found = _placements[sharding] = DevicePlacement(sharding)
-    return found
+        placement = _placements[sharding] = DevicePlacement(sharding)
+    return placement
 
 
 def placement_on(device: Any) -> DevicePlacement:
     """The default memory of a device, as a placement."""
-    found = _placements.get(device)
-    if found is None:
-        found = _placements[device] = placement_of(on_device(device))
-    return found
+    placement = _placements.get(device)
+    if placement is None:
+        placement = _placements[device] = placement_of(on_device(device))
+    return placement
 
 
 def default_placement() -> DevicePlacement:
-    """Where uncommitted values are put: the option jax_default_device, else the first device."""
+    """Return the placement of uncommitted values: jax_default_device, else the first device."""
     try:
         return _defaults[_default_device.value]
     except KeyError:
         chosen = _default_device.value
         if isinstance(chosen, str):
-            found = placement_on(clients.named_device(chosen))
+            placement = placement_on(clients.named_device(chosen))
         elif chosen is None:
-            found = placement_on(clients.local_devices()[0])
+            placement = placement_on(clients.local_devices()[0])
         else:
-            found = placement_on(chosen)
-        _defaults[chosen] = found
-        return found
+            placement = placement_on(chosen)
+        _defaults[chosen] = placement
+        return placement
 
 
 def default_device() -> Any:
@@ -127,7 +127,7 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
 
 
 def choose_placement(program: ClosedJaxpr, args: Sequence[Any]) -> tuple[Any, bool]:
-    """The same for a program, which may itself speak of shardings.
+    """Return the device of a program, which may have sharding constraints, and if it is committed.
 
     Raises:
       ValueError: if arguments are committed to different devices, or to others than those.

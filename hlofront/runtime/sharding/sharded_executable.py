@@ -52,7 +52,7 @@ def chosen_shardings(
         in the same way has it as it was written, with names of axes of size 1 and trailing None.
     """
     like = device_assignment.like or replicated(device_assignment.devices)
-    found: list[Any] = []
+    shardings: list[Any] = []
     for i, (sharding, aval) in enumerate(zip(said, avals, strict=True)):
         if sharding is None:
             if described is not None:
@@ -65,12 +65,12 @@ def chosen_shardings(
                 sharding = like
             else:
                 sharding = from_hlo(hlo.HloSharding.replicate(), like, aval.ndim)
-        found.append(sharding)
-    return found
+        shardings.append(sharding)
+    return shardings
 
 
 class Shardings:
-    """Those of a compiled program's constants, kept inputs and outputs, in their order.
+    """The shardings of a compiled program's constants, kept inputs and outputs, in their order.
 
     Those that are stored differ for random keys: they are of the integers.
     """
@@ -81,11 +81,11 @@ class Shardings:
         self, program: ClosedJaxpr, call: Any, compiled: Any, device_assignment: DeviceAssignment
     ):
         constants = [stored(aval) for _, aval in call.const_args]
-        kept = [stored(program.in_avals[i]) for i in call.kept]
+        kept_avals = [stored(program.in_avals[i]) for i in call.kept]
         count = len(constants)
         said = [None] * count + [device_assignment.inputs[i] for i in call.kept]
         taken = chosen_shardings(
-            compiled.get_parameter_shardings(), said, [*constants, *kept], device_assignment
+            compiled.get_parameter_shardings(), said, [*constants, *kept_avals], device_assignment
         )
         self.constants, self.kept = taken[:count], taken[count:]
         taken_avals = [program.in_avals[i] for i in call.kept]
@@ -175,7 +175,7 @@ class ShardedExecutable(Executable):
         """The devices that it is for."""
         return self.device_assignment
 
-    def _place_results(self) -> None:
+    def _put_constants(self) -> None:
         self.sharding = None
         self.handlers = [
             result_handler_of(aval, sharding, True)
