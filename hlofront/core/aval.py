@@ -37,7 +37,7 @@ class MemorySpace(enum.Enum):
 
 
 class AbstractValue:
-    """What a program knows about a value: the type of a variable in a jaxpr."""
+    """The type of a variable in a jaxpr: all that a program knows about a value."""
 
     __slots__ = ()
 
@@ -284,7 +284,7 @@ def register_value_type(type_: type, aval_of: Callable[[Any], AbstractValue]) ->
 
 
 def is_value(x: Any) -> bool:
-    """Whether x may be an operand: an array, a tracer, a NumPy array or a scalar."""
+    """Return whether x may be an operand: an array, a tracer, a NumPy array or a scalar."""
     return _aval_rule(type(x)) is not None
 
 

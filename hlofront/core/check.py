@@ -191,7 +191,7 @@ def _check_results(equation: Equation) -> None:
 
 
 def types_match(a: Any, b: Any) -> bool:
-    """Whether two avals are the same, but for their weak types."""
+    """Return whether two avals are equal except for their weak types."""
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
         return a.strip_weak_type() == b.strip_weak_type()
     return a == b

@@ -42,12 +42,12 @@ class Slice:
 
     @property
     def is_dynamic_start(self) -> bool:
-        """Whether the start is traced."""
+        """Return whether the start is a traced value."""
         return not _is_known(self.start)
 
     @property
     def is_dynamic_size(self) -> bool:
-        """Whether the size is traced."""
+        """Return whether the size is a traced value."""
         return not _is_known(self.size)
 
     @classmethod

@@ -30,5 +30,5 @@ no_effects: Effects = frozenset()
 
 
 def ordered_effects(effects: Iterable[Effect]) -> tuple[Effect, ...]:
-    """Those of the effects that are ordered, each time in the same order: that of their tokens."""
+    """Return the ordered effects of a set, always in one order, which is that of their tokens."""
     return tuple(sorted((effect for effect in effects if effect.ordered), key=str))

@@ -86,7 +86,7 @@ Names = tuple[str, ...] | Callable[[], tuple[str, ...]] | None
 
 
 class DebugInfo:
-    """Which function a jaxpr was traced from, for what, and what its arguments are called."""
+    """A record of the function that a jaxpr was traced from: name, purpose and argument names."""
 
     __slots__ = ("_arg_names", "_func_src_info", "_result_paths", "traced_for")
 
@@ -123,7 +123,7 @@ class DebugInfo:
         return self._result_paths
 
     def without_names(self) -> "DebugInfo":
-        """That of a program made from this one, whose inputs and outputs are others."""
+        """Return the debug info of a program made from this one with other inputs and outputs."""
         return DebugInfo(self.traced_for, self._func_src_info)
 
     @property
@@ -169,11 +169,11 @@ class Equation:
 
     @property
     def source_info(self) -> SourceInfo:
-        """Where it comes from: its traceback and its name stack, which prints as a path."""
+        """The origin of the equation: its traceback and its name stack, which prints as a path."""
         return SourceInfo(self.traceback, self.name_stack)
 
     def replace(self, **changes: Any) -> "Equation":
-        """The same equation, but for what is given: its fields, or a `source_info`."""
+        """Return a copy with other values for some of its fields, or with another `source_info`."""
         if "source_info" in changes:
             info = changes.pop("source_info")
             changes = {"traceback": info.traceback, "name_stack": tuple(info.name_stack), **changes}
@@ -245,12 +245,12 @@ class Jaxpr:
 
     @property
     def origin(self) -> DebugInfo | None:
-        """What is known of the function behind a program made from this one."""
+        """The debug info for a program that is made from this one."""
         info = self.debug_info
         return None if info is None else info.without_names()
 
     def replace(self, **changes: Any) -> "Jaxpr":
-        """The same program, but for what is given."""
+        """Return a copy of the program with other values for some of its fields."""
         fields = {name: getattr(self, name) for name in _JAXPR_FIELDS}
         return Jaxpr(**{**fields, **changes})
 
@@ -310,7 +310,7 @@ class ClosedJaxpr:
         return self.jaxpr.debug_info
 
     def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None):
-        """The same program, but for what is given."""
+        """Return a copy of the program with other values for some of its fields."""
         return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
         )

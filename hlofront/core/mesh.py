@@ -51,7 +51,7 @@ _lock = threading.Lock()
 
 
 class NamedAxes:
-    """What meshes with and without devices have in common: named axes, of sizes and types."""
+    """A base class of meshes with and without devices: named axes with sizes and types."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ class NamedAxes:
 
     @property
     def axis_sizes(self) -> tuple[int, ...]:
-        """How many devices there are along each axis."""
+        """The number of devices along each axis."""
         raise AttributeError(f"{type(self).__name__} must say its axis_sizes")
 
     @property
@@ -108,17 +108,17 @@ class NamedAxes:
 
     @property
     def are_all_axes_auto(self) -> bool:
-        """Whether there are axes, and all are of type Auto."""
+        """True if there are axes and all are of type Auto."""
         return self._all_of_type(AxisType.Auto)
 
     @property
     def are_all_axes_explicit(self) -> bool:
-        """Whether there are axes, and all are of type Explicit."""
+        """True if there are axes and all are of type Explicit."""
         return self._all_of_type(AxisType.Explicit)
 
     @property
     def are_all_axes_manual(self) -> bool:
-        """Whether there are axes, and all are of type Manual."""
+        """True if there are axes and all are of type Manual."""
         return self._all_of_type(AxisType.Manual)
 
 
@@ -174,12 +174,12 @@ class AbstractMesh(NamedAxes):
 
     @property
     def axis_sizes(self) -> tuple[int, ...]:
-        """How many devices there are along each axis."""
+        """The number of devices along each axis."""
         return self._sizes
 
     @property
     def size(self) -> int:
-        """How many devices there are: none without axes."""
+        """The number of devices: 0 for a mesh without axes."""
         return math.prod(self._sizes) if self._sizes else 0
 
     @property
@@ -188,7 +188,7 @@ class AbstractMesh(NamedAxes):
 
     @property
     def abstract_mesh(self) -> "AbstractMesh":
-        """The same axes without devices: itself."""
+        """The mesh without devices, which is this mesh."""
         return self
 
     def update(
@@ -306,22 +306,22 @@ class Mesh(NamedAxes):
 
     @property
     def axis_sizes(self) -> tuple[int, ...]:
-        """How many devices there are along each axis."""
+        """The number of devices along each axis."""
         return self.devices.shape
 
     @property
     def size(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return 0 if self.empty else self.devices.size
 
     @property
     def empty(self) -> bool:
-        """Whether it has no devices."""
+        """True if the mesh has no devices."""
         return not self.devices.ndim and self.devices.item() is None
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
-        """The same axes without devices."""
+        """A mesh with these axes and without devices."""
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
     def __enter__(self) -> "Mesh":
@@ -356,12 +356,12 @@ class Mesh(NamedAxes):
 
     @property
     def is_multi_process(self) -> bool:
-        """Whether its devices belong to several processes."""
+        """True if the devices belong to several processes."""
         return len({device.process_index for device in self.devices.flat}) > 1
 
     @property
     def local_devices(self) -> list[Any]:
-        """Those of its devices that belong to this process."""
+        """The devices of the mesh that belong to this process."""
         return [
             device
             for device in self.devices.flat

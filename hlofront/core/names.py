@@ -91,7 +91,7 @@ class PrintedNameStack(tuple[str | Transformation, ...]):
 
 
 class SourceInfo:
-    """Where an equation comes from, as `equation.source_info` says it.
+    """A record of the origin of an equation, which is its `source_info`.
 
     Attributes:
       traceback: the C++ traceback of the call that made the equation; None if it is not known.
@@ -108,7 +108,7 @@ class SourceInfo:
     def replace(
         self, *, traceback: Any = None, name_stack: NameStack | None = None
     ) -> "SourceInfo":
-        """The same source, but for what is given and not None."""
+        """Return a copy with those fields replaced whose new values are not None."""
         return SourceInfo(
             self.traceback if traceback is None else traceback,
             self.name_stack if name_stack is None else name_stack,

@@ -145,7 +145,7 @@ class PartitionSpec:
         return self.partitions.index(_entry(entry))
 
     def count(self, entry: Any) -> int:
-        """How many axes are split along `entry`."""
+        """Return the number of axes that are split along `entry`."""
         return self.partitions.count(_entry(entry))
 
     def __add__(self, other: Any) -> "PartitionSpec":

@@ -67,7 +67,7 @@ class Primitive:
 
     @property
     def impl(self) -> Callable[..., Any]:
-        """What runs the operation on arrays: `impl(*arrays, **params)`.
+        """The function that runs the operation on arrays: `impl(*arrays, **params)`.
 
         It is the function that `def_impl` was given; without one the operation is compiled and run.
         """

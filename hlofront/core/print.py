@@ -361,7 +361,7 @@ def _named_programs(jaxpr: Any) -> list[tuple[str, Any]]:
 
 
 def _mark_with_inner(program: Any, repeated: set[int]) -> None:
-    """What occurs twice has everything in it occur twice."""
+    """Add a program that occurs twice, and all programs inside it, to those that occur twice."""
     waiting = [program]
     while waiting:
         program = waiting.pop()
@@ -406,7 +406,7 @@ _SHARES_NAMES = {"jit": "jaxpr"}
 
 
 def says_nothing(value: Any) -> bool:
-    """Whether a parameter has the value of one that was not given: None, False, (), ..."""
+    """Return whether a parameter's value says that it was left out: None, False, (), ..."""
     if value is None or value is False:
         return True
     if type(value) is tuple:

@@ -12,7 +12,7 @@ from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent
 
 
 class Primitive(Hashable, Protocol):
-    """What the tables need of a primitive, whose class refers to them."""
+    """A protocol of what the tables need of a primitive, whose class refers to them."""
 
     name: str
 

@@ -72,7 +72,7 @@ class Subprogram:
 
     @property
     def is_call(self) -> bool:
-        """Whether the operation runs the program exactly once."""
+        """True if the operation runs the program exactly once."""
         return self.role in ("call", "inlined")
 
 

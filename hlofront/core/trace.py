@@ -274,7 +274,7 @@ def current_trace() -> Trace:
 
 
 def is_eager() -> bool:
-    """Whether the next operation is run rather than interpreted."""
+    """Return whether the next operation is run rather than interpreted."""
     return _get() is None
 
 
