@@ -217,11 +217,11 @@ def _report(jaxpr: Jaxpr, broken: _Broken) -> str:
     if equation is None:
         return f"{message}\n\nwhile checking jaxpr:\n\n{_lines_around(program, len(program) - 1)}"
     text = show.render(printing.equation(equation)).split("\n")
-    place = next((n for n, line in enumerate(program) if line.strip() == text[0].strip()), 0)
+    line_number = next((n for n, line in enumerate(program) if line.strip() == text[0].strip()), 0)
     return (
         f"{message}\n\nin equation:\n\n{_lines_around(text, 0)}\n\n"
         f"from source: {source.summarize(equation.traceback)}\n\n"
-        f"while checking jaxpr:\n\n{_lines_around(program, place)}"
+        f"while checking jaxpr:\n\n{_lines_around(program, line_number)}"
     )
 
 

@@ -137,8 +137,8 @@ class PartitionSpec:
     def __len__(self) -> int:
         return len(self.partitions)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self.partitions[place]
+    def __getitem__(self, index: Any) -> Any:
+        return self.partitions[index]
 
     def index(self, entry: Any) -> int:
         """The first axis that is split along `entry`; ValueError if there is none."""

@@ -17,7 +17,7 @@ from hlofront.core.subprograms import Subprogram, called_by, inputs_among
 def dead_code(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """A program of these outputs alone, without what they do not depend on; effects stay.
+    """Return a program of these outputs alone, without what they do not depend on; effects stay.
 
     Programs inside of it lose their unused inputs and outputs too, where their operation has a
     `simplify` rule.
@@ -60,12 +60,12 @@ def _smaller(equation: Equation, needed: set[Var]) -> Equation | None:
 def dce_jaxpr_consts(
     jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool], list[bool]]:
-    """As `dead_code`, and per constant whether it stayed."""
+    """Return what `dead_code` returns, and per constant whether it stayed."""
     smaller, stays = dead_code(jaxpr, used_outputs, instantiate)
     read = variables_read(smaller.eqns, smaller.outvars)
     used = [var in read for var in smaller.constvars]
-    kept = [var for var, u in zip(smaller.constvars, used, strict=True) if u]
-    return smaller.replace(constvars=kept), used, stays
+    constvars = [var for var, u in zip(smaller.constvars, used, strict=True) if u]
+    return smaller.replace(constvars=constvars), used, stays
 
 
 def dead_code_program(
@@ -86,7 +86,7 @@ def _dead_code_program(
 
 
 def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
-    """The program with those of its constants that the jaxpr, made from it, still reads."""
+    """Return a program of a jaxpr made from it, with the constants that the jaxpr still reads."""
     read = variables_read(jaxpr.eqns, jaxpr.outvars)
     pairs = [
         (var, value)
@@ -99,19 +99,19 @@ def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def forwarded(jaxpr: Jaxpr) -> list[int | None]:
-    """Per output the place of the input that it is, or None where it is computed."""
-    places = {var: place for place, var in enumerate(jaxpr.invars)}
-    return [None if type(atom) is Literal else places.get(atom) for atom in jaxpr.outvars]
+    """Return per output the index of the input that it is, or None where it is computed."""
+    indices = {var: index for index, var in enumerate(jaxpr.invars)}
+    return [None if type(atom) is Literal else indices.get(atom) for atom in jaxpr.outvars]
 
 
 def constants_as_inputs(program: ClosedJaxpr) -> Jaxpr:
-    """The program with its constants as its first inputs."""
+    """Return the program with its constants as its first inputs."""
     jaxpr = program.jaxpr
     return jaxpr.replace(constvars=(), invars=(*jaxpr.constvars, *jaxpr.invars))
 
 
 def inputs_as_constants(jaxpr: Jaxpr, values: Sequence[Any]) -> ClosedJaxpr:
-    """The program with its first inputs as constants of these values."""
+    """Return the program with its first inputs as constants of these values."""
     count = len(values)
     return ClosedJaxpr(
         jaxpr.replace(
@@ -122,7 +122,7 @@ def inputs_as_constants(jaxpr: Jaxpr, values: Sequence[Any]) -> ClosedJaxpr:
 
 
 def drop_unused(outvars: Sequence[Var], used: Sequence[bool]) -> list[Var]:
-    """Results with those that are not used replaced by what prints as `_`."""
+    """Return results with those that are not used replaced by variables that print as `_`."""
     return [var if u else DropVar(var.aval) for var, u in zip(outvars, used, strict=True)]
 
 
