@@ -138,6 +138,9 @@ def _in_common_dtype(
     values: list[ArrayLike], avals: list[ShapedArray], widen: Callable[[np.dtype], np.dtype] | None
 ) -> list[ArrayLike]:
     first = avals[0]
+    for value in values:
+        if type(value) is int:
+            check_integer(value)
     for aval in avals:
         if aval.dtype is not first.dtype or aval.weak_type != first.weak_type:
             dtype, weak = _common(avals)
@@ -188,9 +191,19 @@ def host_scalar(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
             return value
         params = {"new_dtype": dtype, "weak_type": True, "sharding": None}
         return process(convert_element_type_p, (value,), params)
-    # Values that do not fit become infinite or wrap, as on a device.
+    # As on a device: integers wrap, and floats become the nearest integer that the dtype holds.
+    if dtype.kind in "iu" and isinstance(x, float | np.floating):
+        x = _nearest_integer(float(x), dtype)
     with np.errstate(all="ignore"):
         return exact_dtype(np.asarray(x).astype(dtype)[()])
+
+
+def _nearest_integer(x: float, dtype: np.dtype) -> int:
+    """Return a float without its fraction, clamped to what an integer dtype holds; 0 for NaN."""
+    if x != x:
+        return 0
+    limits = np.iinfo(dtype)
+    return limits.max if x >= limits.max else limits.min if x <= limits.min else int(x)
 
 
 def check_integer(x: int) -> None:

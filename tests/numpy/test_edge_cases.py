@@ -182,6 +182,31 @@ def test_notes_about_jitted_functions_of_ours_name_the_users_line_and_argument()
         assert "selecting.py" not in text
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: jnp.where(x, x, 2**40),
+        lambda x: jnp.clip(x, 2**40),
+        lambda x: jnp.maximum(x, -(2**31) - 1),
+        lambda x: x == 2**40,
+        lambda x: jnp.where(x, jnp.asarray(3), 2**40),
+    ],
+)
+def test_integers_that_meet_booleans_must_fit_under_jit_too(call):
+    for function in (call, hlofront.jit(call)):
+        with pytest.raises(OverflowError):
+            function(jnp.array([True, False]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32"])
+def test_padding_with_floats_beyond_a_dtype_clamps_under_jit_too(dtype):
+    limits = np.iinfo(dtype)
+    for value, wanted in ((1e10, limits.max), (-1e10, limits.min), (np.nan, 0), (2.5, 2)):
+        pad = lambda x, value=value: jnp.pad(x, 1, constant_values=value)
+        for function in (pad, hlofront.jit(pad)):
+            np.testing.assert_array_equal(function(jnp.ones(1, dtype)), [wanted, 1, wanted])
+
+
 def test_roll_by_far_under_jit():
     x, by = np.arange(12.0).reshape(3, 4), np.uint32(2**32 - 1)
     for axis in (None, 0, 1):
