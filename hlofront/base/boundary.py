@@ -36,7 +36,7 @@ def boundary(function: F) -> F:
     """
 
     @functools.wraps(function)
-    def at_boundary(*args, **kwargs):
+    def at_boundary(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception as error:
@@ -120,7 +120,7 @@ def _is_ours(traceback: types.TracebackType) -> bool:
 
 
 def _filtered(traceback: types.TracebackType | None) -> types.TracebackType | None:
-    user_entries = []
+    user_entries: list[types.TracebackType] = []
     removed = False
     while traceback is not None:
         if _is_ours(traceback):

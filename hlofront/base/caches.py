@@ -42,7 +42,7 @@ class CacheTable(dict[Any, Any]):
     cache_clear = dict.clear
     __hash__ = object.__hash__  # type: ignore[assignment]
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other
 
 
@@ -71,11 +71,11 @@ def memoize(
         return _registered(functools.lru_cache(maxsize, typed)(function))
 
     @functools.lru_cache(maxsize, typed)
-    def remembered(context, /, *args, **kwargs):
+    def remembered(context: object, /, *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
     @functools.wraps(function)
-    def memoized(*args, **kwargs):
+    def memoized(*args: Any, **kwargs: Any) -> Any:
         return remembered(_trace_context(), *args, **kwargs)
 
     return _with_cache(memoized, remembered)
@@ -102,13 +102,13 @@ def weak_keyed(
     if not typed:
         return _registered(fast_parts.weakref_lru_cache(context, function, maxsize))
 
-    def computed(first, types, /, *args, **kwargs):
+    def computed(first: Any, types: object, /, *args: Any, **kwargs: Any) -> Any:
         return function(first, *args, **kwargs)
 
     remembered = fast_parts.weakref_lru_cache(context, computed, maxsize)
 
     @functools.wraps(function)
-    def memoized(first, /, *args, **kwargs):
+    def memoized(first: Any, /, *args: Any, **kwargs: Any) -> Any:
         types = (*map(type, args), *map(type, kwargs.values())) if kwargs else _types(args)
         return remembered(first, types, *args, **kwargs)
 

@@ -8,7 +8,7 @@ the option itself, `options["jax_enable_x64"]`, and reads its `.value`.
 
 from typing import Any
 
-from hlofront.base import options_without_effect  # its options are added first  # noqa: F401
+from hlofront.base import options_without_effect as options_without_effect
 from hlofront.base.option import (
     BOOL,
     DEVICE,
@@ -207,9 +207,10 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
 }
 
 
-def _fill(table, affects_trace):
-    for name, (default, doc, *kind) in table.items():
-        add_option(name, default, *kind or (_KIND_OF[type(default)],), doc, affects_trace)
+def _fill(table: dict[str, tuple[Any, ...]], affects_trace: bool) -> None:
+    for name, (default, doc, *own_kind) in table.items():
+        kind = own_kind[0] if own_kind else _KIND_OF[type(default)]
+        add_option(name, default, kind, doc, affects_trace)
 
 
 _fill(_OF_PROGRAMS, True)

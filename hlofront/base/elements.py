@@ -60,7 +60,7 @@ class ExtendedDType:
         return self.name
 
 
-bfloat16 = ml_dtypes.bfloat16
+bfloat16: Any = ml_dtypes.bfloat16
 # The dtype of tangents of integers: a tangent that holds nothing.
 float0 = np.dtype([("float0", np.void, 0)])
 bool_ = np.dtype(np.bool_)

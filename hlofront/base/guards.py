@@ -1,7 +1,7 @@
 """Options that jaxlib's C++ enforces: what transfers, threads and garbage collections may do."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from hlofront.base.config import options
@@ -17,7 +17,7 @@ _transfer_guards = {
 
 
 @contextlib.contextmanager
-def transfer_guard(new_val: str | None) -> Iterator[None]:
+def transfer_guard(new_val: str | None) -> Generator[None]:
     """Return a context manager for what copies between host and devices do in this thread.
 
     Args:

@@ -4,11 +4,17 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
 from hlofront.bridge import state
 
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import ConfigCell
+
 unset = state.unset
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 # ---- kinds of values ---------------------------------------------------------------------------
@@ -23,7 +29,7 @@ class OptionKind:
 
     __slots__ = ("check", "parse", "wanted")
 
-    def __init__(self, wanted: str, check: Callable[[Any], Any], parse: Callable[[str], Any]):
+    def __init__(self, wanted: str, check: Callable[[Any], object], parse: Callable[[str], object]):
         self.wanted = wanted
         self.check = check
         self.parse = parse
@@ -33,14 +39,14 @@ _TRUE = ("1", "true", "t", "yes", "y", "on")
 _FALSE = ("0", "false", "f", "no", "n", "off")
 
 
-def _check_bool(value):
+def _check_bool(value: object) -> bool:
     # Not by its truth: "False" would be true. NumPy's bools equal 0 or 1 as well.
     if value not in (0, 1):
         raise Refused
     return bool(value)
 
 
-def _parse_bool(text):
+def _parse_bool(text: str) -> bool:
     text = text.lower()
     if text in _TRUE:
         return True
@@ -49,45 +55,46 @@ def _parse_bool(text):
     raise Refused
 
 
-def _check_int(value):
+def _check_int(value: object) -> int:
     if not isinstance(value, int):
         raise Refused
     return int(value)
 
 
-def _check_float(value):
+def _check_float(value: object) -> float:
     if not isinstance(value, int | float):
         raise Refused
     return float(value)
 
 
-def _check_text(value):
+def _check_text(value: object) -> str:
     if not isinstance(value, str):
         raise Refused
     return value
 
 
-def _check_pattern(value):
+def _check_pattern(value: object) -> str:
+    pattern = _check_text(value)
     try:
-        re.compile(value)
-    except (re.error, TypeError):
+        re.compile(pattern)
+    except re.error:
         raise Refused from None
-    return _check_text(value)
+    return pattern
 
 
-def _check_numbers(value):
+def _check_numbers(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"all|\d+( *, *\d+)*", value):
         raise Refused
     return value
 
 
-def _check_settings(value):
-    if not isinstance(value, str | dict):
-        raise Refused
-    return value
+def _check_settings(value: object) -> object:
+    if isinstance(value, str | dict):
+        return cast("object", value)
+    raise Refused
 
 
-def _check_device(value):
+def _check_device(value: object) -> object:
     if not isinstance(value, str) and not hasattr(value, "platform"):
         raise Refused
     return value
@@ -108,7 +115,7 @@ DEVICE = OptionKind(
 def choice(*choices: str) -> OptionKind:
     """Return the kind of an option that takes one of these words."""
 
-    def check(value):
+    def check(value: object) -> str:
         if not isinstance(value, str) or value not in choices:
             raise Refused
         return choices[choices.index(value)]
@@ -130,7 +137,7 @@ def words(*known: str) -> OptionKind:
 def optional(kind: OptionKind) -> OptionKind:
     """Return the kind of an option that also takes None, for "not set"."""
 
-    def check(value):
+    def check(value: object) -> object:
         return None if value is None else kind.check(value)
 
     return OptionKind(f"{kind.wanted}, or None", check, kind.parse)
@@ -150,16 +157,24 @@ class Option:
 
     __slots__ = ("affects_trace", "cell", "default", "doc", "environment", "kind", "name", "_hooks")
 
-    def __init__(self, name, default, kind, doc, affects_trace, cell=None):
-        self.name: str = name
-        self.default: Any = default
-        self.kind: OptionKind = kind
-        self.doc: str = doc
-        self.affects_trace: bool = affects_trace
+    def __init__(
+        self,
+        name: str,
+        default: Any,
+        kind: OptionKind,
+        doc: str,
+        affects_trace: bool,
+        cell: "ConfigCell | None" = None,
+    ):
+        self.name = name
+        self.default = default
+        self.kind = kind
+        self.doc = doc
+        self.affects_trace = affects_trace
         self.environment: str = name.upper()
         self._hooks: tuple[Callable[[Any, bool], None], ...] = ()
         # A cell of C++ holds a value for the process and one per thread, and reads quickly.
-        self.cell = cell or state.Config(
+        self.cell: ConfigCell = cell or state.Config(
             name, default, include_in_jit_key=False, include_in_trace_context=False
         )
 
@@ -172,11 +187,11 @@ class Option:
         """Return the value of the process, whatever this thread has set."""
         return self.cell.get_global()
 
-    def get_local(self) -> Any:
+    def get_local(self) -> object:
         """Return the value that this thread has set, or `unset`."""
         return self.cell.get_local()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: object) -> object:
         """Return the value as this option stores it; raise a ValueError if it is not one."""
         try:
             return self.kind.check(value)
@@ -189,7 +204,7 @@ class Option:
                 f"of type {type(value).__name__}. It {self.doc}."
             ) from None
 
-    def set(self, value: Any) -> None:
+    def set(self, value: object) -> None:
         """Set it for the process. Threads inside a `with option(...)` keep theirs."""
         value = self.check(value)
         for hook in self._hooks:
@@ -198,7 +213,7 @@ class Option:
         if self.affects_trace and self.cell.name not in _OWN_CELLS:
             _fold_process(self, value)
 
-    def set_local(self, value: Any) -> Any:
+    def set_local(self, value: object) -> object:
         """Set it for this thread, `unset` to end that; returns what was set (or `unset`)."""
         if value is not unset:
             value = self.check(value)
@@ -218,7 +233,7 @@ class Option:
             hook(self.cell.get_global(), False)
         self._hooks = (*self._hooks, hook)
 
-    def __call__(self, new_val: Any = unset) -> "Override":
+    def __call__(self, new_val: object = unset) -> "Override":
         if new_val is unset:
             if self.kind is not BOOL:
                 raise TypeError(
@@ -227,10 +242,10 @@ class Option:
             new_val = True
         return Override(self, self.check(new_val))
 
-    def __bool__(self):
+    def __bool__(self) -> NoReturn:
         raise TypeError(f"the truth of the option {self.name} itself is meaningless: read .value")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<option {self.name} = {self.value!r}>"
 
 
@@ -239,10 +254,10 @@ class Override:
 
     __slots__ = ("_option", "_previous", "_value")
 
-    def __init__(self, option: Option, value: Any):
+    def __init__(self, option: Option, value: object):
         self._option = option
         self._value = value
-        self._previous: list[Any] = []
+        self._previous: list[object] = []
 
     def __enter__(self) -> None:
         self._previous.append(self._option.set_local(self._value))
@@ -250,11 +265,11 @@ class Override:
     def __exit__(self, *exception: object) -> None:
         self._option.set_local(self._previous.pop())
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         option, value = self._option, self._value
 
         @functools.wraps(function)
-        def overridden(*args: Any, **kwargs: Any) -> Any:
+        def overridden(*args: P.args, **kwargs: P.kwargs) -> R:
             # Its own Override per call: calls may overlap in several threads.
             with Override(option, value):
                 return function(*args, **kwargs)
@@ -265,10 +280,13 @@ class Override:
 # The C++ jit key holds every option that changes what is traced or compiled. Two have a cell of
 # their own there; the others share two cells, each a sorted tuple of (name, value): those that the
 # process has set away from their defaults, and those that this thread has set.
-_OWN_CELLS = {"enable_x64": state.enable_x64, "disable_jit": state.disable_jit}
+_OWN_CELLS: dict[str, "ConfigCell"] = {
+    "enable_x64": state.enable_x64,
+    "disable_jit": state.disable_jit,
+}
 
 
-def _fold_process(option, value):
+def _fold_process(option: Option, value: object) -> None:
     entries = dict(state.process_options.get_global())
     if value == option.default:
         entries.pop(option.name, None)
@@ -277,7 +295,7 @@ def _fold_process(option, value):
     state.process_options.set_global(tuple(sorted(entries.items(), key=_first)))
 
 
-def _fold_thread(name, value):
+def _fold_thread(name: str, value: object) -> None:
     entries = dict(state.thread_options.value)
     if value is unset:
         entries.pop(name, None)
@@ -286,11 +304,11 @@ def _fold_thread(name, value):
     state.thread_options.set_local(tuple(sorted(entries.items(), key=_first)) or unset)
 
 
-def _first(pair):
+def _first(pair: tuple[str, object]) -> str:
     return pair[0]
 
 
-def changed_options(candidates: Iterable[Option]) -> tuple[tuple[str, Any], ...]:
+def changed_options(candidates: Iterable[Option]) -> tuple[tuple[str, object], ...]:
     """Return name and value of each candidate that is not at its default here, for a cache's key.
 
     The candidates must affect traces: then the usual answer, (), is known from two cells.
@@ -303,7 +321,7 @@ def changed_options(candidates: Iterable[Option]) -> tuple[tuple[str, Any], ...]
 
 
 def add_option(
-    name: str, default: Any, kind: OptionKind, doc: str, affects_trace: bool = False
+    name: str, default: object, kind: OptionKind, doc: str, affects_trace: bool = False
 ) -> Option:
     """Add an option to the table and give it the value of its environment variable, if set.
 
@@ -331,7 +349,7 @@ def add_option(
                 f"environment variable {option.environment} takes {kind.wanted}, and is {text!r}"
             ) from None
     options[name] = option
-    setattr(Config, name, property(lambda self: cell.value))
+    setattr(Config, name, property(lambda _: cell.value))
     return option
 
 
@@ -343,7 +361,7 @@ class Config:
 
     __slots__ = ()
 
-    def update(self, name: str, value: Any) -> None:
+    def update(self, name: str, value: object) -> None:
         """Set an option for the process.
 
         Raises:
@@ -362,20 +380,20 @@ class Config:
         return state.enable_x64.value
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Return the value of every option here, by flag."""
         return {name: option.value for name, option in options.items()}
 
     def __getattr__(self, name: str) -> Any:
         raise _no_option(name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"set an option with config.update({name!r}, {value!r})")
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [*object.__dir__(self), *options]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         changed = [
             f"{name}={option.value!r}"
             for name, option in options.items()
@@ -384,17 +402,19 @@ class Config:
         return f"<config of {len(options)} options; changed: {', '.join(changed) or 'none'}>"
 
 
-def _option(name):
+def _option(name: str) -> Option:
     try:
         return options[name]
     except (KeyError, TypeError):
         raise _no_option(name) from None
 
 
-def _no_option(name):
+def _no_option(name: object) -> AttributeError:
     import difflib
 
-    candidates = [name, f"jax_{name}", f"hlofront_{name}"] if isinstance(name, str) else []
+    candidates: list[str] = (
+        [name, f"jax_{name}", f"hlofront_{name}"] if isinstance(name, str) else []
+    )
     near = [
         match
         for candidate in candidates

@@ -10,6 +10,19 @@ from typing import Any
 Index = tuple[slice, ...]
 
 
+class ConfigCell:
+    """A setting with a value for the process and one per thread, which C++ reads quickly."""
+
+    name: str
+    value: Any
+
+    def get_global(self) -> Any: ...
+    def set_global(self, value: object) -> None: ...
+    def get_local(self) -> Any: ...
+    def set_local(self, value: object) -> None: ...
+    def swap_local(self, value: object) -> Any: ...
+
+
 class Client:
     """A client of PJRT: the devices of one platform."""
 

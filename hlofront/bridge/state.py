@@ -4,7 +4,8 @@ import gc
 import importlib.machinery
 import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 # Each client otherwise prints an INFO line about its devices. Read when jaxlib loads.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -20,6 +21,9 @@ import jaxlib.version
 from jaxlib import _jax as extension
 from jaxlib import xla_client
 from jaxlib.weakref_lru_cache import weakref_lru_cache as weakref_lru_cache
+
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import ConfigCell
 
 # What tells two builds of one version apart, where a build says it.
 jaxlib_build: str = getattr(jaxlib.version, "_git_hash", "")
@@ -59,30 +63,44 @@ class _JaxIsRefused:
 
 sys.meta_path.insert(0, _JaxIsRefused())
 
-Config = extension.config.Config
+Config: "Callable[..., ConfigCell]" = extension.config.Config
 unset: Any = extension.config.unset
 
 # Part of the C++ jit key, each compared at every call, so there are few. All other options that
 # change a trace are folded into two tuples: what is set for the process, and for this thread.
-enable_x64 = Config("enable_x64", False, include_in_jit_key=True, include_in_trace_context=True)
-disable_jit = Config("disable_jit", False, include_in_jit_key=True, include_in_trace_context=True)
-post_hook = Config("post_hook", None, include_in_jit_key=True, include_in_trace_context=False)
-tracing: Any = Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)
-process_options: Any = Config("process", (), include_in_jit_key=True, include_in_trace_context=True)
-thread_options: Any = Config("thread", (), include_in_jit_key=True, include_in_trace_context=True)
+enable_x64: "ConfigCell" = Config(
+    "enable_x64", False, include_in_jit_key=True, include_in_trace_context=True
+)
+disable_jit: "ConfigCell" = Config(
+    "disable_jit", False, include_in_jit_key=True, include_in_trace_context=True
+)
+post_hook: "ConfigCell" = Config(
+    "post_hook", None, include_in_jit_key=True, include_in_trace_context=False
+)
+tracing: "ConfigCell" = Config(
+    "tracing", False, include_in_jit_key=True, include_in_trace_context=False
+)
+process_options: "ConfigCell" = Config(
+    "process", (), include_in_jit_key=True, include_in_trace_context=True
+)
+thread_options: "ConfigCell" = Config(
+    "thread", (), include_in_jit_key=True, include_in_trace_context=True
+)
 # The named axes in scope, with their sizes: what `psum(x, "i")` becomes depends on them.
-named_axes: Any = Config("named_axes", (), include_in_jit_key=True, include_in_trace_context=True)
+named_axes: "ConfigCell" = Config(
+    "named_axes", (), include_in_jit_key=True, include_in_trace_context=True
+)
 
 extension.jax_jit.set_enable_x64_state(enable_x64)
 extension.jax_jit.set_disable_jit_state(disable_jit)
 extension.jax_jit.set_post_hook_state(post_hook)
 
 # A tuple of those that programs depend on; and which they are.
-trace_context = extension.config.trace_context
+trace_context: "Callable[[], tuple[object, ...]]" = extension.config.trace_context
 trace_context_fields = ("enable_x64", "disable_jit", "process", "thread", "named_axes")
 
 # What copies between host and devices may do, per process and per thread.
-guards = extension.guard_lib
+guards: Any = extension.guard_lib
 
 
 def _release_deferred(phase, info):
