@@ -1,0 +1,40 @@
+"""`./check quick` runs the tests that a change most likely breaks: which ones those are."""
+
+from tests.house.source import modules
+from tests.support.affected_tests import affected_tests, mirrored_folders, words_of
+
+
+def test_the_test_named_for_a_module_comes_first():
+    tests = affected_tests(["hlofront/transforms/jvp.py"])
+    assert tests[0] == "tests/transforms/test_jvp.py"
+    assert "tests/transforms/test_linearize.py" in tests
+
+
+def test_a_changed_test_is_run():
+    path = "tests/transforms/test_batch.py"
+    assert affected_tests([path])[0] == path
+
+
+def test_a_changed_helper_is_followed_to_the_tests_that_import_it():
+    tests = affected_tests(["tests/support/jaxprs.py"])
+    assert "tests/transforms/test_transpose.py" in tests
+    assert "tests/higher_order/test_scan_rules.py" in tests
+    assert "tests/base/test_tree.py" not in tests
+
+
+def test_a_module_in_a_room_of_its_floor_has_the_floor_s_tests():
+    assert affected_tests(["hlofront/runtime/dispatch/jit.py"])[0] == "tests/runtime/test_jit.py"
+
+
+def test_every_module_of_a_floor_with_tests_has_some():
+    for module in modules():
+        if mirrored_folders(module.shown):
+            assert affected_tests([module.shown]), module.shown
+
+
+def test_texts_affect_no_test():
+    assert affected_tests(["README.md", "check"]) == []
+
+
+def test_samples_and_corpora_are_chosen_by_the_names_of_modules():
+    assert words_of(["hlofront/primitives/sorting.py", "README.md"]) == ["sorting"]
