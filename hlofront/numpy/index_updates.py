@@ -11,10 +11,12 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.dtypes import array_dtype, issubdtype, lattice_result
 from hlofront.base.elements import host_number
+from hlofront.base.tree import tree_leaves
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.trace import process
+from hlofront.core.trace import Tracer, process
 from hlofront.higher_order.scatter_apply import scatter_apply
+from hlofront.numpy.creation import asarray
 from hlofront.numpy.index_entries import Resolved, gather_plan
 from hlofront.numpy.indexing import with_inserted
 from hlofront.numpy.powers import power
@@ -196,6 +198,8 @@ def as_values(values: ArrayLike) -> ArrayLike:
     if values is None:
         raise ValueError("None is not a valid value for jnp.array: x.at[index] wants numbers.")
     if not isinstance(values, np.ndarray | np.generic):
+        if any(isinstance(leaf, Tracer) for leaf in tree_leaves(values)):
+            return asarray(values)
         values = np.asarray(values)
     dtype = array_dtype(values.dtype)
     return values if dtype == values.dtype else values.astype(dtype)

@@ -247,3 +247,11 @@ def test_refuses_inside_jit_as_outside(update, error, text):
         update(x)
     with pytest.raises(error, match=text):
         jax.make_jaxpr(update)(x)
+
+
+def test_a_list_may_hold_traced_values():
+    x = jnp.zeros(3)
+    result = jax.jit(lambda x, y: x.at[1:].set([y, 2 * y]))(x, 4.0)
+    np.testing.assert_array_equal(result, [0, 4, 8])
+    gradient = jax.grad(lambda y: x.at[:1].add([y]).sum())(1.0)
+    assert gradient == 1
