@@ -473,15 +473,16 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     Args:
       operand: the array.
       padding_value: a scalar of its dtype.
-      padding_config: for each axis how many go before it, after it, and between each two of its
-        elements. Negative numbers before or after take elements away instead, after the interior
-        has been filled.
+      padding_config: for each axis how many go before it, after it, and between each two elements.
+        Negative numbers before or after take elements away, after the interior has been filled.
 
     Raises:
       TypeError: if the dtypes differ, or a number is no integer.
       ValueError: if there are not three numbers per axis, the interior is negative, nothing would
         be left of an axis and less, or the value is no scalar.
     """
+    if len(padding_config) != np.ndim(operand):  # refused before what a row holds
+        rules.infer[pad_p](typeof(operand), typeof(padding_value), padding_config=padding_config)
     config = tuple([_padding(row) for row in padding_config])
     return process(pad_p, (operand, padding_value), {"padding_config": config})
 

@@ -44,6 +44,7 @@ ints = X.astype(np.int32)
         (lambda: lax.pad(X, 0, ((0, 0, 0),) * 2), TypeError, "float32 and int32"),
         (lambda: lax.pad(X, X[0], ((0, 0, 0),) * 2), ValueError, "must be a scalar"),
         (lambda: lax.pad(X, 0.0, ((0, 0, 0),)), ValueError, "number of axes"),
+        (lambda: lax.pad(X, 0.0, ((0, 0, 0), (0, 0, 0), 7)), ValueError, "number of axes"),
         (lambda: lax.pad(X, 0.0, ((0, 0, -1),) * 2), ValueError, "must be nonnegative"),
         (lambda: lax.pad(X, 0.0, ((-3, 0, 0),) * 2), ValueError, r"result shape \(-1, 0\)"),
         (lambda: lax.pad(X, 0.0, ((1, 0),) * 2), ValueError, "three numbers"),
