@@ -10,7 +10,7 @@ from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import calls
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
@@ -27,6 +27,7 @@ from hlofront.higher_order.jit_call import split_captured, spread
 from hlofront.primitives.converting import stop_gradient
 from hlofront.primitives.derivatives import add_tangents, instantiate
 from hlofront.transforms.jvp import as_tangent
+from hlofront.transforms.simplify import dead_code_program
 from hlofront.transforms.stage import stage
 from hlofront.transforms.transpose import transpose_program
 
@@ -218,6 +219,26 @@ def write_down(call: Any, args: Sequence[Any], num_consts: int) -> tuple[ClosedJ
     program = stage(in_program(call), [typeof(x) for x in args], getattr(call, "debug_info", None))
     program, captured = split_captured(program)
     return program, (*captured, *args), num_consts + len(captured)
+
+
+def without_dead_code(
+    used: Sequence[bool], equation: Equation
+) -> tuple[list[bool], Equation | None]:
+    """Return the call of a function with a custom rule, whose program has no dead code.
+
+    All operands and results stay, as the rule is written for them; a call without effects that no
+    result is used of is None.
+    """
+    if not any(used) and not equation.effects:
+        return [False] * len(equation.invars), None
+    program = equation.params["call_jaxpr"]
+    smaller, stays = dead_code_program(program, (True,) * len(used), instantiate=True)
+    if smaller is not program:
+        equation = equation.replace(params={**equation.params, "call_jaxpr": smaller})
+    return list(stays), equation
+
+
+rules.simplify(custom_jvp_call_p)(without_dead_code)
 
 
 @rules.staged(custom_jvp_call_p)

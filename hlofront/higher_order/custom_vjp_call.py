@@ -16,7 +16,12 @@ from hlofront.higher_order.batched_functions import (
     all_in_front,
     with_axis,
 )
-from hlofront.higher_order.custom_jvp import as_function, refuse_captured, write_down
+from hlofront.higher_order.custom_jvp import (
+    as_function,
+    refuse_captured,
+    without_dead_code,
+    write_down,
+)
 from hlofront.higher_order.jit_call import closed_call_p, spread
 from hlofront.primitives.batching import to_front
 from hlofront.transforms.batch import batch_program
@@ -54,6 +59,9 @@ def _(*avals, call_jaxpr, **_):
 @rules.run(custom_vjp_call_p)
 def _(*args, call_jaxpr, **_):
     return as_function(call_jaxpr)(*args)
+
+
+rules.simplify(custom_vjp_call_p)(without_dead_code)
 
 
 @rules.staged(custom_vjp_call_p)

@@ -167,7 +167,10 @@ class CallRules:
     def simplify(self, used: Any, equation: Equation) -> Any:
         if not any(used) and not equation.effects:
             return [False] * len(equation.invars), None
-        smaller, stays = dead_code_program(equation.params[self.parameter], used)
+        program = equation.params[self.parameter]
+        smaller, stays = dead_code_program(program, used)
+        if smaller is program:
+            return stays, equation
         pairs = list(enumerate(zip(equation.invars, stays, strict=True)))
         return stays, self.equation(
             equation,

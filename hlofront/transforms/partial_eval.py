@@ -9,6 +9,7 @@ from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.rule_checks import checked
+from hlofront.transforms.simplify import dead_code_program
 
 
 class PartialEval:
@@ -117,14 +118,10 @@ def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> Parti
             places[var] = len(known_outputs)
             known_outputs.append(var)
         sources.append(places[var])
+    known_equations = live_equations(known_equations, known_outputs)
+    known = closed(constants, known_inputs, known_outputs, known_equations, jaxpr)
     return PartialEval(
-        closed(
-            constants,
-            known_inputs,
-            known_outputs,
-            live_equations(known_equations, known_outputs),
-            jaxpr,
-        ),
+        dead_code_program(known, (True,) * len(known_outputs), instantiate=True)[0],
         closed(constants, [*residuals, *unknown_inputs], unknown_outputs, unknown_equations, jaxpr),
         unknown_out,
         tuple(sources),

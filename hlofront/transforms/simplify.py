@@ -49,12 +49,11 @@ def dead_code(
 
 
 def _smaller(equation: Equation, needed: set[Var]) -> Equation | None:
-    """Return a live equation without those of its results that nothing needs."""
+    """Return a live equation without its dead code and the results that nothing needs."""
     rule = rules.simplify.get(equation.primitive)
     if rule is None:
         return equation
-    used = [var in needed for var in equation.outvars]
-    return equation if all(used) else rule(used, equation)[1]
+    return rule([var in needed for var in equation.outvars], equation)[1]
 
 
 def dce_jaxpr_consts(
@@ -82,7 +81,15 @@ def _dead_code_program(
     program: ClosedJaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...]
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     jaxpr, stays = dead_code(program.jaxpr, used_outputs, instantiate)
+    if all(used_outputs) and all(stays) and _same_equations(jaxpr, program.jaxpr):
+        return program, tuple(stays)
     return without_unused_constants(jaxpr, program), tuple(stays)
+
+
+def _same_equations(jaxpr: Jaxpr, other: Jaxpr) -> bool:
+    if len(jaxpr.eqns) != len(other.eqns):
+        return False
+    return all(a is b for a, b in zip(jaxpr.eqns, other.eqns, strict=True))
 
 
 def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
