@@ -29,7 +29,7 @@ optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True
 
 @boundary
 def optimization_barrier(operand: _T, /) -> _T:
-    """The same values, but the compiler moves nothing across: all are computed before any is used.
+    """Return the values unchanged, all of them computed before any is used: a compiler barrier.
 
     Args:
       operand: a tree of arrays.
@@ -75,7 +75,7 @@ def _(
 
 
 class Token:
-    """What a token is outside of programs: what the program that returned it gave, if one did."""
+    """A token outside of programs; it holds the array that the program returned for it, if any."""
 
     __slots__ = ("__weakref__", "array")
 
@@ -154,7 +154,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike
 # ---- sinks ---------------------------------------------------------------------------------------
 
 
-class KeptEffect(Effect):
+class SinkEffect(Effect):
     """The effect of an operation that is to stay though nothing uses its result."""
 
     __slots__ = ()
@@ -163,7 +163,7 @@ class KeptEffect(Effect):
         return "Kept"
 
 
-_kept = frozenset({KeptEffect()})
+_kept = frozenset({SinkEffect()})
 
 dce_sink_p = Primitive("dce_sink", multiple_results=True)
 

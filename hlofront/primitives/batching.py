@@ -38,7 +38,7 @@ def with_new_axis(x: ArrayLike, size: int, axis: int = 0) -> ArrayLike:
 
 
 def shifted(axes: Sequence[int], new: int) -> tuple[int, ...]:
-    """What axes become where a new one is inserted."""
+    """Return the positions of axes after a new axis is inserted at `new`."""
     return tuple([axis + (axis >= new) for axis in axes])
 
 
@@ -104,7 +104,7 @@ def match_axes(
             matched.append(expand_dims(x, (axis,)) if shape else x)
         elif len(shape) - 1 == rank:
             matched.append(move_axis(x, own, axis))
-        else:  # a scalar for each place of the batch
+        else:  # a scalar for each index of the batch
             matched.append(reshape(x, [1] * axis + [shape[own]] + [1] * (rank - axis)))
     return matched, axis
 
@@ -114,7 +114,7 @@ def match_shapes(
 ) -> tuple[list[ArrayLike], int]:
     """As `match_axes`, where an operation wants its operands to be of one shape.
 
-    `may_be_scalars`: the places of operands that may be scalars nevertheless.
+    `may_be_scalars`: the positions of operands that may be scalars nevertheless.
     """
     shapes = [typeof(x).shape for x in values]
     rank = max(len(s) - (a is not None) for s, a in zip(shapes, axes, strict=True))
@@ -137,7 +137,7 @@ def match_shapes(
             matched.append(x)
         elif len(shape) > rank:
             matched.append(move_axis(x, own, axis))
-        else:  # a scalar for each place of the batch
+        else:  # a scalar for each index of the batch
             matched.append(broadcast_in_dim(x, full, (axis,)))
     return matched, axis
 
@@ -145,7 +145,7 @@ def match_shapes(
 def batch_of_one_shape(primitive: Primitive, may_be_scalars: Sequence[int] = ()) -> None:
     """As `batch_elementwise`, of an operation that wants its operands to be of one shape.
 
-    `may_be_scalars`: the places of operands that may be scalars nevertheless.
+    `may_be_scalars`: the positions of operands that may be scalars nevertheless.
     """
 
     def rule(

@@ -297,7 +297,7 @@ def _(
         )
         return *incoming, None
     params["group_offset"] = None
-    rule = _transpose_apart if numbers.mode == "noncontracting" else _transpose_summed
+    rule = _transpose_by_group if numbers.mode == "noncontracting" else _transpose_summed
     return *rule(cotangent, lhs, rhs, group_sizes, numbers, params), None
 
 
@@ -307,7 +307,7 @@ def _bind_ragged(lhs, rhs, group_sizes, dot_numbers, ragged, group_axes, params)
     return process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
 
 
-def _transpose_apart(cotangent, lhs, rhs, group_sizes, numbers, params):
+def _transpose_by_group(cotangent, lhs, rhs, group_sizes, numbers, params):
     """Of a dot whose groups are multiplied with parts of rhs of their own."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     (ragged,), group_axes = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
@@ -540,11 +540,11 @@ _bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 
 def dequantized(x: ArrayLike, scale: ArrayLike, axis: int) -> Array:
     """x times the scale of the block that each element is in, as bfloat16."""
-    factors = convert(_spread(scale, axis, typeof(x).shape), _bfloat16, False)
+    factors = convert(_repeat_scales(scale, axis, typeof(x).shape), _bfloat16, False)
     return mul(convert(x, _bfloat16, False), factors)
 
 
-def _spread(scale: ArrayLike, axis: int, wanted: tuple[int, ...]) -> Array:
+def _repeat_scales(scale: ArrayLike, axis: int, wanted: tuple[int, ...]) -> Array:
     """Each factor of a block once per element of it."""
     shape = typeof(scale).shape
     split = (*shape[: axis + 1], wanted[axis] // shape[axis], *shape[axis + 1 :])
@@ -577,7 +577,7 @@ def _(cotangent, *operands, dimension_numbers, **_):
     product = cotangent_of_factor(cotangent, aval, other, numbers, params, last=last)
     results: list[Any] = [None] * 4
     if is_linear(x):
-        factors = convert(_spread(scale, axis, aval.shape), _float32, False)
+        factors = convert(_repeat_scales(scale, axis, aval.shape), _float32, False)
         results[own] = convert(mul(product, factors), x.aval.dtype, False)
     else:
         blocks = scale.aval.shape[axis]

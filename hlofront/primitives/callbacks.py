@@ -24,7 +24,7 @@ from hlofront.primitives.slicing import index_in_dim
 
 
 class HostEffect(Effect):
-    """That Python is called while the program runs; all effects of one class are equal."""
+    """The effect of calling Python while the program runs; all effects of one class are equal."""
 
     __slots__ = ()
     on_host = True
@@ -289,7 +289,7 @@ def print_now(
     logging_record: logging.LogRecord | None,
     **_: object,
 ) -> tuple[()]:
-    """What a debug_print with these parameters does with these arrays."""
+    """Print these arrays as a debug_print with these parameters does."""
     args, kwargs = CallbackArguments(in_tree, static_args).restored(values)
     with np.printoptions(**dict(np_printoptions)):
         text = fmt.format(*args, **kwargs)

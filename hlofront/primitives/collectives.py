@@ -161,7 +161,7 @@ def pmin(
 
 
 def positional(axes: Sequence[Any]) -> tuple[int, ...]:
-    """Those of the axes that are axes of the arrays."""
+    """Return the axes that are positions of axes of the arrays, and not names."""
     return tuple([a for a in axes if isinstance(a, int | np.integer)])
 
 

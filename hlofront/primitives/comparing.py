@@ -127,7 +127,7 @@ def _(cotangent: ArrayLike, which: Operand, *cases: Operand) -> Sequence[Cotange
 
 
 def _names(which: ArrayLike, number: int, cases: int) -> Array:
-    """Where `which` names a case: the first and the last are named from beyond them too."""
+    """Return where `which` selects a case; out of bounds, it selects the first or the last one."""
     compare = le if number == 0 else ge if number == cases - 1 else eq
     return compare(which, host_number(number, typeof(which).dtype))
 

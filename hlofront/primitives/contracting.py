@@ -38,7 +38,7 @@ DotDimensionNumbers = tuple[
 
 
 class Precision(enum.Enum):
-    """How many of a float32's bits products keep, where hardware multiplies shorter numbers.
+    """The precision of products of float32, where hardware multiplies shorter numbers.
 
     DEFAULT is fastest, HIGHEST keeps all of float32.
     """
@@ -55,7 +55,7 @@ class Precision(enum.Enum):
 
 
 class DotAlgorithm(NamedTuple):
-    """Which arithmetic a dot does: types of operands and sums, and how often it multiplies.
+    """The arithmetic of a dot: the types of its operands and sums, and the number of products.
 
     Args:
       lhs_precision_type: what the left operand is rounded to.
@@ -130,7 +130,7 @@ _precisions = {
 
 
 def canonical_precision(precision: object) -> Any:
-    """What a precision means: a pair of Precision, a DotAlgorithm, a preset, or None.
+    """Return the canonical precision: a pair of Precision, a DotAlgorithm, a preset, or None.
 
     None stands for the option jax_default_matmul_precision.
 
@@ -202,7 +202,7 @@ def product_dtype(name: str, lhs: ArrayLike, rhs: ArrayLike, preferred: Any) -> 
 
 
 def _width(dtype: DType) -> tuple[float, ...]:
-    """What orders dtypes of operands."""
+    """Return the key that sorts dtypes of operands by their kind and then by their width."""
     if dtype == np.bool_:
         return (0, 0)
     if issubdtype(dtype, np.integer):

@@ -324,7 +324,7 @@ def stage(x: ArrayLike, /) -> Array:
 
 @boundary
 def stop_gradient(x: _T) -> _T:
-    """The same values, taken to be constant by derivatives.
+    """Return the values unchanged; derivatives take them to be constant.
 
     `x` is an array or a pytree of arrays. Raises TypeError for leaves that are not.
     """

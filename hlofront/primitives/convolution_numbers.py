@@ -8,7 +8,7 @@ from hlofront.core.dimensions import integers
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Which axes of a convolution's arrays mean what.
+    """The roles of the axes of a convolution's arrays.
 
     Args:
       lhs_spec: of the input: its batch axis, its feature axis, its spatial axes.
@@ -28,7 +28,7 @@ ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, st
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: object
 ) -> ConvDimensionNumbers:
-    """Which axes mean what, from three strings such as ("NHWC", "HWIO", "NHWC").
+    """Return the roles of axes that three strings such as ("NHWC", "HWIO", "NHWC") name.
 
     Args:
       lhs_shape: of the input.

@@ -181,7 +181,7 @@ def conv_general_dilated_patches(
     precision: PrecisionLike | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """What a kernel would see at each place, as features: for each feature, each offset.
+    """Extract the patch of the input under each window, as features: each offset of each feature.
 
     Args:
       lhs: the input.

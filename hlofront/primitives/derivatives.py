@@ -75,7 +75,7 @@ def is_linear(x: object) -> "TypeIs[UndefinedPrimal]":
 
 
 def unbroadcast(cotangent: ArrayLike, operand: UndefinedPrimal) -> ArrayLike:
-    """What an operand that was broadcast gets of a cotangent: its sum over the places it went to.
+    """Sum a cotangent over the axes that its operand was broadcast along.
 
     Operands are broadcast as elementwise operations do: scalars, and axes of size 1.
     """

@@ -96,7 +96,7 @@ def _movable(whole: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _differ(places: Sequence[int], index_axes: Sequence[Any]) -> bool:
-    """Whether slices of one batch begin at different places."""
+    """Return whether the slices of one batch begin at different indices along these axes."""
     return any(index_axes[axis] is not None for axis in places)
 
 

@@ -41,7 +41,7 @@ from hlofront.primitives.families import (
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where `round` sends what lies halfway between two whole numbers."""
+    """The direction in which `round` sends a value halfway between two whole numbers."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1

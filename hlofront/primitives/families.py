@@ -193,7 +193,7 @@ def unary(
 
 
 def unary_with_accuracy(name: str, kinds: Kinds, doc: str) -> tuple[Primitive, Callable[..., Any]]:
-    """The same, where the compiler can be told how accurate to be."""
+    """Return a primitive of one operand and its function, which takes an `accuracy`."""
     primitive = elementwise_primitive(name, kinds)
 
     def function(x: ArrayLike, *, accuracy: object = None) -> Any:

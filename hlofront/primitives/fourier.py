@@ -31,7 +31,7 @@ fft_p = Primitive("fft")
 
 
 class FftType(enum.IntEnum):
-    """Which transform: forwards or backwards, of complex numbers or from or to real ones."""
+    """The kind of transform: forwards or backwards, of complex numbers or from or to real ones."""
 
     FFT = 0
     IFFT = 1

@@ -26,7 +26,7 @@ from hlofront.primitives.slicing import concatenate, sequence_of
 
 
 class GatherScatterMode(enum.Enum):
-    """What happens where an index is out of bounds.
+    """The treatment of an index that is out of bounds.
 
     CLIP: the index is moved until the slice lies within the array.
     FILL_OR_DROP: gather returns a fill value there; scatter leaves the update out.
@@ -68,7 +68,7 @@ _modes: dict[Any, GatherScatterMode] = {
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """What the axes of gather's operand, indices and result are to each other.
+    """The correspondence between the axes of gather's operand, indices and result.
 
     The last axis of the indices holds one index per entry of `start_index_map`: where a slice
     begins. All its other axes are batch axes of the result.
@@ -151,7 +151,7 @@ _NAN = float("nan")
 
 
 def default_fill_value(dtype: DType) -> Array:
-    """What gather returns out of bounds for operands of this dtype, unless told."""
+    """Return the default fill value of gather out of bounds for operands of this dtype."""
     if issubdtype(dtype, np.inexact):
         return _NAN
     if issubdtype(dtype, np.signedinteger):

@@ -131,7 +131,7 @@ class KeyDType(ExtendedDType):
 
     @property
     def _impl(self) -> Generator:
-        """What jax calls the generator."""
+        """The name that JAX has for the generator."""
         return self.generator
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
@@ -170,7 +170,7 @@ def key_dtype_of(generator: Generator) -> KeyDType:
 
 
 def is_key(aval: ShapedArray) -> bool:
-    """Whether an aval is that of random keys."""
+    """Return whether an aval is that of random keys."""
     return type(getattr(aval, "dtype", None)) is KeyDType
 
 
@@ -317,7 +317,7 @@ def _(keys: ShapedArray) -> ShapedArray:
 
 
 def random_clone(keys: ArrayLike) -> Array:
-    """The same keys, which may be used once more."""
+    """Return equal keys, which may be used once more."""
     return process(random_clone_p, (keys,), {})
 
 

@@ -165,7 +165,7 @@ def spread(x: ArrayLike, shape: tuple[int, ...]) -> Array:
 # ---- triangles and diagonals -------------------------------------------------------------------
 
 
-def _places(shape: tuple[int, ...], offset: int) -> tuple[Any, Any]:
+def _rows_and_columns(shape: tuple[int, ...], offset: int) -> tuple[Any, Any]:
     """The row of each element, moved by the offset, and its column."""
     ndim = len(shape)
     rows = broadcasted_iota(_int32, shape, ndim - 2)
@@ -176,19 +176,19 @@ def _places(shape: tuple[int, ...], offset: int) -> tuple[Any, Any]:
 
 def lower_triangle(x: ArrayLike, offset: int = 0) -> Array:
     """Matrices with zeros above the diagonal of this offset."""
-    below = ge(*_places(typeof(x).shape, offset))
+    below = ge(*_rows_and_columns(typeof(x).shape, offset))
     return select_n(below, full_like(x, 0), x)
 
 
 def upper_triangle(x: ArrayLike, offset: int = 0) -> Array:
     """Matrices with zeros below the diagonal of this offset."""
-    above = le(*_places(typeof(x).shape, offset))
+    above = le(*_rows_and_columns(typeof(x).shape, offset))
     return select_n(above, full_like(x, 0), x)
 
 
 def identity(dtype: DType, shape: tuple[int, ...]) -> Array:
     """Matrices with ones on the diagonal, and zeros elsewhere."""
-    return convert(eq(*_places(shape, 0)), dtype, False)
+    return convert(eq(*_rows_and_columns(shape, 0)), dtype, False)
 
 
 def identity_like(x: ArrayLike) -> Array:
@@ -200,7 +200,7 @@ def identity_like(x: ArrayLike) -> Array:
 def diagonal(x: ArrayLike) -> Array:
     """The main diagonal of each matrix."""
     aval = typeof(x)
-    on = eq(*_places(aval.shape, 0))
+    on = eq(*_rows_and_columns(aval.shape, 0))
     # The longer axis is summed over, so that one element is left for each place of the diagonal.
     axis = aval.ndim - (1 if aval.shape[-1] >= aval.shape[-2] else 2)
     return reduce_sum(select_n(on, full_like(x, 0), x), (axis,))

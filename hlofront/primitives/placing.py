@@ -19,7 +19,7 @@ from hlofront.primitives.derivatives import linear
 
 
 class CopySemantics(enum.IntEnum):
-    """What device_put may do with the memory of its operand."""
+    """The ways in which device_put may use the memory of its operand."""
 
     REUSE_INPUT = 0
     DONATE_INPUT = 1

@@ -23,7 +23,7 @@ from hlofront.primitives.slicing import slice_in_dim
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """Which generator makes the bits: the fastest of the device, Threefry or Philox."""
+    """The generator of random bits: the fastest of the device, Threefry or Philox."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1

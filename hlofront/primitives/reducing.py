@@ -191,12 +191,12 @@ for _function, _which, _empty in (
 
 
 def least_value(dtype: DType) -> np.ndarray:
-    """What max starts from: -inf where the dtype has it, else its least value."""
+    """Return the identity of max: -inf where the dtype has it, else its least value."""
     return _extreme(dtype, -1)
 
 
 def greatest_value(dtype: DType) -> np.ndarray:
-    """What min starts from: inf where the dtype has it, else its greatest value."""
+    """Return the identity of min: inf where the dtype has it, else its greatest value."""
     return _extreme(dtype, 1)
 
 

@@ -53,7 +53,7 @@ from hlofront.primitives.shaping import reshape
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """What the axes of scatter's operand, indices and updates are to each other.
+    """The correspondence between the axes of scatter's operand, indices and updates.
 
     The last axis of the indices holds one index per entry of `scatter_dims_to_operand_dims`: where
     an update begins. All its other axes are axes of the updates, in the same order.

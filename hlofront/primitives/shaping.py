@@ -33,7 +33,7 @@ def ascending(n: int) -> tuple[int, ...]:
 
 
 def asks_nothing(sharding: object) -> bool:
-    """Whether a sharding is None, or that of a type, which is over no mesh."""
+    """Return whether a sharding is None, or that of a type, which is over no mesh."""
     mesh = getattr(sharding, "mesh", None)
     return sharding is None or (type(mesh) is AbstractMesh and mesh.empty)
 
@@ -227,7 +227,7 @@ def reshape(
     *,
     out_sharding: object = None,
 ) -> Array:
-    """The same elements, in row-major order, in another shape.
+    """Return the elements, in row-major order, in another shape.
 
     Args:
       operand: the array.

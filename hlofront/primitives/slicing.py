@@ -48,7 +48,7 @@ def slice(
     Args:
       operand: the array.
       start_indices, limit_indices: one each per axis, `0 <= start <= limit <= size`.
-      strides: every how manyth element is taken along each axis; None: every one.
+      strides: the step between elements along each axis; None means 1 for every axis.
 
     Raises:
       TypeError: if there is not one number per axis, or one is out of range or traced.
@@ -129,7 +129,7 @@ def _(values, axes, *, start_indices, limit_indices, strides):
 
 
 def _with_new(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...]:
-    """These values, and that of a new axis."""
+    """Return one value per axis with the value of a new axis inserted."""
     return (*values[:axis], value, *values[axis:])
 
 
@@ -164,7 +164,7 @@ def slice_in_dim(
 
 
 def with_entry(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...]:
-    """These values, but for the one of an axis."""
+    """Return one value per axis with the value of one axis replaced."""
     return (*values[:axis], value, *values[axis + 1 :])
 
 

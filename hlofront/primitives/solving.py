@@ -119,7 +119,7 @@ def _(
 
 
 def _read(a: ArrayLike, params: dict[str, Any]) -> Array:
-    """What of `a` is read, transposed and conjugated as the parameters say."""
+    """Return the triangle of `a` that is read, transposed and conjugated as the parameters say."""
     offset = int(params["unit_diagonal"])
     a = lower_triangle(a, -offset) if params["lower"] else upper_triangle(a, offset)
     if params["transpose_a"]:

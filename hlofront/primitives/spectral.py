@@ -148,7 +148,7 @@ def _(
 
 
 class EigImplementation(enum.Enum):
-    """Which library finds eigenvalues of general matrices, where a device has several."""
+    """The library that finds eigenvalues of general matrices, where a device has several."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -437,7 +437,7 @@ def _inverse_or_zero(x: ArrayLike) -> Array:
 
 
 def _outside(vectors: ArrayLike, change: ArrayLike, values: ArrayLike) -> Array:
-    """What of a change is no combination of the vectors, divided by their values."""
+    """Return the part of a change outside the span of the vectors, divided by their values."""
     rest = sub(change, product(vectors, product(adjoint(vectors), change)))
     return div(rest, along_rows(values, typeof(rest).shape))
 

@@ -83,7 +83,7 @@ def padtype_to_pads(
 
 
 class Windows(NamedTuple):
-    """Where windows lie: what the parameters of these primitives are called."""
+    """The positions of windows, under the names of the parameters of these primitives."""
 
     window_dimensions: tuple[int, ...]
     window_strides: tuple[int, ...]
@@ -152,7 +152,7 @@ def check_window_ranks(
 
 
 def window_output_shape(name: str, shape: tuple[int, ...], windows: Windows) -> tuple[int, ...]:
-    """How many windows fit along each axis.
+    """Return the number of windows that fit along each axis.
 
     Raises:
       TypeError: if numbers of axes differ, or sizes, strides or dilations are not positive.
