@@ -125,9 +125,9 @@ class ArgumentPlan:
     def static_values(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], required: bool = True
     ) -> Any:
-        """What is static in this call, as a key.
+        """Return the static arguments of this call as a key.
 
-        Where it cannot be hashed, that is a ValueError if it is required, and None otherwise.
+        A key that cannot be hashed is a ValueError if it is required, and None otherwise.
         """
         if not self._static_positions and not self._static_names:
             return ()

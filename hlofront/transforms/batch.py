@@ -111,7 +111,7 @@ class BatchTrace(Trace):
 
 
 def asks_for_axis(primitive: Primitive, axis: AxisData) -> bool:
-    """Whether the batch rule of a primitive is asked though no operand has the axis.
+    """Return whether the batch rule of a primitive is asked though no operand has the axis.
 
     Ours need the axis only where it has a name; those of other packages may always use its size.
     """

@@ -466,7 +466,7 @@ def _excess(found, wanted, absolute, relative) -> float:
 
 
 def _compare(found, wanted, absolute, relative) -> str:
-    """What is too far off, in words; nothing where nothing is."""
+    """Describe what is too far off; the text is empty where nothing is."""
     apart, wrong = _off(found, wanted, absolute, relative)
     if not wrong.any():
         return ""

@@ -70,7 +70,7 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
-        """The same, but for what is given: shape, dtype, sharding or weak_type."""
+        """Return a copy with another shape, dtype, sharding or weak_type."""
         fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__}
         return ShapeDtypeStruct(**{**fields, **changes})
 
@@ -134,7 +134,7 @@ _unknown = object()
 
 
 class Signature:
-    """What is known of a function's parameters: their names and how it is named in messages.
+    """A record of a function's parameters: their names, and its own name in messages.
 
     It is found out when it is asked for: most calls need none of it.
     """

@@ -44,7 +44,7 @@ def _line(tracer: Tracer, survivors: list[Any]) -> str:
 
 
 def _holders(held: Any, ours: list[Any], depth: int = 2) -> list[str]:
-    """What refers to a value: globals, closures, and containers, with what refers to those."""
+    """Describe what refers to a value: globals, closures, and containers with their holders."""
     found: list[str] = []
     for holder in gc.get_referrers(held):
         if holder is ours or isinstance(holder, types.FrameType):

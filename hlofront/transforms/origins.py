@@ -61,7 +61,7 @@ def user_arguments(
 
 
 def _is_users(debug_info: DebugInfo) -> bool:
-    """Whether the traced function is the user's: functions of this package have no source place."""
+    """Return whether the traced function is the user's: this package's have no source line."""
     return " at " in debug_info.func_src_info
 
 

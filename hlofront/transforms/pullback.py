@@ -103,7 +103,7 @@ class PullbackSpec:
 
 
 class Pullback:
-    """What vjp returns: a linear function of cotangents, and a pytree of its residuals.
+    """A pullback, as vjp returns it: a linear function of cotangents, and a pytree of residuals.
 
     Attributes:
       args_res: per argument of the function the residuals that are its own arrays: a tree of
@@ -142,7 +142,7 @@ class Pullback:
         return [leaves[n] if n >= 0 else others[~n] for n in self.spec.sources]
 
     def with_refs(self, *wanted: Any) -> Callable[[Any], Any]:
-        """The same function, where only some cotangents are wanted.
+        """Return the pullback that computes only some of the cotangents.
 
         Args:
           wanted: a tree like the arguments, of GradValue() and DontWant().

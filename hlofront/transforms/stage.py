@@ -147,7 +147,7 @@ class StagingTrace(Trace):
         return JitTracer(self, aval, var)
 
     def atom(self, x: Any) -> Atom:
-        """What stands for a value in this program: a variable, a constant's variable, a literal."""
+        """Return the atom of a value in this program: its variable, a constant's, or a literal."""
         if isinstance(x, Tracer):
             if type(x) is JitTracer and x._trace is self:
                 return x._var

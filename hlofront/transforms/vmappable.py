@@ -52,12 +52,12 @@ def unregister_vmappable(data_type: type) -> None:
 
 
 def is_vmappable(x: Any) -> bool:
-    """Whether a value is of a registered type."""
+    """Return whether a value is of a registered type."""
     return type(x) in _rules
 
 
 def is_spec(x: Any) -> bool:
-    """Whether it stands in in_axes and out_axes for values of a registered type."""
+    """Return whether a spec stands in in_axes and out_axes for values of a registered type."""
     return type(x) in _spec_types
 
 
@@ -67,7 +67,7 @@ def are_vmappable() -> Callable[[Any], bool] | None:
 
 
 def to_element(trace: BatchTrace, size: Any, x: Any, spec: Any) -> Any:
-    """What a function that is mapped sees of a value, or of an array with its axis at `spec`."""
+    """Return what a mapped function sees of a value, or of an array with its axis at `spec`."""
     rules = _rules.get(type(x))
     if rules is None:
         return trace.wrap(x, None if spec is None else spec % typeof(x).ndim)
