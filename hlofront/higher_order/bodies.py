@@ -28,7 +28,7 @@ def _forget() -> None:
 
 
 def written_once(function: Any, key: tuple[Any, ...], write: Callable[[], Any]) -> Any:
-    """What `write()` makes of a function, remembered by the function's identity and `key`.
+    """Return what `write()` makes of a function, remembered by the function's identity and `key`.
 
     What it makes has `consts`, the values that the function closes over. Where traced values are
     among them it is of use only inside the function that they belong to, and kept as long.
@@ -165,7 +165,7 @@ _LEAF = type("array", (), {"__module__": "builtins"})()
 
 
 def different_structures(first: Any, first_name: str, second: Any, second_name: str) -> list[str]:
-    """Where two structures differ, in sentences that call them by these names.
+    """Say where two structures differ, in sentences that call them by these names.
 
     The last word of a name begins the key paths.
     """

@@ -22,7 +22,7 @@ class JaxException(Exception):
         self.traceback = traceback
 
     def describe(self) -> str:
-        """What went wrong, without the place."""
+        """The message of the error, without the source line."""
         raise TypeError(f"{type(self).__name__} does not say what went wrong")
 
     def __str__(self):

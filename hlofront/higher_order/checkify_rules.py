@@ -106,7 +106,7 @@ class State:
             self.slots[effect] = new
 
     def flag(self) -> Any:
-        """Whether there was an error, as a value."""
+        """Return whether there was an error, as a value of the program."""
         return np.bool_(False) if self.failed is None else self.failed
 
     def values(self, effects: Sequence[ErrorEffect]) -> list[Any]:
@@ -328,7 +328,7 @@ def _check_bounds(state: State, equation: Equation, shape: Any, indices: Sequenc
 
 
 def _out_of_bounds(values: Any, largest: int) -> tuple[Any, Any]:
-    """Whether any index is out of bounds, and the first that is, as an int32."""
+    """Return whether any index is out of bounds, and the first such index, as an int32."""
     aval: Any = typeof(values)
     if not aval.size:
         return None, None

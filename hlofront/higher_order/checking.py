@@ -59,7 +59,7 @@ class ErrorEffect(NamedTuple):
 
 
 class Error:
-    """Whether a checked program found an error, and which: a pytree of arrays.
+    """The error of a checked program, if there was one: a pytree of arrays.
 
     Of `checkify`, and of `vmap` of a checked function: then it has an error per example.
 
@@ -308,7 +308,7 @@ def first_of(failed: Any, values: Sequence[Any]) -> tuple[Any, list[Any]]:
 
 
 def zeros_of_type(shape: tuple[int, ...], dtype: Any) -> Any:
-    """What stands for an array that an error would carry; of keys, those stored as zeros."""
+    """Return zeros in place of an array that an error would carry; keys are stored as zeros."""
     if isinstance(dtype, ExtendedDType):
         physical_shape, physical_dtype = dtype.physical(shape)
         return dtype.wrap(zeros_of_type(physical_shape, physical_dtype))

@@ -54,7 +54,7 @@ class Offloadable:
 
 
 def is_saved(policy: Callable[..., Any] | None, equation: Equation) -> bool:
-    """Whether a policy keeps what an equation computes."""
+    """Return whether a policy saves the results of an equation."""
     if policy is None:
         return False
     avals = [atom.aval for atom in equation.invars]

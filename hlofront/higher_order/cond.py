@@ -216,7 +216,7 @@ def _brief(x: Any) -> str:
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether it is a scalar of Python or NumPy, whose value is known while tracing."""
+    """Return whether this is a scalar of Python or NumPy, whose value is known while tracing."""
     return isinstance(x, bool | int | float | np.generic | np.ndarray)
 
 

@@ -85,7 +85,7 @@ class CustomRuleArguments:
 
 
 class CustomRule:
-    """What custom_jvp and custom_vjp share: a function, and which arguments have no derivatives."""
+    """The base of custom_jvp and custom_vjp: a function and its nondifferentiable arguments."""
 
     def __init__(
         self,

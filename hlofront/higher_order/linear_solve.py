@@ -41,7 +41,7 @@ class _LinearSolveTuple(NamedTuple):
     transpose_solve: Any
 
     def transposed(self) -> "_LinearSolveTuple":
-        """What solves the transposed system."""
+        """Return the functions that multiply by and solve the transposed system."""
         return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 

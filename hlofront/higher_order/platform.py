@@ -29,7 +29,7 @@ def _(*, platforms):
 
 
 def number_for(platform: str, platforms: Sequence[tuple[str, ...] | None]) -> int:
-    """Which branch is for a platform: the one that names it, or the one for all others.
+    """Return the index of the branch for a platform: the one that names it, or that for all others.
 
     Raises:
       NotImplementedError: if there is none.

@@ -96,7 +96,7 @@ derivative_from_result(random_gamma_p, None, _by_alpha)
 
 
 def draw(keys: Any, alpha: Any, log_space: bool) -> Any:
-    """What `random_gamma` computes, in terms of other operations."""
+    """Compute `random_gamma` in terms of other operations."""
     keys_aval, aval = typeof(keys), typeof(alpha)
     if not aval.size:
         return alpha

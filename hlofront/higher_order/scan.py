@@ -372,7 +372,7 @@ def _carry_tree(out_tree: Any, avals: Sequence[Any]) -> Any:
 def _loop_in_python(
     f: Callable[..., Any], carry: Any, xs: Sequence[Any], xs_tree: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    """What scan does while jit is disabled."""
+    """Run a scan in Python, while jit is disabled."""
     if not length:
         raise ValueError(
             "zero-length scan is not supported in disable_jit() mode because the output type is "

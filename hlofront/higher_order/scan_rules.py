@@ -308,7 +308,7 @@ def _reached(jaxpr: Jaxpr, depends: set[Any], nonzero: Flags, params: Params) ->
 def _transpose_rest(
     cotangents: Sequence[Any], operands: Sequence[Any], linear: Flags, params: Params
 ) -> list[Any]:
-    """Where parts of the carry are known: scan what is known first, then transpose the rest."""
+    """Transpose a scan with a partly known carry, whose known part is scanned first."""
     avals = [aval_of_operand(x) for x in operands]
     invars = list(map(Var, avals))
     outvars = list(map(Var, rules.infer[scan_p](*avals, **params)))

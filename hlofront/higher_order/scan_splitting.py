@@ -18,7 +18,7 @@ Params = dict[str, Any]
 
 
 def parts(members: Sequence[Any], consts: int, carry: int) -> tuple[Any, Any, Any]:
-    """What belongs to the constants, to the carry and to `xs`."""
+    """Split values into those of the constants, of the carry and of `xs`."""
     return members[:consts], members[consts : consts + carry], members[consts + carry :]
 
 

@@ -74,7 +74,7 @@ def scatter_apply(
 
 @weak_keyed(in_context=True, typed=False)
 def _program(func: Callable[[Any], Any], dtype: Any) -> tuple[Jaxpr, tuple[Any, ...]]:
-    """What func does to a scalar, as a program of it and of an update that it ignores."""
+    """Return func of a scalar as a program of the scalar and of an update that it ignores."""
     scalar = ShapedArray((), dtype)
 
     def update(old, _):

@@ -88,7 +88,7 @@ def _(*avals, cond_jaxpr, body_jaxpr, **_):
 def split(
     operands: Sequence[Any], cond_nconsts: int, body_nconsts: int
 ) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
-    """What the condition reads, what the body reads, and the carry."""
+    """Split operands into the constants of the condition, those of the body, and the carry."""
     both = cond_nconsts + body_nconsts
     return operands[:cond_nconsts], operands[cond_nconsts:both], operands[both:]
 
