@@ -18,7 +18,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 from jax import lax  # noqa: E402
-from jax._src.interpreters import mlir  # noqa: E402
 
 from tests.against_jax import describe, memory  # noqa: E402
 from tests.against_jax.fuzz import running  # noqa: E402
@@ -36,17 +35,6 @@ KINDS = {
     "memory": lambda _, questions, jax, *__: {"temporaries": memory.temporaries(jax)},
 }
 
-# jax makes an MLIR context for each program it lowers: 6 ms, and 1 MiB that stays in use.
-PROGRAMS_PER_CONTEXT = 100
-
-
-def share_contexts(make_context):
-    """Return a function that calls `make_context` once for every PROGRAMS_PER_CONTEXT calls."""
-    contexts = (
-        context for context in iter(make_context, None) for _ in range(PROGRAMS_PER_CONTEXT)
-    )
-    return lambda: next(contexts)
-
 
 def answer(question):
     kind, *arguments = question
@@ -57,7 +45,6 @@ def answer(question):
 
 
 def main():
-    mlir.make_ir_context = share_contexts(mlir.make_ir_context)
     while len(head := questions.read(8)) == 8:
         question = pickle.loads(questions.read(int.from_bytes(head, "little")))
         data = pickle.dumps(answer(question), protocol=5)
