@@ -119,7 +119,7 @@ def _placed(x: ArrayLike, sharding: object) -> Array:
     return device_put([x], [sharding], [None], [CopySemantics.REUSE_INPUT])[0]
 
 
-def of_rank(sharding: object, ndim: int) -> Array:
+def of_rank(sharding: Any, ndim: int) -> Any:
     """A sharding without entries for axes that an array of this rank lacks, where all are None."""
     spec = getattr(sharding, "spec", None)
     if spec is None or len(spec) <= ndim or any(axes is not None for axes in spec[ndim:]):
