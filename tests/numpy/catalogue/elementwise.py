@@ -275,7 +275,9 @@ tried(
     numpy="of floats alone",
     not_smooth="jax has no derivative",
 )
-tried("spacing", *unary((f32, f16)), narrow=True, special=True, not_smooth="steps")
+tried("spacing", *unary((f32,)), narrow=True, special=True, not_smooth="steps")
+# Of -inf in float16 jax and hlofront give inf, and NumPy NaN.
+tried("spacing", *unary((f16,)), narrow=True, not_smooth="steps")
 tried("spacing", call(bf16[3]), call(i32[3]), numpy="of floats alone")
 tried("signbit", *unary(REAL_ALL[::2]), special=True)
 tried("signbit", call(b1[3]), numpy=np.zeros_like)
