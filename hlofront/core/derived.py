@@ -2,13 +2,15 @@
 
 import functools
 from collections.abc import Callable, Hashable
-from typing import Concatenate, Generic, ParamSpec, TypeVar
+from typing import Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from hlofront.core.jaxpr import ClosedJaxpr
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Parameters = ParamSpec("Parameters")
+# Stands in a cache for the program that holds the cache.
+_ITSELF = object()
 
 
 class DerivedCache(Generic[Key, Value]):
@@ -51,8 +53,12 @@ class DerivedCache(Generic[Key, Value]):
 def once_per_program(
     function: Callable[Concatenate[ClosedJaxpr, Parameters], Value],
 ) -> Callable[Concatenate[ClosedJaxpr, Parameters], Value]:
-    """Make a function of a program and hashable positional arguments compute each value once."""
-    cache: DerivedCache[tuple[object, ...], Value] = DerivedCache()
+    """Make a function of a program and hashable positional arguments compute each value once.
+
+    The function may return the program itself, which is not stored: a program that refers to itself
+    lives until the next garbage collection.
+    """
+    cache: DerivedCache[tuple[object, ...], Value | object] = DerivedCache()
 
     @functools.wraps(function)
     def cached(
@@ -60,10 +66,10 @@ def once_per_program(
     ) -> Value:
         values = cache.of(program)
         try:
-            return values[args]
+            value = values[args]
         except KeyError:
-            pass
-        value = values[args] = function(program, *args, **kwargs)
-        return value
+            value = function(program, *args, **kwargs)
+            values[args] = _ITSELF if value is program else value
+        return cast(Value, program if value is _ITSELF else value)
 
     return cached

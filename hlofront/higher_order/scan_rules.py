@@ -75,7 +75,7 @@ _transposed_steps: StepCache[tuple[Flags, tuple[AbstractValue | None, ...], bool
 _batched_steps: StepCache[
     tuple[AxisData, tuple[int | None, ...], Flags, tuple[int | None, ...]], _Step
 ] = StepCache()
-_smaller_steps: StepCache[Flags, tuple[ClosedJaxpr, Flags, Flags]] = StepCache()
+_smaller_steps: StepCache[Flags, tuple[ClosedJaxpr | None, Flags, Flags]] = StepCache()
 
 
 # ---- derivative ----------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def _(used, equation):
     smaller, stays, needed = _smaller_steps.get_or_compute(
         params, used, lambda: _smaller(params, used)
     )
-    if all(stays) and all(needed):
+    if smaller is None:
         return list(stays), equation
     consts, carry, _ = operand_parts(stays, params)
     invars = where(equation.invars, stays)
@@ -399,8 +399,8 @@ def _(used, equation):
     )
 
 
-def _smaller(params: Params, used: Flags) -> tuple[ClosedJaxpr, Flags, Flags]:
-    """The step of what is used; which operands it has, and which results."""
+def _smaller(params: Params, used: Flags) -> tuple[ClosedJaxpr | None, Flags, Flags]:
+    """Return the step of what is used, its operands and its results; None for the step itself."""
     program, count = params["jaxpr"], params["num_carry"]
     carry, ys = used[:count], used[count:]
     consts, _, xs = operand_parts(program.in_avals, params)
@@ -409,5 +409,5 @@ def _smaller(params: Params, used: Flags) -> tuple[ClosedJaxpr, Flags, Flags]:
         smaller, stays = dead_code_program(program, (*carry, *ys), keep)
         found = operand_parts(stays, params)[1]
         if found == carry:
-            return smaller, stays, (*carry, *ys)
+            return None if smaller is program else smaller, stays, (*carry, *ys)
         carry = found

@@ -227,7 +227,8 @@ def _once(program: ClosedJaxpr, unknown: Flags) -> ClosedJaxpr:
     """The program without what known values decide, has effects and no results: that was done."""
     jaxpr = program.jaxpr
     if not jaxpr.effects:
-        return program
+        # A copy: what is derived from a program must not refer to it, or it goes late.
+        return ClosedJaxpr(jaxpr, program.consts)
     depends = set(_where(jaxpr.invars, unknown))
     split_equations(jaxpr, depends)
     kept = [

@@ -73,16 +73,18 @@ def dead_code_program(
     """Apply `dead_code` to a program with its constants, once; unused constants go too."""
     if not isinstance(instantiate, bool):
         instantiate = tuple(instantiate)
-    return _dead_code_program(program, tuple(used_outputs), instantiate)
+    smaller, stays = _smaller_program(program, tuple(used_outputs), instantiate)
+    return smaller or program, stays
 
 
 @once_per_program
-def _dead_code_program(
+def _smaller_program(
     program: ClosedJaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...]
-) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+) -> tuple[ClosedJaxpr | None, tuple[bool, ...]]:
+    """Return None for a program without dead code: a cached value must not refer to its program."""
     jaxpr, stays = dead_code(program.jaxpr, used_outputs, instantiate)
     if all(used_outputs) and all(stays) and _same_equations(jaxpr, program.jaxpr):
-        return program, tuple(stays)
+        return None, tuple(stays)
     return without_unused_constants(jaxpr, program), tuple(stays)
 
 
