@@ -272,7 +272,7 @@ def test_blocks_of_targets_nest_and_belong_to_their_thread(tpu):
     seen = []
 
     def platform_of_stages():
-        return jax.jit(jnp.sin).trace(1.0)._device.platform
+        return jax.jit(jnp.sin).trace(1.0)._first_device.platform
 
     with tpu:
         with jax.target("cpu"):
@@ -291,8 +291,8 @@ def test_blocks_of_targets_nest_and_belong_to_their_thread(tpu):
 
 def test_what_is_explicit_goes_before_the_target(tpu):
     with tpu:
-        assert jax.jit(jnp.sin, backend="cpu").trace(1.0)._device.platform == "cpu"
-        assert jax.jit(jnp.sin, device=jax.devices()[0]).trace(1.0)._device in jax.devices()
+        assert jax.jit(jnp.sin, backend="cpu").trace(1.0)._first_device.platform == "cpu"
+        assert jax.jit(jnp.sin, device=jax.devices()[0]).trace(1.0)._first_device in jax.devices()
 
 
 def test_nothing_is_kept_on_disk(tpu, tmp_path):
