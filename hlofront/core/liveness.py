@@ -31,7 +31,7 @@ def live_equations(
                 continue
             equation = replacement
         live.append(equation)
-        needed.update(atom for atom in equation.invars if isinstance(atom, Var))
+        needed.update([atom for atom in equation.invars if isinstance(atom, Var)])
     live.reverse()
     return live
 

@@ -155,7 +155,10 @@ def subprograms_of(equation: Equation) -> Sequence[Subprogram]:
 
 def closed_programs_of(equation: Equation) -> tuple[ClosedJaxpr, ...]:
     """Return the programs that an equation holds together with the values of their constants."""
-    programs = [part.program for part in subprograms_of(equation)]
+    parts = subprograms_of(equation)
+    if not parts:
+        return ()
+    programs = [part.program for part in parts]
     return tuple([program for program in programs if isinstance(program, ClosedJaxpr)])
 
 
@@ -254,6 +257,12 @@ def _programs_in(value: object, path: tuple[int, ...]) -> Iterator[tuple[Program
 
 
 def _in_params(equation: Equation) -> Sequence[Subprogram]:
+    # Most equations hold no programs, and are asked often.
+    for value in equation.params.values():
+        if isinstance(value, Jaxpr | ClosedJaxpr | tuple | list):
+            break
+    else:
+        return ()
     parts = [
         Subprogram(program, parameter, "unknown", path=path)
         for parameter, value in equation.params.items()
