@@ -6,6 +6,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from hlofront import Array
+from hlofront.base.elements import ExtendedDType
 from hlofront.higher_order.cond import cond_p as cond_p
 from hlofront.higher_order.linear_solve import custom_linear_solve_p as custom_linear_solve_p
 from hlofront.higher_order.linear_solve import linear_solve_p as linear_solve_p
@@ -382,8 +383,8 @@ def conv_with_general_padding(
     rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    lhs_dilation: Sequence[int],
-    rhs_dilation: Sequence[int],
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
@@ -437,7 +438,7 @@ def dot_general(
     *,
     out_sharding: object = None,
 ) -> Array: ...
-def dtype(x: ArrayLike) -> Array: ...
+def dtype(x: DTypeLike) -> np.dtype[Any] | ExtendedDType: ...
 def dynamic_index_in_dim(
     operand: ArrayLike,
     index: ArrayLike,
@@ -572,7 +573,7 @@ def pmin(
 ) -> Any: ...
 def population_count(x: ArrayLike) -> Array: ...
 def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any: ...
-def pshuffle(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any: ...
+def pshuffle(x: object, axis_name: object, perm: Sequence[int]) -> Any: ...
 def psum(
     x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> Any: ...
@@ -659,7 +660,7 @@ def rng_bit_generator(
     key: ArrayLike,
     shape: int | Sequence[int],
     dtype: DTypeLike = ...,
-    algorithm: str = ...,
+    algorithm: str | int | RandomAlgorithm = ...,
     *,
     out_sharding: object = None,
 ) -> Any: ...
@@ -777,7 +778,10 @@ def slice_in_dim(
     axis: int = 0,
 ) -> Array: ...
 def sort(
-    operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+    operand: ArrayLike | Sequence[ArrayLike],
+    dimension: int = -1,
+    is_stable: bool = True,
+    num_keys: int = 1,
 ) -> Any: ...
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True

@@ -112,12 +112,12 @@ def after_all(*operands: object) -> Any:
 
 
 @infer(create_token_p)
-def _() -> ShapedArray:
+def _() -> AbstractToken:
     return token_aval
 
 
 @infer(after_all_p)
-def _(*operands: ShapedArray) -> ShapedArray:
+def _(*operands: AbstractValue) -> AbstractToken:
     for operand in operands:
         if not isinstance(operand, AbstractToken):
             raise TypeError(f"Arguments to after_all must be tokens, got {operand}")

@@ -66,11 +66,11 @@ def _in_group(groups: Sequence[Sequence[int]]) -> np.ndarray:
 def _reduction(primitive: Primitive, fold: Any) -> None:
     def rule(
         data: AxisData,
-        values: ArrayLike,
+        values: Sequence[ArrayLike],
         places: object,
         /,
         *,
-        axes: tuple[int, ...],
+        axes: tuple[object, ...],
         axis_index_groups: Groups,
     ) -> Any:
         batched: list[Any] = []
@@ -91,7 +91,7 @@ def _reduced(
     data: AxisData,
     x: ArrayLike,
     place: Any,
-    axes: tuple[int, ...],
+    axes: tuple[object, ...],
     groups: Any,
 ) -> tuple[Any, int | None]:
     rank = typeof(x).ndim - (place is not None)
@@ -234,7 +234,7 @@ def _gather_over_all(
     return _joined(move_axis(x, 0, dimension), dimension, tiled), None
 
 
-def _joined(x: ArrayLike, dimension: int, tiled: bool) -> Array:
+def _joined(x: ArrayLike, dimension: int, tiled: bool) -> ArrayLike:
     """With `tiled`, the axis over places as the outer part of the axis after it."""
     if not tiled:
         return x

@@ -72,7 +72,7 @@ def _group_size(groups: Groups, names: Sequence[Any]) -> int:
 # ---- reductions ----------------------------------------------------------------------------------
 
 
-def _reduced(primitive: Primitive, x: ArrayLike, axis_name: object, groups: Any) -> Array:
+def _reduced(primitive: Primitive, x: ArrayLike, axis_name: object, groups: Any) -> ArrayLike:
     names = _names(axis_name)
     chosen = _groups(groups, [name for name in names if not isinstance(name, int)])
     for name in names:
@@ -119,7 +119,7 @@ def psum(
       NameError: if no axis of that name is in scope.
     """
 
-    def as_number(leaf: ArrayLike) -> Array:
+    def as_number(leaf: ArrayLike) -> ArrayLike:
         is_bool = is_value(leaf) and typeof(leaf).dtype == np.bool_
         return convert_element_type(leaf, np.dtype(np.int32)) if is_bool else leaf
 
@@ -281,7 +281,7 @@ def all_gather(
     groups = _groups(axis_index_groups, names)
     size = _group_size(groups, names)
 
-    def gathered(leaf: ArrayLike) -> Array:
+    def gathered(leaf: ArrayLike) -> ArrayLike:
         params = {
             "all_gather_dimension": canonical_axis(axis, typeof(leaf).ndim + (not tiled)),
             "axis_index_groups": groups,
@@ -527,7 +527,7 @@ def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> A
 
 
 @boundary
-def pshuffle(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any:
+def pshuffle(x: object, axis_name: object, perm: Sequence[int]) -> Any:
     """Rearrange arrays along a named axis: place i gets what is at place `perm[i]`.
 
     Raises:

@@ -30,6 +30,7 @@ from hlofront.primitives.derivatives import add_tangents, is_linear
 from hlofront.primitives.reducing import without_axes
 from hlofront.primitives.shaping import refuse_sharding, transpose
 
+# The contracting axes of both operands, and their batch axes.
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
@@ -103,10 +104,6 @@ class DotAlgorithmPreset(enum.Enum):
         return self.name
 
 
-# The contracting axes of both operands, and their batch axes.
-DotDimensionNumbers = tuple[
-    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
-]
 PrecisionLike = (
     None
     | str
@@ -165,7 +162,7 @@ def canonical_precision(precision: object) -> Any:
     )
 
 
-def canonical_element_type(dtype: DType, where: str) -> Array:
+def canonical_element_type(dtype: DTypeLike | None, where: str) -> DType | None:
     """A preferred_element_type as a dtype, or None."""
     return None if dtype is None else np.dtype(check_user_dtype_supported(dtype, where))
 
@@ -173,7 +170,7 @@ def canonical_element_type(dtype: DType, where: str) -> Array:
 # ---- dtypes --------------------------------------------------------------------------------------
 
 
-def product_dtype(name: str, lhs: ArrayLike, rhs: ArrayLike, preferred: Any) -> Array:
+def product_dtype(name: str, lhs: DType, rhs: DType, preferred: Any) -> DType:
     """The dtype of sums of products of two dtypes: the wider one, unless another is preferred.
 
     A kind of number goes before bits, and bits before the sign: complex, floating, integer, bool.
@@ -281,7 +278,7 @@ def dot_general(
     )
 
 
-def _of_matrices(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> Array:
+def _of_matrices(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> DotDimensionNumbers:
     """The dimension numbers of the product of matrices or vectors of these shapes."""
     if not (1 <= len(lhs) <= 2 and 1 <= len(rhs) <= 2 and lhs[-1] == rhs[0]):
         raise ValueError(
@@ -348,7 +345,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike | None
     return dot_general(lhs, rhs, (((rank - 1,), (rank - 2,)), (batch, batch)), precision)
 
 
-def canonical_axes(axes: tuple[int, ...]) -> tuple[int, ...]:
+def canonical_axes(axes: int | Sequence[int]) -> tuple[int, ...]:
     """One axis or several as a tuple of integers."""
     if type(axes) is tuple:
         for axis in axes:
@@ -531,7 +528,7 @@ def as_cotangent(x: ArrayLike, axes: Sequence[int], aval: ShapedArray) -> Array:
     return process(convert_element_type_p, (x,), params)
 
 
-def flipped_precision(precision: object) -> Array:
+def flipped_precision(precision: object) -> object:
     """The precision for the operands in the other order."""
     if type(precision) is tuple:
         return precision[::-1]

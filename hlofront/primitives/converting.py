@@ -40,7 +40,7 @@ stop_gradient_p = Primitive("stop_gradient")
 
 
 @boundary
-def dtype(x: ArrayLike) -> Array:
+def dtype(x: DTypeLike) -> DType:
     """The dtype of an array, or the one that a dtype, its name or a Python type stands for.
 
     It is what arrays have: 64-bit dtypes are narrowed unless x64 is on.
@@ -149,7 +149,7 @@ def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type:
     )
 
 
-def _converted_scalar(operand: ArrayLike, dtype: DType, weak_type: bool) -> Array:
+def _converted_scalar(operand: ArrayLike, dtype: DType, weak_type: bool) -> ArrayLike | None:
     """A scalar of Python or NumPy in another dtype, or None where a device is to convert it."""
     if not isinstance(operand, np.ndarray | np.generic | bool | int | float | complex):
         return None

@@ -123,7 +123,7 @@ def _transposed_pads(extent: int, stride: int, padding: str) -> tuple[int, int]:
     return low, total - low
 
 
-def _transposed_kernel(rhs: ArrayLike, spec: Sequence[int]) -> Array:
+def _transposed_kernel(rhs: ArrayLike, spec: Sequence[int]) -> ArrayLike:
     order = list(range(len(spec)))
     order[spec[0]], order[spec[1]] = spec[1], spec[0]
     if isinstance(rhs, np.ndarray):  # a constant: nothing for the program to do
@@ -297,8 +297,8 @@ def conv_with_general_padding(
     rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    lhs_dilation: Sequence[int],
-    rhs_dilation: Sequence[int],
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
     precision: PrecisionLike | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:

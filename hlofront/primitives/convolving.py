@@ -241,7 +241,7 @@ def _check_groups(
 
 
 def output_sizes(
-    sizes: tuple[int, ...], window: Any, strides: tuple[int, ...] | None, padding: Pads
+    sizes: Sequence[int], window: Any, strides: tuple[int, ...] | None, padding: Pads
 ) -> tuple[int, ...]:
     """Sizes of the output's spatial axes, from sizes with dilation."""
     if len(padding) != len(sizes):
@@ -255,7 +255,7 @@ def output_sizes(
     )
 
 
-def _element_type(dtype: DType, preferred: Any) -> Array:
+def _element_type(dtype: DType, preferred: Any) -> DType:
     if preferred is None:
         return dtype
     if dtype == np.bool_:
@@ -478,8 +478,8 @@ def _(
 
 
 def _batch_of_none(
-    values: ArrayLike,
-    axes: tuple[int, ...],
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
     feature_group_count: int,
     batch_group_count: int,
     params: object,

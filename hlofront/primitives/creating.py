@@ -107,7 +107,7 @@ def full(
     return _placed(_full(shape, fill_value, dtype), sharding)
 
 
-def _placed(x: ArrayLike, sharding: object) -> Array:
+def _placed(x: ArrayLike, sharding: object) -> ArrayLike:
     if asks_nothing(sharding):
         return x
     if not (hasattr(sharding, "device_set") or hasattr(sharding, "device_kind")):
@@ -164,7 +164,7 @@ def full_like(
     return _placed(_full(canonical_shape(shape), fill_value, dtype, weak), sharding)
 
 
-def _full(shape: Shape, fill_value: ArrayLike, dtype: DType, weak: bool = False) -> Any:
+def _full(shape: Shape, fill_value: ArrayLike, dtype: DType | None, weak: bool = False) -> Any:
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(
@@ -234,7 +234,7 @@ def scalar_of(value: Any, dtype: DType, weak: bool = False) -> Any:
     return scalar
 
 
-def saturated(value: ArrayLike, dtype: DType) -> Array:
+def saturated(value: ArrayLike, dtype: DType) -> ArrayLike:
     """A float of the host, that becomes an integer as on a device: at the ends, and NaN as 0."""
     if not isinstance(value, float | np.floating) or dtype.kind not in "iu":
         return value
@@ -244,7 +244,7 @@ def saturated(value: ArrayLike, dtype: DType) -> Array:
     return int(min(max(value, limits.min), limits.max))
 
 
-def scalar_like(x: ArrayLike, value: ArrayLike) -> Array:
+def scalar_like(x: ArrayLike, value: ArrayLike) -> ArrayLike:
     """A scalar of the dtype of x, weak as it is: it meets x in elementwise operations."""
     aval = typeof(x)
     dtype = aval.dtype
@@ -261,7 +261,7 @@ def scalar_like(x: ArrayLike, value: ArrayLike) -> Array:
 _scalar_of_dtype = functools.lru_cache(1024)(scalar_of)
 
 
-def constant_like(x: ArrayLike, value: ArrayLike) -> Array:
+def constant_like(x: ArrayLike, value: ArrayLike) -> ArrayLike:
     """An array of the shape and dtype of x, weak as it is, every element `value`."""
     scalar = scalar_like(x, value)
     shape = typeof(x).shape
@@ -291,7 +291,7 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) ->
 
 
 @infer(empty_p)
-def _(*, shape: Shape, dtype: DType, out_sharding: object) -> ShapedArray:
+def _(*, shape: Shape, dtype: DTypeLike, out_sharding: object) -> ShapedArray:
     check_nonnegative("empty", "shape", shape)
     # The dtype is in the program as it was given.
     return ShapedArray(shape, check_user_dtype_supported(dtype, "empty"))

@@ -10,7 +10,7 @@ from hlofront.base.dtypes import float0, python_scalar_dtype
 from hlofront.base.elements import bfloat16, host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rules import Results, RuleTable, Tangents, infer, transpose
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
@@ -235,7 +235,7 @@ def _register(table: RuleTable[Any], primitive: Primitive, rule: Rule) -> None:
     table(primitive)(rule)
 
 
-def aval_of_operand(x: Operand) -> ShapedArray:
+def aval_of_operand(x: Operand) -> AbstractValue:
     """The aval of an operand of a transpose rule, linear or known."""
     return x.aval if type(x) is UndefinedPrimal else typeof(x)
 

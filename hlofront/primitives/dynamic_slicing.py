@@ -90,7 +90,7 @@ def _dynamic_indices(operand: ArrayLike, indices: Any, allow_negative: Any) -> l
     ]
 
 
-def _from_start(index: ArrayLike, size: int, allow_negative: bool) -> Array:
+def _from_start(index: ArrayLike, size: int, allow_negative: bool) -> ArrayLike:
     """An index along an axis of this size, counted from its start."""
     type_ = type(index)
     if type_ is int:
@@ -113,7 +113,7 @@ def _from_start(index: ArrayLike, size: int, allow_negative: bool) -> Array:
     return process(select_n_p, (negative, index, moved), {})
 
 
-def _static(index: int, dtype: DType, size: int, allow_negative: bool) -> Array:
+def _static(index: int, dtype: DType, size: int, allow_negative: bool) -> ArrayLike:
     if index < 0:
         if not allow_negative:
             raise ValueError(

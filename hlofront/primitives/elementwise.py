@@ -143,7 +143,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DType | None = None) -> Array:
 
 
 @infer(mul_p)
-def _(x: ShapedArray, y: ShapedArray, *, out_dtype: DType) -> ShapedArray:
+def _(x: ShapedArray, y: ShapedArray, *, out_dtype: DType | None) -> ShapedArray:
     check_dtype("mul", x.dtype, NUMBER, 0)
     check_dtype("mul", y.dtype, NUMBER, 1)
     shape = operand_shape("mul", (x.shape, y.shape))

@@ -72,7 +72,7 @@ def _one_less(x: ArrayLike) -> Array:
     return sub(scalar_like(x, 1), x)
 
 
-def _broadcast(tangent: ArrayLike, result: ArrayLike) -> Array:
+def _broadcast(tangent: ArrayLike, result: ArrayLike) -> ArrayLike:
     """The tangent of an operand in the shape of the result."""
     shape, wanted = typeof(tangent).shape, typeof(result).shape
     if shape == wanted:
@@ -125,7 +125,7 @@ derivative(
 
 @transpose(e.mul_p)
 def _(
-    cotangent: ArrayLike, x: Operand, y: Operand, *, out_dtype: DType
+    cotangent: ArrayLike, x: Operand, y: Operand, *, out_dtype: DType | None
 ) -> Sequence[Cotangent | None]:
     operand, factor = (x, y) if is_linear(x) else (y, x)
     params = {"out_dtype": None if out_dtype is None else operand.aval.dtype}

@@ -186,7 +186,7 @@ lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation")
 
 
 @boundary
-def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
+def lu(x: ArrayLike) -> list[Array]:
     """Factor matrices with rows exchanged: `x[permutation] = L U`.
 
     Args:
@@ -309,7 +309,7 @@ ormqr_p = Primitive("ormqr")
 @boundary
 def qr(
     x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: object = None
-) -> Array:
+) -> tuple[Array, ...]:
     """Factor matrices: `x = Q R`, where Q has orthonormal columns and R is upper triangular.
 
     Args:
@@ -422,7 +422,7 @@ def _complement(inner: Any, k: int, m: int) -> Array:
 
 
 @boundary
-def geqrf(a: ArrayLike) -> Array:
+def geqrf(a: ArrayLike) -> tuple[Array, ...]:
     """The QR factorization as reflections: R on and above the diagonal, reflectors below it.
 
     Args:
@@ -435,7 +435,7 @@ def geqrf(a: ArrayLike) -> Array:
 
 
 @boundary
-def geqp3(a: ArrayLike, jpvt: object) -> Array:
+def geqp3(a: ArrayLike, jpvt: object) -> tuple[Array, ...]:
     """As `geqrf`, with columns exchanged so that the diagonal of R descends.
 
     Args:

@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import filter_traceback
 from hlofront.base.dtypes import float0, issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType
+from hlofront.base.typing import ArrayLike, DType
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
@@ -237,15 +237,15 @@ def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., A
     return function
 
 
-def to_bool(dtype: DType) -> Array:
+def to_bool(dtype: DType) -> DType:
     return np.dtype(np.bool_)
 
 
-def real_of(dtype: DType) -> Array:
+def real_of(dtype: DType) -> DType:
     """The dtype of the parts of complex numbers: float32 for complex64; others as they are."""
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype.kind == "c" else dtype
 
 
-def complex_of(dtype: DType) -> Array:
+def complex_of(dtype: DType) -> DType:
     """The dtype of complex numbers with such parts: complex64 for float32."""
     return np.dtype(f"complex{dtype.itemsize * 16}") if dtype.kind == "f" else dtype

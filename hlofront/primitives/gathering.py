@@ -150,7 +150,7 @@ def gather(
 _NAN = float("nan")
 
 
-def default_fill_value(dtype: DType) -> Array:
+def default_fill_value(dtype: DType) -> float | int | bool:
     """Return the default fill value of gather out of bounds for operands of this dtype."""
     if issubdtype(dtype, np.inexact):
         return _NAN
@@ -165,7 +165,7 @@ def default_fill_value(dtype: DType) -> Array:
     raise ValueError(f"gather has no default fill value for dtype {dtype}: give fill_value.")
 
 
-def _static_scalar(value: ArrayLike) -> Array:
+def _static_scalar(value: ArrayLike) -> ArrayLike | None:
     aval = typeof(value)
     if aval.shape:
         raise TypeError(f"fill_value of gather must be a scalar, got shape {aval.shape}.")
@@ -174,7 +174,7 @@ def _static_scalar(value: ArrayLike) -> Array:
     return _NAN if not isinstance(value, complex) and value != value else value
 
 
-def canonical_numbers(numbers: Any, class_: type) -> Array:
+def canonical_numbers(numbers: Any, class_: type) -> Any:
     """Dimension numbers whose fields are tuples of ints.
 
     Raises:

@@ -78,7 +78,7 @@ class Generator:
     def __repr__(self) -> str:
         return f"Generator(name={self.name!r}, tag={self.tag!r}, key_shape={self.key_shape})"
 
-    def __reduce__(self) -> Array:
+    def __reduce__(self) -> tuple[object, ...]:
         # Those that have a name are found by it, where the keys are unpickled.
         if REGISTERED.get(self.name) is self:
             return generator_named, (self.name,)
@@ -153,7 +153,7 @@ class KeyDType(ExtendedDType):
     def __hash__(self) -> int:
         return hash((KeyDType, self.generator.name, self.generator.tag))
 
-    def __reduce__(self) -> Array:
+    def __reduce__(self) -> tuple[object, ...]:
         return key_dtype_of, (self.generator,)
 
 

@@ -10,6 +10,7 @@ from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
+from hlofront.core.rules import BatchResult
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, to_front
 from hlofront.primitives.comparing import eq, ge, le, select_n
@@ -51,7 +52,7 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
     """
     name = primitive.name
 
-    def infer(*avals: ShapedArray, **params: object) -> Array:
+    def infer(*avals: ShapedArray, **params: object) -> ShapedArray | list[ShapedArray]:
         for index, (aval, rank) in enumerate(zip(avals, ranks, strict=True)):
             check_dtype(name, aval.dtype, kinds, index)
             if aval.ndim < rank:
@@ -78,7 +79,7 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
 
     def batch(
         values: Sequence[ArrayLike], axes: Sequence[int | None], /, **params: object
-    ) -> Array:
+    ) -> BatchResult:
         size = batch_size(values, axes)
         values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
         results = process(primitive, tuple(values), params)
@@ -206,7 +207,7 @@ def diagonal(x: ArrayLike) -> Array:
     return reduce_sum(select_n(on, full_like(x, 0), x), (axis,))
 
 
-def real_dtype(dtype: DType) -> Array:
+def real_dtype(dtype: DType) -> DType:
     """The dtype of the parts of an element."""
     return np.dtype(real_of(dtype)) if issubdtype(dtype, np.complexfloating) else dtype
 

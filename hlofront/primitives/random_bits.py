@@ -43,7 +43,7 @@ def rng_bit_generator(
     key: ArrayLike,
     shape: ShapeLike,
     dtype: DTypeLike = np.uint32,
-    algorithm: str = RandomAlgorithm.RNG_DEFAULT,
+    algorithm: str | int | RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
     *,
     out_sharding: object = None,
 ) -> Any:
@@ -77,7 +77,7 @@ def rng_bit_generator(
     return tuple(process(rng_bit_generator_p, (key,), params))
 
 
-def _algorithm(algorithm: str) -> RandomAlgorithm:
+def _algorithm(algorithm: str | int | RandomAlgorithm) -> RandomAlgorithm:
     try:
         if isinstance(algorithm, str):
             return RandomAlgorithm[algorithm]

@@ -252,7 +252,9 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     return _bind_index(argmax_p, operand, axis, index_dtype)
 
 
-def _bind_index(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DType) -> Array:
+def _bind_index(
+    primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DTypeLike
+) -> Array:
     dtype = check_user_dtype_supported(index_dtype, primitive.name)
     params = {"axes": (operator.index(axis),), "index_dtype": dtype}
     return process(primitive, (operand,), params)

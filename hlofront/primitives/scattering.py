@@ -1,7 +1,7 @@
 """scatter: an array with updates at computed places, set or combined with what is there."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,7 +102,9 @@ _ARGUMENTS = """
     """
 
 
-def _function(name: str, primitive: Primitive, doc: str, combine: Primitive | None) -> Array:
+def _function(
+    name: str, primitive: Primitive, doc: str, combine: Primitive | None
+) -> Callable[..., Array]:
     def scatter_with(
         operand: ArrayLike,
         scatter_indices: ArrayLike,
@@ -407,7 +409,7 @@ def _(
     nothing = complex(-0.0, -0.0) if complex_ else -0.0
     none, none_put = full_like(operand, nothing), full_like(updates, nothing)
 
-    def chosen(old: ArrayLike, new: ArrayLike) -> Array:
+    def chosen(old: Tangent, new: Tangent) -> Tangent:
         old = none if type(old) is Zero else select(untouched, old, none)
         if type(new) is Zero:
             return old

@@ -258,7 +258,7 @@ def reshape(
 
 @infer(reshape_p)
 def _(
-    operand: ShapedArray, *, new_sizes: Shape, dimensions: tuple[int, ...], sharding: object
+    operand: ShapedArray, *, new_sizes: Shape, dimensions: tuple[int, ...] | None, sharding: object
 ) -> ShapedArray:
     if any(size < 0 for size in new_sizes):
         raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
@@ -281,7 +281,7 @@ def _(
     operand: UndefinedPrimal,
     *,
     new_sizes: Shape,
-    dimensions: tuple[int, ...],
+    dimensions: tuple[int, ...] | None,
     sharding: object,
 ) -> Sequence[Cotangent | None]:
     shape = operand.aval.shape
@@ -300,7 +300,7 @@ def _(
     axes: Sequence[int],
     *,
     new_sizes: Shape,
-    dimensions: tuple[int, ...],
+    dimensions: tuple[int, ...] | None,
     sharding: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     (operand,), (axis,) = values, axes

@@ -26,7 +26,12 @@ sort_p = Primitive("sort", multiple_results=True)
 
 
 @boundary
-def sort(operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+def sort(
+    operand: ArrayLike | Sequence[ArrayLike],
+    dimension: int = -1,
+    is_stable: bool = True,
+    num_keys: int = 1,
+) -> Any:
     """Elements in ascending order along an axis; several arrays are reordered alike.
 
     NaN comes last, 0.0 and -0.0 are equal, and complex numbers are ordered by their real parts,
@@ -90,7 +95,7 @@ top_k_p = Primitive("top_k", multiple_results=True)
 
 
 @boundary
-def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     """The k greatest elements along an axis, in descending order, and their indices.
 
     Of equal elements the first comes first. NaN counts as the greatest.
@@ -158,7 +163,7 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """About the k greatest elements along an axis, and their indices: fast on TPUs.
 
     Elsewhere the result is exact. The algorithm is that of Chern et al., "TPU-KNN: K Nearest
@@ -198,7 +203,7 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """About the k least elements along an axis, and their indices. See `approx_max_k`."""
     return _approx_top_k(
         operand,

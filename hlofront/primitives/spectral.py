@@ -317,7 +317,7 @@ def svd(
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: str | None = None,
-) -> Array:
+) -> Array | tuple[Array, Array, Array]:
     """Singular values and vectors: `x = u diag(s) vh`.
 
     Args:
@@ -454,7 +454,7 @@ def schur(
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """Schur's decomposition `x = z t z^H`, z unitary.
 
     Args:
@@ -495,7 +495,7 @@ tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
 
 
 @boundary
-def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
+def hessenberg(a: ArrayLike) -> list[Array]:
     """Reduce matrices to Hessenberg form: zeros below the diagonal under the main one.
 
     Args:
@@ -524,7 +524,7 @@ on_matrices(hessenberg_p, INEXACT, (2,), _hessenberg_shapes)
 
 
 @boundary
-def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     """Reduce Hermitian matrices to real matrices with three diagonals.
 
     Args:
