@@ -195,7 +195,7 @@ class _Cost(NamedTuple):
     of_smaller: bool
 
 
-# Stands for all sets of more than are counted.
+# The set that stands for every set of more than MOST_READ arrays: those are not distinguished.
 _MANY: frozenset[Hashable] = frozenset(("many", i) for i in range(MOST_READ + 1))
 
 

@@ -24,7 +24,7 @@ Tell = Callable[[str], object]
 
 
 class Column(NamedTuple):
-    """What became of the function in one of the ways; None stands for what is not known."""
+    """A function compiled by one jaxlib, for one device or at one revision; None is not known."""
 
     label: str
     """How it was asked for: "jaxlib 0.8.3", "tpu:v5e:2x2", "at HEAD~3"."""
@@ -44,7 +44,7 @@ class Column(NamedTuple):
 
 
 def failed(label: str, error: Any) -> Column:
-    """The column of a way that could not be gone."""
+    """Return the column of a compilation that failed, with its error."""
     return Column(label, *[None] * 9, error=str(error))
 
 

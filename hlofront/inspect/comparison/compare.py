@@ -43,7 +43,7 @@ class Comparison:
 
     @property
     def errors(self) -> dict[str, str]:
-        """Why ways could not be gone, by their label."""
+        """The errors of the columns that could not be compiled, by label."""
         return {column.label: column.error for column in self.columns if column.error is not None}
 
     def rows(self) -> list[Row]:

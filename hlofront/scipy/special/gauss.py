@@ -110,7 +110,7 @@ def _gauss_of_four(a: Any, b: Any, c: Any, x: Any, ends: Any, used: Any) -> tupl
     total, exponent, loss = _gauss_sum(
         p, q, jnp.where(used, c, 1.0), jnp.where(valid, argument, 0.0)
     )
-    # What is no more than the logarithm is known of has fewer digits.
+    # A factor out of range is applied as its logarithm, which costs digits.
     base = jnp.where(used, base, 1.0)[None]
     factor = base ** jnp.where(valid, power, 0.0)
     fits = (factor > float(finfo(typeof(x).dtype).tiny)) & (factor < jnp.inf)

@@ -105,7 +105,7 @@ def _kummer_far_out(a: Any, b: Any, x: Any, used: Any) -> Any:
     growth = jnp.maximum(x, 0.0)
     power = large**exponent
     limits = finfo(typeof(x).dtype)
-    # What is no more than the logarithm is known of has fewer digits.
+    # A factor out of range is applied as its logarithm, which costs digits.
     fits = (power > float(limits.tiny)) & (power < float(limits.max) ** 0.25)
     beyond = total * jnp.exp(jnp.where(fits, 0.0, exponent * jnp.log(large) + growth))
     return jnp.where(fits, scaled(total * jnp.where(fits, power, 1.0), 0, growth), beyond)
