@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeGuard, cast
 
 from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
+from hlofront.core.primitive import Primitive
 
 Program = ClosedJaxpr | Jaxpr
 
@@ -160,6 +161,26 @@ def closed_programs_of(equation: Equation) -> tuple[ClosedJaxpr, ...]:
         return ()
     programs = [part.program for part in parts]
     return tuple([program for program in programs if isinstance(program, ClosedJaxpr)])
+
+
+def closed_programs_in(equations: Sequence[Equation]) -> Iterator[ClosedJaxpr]:
+    """Yield the programs that equations hold together with the values of their constants.
+
+    Only primitives are asked that have a rule of `core.rules.subprograms`, or whose lowering is not
+    defined here: most equations are of others, and a program may have many of them.
+    """
+    primitives = {equation.primitive for equation in equations}
+    holders = {primitive for primitive in primitives if _may_hold_programs(primitive)}
+    if holders:
+        for equation in equations:
+            if equation.primitive in holders:
+                yield from closed_programs_of(equation)
+
+
+def _may_hold_programs(primitive: Primitive) -> bool:
+    if primitive in rules.subprograms:
+        return True
+    return primitive not in rules.lower or primitive in rules.lower.foreign
 
 
 def called_by(equation: Equation) -> Subprogram | None:

@@ -19,7 +19,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import NameStack, path_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower, simplify
-from hlofront.core.subprograms import closed_programs_of
+from hlofront.core.subprograms import closed_programs_in
 from hlofront.lowering import types
 from hlofront.lowering.direct import DIRECT
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
@@ -553,9 +553,8 @@ def large_constants(program: ClosedJaxpr) -> list[Constant]:
             continue
         if aval.size * aval.dtype.itemsize > LARGE_CONSTANT_BYTES:
             unique[id(const)] = const, aval
-    for equation in live_equations(program.jaxpr):
-        for inner in closed_programs_of(equation):
-            unique.update((id(const), (const, aval)) for const, aval in large_constants(inner))
+    for inner in closed_programs_in(live_equations(program.jaxpr)):
+        unique.update((id(const), (const, aval)) for const, aval in large_constants(inner))
     return list(unique.values())
 
 

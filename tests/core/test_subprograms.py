@@ -10,6 +10,8 @@ from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import (
     called_by,
+    closed_programs_in,
+    closed_programs_of,
     executed_by,
     inputs_among,
     replace_programs,
@@ -138,3 +140,27 @@ def test_an_operation_without_a_rule_has_the_programs_in_its_parameters():
     assert list(part.operands) == [0] and list(part.results) == [0]
     # Nothing says that it does what its program does, so nothing runs the program in its place.
     assert called_by(equation) is None and executed_by(equation) is None
+
+
+def test_equations_of_primitives_that_hold_programs_are_asked(monkeypatch):
+    inner = jax.make_jaxpr(jnp.log)(ONES)
+
+    def function(x):
+        return jnp.sin(twice_p.bind(OPERATIONS["scan"](x)[1] * 2, inner=inner))
+
+    equations = jax.make_jaxpr(function)(ONES).eqns
+    programs = [program for e in equations for program in closed_programs_of(e)]
+    assert len(programs) == 2
+    asked = []
+    monkeypatch.setattr(
+        "hlofront.core.subprograms.closed_programs_of",
+        lambda e: asked.append(e.primitive.name) or closed_programs_of(e),
+    )
+    lower_all_that_is_ours()
+    assert list(map(id, closed_programs_in(equations))) == list(map(id, programs))
+    assert asked == ["scan", "my_twice"]
+
+
+def lower_all_that_is_ours():
+    """Load the lowering rules, by which the operations of other packages are told from ours."""
+    jax.jit(jnp.sin).lower(ONES)

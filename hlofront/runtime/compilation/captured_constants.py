@@ -8,7 +8,7 @@ from typing import Any
 from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.core.subprograms import closed_programs_of
+from hlofront.core.subprograms import closed_programs_in
 
 _warn_bytes = options["jax_captured_constants_warn_bytes"]
 _report_frames = options["jax_captured_constants_report_frames"]
@@ -44,9 +44,8 @@ def _constants(program: ClosedJaxpr) -> Iterator[tuple[Any, tuple[Jaxpr, Any]]]:
     jaxpr = program.jaxpr
     for var, const in zip(jaxpr.constvars, program.consts, strict=True):
         yield const, (jaxpr, var)
-    for equation in jaxpr.eqns:
-        for inner in closed_programs_of(equation):
-            yield from _constants(inner)
+    for inner in closed_programs_in(jaxpr.eqns):
+        yield from _constants(inner)
 
 
 def _reported(const: Any, where: tuple[Jaxpr, Any], frames: int) -> str:
