@@ -111,6 +111,7 @@ __getattr__, __dir__ = _lazy(
     (
         "ad",
         "ad_checkpoint",
+        "api_util",
         "core",
         "custom_batching",
         "custom_derivatives",

@@ -1,0 +1,382 @@
+"""Functions that are wrapped in steps: how JAX's extensions transform one and hand facts aside.
+
+A `WrappedFun` is a function with a stack of transformations around it. Equal ones have equal keys,
+so that what is made from one can be kept in a `cache`. Our own interpreters call functions directly
+and use none of this; it serves packages that write transformations as JAX's own were written.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Generator, Hashable, Sequence
+from typing import Any, Generic, TypeVar
+
+from hlofront.base import source
+from hlofront.base.caches import weak_keyed
+from hlofront.base.config import explain_cache_misses
+from hlofront.core.jaxpr import DebugInfo
+
+Value = TypeVar("Value")
+# A function of arrays, pytrees or whatever a transformation makes of them.
+Function = Callable[..., Any]
+Result = TypeVar("Result")
+
+# A step calls the function that it is given: step(fun, *static_arguments, *args, **kwargs).
+Step = Function
+# A generator step yields the arguments for the function, receives its result and yields its own.
+StepGenerator = Callable[..., Generator[Any, Any, None]]
+
+
+class StoreException(Exception):
+    """The error for reading an empty store, or writing into one that has a value."""
+
+
+class AuxiliaryStore(Generic[Value]):
+    """A place for one value that a transformation learns while its function runs."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self) -> None:
+        # Empty, or the one value: any value may be stored, None too.
+        self._values: list[Value] = []
+
+    def store(self, val: Value) -> None:
+        """Put a value into the store.
+
+        Raises:
+          StoreException: if it has one already.
+        """
+        if self._values:
+            raise StoreException("Store occupied")
+        self._values.append(val)
+
+    @property
+    def val(self) -> Value:
+        """The value of the store; a StoreException if there is none yet."""
+        if not self._values:
+            raise StoreException("Store empty")
+        return self._values[0]
+
+    def reset(self) -> None:
+        """Empty the store."""
+        self._values.clear()
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+
+class EqualAuxiliaryStore(AuxiliaryStore[Value]):
+    """A store that accepts the value it has once more, when its function runs again."""
+
+    __slots__ = ()
+
+    def store(self, val: Value) -> None:
+        """Put a value into the store.
+
+        Raises:
+          StoreException: if it has another value already.
+        """
+        if not self._values:
+            self._values.append(val)
+        elif self._values[0] != val:
+            raise StoreException(
+                f"Store occupied: a transformed function gave {val!r} after {self._values[0]!r}"
+            )
+
+
+class WrappedFun:
+    """A function, its keyword parameters, and the transformations around it.
+
+    Attributes:
+      f: the innermost function.
+      f_transformed: the same function with all transformations around it.
+      transforms: pairs (step, static arguments), the outermost first.
+      stores: per transformation the `AuxiliaryStore` of what it hands aside, or None.
+      params: keyword arguments of `f`, as sorted pairs.
+      in_type: the types of its arguments, where a tracer fixed them.
+      debug_info: the names of the function and of its arguments, for messages.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "debug_info",
+        "f",
+        "f_transformed",
+        "in_type",
+        "params",
+        "stores",
+        "transforms",
+    )
+
+    def __init__(
+        self,
+        f: Function,
+        f_transformed: Function,
+        transforms: tuple[tuple[Step, tuple[Hashable, ...]], ...],
+        stores: "tuple[AuxiliaryStore[Any] | None, ...]",
+        params: tuple[tuple[str, Hashable], ...],
+        in_type: Hashable,
+        debug_info: DebugInfo,
+    ):
+        self.f = f
+        self.f_transformed = f_transformed
+        self.transforms = transforms
+        self.stores = stores
+        self.params = params
+        self.in_type = in_type
+        self.debug_info = debug_info
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.f, "__name__", "<unnamed wrapped function>")
+
+    def wrap(
+        self,
+        gen: Step,
+        gen_static_args: tuple[Hashable, ...],
+        out_store: "AuxiliaryStore[Any] | None",
+    ) -> "WrappedFun":
+        """Return this function with one transformation more around it.
+
+        Args:
+          gen: the step, which is called with the function, the static arguments, then the store
+            where there is one, and the arguments of the call.
+          gen_static_args: what the transformation is told beforehand; it must be hashable.
+          out_store: receives what the transformation hands aside.
+        """
+        stored = gen_static_args if out_store is None else (out_store, *gen_static_args)
+        return WrappedFun(
+            self.f,
+            functools.partial(gen, self.f_transformed, *stored),
+            ((gen, gen_static_args), *self.transforms),
+            (out_store, *self.stores),
+            self.params,
+            None,
+            self.debug_info,
+        )
+
+    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function through all of its transformations, and return the result."""
+        return self.f_transformed(*args, **kwargs)
+
+    def populate_stores(self, stores: "Sequence[AuxiliaryStore[Any] | None]") -> None:
+        """Fill this function's stores from those of an equal function that has run."""
+        for own, other in zip(self.stores, stores, strict=True):
+            if own is not None and other is not None:
+                own.store(other.val)
+
+    def replace_debug_info(self, debug_info: DebugInfo) -> "WrappedFun":
+        """Return this function with another debug info."""
+        return WrappedFun(
+            self.f,
+            self.f_transformed,
+            self.transforms,
+            self.stores,
+            self.params,
+            self.in_type,
+            debug_info,
+        )
+
+    def with_unknown_names(self) -> "WrappedFun":
+        """Return this function with a debug info that names neither arguments nor results."""
+        return self.replace_debug_info(self.debug_info.without_names())
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.f, self.transforms, self.params, self.in_type)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WrappedFun):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        steps = [
+            f"{i:<4}: {source.callable_name(step)}   {' '.join(map(repr, static_arguments))}"
+            for i, (step, static_arguments) in enumerate(self.transforms)
+        ]
+        return "\n".join(["Wrapped function:", *steps, f"Core: {source.callable_name(self.f)}", ""])
+
+
+def wrap_init(
+    f: Function,
+    params: dict[str, Any] | None = None,
+    *,
+    debug_info: DebugInfo | None = None,
+) -> WrappedFun:
+    """Wrap a function, so that transformations can be put around it.
+
+    Args:
+      f: the function.
+      params: keyword arguments that each call gets.
+      debug_info: names for messages; by default those that `f` itself tells.
+
+    Returns:
+      A `WrappedFun` without transformations.
+    """
+    if debug_info is None:
+        debug_info = DebugInfo("wrap_init", functools.partial(source.describe_callable, f))
+    with_params = functools.partial(f, **params) if params else f
+    items = tuple(sorted((params or {}).items()))
+    return WrappedFun(f, with_params, (), (), items, None, debug_info)
+
+
+def _transformation2(gen: Step, fun: WrappedFun, *gen_static_args: Hashable) -> WrappedFun:
+    """Put a step around a function.
+
+    Args:
+      gen: `gen(fun, *gen_static_args, *args, **kwargs)` calls `fun` and returns a result.
+      fun: the function to transform.
+      gen_static_args: hashable values that the step is told beforehand.
+    """
+    return fun.wrap(gen, gen_static_args, None)
+
+
+def _transformation_with_aux2(
+    gen: Step,
+    fun: WrappedFun,
+    *gen_static_args: Hashable,
+    use_eq_store: bool = False,
+    unk_names: bool = False,
+) -> tuple[WrappedFun, Callable[[], Any]]:
+    """Put a step around a function that hands a value aside.
+
+    Args:
+      gen: `gen(fun, store, *gen_static_args, *args, **kwargs)` calls `fun`, calls
+        `store.store(value)` and returns a result.
+      fun: the function to transform.
+      gen_static_args: hashable values that the step is told beforehand.
+      use_eq_store: whether the step may run again and store an equal value.
+      unk_names: whether the names of arguments and results are no longer those of `fun`.
+
+    Returns:
+      The transformed function, and a function that returns the stored value; it raises a
+      StoreException before there is one.
+    """
+    store: AuxiliaryStore[Any] = EqualAuxiliaryStore() if use_eq_store else AuxiliaryStore()
+    wrapped = fun.wrap(gen, gen_static_args, store)
+    return wrapped.with_unknown_names() if unk_names else wrapped, lambda: store.val
+
+
+def _run_generator(fun: Function, gen: StepGenerator, *args: Any, **kwargs: Any) -> Any:
+    """Run a generator step: give `fun` what it yields first, and return what it yields last."""
+    generator = gen(*args, **kwargs)
+    inner_args, inner_kwargs = next(generator)
+    last_yield = generator.send(fun(*inner_args, **inner_kwargs))
+    generator.close()
+    return last_yield
+
+
+def _run_generator_with_aux(
+    fun: Function,
+    store: AuxiliaryStore[Any],
+    gen: StepGenerator,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    result, aside = _run_generator(fun, gen, *args, **kwargs)
+    store.store(aside)
+    return result
+
+
+def _transformation(gen: StepGenerator, fun: WrappedFun, *gen_static_args: Hashable) -> WrappedFun:
+    """Put a generator around a function.
+
+    Args:
+      gen: `gen(*gen_static_args, *args, **kwargs)` yields the positional and the keyword arguments
+        for `fun`, receives the result of `fun`, and yields its own.
+      fun: the function to transform.
+      gen_static_args: hashable values that the generator is told beforehand.
+    """
+    return fun.wrap(_run_generator, (gen, *gen_static_args), None)
+
+
+def _transformation_with_aux(
+    gen: StepGenerator, fun: WrappedFun, *gen_static_args: Hashable
+) -> tuple[WrappedFun, Callable[[], Any]]:
+    """Put a generator around a function that hands a value aside.
+
+    Args:
+      gen: a generator as that of `transformation`, whose last yield is a pair: its result, and the
+        value to hand aside.
+      fun: the function to transform.
+      gen_static_args: hashable values that the generator is told beforehand.
+
+    Returns:
+      The transformed function, and a function that returns the value handed aside.
+    """
+    return _transformation_with_aux2(_run_generator_with_aux, fun, gen, *gen_static_args)
+
+
+# Each of these decorates a step or a generator: `@transformation`, then `step(fun, *static_args)`.
+_decorator = functools.partial(functools.partial, functools.partial)
+transformation = _decorator(_transformation)
+transformation2 = _decorator(_transformation2)
+transformation_with_aux = _decorator(_transformation_with_aux)
+transformation_with_aux2 = _decorator(_transformation_with_aux2)
+
+
+def cache(
+    call: Callable[..., Result], *, explain: Callable[..., None] | None = None
+) -> Callable[..., Result]:
+    """Keep the results of `call(wrapped_fun, *args)` by the wrapped function and the arguments.
+
+    The wrapped function is held weakly by its innermost function. Where a result is found, the
+    stores of the wrapped function are filled as they were when it was computed.
+
+    Args:
+      call: a function of a `WrappedFun` and hashable arguments.
+      explain: called with (wrapped_fun, in_cache, entries, key, seconds) where the result had to be
+        computed and the option `jax_explain_cache_misses` is set.
+
+    Returns:
+      A function of the same arguments with the methods `cache_clear()`, and `evict_function(f)`,
+      which forgets what was computed of wrapped functions of `f`.
+    """
+
+    # By the innermost function, which the cache holds weakly: the results by all else.
+    entries_of = weak_keyed(lambda f: {}, in_context=True)
+
+    @functools.wraps(call)
+    def cached(fun: WrappedFun, *args: Any) -> Any:
+        entries: dict[Any, Any] = entries_of(fun.f)
+        key = (fun.transforms, fun.params, fun.in_type, args)
+        entry = entries.get(key)
+        if entry is not None:
+            result, stores = entry
+            fun.populate_stores(stores)
+            return result
+        start = time.perf_counter()
+        result = call(fun, *args)
+        if explain is not None and explain_cache_misses.value:
+            explain(fun, False, entries, key, time.perf_counter() - start)
+        entries[key] = result, fun.stores
+        return result
+
+    def evict_function(f: Function) -> None:
+        entries_of(f).clear()
+
+    cached.cache_clear = entries_of.cache_clear
+    cached.evict_function = evict_function
+    return cached
+
+
+def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
+    """Return which of two functions of stores has a value, and the value.
+
+    Returns:
+      (True, value) where the first store has one, (False, value) where the second has.
+
+    Raises:
+      StoreException: if both have one, or neither.
+    """
+    try:
+        value = aux1()
+    except StoreException:
+        return False, aux2()
+    try:
+        aux2()
+    except StoreException:
+        return True, value
+    raise StoreException("both stores occupied")
