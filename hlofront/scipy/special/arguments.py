@@ -1,22 +1,27 @@
-"""What the arguments of special functions become: floats of one dtype and one shape."""
+"""Promotion of the arguments of special functions to floats of one dtype and one shape."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
 from hlofront.primitives.converting import convert
 
+# One result or two.
+_Result = TypeVar("_Result", Array, tuple[Array, Array])
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def inexact_arrays(name: str, *args: Any) -> list[Any]:
-    """The arguments as arrays of their common inexact dtype and shape.
+def inexact_arrays(name: str, *args: Array) -> list[Array]:
+    """Return the arguments as arrays of their common inexact dtype and shape.
 
     Raises:
       TypeError: if one is neither array nor scalar.
@@ -26,11 +31,12 @@ def inexact_arrays(name: str, *args: Any) -> list[Any]:
     return [as_array(x) for x in values]
 
 
-def floats(name: str, *args: Any) -> list[Any]:
-    """The same for functions of real numbers.
+def floats(name: str, *args: ArrayLike) -> list[Array]:
+    """Return the arguments as arrays of their common floating dtype and shape.
 
     Raises:
-      ValueError: if one is complex.
+      TypeError: if one is neither array nor scalar.
+      ValueError: if one is complex, or their shapes do not broadcast.
     """
     values = inexact_arrays(name, *args)
     if issubdtype(typeof(values[0]).dtype, np.complexfloating):
@@ -41,21 +47,21 @@ def floats(name: str, *args: Any) -> list[Any]:
     return values
 
 
-def strong_floats(name: str, *args: Any) -> list[Any]:
-    """The same, not weakly typed."""
+def strong_floats(name: str, *args: ArrayLike) -> list[Array]:
+    """Return the arguments as `floats` does, none of them weakly typed."""
     return [strong(x) for x in floats(name, *args)]
 
 
-def strong(x: Any) -> Any:
-    """An array whose dtype does not give way to others."""
+def strong(x: Array) -> Array:
+    """Return an array whose dtype does not give way to others: one that is not weakly typed."""
     return convert(x, typeof(x).dtype, False)
 
 
-def float32_or_64(name: str, x: Any) -> Any:
-    """The argument of a function that takes these two dtypes alone.
+def float32_or_64(name: str, x: ArrayLike) -> Array:
+    """Return the argument of a function of float32 or float64 alone, not weakly typed.
 
     Raises:
-      TypeError: if it has another.
+      TypeError: if it has another dtype.
     """
     x = asarray(x)
     dtype = typeof(x).dtype
@@ -66,8 +72,11 @@ def float32_or_64(name: str, x: Any) -> Any:
     return strong(x)
 
 
-def in_float32(function: Callable[..., Any], *args: Any) -> Any:
-    """A function of floats, whose own steps would lose too much in 16 bits."""
+def in_float32(function: Callable[..., _Result], *args: Array) -> _Result:
+    """Call a function of floats in float32 where they have 16 bits, and round the results.
+
+    Its intermediate steps would lose too many digits in 16 bits.
+    """
     dtype = typeof(args[0]).dtype
     if dtype.itemsize >= 4:
         return function(*args)

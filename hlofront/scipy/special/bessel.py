@@ -1,11 +1,13 @@
 """Bessel functions: modified ones of order 0 and 1, and of the first kind in several orders."""
 
+from __future__ import annotations
+
 import math
 import operator
-from typing import Any
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.while_loop import fori_loop
@@ -17,8 +19,10 @@ from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_
 
 
 @operation
-def i0e(x: Any) -> Any:
-    """Elementwise modified Bessel function of the first kind and order 0, times exp(-abs(x)).
+def i0e(x: ArrayLike) -> Array:
+    """Compute elementwise the modified Bessel function of order 0, times exp(-abs(x)).
+
+    It is the one of the first kind.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -27,8 +31,8 @@ def i0e(x: Any) -> Any:
 
 
 @operation
-def i0(x: Any) -> Any:
-    """Elementwise modified Bessel function of the first kind and order 0.
+def i0(x: ArrayLike) -> Array:
+    """Compute elementwise the modified Bessel function of the first kind and order 0.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -37,8 +41,10 @@ def i0(x: Any) -> Any:
 
 
 @operation
-def i1e(x: Any) -> Any:
-    """Elementwise modified Bessel function of the first kind and order 1, times exp(-abs(x)).
+def i1e(x: ArrayLike) -> Array:
+    """Compute elementwise the modified Bessel function of order 1, times exp(-abs(x)).
+
+    It is the one of the first kind.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -47,8 +53,8 @@ def i1e(x: Any) -> Any:
 
 
 @operation
-def i1(x: Any) -> Any:
-    """Elementwise modified Bessel function of the first kind and order 1.
+def i1(x: ArrayLike) -> Array:
+    """Compute elementwise the modified Bessel function of the first kind and order 1.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -56,23 +62,27 @@ def i1(x: Any) -> Any:
     return bessel_i1(*inexact_arrays("i1", x))
 
 
-def _recurrence(z: Any, v: int, n_iter: int) -> Any:
-    """By Miller's algorithm: downwards from order n_iter, then divided by what sums to 1."""
+def _recurrence(z: Array, v: int, n_iter: int) -> Array:
+    """Return J of the orders 0 to v, by Miller's algorithm, DLMF 3.6(iii).
+
+    The recurrence runs downwards from order n_iter; its values are then divided by the sum
+    J_0 + 2 J_2 + 2 J_4 + ..., which is 1.
+    """
     limit = math.sqrt(float(finfo(typeof(z).dtype).max)) / (4 * (n_iter + 1))
-    # A step grows by 2 n / z at most: where z is not tiny none overflows.
+    # A step multiplies by 2 n / z at most, so that none overflows unless z is tiny.
     tiny = jnp.abs(z) < 2.0 * (n_iter + 1) / math.sqrt(limit)
     divisor = jnp.where(tiny, 1.0, z)
     orders = jnp.arange(v + 1).reshape((-1,) + (1,) * typeof(z).ndim)
 
-    def step(k, carry):
-        above, here, total, kept = carry
+    def step(k: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        above, here, total, values = carry
         order = n_iter - k
-        # `here` is of this order: it is kept, and counts in the sum where even.
-        kept = jnp.where(orders == order, here, kept)
+        # `here` is of this order. It is one of the results, and counts in the sum where even.
+        values = jnp.where(orders == order, here, values)
         total = total + jnp.where(order % 2 == 0, here, 0.0) * jnp.where(order == 0, 1.0, 2.0)
         below = (2.0 * order / divisor) * here - above
         scale = jnp.where(jnp.abs(below) > math.sqrt(limit), 1 / math.sqrt(limit), 1.0)
-        return here * scale, below * scale, total * scale, kept * scale[None]
+        return here * scale, below * scale, total * scale, values * scale[None]
 
     start = (
         jnp.zeros_like(z),
@@ -80,25 +90,25 @@ def _recurrence(z: Any, v: int, n_iter: int) -> Any:
         jnp.zeros_like(z),
         jnp.zeros((v + 1, *typeof(z).shape), typeof(z).dtype),
     )
-    _, last, total, kept = fori_loop(0, n_iter, step, start)
-    kept = jnp.where(orders == 0, last, kept)
-    found = kept / (total + last)[None]
-    # Elsewhere the first term of the power series is all.
+    _, last, total, values = fori_loop(0, n_iter, step, start)
+    values = jnp.where(orders == 0, last, values)
+    by_recurrence = values / (total + last)[None]
+    # Where z is tiny, the first term of the power series has all digits.
     factorials = [1 / math.factorial(k) for k in range(v + 1)]
-    shape = typeof(kept).shape
+    shape = typeof(values).shape
     powers = elementwise.pow(jnp.broadcast_to(z / 2, shape), jnp.broadcast_to(orders, shape))
     leading = jnp.asarray(factorials, typeof(z).dtype).reshape(orders.shape) * powers
-    return jnp.where(tiny, leading, found)
+    return jnp.where(tiny, leading, by_recurrence)
 
 
-def _orders(z: Any, v: int, n_iter: int) -> Any:
+def _orders(z: Array, v: int, n_iter: int) -> Array:
     @custom_jvp
-    def bessel_jn(z):
+    def bessel_jn(z: Array) -> Array:
         return _recurrence(z, v, n_iter)
 
     @bessel_jn.defjvp
-    def _(primals, tangents):
-        # DLMF 10.6.1: half the difference of the neighbours.
+    def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+        # DLMF 10.6.1: the derivative is half the difference of the neighboring orders.
         several = _orders(primals[0], v + 1, n_iter)
         first = -several[1:2]
         others = (several[:-2] - several[2:]) / 2
@@ -107,8 +117,8 @@ def _orders(z: Any, v: int, n_iter: int) -> Any:
     return bessel_jn(z)
 
 
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
-    """Elementwise Bessel functions of the first kind, of the orders 0, 1, ..., v.
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
+    """Compute elementwise the Bessel functions of the first kind, of the orders 0, 1, ..., v.
 
     By Miller's algorithm, DLMF 3.6(iii).
 
@@ -127,7 +137,7 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
 
 
 @operation(static_argnames=("v", "n_iter"))
-def _bessel_jn(z: Any, *, v: int, n_iter: int) -> Any:
+def _bessel_jn(z: ArrayLike, *, v: int, n_iter: int) -> Array:
     (z,) = strong_floats("bessel_jn", asarray(z))
     if v < 0:
         return jnp.zeros((0, *typeof(z).shape), typeof(z).dtype)

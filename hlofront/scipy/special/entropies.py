@@ -1,23 +1,25 @@
 """Entropies, logarithms times a number, and the transformations logit, expit and Box-Cox."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.primitives import elementwise
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import floats, inexact_arrays
 
 
-def log1p(x: Any) -> Any:
-    """log(1 + x) to all digits: XLA's in float64 loses two of them for x from -1/2 to -0.3."""
+def log1p(x: Array) -> Array:
+    """Return log(1 + x) to all digits; XLA's loses two in float64 for x from -1/2 to -0.3."""
     low = x < -0.25
     return jnp.where(low, jnp.log(1 + jnp.where(low, x, 0)), jnp.log1p(jnp.where(low, 0, x)))
 
 
 @custom_jvp
-def _x_log_y(x: Any, y: Any) -> Any:
+def _x_log_y(x: Array, y: Array) -> Array:
     return jnp.where((x != 0) | (y != y), x * jnp.log(y), 0)
 
 
@@ -25,8 +27,8 @@ _x_log_y.defjvps(lambda t, result, x, y: t * jnp.log(y), lambda t, result, x, y:
 
 
 @operation
-def xlogy(x: Any, y: Any) -> Any:
-    """Elementwise x log(y), which is 0 where x is 0 and y no NaN.
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    """Compute elementwise x log(y), which is 0 where x is 0 and y no NaN.
 
     Args:
       x, y: arrays of real or complex numbers that broadcast.
@@ -38,7 +40,7 @@ def xlogy(x: Any, y: Any) -> Any:
 
 
 @custom_jvp
-def _x_log1p_y(x: Any, y: Any) -> Any:
+def _x_log1p_y(x: Array, y: Array) -> Array:
     logarithm = jnp.log1p(y) if jnp.iscomplexobj(y) else log1p(y)
     return jnp.where((x != 0) | (y != y), x * logarithm, 0)
 
@@ -49,8 +51,8 @@ _x_log1p_y.defjvps(
 
 
 @operation
-def xlog1py(x: Any, y: Any) -> Any:
-    """Elementwise x log(1 + y), which is 0 where x is 0 and y no NaN; exact for small y.
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
+    """Compute elementwise x log(1 + y), which is 0 where x is 0 and y no NaN; exact for small y.
 
     Args:
       x, y: arrays of real or complex numbers that broadcast.
@@ -62,7 +64,7 @@ def xlog1py(x: Any, y: Any) -> Any:
 
 
 @custom_jvp
-def _x_log_x(x: Any) -> Any:
+def _x_log_x(x: Array) -> Array:
     return _x_log_y(x, x)
 
 
@@ -70,8 +72,8 @@ _x_log_x.defjvps(lambda t, result, x: t * (jnp.log(x) + 1))
 
 
 @operation
-def entr(x: Any) -> Any:
-    """Elementwise entropy, -x log(x): 0 at 0, and minus infinity for negative x.
+def entr(x: ArrayLike) -> Array:
+    """Compute elementwise the entropy, -x log(x): 0 at 0, and minus infinity for negative x.
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -82,10 +84,10 @@ def entr(x: Any) -> Any:
 
 
 @custom_jvp
-def _relative_entropy(p: Any, q: Any) -> Any:
+def _relative_entropy(p: Array, q: Array) -> Array:
     inside = (p > 0) & (q > 0)
     ratio = _ratio(p, q)
-    # One logarithm has all digits where p is close to q; two cannot overflow.
+    # The logarithm of the ratio has all digits where p is close to q, but the ratio may overflow.
     fits = (ratio > 0) & (ratio < jnp.inf)
     logarithm = jnp.where(
         fits, jnp.log(ratio), jnp.log(jnp.where(inside, p, 1)) - jnp.log(jnp.where(inside, q, 1))
@@ -94,8 +96,8 @@ def _relative_entropy(p: Any, q: Any) -> Any:
     return jnp.where(inside, jnp.where(inside, p, 1) * logarithm, outside)
 
 
-def _ratio(p: Any, q: Any) -> Any:
-    """p / q where both are positive, and elsewhere 1."""
+def _ratio(p: Array, q: Array) -> Array:
+    """Return p / q where both are positive, and 1 elsewhere."""
     inside = (p > 0) & (q > 0)
     return jnp.where(inside, p, 1) / jnp.where(inside, q, 1)
 
@@ -107,8 +109,8 @@ _relative_entropy.defjvps(
 
 
 @operation
-def rel_entr(p: Any, q: Any) -> Any:
-    """Elementwise relative entropy, p log(p / q).
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
+    """Compute elementwise the relative entropy, p log(p / q).
 
     It is 0 where p is 0 and q not negative, and infinity where either is negative, or q alone 0.
 
@@ -123,8 +125,8 @@ def rel_entr(p: Any, q: Any) -> Any:
 
 
 @operation
-def kl_div(p: Any, q: Any) -> Any:
-    """Elementwise Kullback-Leibler divergence, p log(p / q) - p + q.
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
+    """Compute elementwise the Kullback-Leibler divergence, p log(p / q) - p + q.
 
     It is q where p is 0 and q not negative, and infinity where either is negative, or q alone 0.
 
@@ -143,7 +145,7 @@ def kl_div(p: Any, q: Any) -> Any:
 
 
 @custom_jvp
-def _logit(x: Any) -> Any:
+def _logit(x: Array) -> Array:
     return jnp.log(x / (1 - x))
 
 
@@ -151,8 +153,8 @@ _logit.defjvps(lambda t, result, x: t / (x * (1 - x)))
 
 
 @operation
-def logit(x: Any) -> Any:
-    """Elementwise log(x / (1 - x)), the inverse of `expit`.
+def logit(x: ArrayLike) -> Array:
+    """Compute elementwise log(x / (1 - x)), the inverse of `expit`.
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -161,8 +163,8 @@ def logit(x: Any) -> Any:
 
 
 @operation
-def expit(x: Any) -> Any:
-    """Elementwise logistic function, 1 / (1 + exp(-x)).
+def expit(x: ArrayLike) -> Array:
+    """Compute elementwise the logistic function, 1 / (1 + exp(-x)).
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -170,18 +172,18 @@ def expit(x: Any) -> Any:
     return elementwise.logistic(*inexact_arrays("expit", x))
 
 
-def _expm1_over(x: Any) -> Any:
-    """(exp(x) - 1) / x for abs(x) below 1, by its power series, and so its derivatives."""
-    total: Any = 0.0
+def _expm1_over(x: Array) -> Array:
+    """Return (exp(x) - 1) / x for abs(x) below 1, by a power series that has exact derivatives."""
+    total: Array | float = 0.0
     for k in reversed(range(24)):
         total = total * x + 1 / math.factorial(k + 1)
     return total
 
 
-def _power_transformation(logarithm: Any, exponent: Any) -> Any:
+def _power_transformation(logarithm: Array, exponent: Array) -> Array:
     product = exponent * logarithm
     near = jnp.abs(product) < 1
-    # Each branch is given numbers of its own side alone, for the sake of its derivative.
+    # Each branch gets numbers of its own side alone, so that its derivative is finite.
     series = jnp.where(near, logarithm, 1) * _expm1_over(jnp.where(near, product, 0))
     is_zero = near | (exponent == 0)
     divisor = jnp.where(is_zero, 1, exponent)
@@ -190,8 +192,10 @@ def _power_transformation(logarithm: Any, exponent: Any) -> Any:
 
 
 @operation
-def boxcox(x: Any, lmbda: Any) -> Any:
-    """Elementwise Box-Cox transformation: (x ** lmbda - 1) / lmbda, and log(x) where lmbda is 0.
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """Compute elementwise the Box-Cox transformation, (x ** lmbda - 1) / lmbda.
+
+    Where lmbda is 0 it is log(x).
 
     Args:
       x, lmbda: arrays that broadcast.
@@ -204,8 +208,8 @@ def boxcox(x: Any, lmbda: Any) -> Any:
 
 
 @operation
-def boxcox1p(x: Any, lmbda: Any) -> Any:
-    """The Box-Cox transformation of 1 + x, exact for small x.
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """Compute elementwise the Box-Cox transformation of 1 + x, exact for small x.
 
     Args:
       x, lmbda: arrays that broadcast.

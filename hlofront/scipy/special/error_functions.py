@@ -1,9 +1,11 @@
 """The error function, and the normal distribution."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike
@@ -15,8 +17,8 @@ from hlofront.scipy.special.faddeeva import real_erfcx
 
 
 @operation
-def erf(x: Any) -> Any:
-    """Elementwise error function, of real numbers.
+def erf(x: ArrayLike) -> Array:
+    """Compute elementwise the error function, of real numbers.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -25,8 +27,8 @@ def erf(x: Any) -> Any:
 
 
 @operation
-def erfc(x: Any) -> Any:
-    """Elementwise complementary error function, 1 - erf(x).
+def erfc(x: ArrayLike) -> Array:
+    """Compute elementwise the complementary error function, 1 - erf(x).
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -35,8 +37,8 @@ def erfc(x: Any) -> Any:
 
 
 @operation
-def erfinv(x: Any) -> Any:
-    """Elementwise inverse of the error function.
+def erfinv(x: ArrayLike) -> Array:
+    """Compute elementwise the inverse of the error function.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -47,7 +49,7 @@ def erfinv(x: Any) -> Any:
 # ---- the normal distribution ---------------------------------------------------------------------
 
 
-def _ndtr(x: Any) -> Any:
+def _ndtr(x: Array) -> Array:
     scaled = x * math.sqrt(0.5)
     size = jnp.abs(scaled)
     tail = special.erfc(size)
@@ -56,8 +58,8 @@ def _ndtr(x: Any) -> Any:
 
 
 @operation
-def ndtr(x: Any) -> Any:
-    """Elementwise distribution function of the normal distribution.
+def ndtr(x: ArrayLike) -> Array:
+    """Compute elementwise the distribution function of the normal distribution.
 
     Args:
       x: float32 or float64.
@@ -68,7 +70,8 @@ def ndtr(x: Any) -> Any:
     return _ndtr(float32_or_64("ndtr", x))
 
 
-# Of algorithm AS 241, PPND16: numerators and denominators, from the highest power on.
+# The rational approximations of algorithm AS 241, PPND16 (Wichura 1988): a numerator and a
+# denominator each, from the highest power on.
 _CENTRE = (
     (
         2.5090809287301226727e3,
@@ -137,7 +140,7 @@ _FAR = (
 )
 
 
-def _quotient(tables: tuple[tuple[float, ...], tuple[float, ...]], x: Any) -> Any:
+def _quotient(tables: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
     above, below = (0.0 * x + table[0] for table in tables)
     for high, low in zip(tables[0][1:], tables[1][1:], strict=True):
         above, below = above * x + high, below * x + low
@@ -145,7 +148,7 @@ def _quotient(tables: tuple[tuple[float, ...], tuple[float, ...]], x: Any) -> An
 
 
 @custom_jvp
-def _ndtri(p: Any) -> Any:
+def _ndtri(p: Array) -> Array:
     middle = p - 0.5
     is_middle = jnp.abs(middle) <= 0.425
     near = middle * _quotient(_CENTRE, 0.180625 - jnp.square(middle))
@@ -164,10 +167,11 @@ _ndtri.defjvps(lambda t, result, p: t * (math.sqrt(2 * math.pi) * jnp.exp(jnp.sq
 
 
 @operation
-def ndtri(p: Any) -> Any:
-    """Elementwise inverse of `ndtr`: NaN where p is not from 0 to 1.
+def ndtri(p: ArrayLike) -> Array:
+    """Compute elementwise the inverse of `ndtr`: NaN where p is not from 0 to 1.
 
-    By Wichura, "Algorithm AS 241: The percentage points of the normal distribution" (1988).
+    The method is that of Wichura, "Algorithm AS 241: The percentage points of the normal
+    distribution" (1988).
 
     Args:
       p: float32 or float64.
@@ -180,10 +184,10 @@ def ndtri(p: Any) -> Any:
 
 
 @custom_jvp
-def _log_ndtr(x: Any) -> Any:
+def _log_ndtr(x: Array) -> Array:
     scaled = x * math.sqrt(0.5)
     is_tail = x < -1
-    # Each part is given numbers of its own side alone, for the sake of overflow.
+    # Each branch gets numbers of its own side alone, so that it does not overflow.
     far = jnp.where(is_tail, -scaled, 1.0)
     tail = jnp.log(real_erfcx(far) / 2) - jnp.square(jnp.where(is_tail, x, -1.0)) / 2
     upper = jnp.where(is_tail, -1.0, scaled)
@@ -191,25 +195,25 @@ def _log_ndtr(x: Any) -> Any:
 
 
 @custom_jvp
-def _density_over_ndtr(x: Any) -> Any:
-    """The density over the distribution function, where neither underflows."""
+def _density_over_ndtr(x: Array) -> Array:
+    """Return the normal density divided by `ndtr`, without underflow of either."""
     return math.sqrt(2 / math.pi) / real_erfcx(x * -math.sqrt(0.5))
 
 
-# Where it has become 0 it stays so, also where x is infinite.
+# Where the quotient has become 0 its derivative is 0, also where x is infinite.
 _density_over_ndtr.defjvps(
     lambda t, result, x: t * jnp.where(result == 0, 0.0, -result * (x + result))
 )
 _log_ndtr.defjvps(lambda t, result, x: t * _density_over_ndtr(x))
 
 
-def log_ndtr(x: Any, series_order: int = 3) -> Any:
-    """Elementwise logarithm of `ndtr`, which does not underflow.
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
+    """Compute elementwise the logarithm of `ndtr`, which does not underflow.
 
     Args:
       x: float32 or float64.
       series_order: from 0 to 30. The tail is computed from `erfcx`, exact to the dtype's precision,
-        and not from an asymptotic series, so that it does not matter.
+        and not from an asymptotic series, so that the value has no effect.
 
     Raises:
       TypeError: if x has another dtype, or series_order is no integer.
@@ -228,5 +232,5 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
 
 
 @operation
-def _log_ndtr_operation(x: Any) -> Any:
+def _log_ndtr_operation(x: ArrayLike) -> Array:
     return _log_ndtr(float32_or_64("log_ndtr", x))

@@ -1,12 +1,14 @@
 """Exponential integrals E1, Ei and En, and the dilogarithm."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.while_loop import fori_loop
@@ -18,38 +20,39 @@ from hlofront.scipy.special.arguments import float32_or_64, in_float32, strong_f
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.series import chebyshev_sum
 
-# The zero of Ei, in two parts.
+# The zero of Ei, and the same number as a sum of two that has more digits.
 _ZERO = 0.37250741078136663
 _ZERO_HIGH = 0.37250518798828125
 _ZERO_LOW = 2.22279308535334461991866580e-6
 
 
-def _far_e1(x: Any) -> Any:
-    """x exp(x) E1(x) for x >= 1."""
+def _far_e1(x: Array) -> Array:
+    """Return x exp(x) E1(x) for x >= 1, by a Chebyshev series."""
     return chebyshev_sum(series.E1_LARGE, 1 - 2 * ((x - 1) / (x + 2)))
 
 
 @custom_jvp
-def _exp1(x: Any) -> Any:
+def _exp1(x: Array) -> Array:
     near = (x > 0) & (x < 1)
     small = jnp.where(near, x, 0.5)
     ein = small * chebyshev_sum(series.EIN, 2 * small - 1)
-    found = ein - np.euler_gamma - jnp.log(small)
+    by_series = ein - np.euler_gamma - jnp.log(small)
     far = (x >= 1) & (x < jnp.inf)
     large = jnp.where(far, x, 1.0)
     beyond = jnp.exp(-large) * _far_e1(large) / large
     edge = jnp.where(x == 0, jnp.inf, jnp.where(x == jnp.inf, 0.0, jnp.nan))
-    return jnp.where(near, found, jnp.where(far, beyond, edge))
+    return jnp.where(near, by_series, jnp.where(far, beyond, edge))
 
 
 _exp1.defjvps(lambda t, result, x: -t * jnp.exp(-x) / x)
 
 
 @operation
-def exp1(x: Any) -> Any:
-    """Elementwise exponential integral E1, the integral of exp(-t) / t from x on; NaN for x < 0.
+def exp1(x: ArrayLike) -> Array:
+    """Compute elementwise the exponential integral E1, the integral of exp(-t) / t from x on.
 
-    By Chebyshev series, of DLMF 6.2.3 for x < 1 and in a fraction of x beyond.
+    The result is NaN for x < 0.
+    The method is a Chebyshev series, of DLMF 6.2.3 for x < 1 and in a fraction of x beyond.
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -59,40 +62,40 @@ def exp1(x: Any) -> Any:
 
 
 @custom_jvp
-def _expi(x: Any) -> Any:
+def _expi(x: Array) -> Array:
     near = (x > 0) & (x < 6)
     small = jnp.where(near, x, 1.0)
-    apart = (small - _ZERO_HIGH) - _ZERO_LOW
-    close = jnp.abs(apart) < 0.1
+    distance = (small - _ZERO_HIGH) - _ZERO_LOW
+    close = jnp.abs(distance) < 0.1
     logarithm = jnp.where(
-        close, jnp.log1p(jnp.where(close, apart, 0.0) / _ZERO), jnp.log(small / _ZERO)
+        close, jnp.log1p(jnp.where(close, distance, 0.0) / _ZERO), jnp.log(small / _ZERO)
     )
-    found = logarithm + apart * chebyshev_sum(series.EI_SMALL, small / 3 - 1)
+    by_series = logarithm + distance * chebyshev_sum(series.EI_SMALL, small / 3 - 1)
     far = (x >= 6) & (x < jnp.inf)
-    # What is greater overflows as well, and has an inverse.
+    # Beyond 1e4 the result overflows anyway; the bound keeps the inverse nonzero.
     large = jnp.where(far, jnp.minimum(x, 1e4), 6.0)
     inverse = 1 / large
     middle = chebyshev_sum(series.EI_MIDDLE, jnp.clip(24 * inverse - 3, -1, 1))
     high = chebyshev_sum(series.EI_HIGH, jnp.clip(48 * inverse - 3, -1, 1))
     beyond = chebyshev_sum(series.EI_LARGE, jnp.clip(48 * inverse - 1, -1, 1))
     factor = jnp.where(large < 12, middle, jnp.where(large < 24, high, beyond))
-    # In two factors, as exp(x) overflows a little before the result.
+    # exp(x) is applied in two factors, as it overflows a little before the result does.
     half = jnp.exp(large / 2)
     beyond = half * (half * inverse * factor)
     below = -_exp1(jnp.where(x < 0, -x, 1.0))
     edge = jnp.where(x == 0, -jnp.inf, x)
-    return jnp.where(near, found, jnp.where(far, beyond, jnp.where(x < 0, below, edge)))
+    return jnp.where(near, by_series, jnp.where(far, beyond, jnp.where(x < 0, below, edge)))
 
 
 _expi.defjvps(lambda t, result, x: t * jnp.exp(x) / x)
 
 
 @operation
-def expi(x: Any) -> Any:
-    """Elementwise exponential integral Ei, the integral of exp(t) / t up to x, a principal value.
+def expi(x: ArrayLike) -> Array:
+    """Compute elementwise the exponential integral Ei, the integral of exp(t) / t up to x.
 
-    By Chebyshev series in the intervals of Cody and Thacher, "Chebyshev approximations for the
-    exponential integral Ei(x)" (1969).
+    The integral is a principal value. The method is Chebyshev series in the intervals of Cody and
+    Thacher, "Chebyshev approximations for the exponential integral Ei(x)" (1969).
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -103,28 +106,28 @@ def expi(x: Any) -> Any:
 
 # ---- of any order --------------------------------------------------------------------------------
 
-# How many terms of the power series for x <= 1, and of the continued fraction beyond.
+# The numbers of terms of the power series for x <= 1, and of the continued fraction beyond.
 _TERMS, _LEVELS = 22, 110
 
 
-def _expn_by_series(n: Any, x: Any) -> Any:
-    """For 0 < x <= 1, DLMF 8.19.8."""
+def _expn_by_series(n: Array, x: Array) -> Array:
+    """Return En(x) for 0 < x <= 1, by the power series DLMF 8.19.8."""
     logarithm = jnp.log(x)
     special_term = special.digamma(n) - logarithm
 
-    def step(k, carry):
+    def step(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         term, total = carry
-        apart = k - (n - 1)
-        share = jnp.where(apart == 0, special_term, -1 / jnp.where(apart == 0, 1.0, apart))
+        distance = k - (n - 1)
+        share = jnp.where(distance == 0, special_term, -1 / jnp.where(distance == 0, 1.0, distance))
         return term * (-x / (k + 1)), total + term * share
 
     return fori_loop(0, _TERMS, step, (jnp.ones_like(x), jnp.zeros_like(x)))[1]
 
 
-def _expn_by_fraction(n: Any, x: Any) -> Any:
-    """exp(x) En(x) for x > 1, by the even part of DLMF 8.19.17, from the end on."""
+def _expn_by_fraction(n: Array, x: Array) -> Array:
+    """Return exp(x) En(x) for x > 1, by the even part of the continued fraction DLMF 8.19.17."""
 
-    def step(k, below):
+    def step(k: Array, below: Array) -> Array:
         level = 1.0 * (_LEVELS - k)
         return x + n + 2 * (level - 1) - level * (n + level - 1) / below
 
@@ -132,7 +135,7 @@ def _expn_by_fraction(n: Any, x: Any) -> Any:
 
 
 @custom_jvp
-def _expn(n: Any, x: Any) -> Any:
+def _expn(n: Array, x: Array) -> Array:
     valid = (n >= 0) & (n == jnp.floor(n)) & (x >= 0)
     order = jnp.where(valid & (n >= 1), n, 1.0)
     near = valid & (x > 0) & (x <= 1)
@@ -141,20 +144,20 @@ def _expn(n: Any, x: Any) -> Any:
     large = jnp.where(far, x, 2.0)
     by_fraction = jnp.exp(-large) * _expn_by_fraction(order, large)
     of_zero = jnp.where(n > 1, 1 / jnp.where(n > 1, n - 1, 1.0), jnp.inf)
-    found = jnp.where(near, by_series, jnp.where(far, by_fraction, of_zero))
-    found = jnp.where((n == 0) & (x > 0), jnp.exp(-x) / x, found)
-    found = jnp.where(x == jnp.inf, 0.0, found)
-    return jnp.where(valid, found, jnp.nan)
+    result = jnp.where(near, by_series, jnp.where(far, by_fraction, of_zero))
+    result = jnp.where((n == 0) & (x > 0), jnp.exp(-x) / x, result)
+    result = jnp.where(x == jnp.inf, 0.0, result)
+    return jnp.where(valid, result, jnp.nan)
 
 
 _expn.defjvps(None, lambda t, result, n, x: -t * _expn(n - 1, x))
 
 
 @operation
-def expn(n: Any, x: Any) -> Any:
-    """Elementwise exponential integral of order n, the integral of exp(-x t) / t**n from 1 on.
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
+    """Compute elementwise the integral of exp(-x t) / t**n from 1 on, the exponential integral En.
 
-    NaN where n is no whole number, n or x is negative.
+    The result is NaN where n is no whole number, or n or x is negative.
 
     Args:
       n: whole numbers; the derivative in n is taken for zero.
@@ -170,35 +173,35 @@ def expn(n: Any, x: Any) -> Any:
 
 
 @custom_jvp
-def _spence(x: Any) -> Any:
+def _spence(x: Array) -> Array:
     inside = (x > 0) & (x < jnp.inf)
-    # The logarithm of numbers below is minus infinity.
+    # XLA takes the logarithm of subnormal numbers for minus infinity.
     inside = inside & (x >= float(finfo(typeof(x).dtype).tiny) * 2)
     base = jnp.where(inside, x, 1.0)
     inverted = base > 1.5
-    # DLMF 25.12.4 takes what is greater to (0, 1), and 25.12.6 to the middle.
+    # DLMF 25.12.4 maps greater arguments to (0, 1), and 25.12.6 those near the ends to the middle.
     unit = jnp.where(inverted, 1 / base, base)
     reflected = unit < 0.5
-    # 1 - unit to all digits, also where it comes of an inverse.
+    # This is 1 - unit to all digits, also where `unit` is an inverse.
     other = jnp.where(inverted, (base - 1) / base, 1 - base)
     argument = jnp.where(reflected, unit, other)
-    found = argument * chebyshev_sum(series.DILOGARITHM, 2 * argument)
+    result = argument * chebyshev_sum(series.DILOGARITHM, 2 * argument)
     logarithm = jnp.log(base)
     sign = jnp.where(inverted, -1, 1)
     product = sign * logarithm * log1p(-jnp.where(reflected, unit, 0.0))
-    found = jnp.where(reflected, math.pi**2 / 6 - product - found, found)
-    found = jnp.where(inverted, -0.5 * jnp.square(logarithm) - found, found)
+    result = jnp.where(reflected, math.pi**2 / 6 - product - result, result)
+    result = jnp.where(inverted, -0.5 * jnp.square(logarithm) - result, result)
     least = jnp.where((x >= 0) & (x < 1), math.pi**2 / 6, jnp.nan)
     edge = jnp.where(x == jnp.inf, -jnp.inf, least)
-    return jnp.where(inside, found, edge)
+    return jnp.where(inside, result, edge)
 
 
-def _slope_of_spence(x: Any) -> Any:
+def _slope_of_spence(x: Array) -> Array:
     close = jnp.abs(x - 1) < 0.5
     near, far = jnp.where(close, x, 1.0), jnp.where(close, 2.0, x)
-    # The inverse hyperbolic tangent of (x - 1) / (x + 1) is half the logarithm: here its series.
+    # Near 1 the logarithm is twice the series of the inverse hyperbolic tangent of (x-1) / (x+1).
     square = jnp.square((near - 1) / (near + 1))
-    total: Any = 0.0
+    total: Array | float = 0.0
     for k in reversed(range(24)):
         total = total * square + 1 / (2 * k + 1)
     return jnp.where(close, -2 * total / (near + 1), -jnp.log(far) / (far - 1))
@@ -208,10 +211,11 @@ _spence.defjvps(lambda t, result, x: t * _slope_of_spence(x))
 
 
 @operation
-def spence(x: Any) -> Any:
-    """Elementwise Spence's function, Li2(1 - x): the integral of log(t) / (1 - t) from 1 to x.
+def spence(x: ArrayLike) -> Array:
+    """Compute elementwise Spence's function, Li2(1 - x).
 
-    NaN for negative x.
+    It is the integral of log(t) / (1 - t) from 1 to x.
+    The result is NaN for negative x.
 
     Args:
       x: float32 or float64.

@@ -1,13 +1,14 @@
 """Softmax and its logarithm by SciPy's signatures: over all axes by default."""
 
-from typing import Any
+from __future__ import annotations
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.nn import normalizing
 from hlofront.nn.normalizing import logsumexp as logsumexp
 
 
-def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
-    """Exponentials divided by their sum, so that they add up to 1.
+def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Divide exponentials by their sum, so that they add up to 1.
 
     Args:
       x: an array of numbers.
@@ -20,8 +21,8 @@ def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
     return normalizing.softmax(x, axis=axis)
 
 
-def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
-    """The logarithm of `softmax`, which does not underflow.
+def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Compute the logarithm of `softmax`, which does not underflow.
 
     Args:
       x: an array of numbers.

@@ -1,13 +1,15 @@
 """The Faddeeva function, and its real parts: the scaled error function and Dawson's integral."""
 
+from __future__ import annotations
+
 import functools
 import math
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype, to_complex_dtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.primitives import elementwise
@@ -17,23 +19,26 @@ from hlofront.scipy.special import series
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong, strong_floats
 from hlofront.scipy.special.series import chebyshev_sum
 
-# How many terms of Weideman's series, and of the continued fraction where abs(z) is 7 and more.
+# The numbers of terms of Weideman's series, and of the continued fraction for abs(z) > 7.
 _TERMS = {"complex64": (20, 6), "complex128": (40, 12)}
 
 
 @functools.cache
 def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
-    """The scale and the coefficients of Weideman's expansion, the highest power first."""
+    """Return the scale and the coefficients of the expansion of Weideman (1994), equation (I).
+
+    The highest power comes first.
+    """
     points = 4 * count
     scale = math.sqrt(count / math.sqrt(2))
     tangent = scale * np.tan(np.arange(1 - points // 2, points // 2) * np.pi / points)
     values = np.concatenate([[0.0], np.exp(-(tangent**2)) * (scale**2 + tangent**2)])
-    found = np.real(np.fft.fft(np.fft.fftshift(values))) / points
-    return scale, tuple(found[count:0:-1].tolist())
+    coefficients = np.real(np.fft.fft(np.fft.fftshift(values))) / points
+    return scale, tuple(coefficients[count:0:-1].tolist())
 
 
-def _upper(z: Any) -> Any:
-    """w(z) where the imaginary part is not negative."""
+def _upper(z: Array) -> Array:
+    """Return the Faddeeva function of numbers whose imaginary part is not negative."""
     terms, levels = _TERMS[typeof(z).dtype.name]
     scale, coefficients = _weideman(terms)
     far = jnp.abs(z) > 7
@@ -41,26 +46,26 @@ def _upper(z: Any) -> Any:
     turned = 1j * near_z
     divisor = scale - turned
     fraction = (scale + turned) / divisor
-    total: Any = 0.0
+    total: Array | float = 0.0
     for coefficient in coefficients:
         total = total * fraction + coefficient
     near = (2 * total / divisor + 1 / math.sqrt(math.pi)) / divisor
-    # By Laplace's continued fraction, DLMF 7.9.3.
+    # Far from 0 Laplace's continued fraction, DLMF 7.9.3, is exact.
     far_z = jnp.where(far, z, 8.0)
     below = far_z
     for level in range(levels, 0, -1):
         below = far_z - (level / 2) / below
-    found = jnp.where(far, (1j / math.sqrt(math.pi)) / below, near)
-    found = jnp.where(jnp.isinf(jnp.real(z)) | jnp.isinf(jnp.imag(z)), 0.0, found)
-    real = jnp.where(jnp.imag(z) == 0, jnp.exp(-jnp.square(jnp.real(z))), jnp.real(found))
-    return elementwise.complex(real, jnp.imag(found))
+    result = jnp.where(far, (1j / math.sqrt(math.pi)) / below, near)
+    result = jnp.where(jnp.isinf(jnp.real(z)) | jnp.isinf(jnp.imag(z)), 0.0, result)
+    real = jnp.where(jnp.imag(z) == 0, jnp.exp(-jnp.square(jnp.real(z))), jnp.real(result))
+    return elementwise.complex(real, jnp.imag(result))
 
 
 @custom_jvp
-def _wofz(z: Any) -> Any:
+def _wofz(z: Array) -> Array:
     below = jnp.imag(z) < 0
     upper = _upper(jnp.where(below, -z, z))
-    # w(z) + w(-z) = 2 exp(-z^2), of which only the half plane below needs the value.
+    # Below the real axis w(z) = 2 exp(-z^2) - w(-z).
     inside = jnp.where(below, z, 0.0)
     real, imaginary = jnp.real(inside), jnp.imag(inside)
     size = 2 * jnp.exp((imaginary - real) * (imaginary + real))
@@ -73,11 +78,11 @@ _wofz.defjvps(lambda t, result, z: t * (2j / math.sqrt(math.pi) - 2 * z * result
 
 
 @operation
-def wofz(z: Any) -> Any:
-    """Elementwise Faddeeva function, exp(-z^2) erfc(-i z).
+def wofz(z: ArrayLike) -> Array:
+    """Compute elementwise the Faddeeva function, exp(-z^2) erfc(-i z).
 
-    By Weideman, "Computation of the complex error function" (1994), and far from 0 by Laplace's
-    continued fraction.
+    The method is that of Weideman, "Computation of the complex error function" (1994), and far from
+    0 by Laplace's continued fraction.
 
     Args:
       z: an array of complex or real numbers.
@@ -95,26 +100,26 @@ def wofz(z: Any) -> Any:
 # ---- of real numbers -----------------------------------------------------------------------------
 
 
-def _exp_of_square(x: Any) -> Any:
-    """exp(x^2): the square is split, as its rounding error would be one of all digits."""
+def _exp_of_square(x: Array) -> Array:
+    """Return exp(x^2) to all digits: the square is split into an exact part and a small one."""
     high = jnp.round(x * 16) / 16
     return jnp.exp(jnp.square(high)) * jnp.exp((x - high) * (x + high))
 
 
 @custom_jvp
-def real_erfcx(x: Any) -> Any:
-    """exp(x^2) erfc(x) of floats of 32 bits and more."""
+def real_erfcx(x: Array) -> Array:
+    """Return exp(x^2) erfc(x) of floats of 32 bits and more, by a Chebyshev series."""
     size = jnp.abs(x)
     finite = jnp.where(size < jnp.inf, size, 0.0)
     t = jnp.where(size < jnp.inf, (3.5 - finite) / (3.5 + finite), -1.0)
     upper = chebyshev_sum(series.ERFCX, t) / (3.5 + size)
-    # Beyond 30 both factors are out of any range; their product is not to be NaN.
+    # For x < -30 the result overflows; the bound keeps the product from being NaN.
     negative = jnp.where(size < 30, 2 * _exp_of_square(jnp.minimum(size, 30)) - upper, jnp.inf)
     return jnp.where(x < 0, negative, jnp.where(x != x, x, upper))
 
 
-def _slope_of_erfcx(x: Any, result: Any) -> Any:
-    # Far out the two terms cancel, and the series of DLMF 7.12.1 has what is left.
+def _slope_of_erfcx(x: Array, result: Array) -> Array:
+    # For large x the two terms cancel; the asymptotic series DLMF 7.12.1 does not.
     far = x > 25
     square = 1 / jnp.square(jnp.where(far, x, 25.0))
     tail = 1 - square * (1.5 - square * (3.75 - square * (13.125 - square * 59.0625)))
@@ -126,10 +131,11 @@ real_erfcx.defjvps(lambda t, result, x: t * _slope_of_erfcx(x, result))
 
 
 @operation
-def erfcx(x: Any) -> Any:
-    """Elementwise scaled complementary error function, exp(x^2) erfc(x).
+def erfcx(x: ArrayLike) -> Array:
+    """Compute elementwise the scaled complementary error function, exp(x^2) erfc(x).
 
-    Of real numbers by a Chebyshev series in (a - x) / (a + x), of complex ones from `wofz`.
+    Of real numbers it is a Chebyshev series in (a - x) / (a + x), of complex ones it comes from
+    `wofz`.
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -142,16 +148,16 @@ def erfcx(x: Any) -> Any:
 
 
 @custom_jvp
-def _dawsn(x: Any) -> Any:
+def _dawsn(x: Array) -> Array:
     square = jnp.square(jnp.where(jnp.abs(x) < 8, x, 0.0))
     middle = chebyshev_sum(series.DAWSON, (20.25 - square) / (20.25 + square)) / (20.25 + square)
-    # Near 0 the power series of DLMF 7.6.2, and far out the asymptotic one of 7.12.
+    # Near 0 the power series DLMF 7.6.2 is used, and for large x the asymptotic one of 7.12.
     small = jnp.where(square < 1.3, square, 0.0)
-    near: Any = 1.0
+    near: Array | float = 1.0
     for k in range(23, 0, -1):
         near = 1 - small * near * (2 / (2 * k + 1))
     inverse = jnp.where(jnp.abs(x) < 8, 0.0, 1 / x)
-    far: Any = 1.0
+    far: Array | float = 1.0
     for k in range(17, 0, -1):
         far = 1 + jnp.square(inverse) * far * (k - 0.5)
     inner = x * jnp.where(square < 1.3, near, middle)
@@ -162,11 +168,11 @@ _dawsn.defjvps(lambda t, result, x: t * (1 - 2 * x * result))
 
 
 @operation
-def dawsn(x: Any) -> Any:
-    """Elementwise Dawson's integral, exp(-x^2) times the integral of exp(t^2) from 0 to x.
+def dawsn(x: ArrayLike) -> Array:
+    """Compute elementwise Dawson's integral, exp(-x^2) times the integral of exp(t^2) from 0 to x.
 
-    By a Chebyshev series in (a^2 - x^2) / (a^2 + x^2); near 0 and far out by the series of DLMF
-    7.6.2 and 7.12.
+    The method is a Chebyshev series in (a^2 - x^2) / (a^2 + x^2); near 0 and for large x it is the
+    series of DLMF 7.6.2 and 7.12.
 
     Raises:
       TypeError: if x is neither array nor scalar.

@@ -1,14 +1,16 @@
-"""The gamma function, its logarithm, and what is made of them."""
+"""The gamma function, its logarithm, and functions made of them: factorials, beta, zeta."""
+
+from __future__ import annotations
 
 import math
 import operator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike
@@ -23,7 +25,7 @@ from hlofront.scipy.special.arguments import (
 )
 from hlofront.transforms.grad import jvp
 
-# Of Stirling's series, DLMF 5.11.1: B(2k) / (2k (2k - 1)).
+# The coefficients of Stirling's series, DLMF 5.11.1: B(2k) / (2k (2k - 1)), B of Bernoulli.
 _STIRLING = (
     1 / 12,
     -1 / 360,
@@ -36,8 +38,8 @@ _STIRLING = (
 )
 
 
-def _stirling(x: Any) -> Any:
-    """log(gamma(x)) - (x - 1/2) log(x) + x - log(2 pi) / 2, for x of 10 and more."""
+def _stirling(x: Array) -> Array:
+    """Return log(gamma(x)) - (x - 1/2) log(x) + x - log(2 pi) / 2 for x >= 10: DLMF 5.11.1."""
     inverse = 1 / x
     square = inverse * inverse
     total = 0.0
@@ -50,8 +52,8 @@ def _stirling(x: Any) -> Any:
 
 
 @operation
-def gammaln(x: Any) -> Any:
-    """Elementwise logarithm of the size of the gamma function, of real numbers.
+def gammaln(x: ArrayLike) -> Array:
+    """Compute elementwise the logarithm of the size of the gamma function, of real numbers.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -60,12 +62,12 @@ def gammaln(x: Any) -> Any:
 
 
 @operation
-def loggamma(x: Any) -> Any:
-    """Elementwise principal branch of the logarithm of gamma.
+def loggamma(x: ArrayLike) -> Array:
+    """Compute elementwise the principal branch of the logarithm of gamma.
 
     Of real numbers it is NaN where they are negative. Of complex ones it is analytic but on the
-    negative real axis: by reflection, recurrence and Stirling's series, as in Hare, "Computing
-    the principal branch of log-Gamma" (1997).
+    negative real axis; the method is reflection, recurrence and Stirling's series, as in Hare,
+    "Computing the principal branch of log-Gamma" (1997).
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -77,23 +79,23 @@ def loggamma(x: Any) -> Any:
 
 
 @custom_jvp
-def _complex_loggamma(z: Any) -> Any:
+def _complex_loggamma(z: Array) -> Array:
     reflected = jnp.real(z) < 0.5
-    result = _loggamma_on_the_right(jnp.where(reflected, 1 - z, z))
-    # The half plane above the real axis; what is below is its conjugate.
+    of_the_right = _loggamma_on_the_right(jnp.where(reflected, 1 - z, z))
+    # Reflection is done above the real axis; the value below is the conjugate.
     below = jnp.signbit(jnp.imag(z))
     above = jnp.where(below, jnp.conj(z), z)
     reflection = math.log(2 * math.pi) - 0.5j * math.pi + 1j * math.pi * above
     reflection = reflection - jnp.log1p(-_turn(above))
     reflection = jnp.where(below, jnp.conj(reflection), reflection)
-    found = jnp.where(reflected, reflection - result, result)
+    logarithm = jnp.where(reflected, reflection - of_the_right, of_the_right)
     real = jnp.real(z)
     is_pole = (jnp.imag(z) == 0) & (real <= 0) & (real == jnp.floor(real))
-    return jnp.where(is_pole, jnp.nan, found)
+    return jnp.where(is_pole, jnp.nan, logarithm)
 
 
-def _turn(z: Any) -> Any:
-    """exp(2 pi i z)."""
+def _turn(z: Array) -> Array:
+    """Return exp(2 pi i z)."""
     real = jnp.real(z)
     angle = 2 * math.pi * (real - jnp.round(real))
     size = jnp.exp(-2 * math.pi * jnp.imag(z))
@@ -103,11 +105,12 @@ def _turn(z: Any) -> Any:
 _SHIFT = 10
 
 
-def _loggamma_on_the_right(z: Any) -> Any:
-    """Where the real part of z is 1/2 and more."""
+def _loggamma_on_the_right(z: Array) -> Array:
+    """Return log(gamma(z)) for complex z whose real part is 1/2 or more, as Hare (1997) does."""
     small = jnp.abs(z) < _SHIFT
-    # The logarithm of a product loses less than the sum of its logarithms. Each factor turns it by
-    # less than a quarter: it has gone round where it comes to the other side of the real axis.
+    # The logarithm of a product loses fewer digits than the sum of the logarithms. Each factor
+    # turns the product by less than a quarter, so that a whole turn is completed where the product
+    # crosses the real axis downwards.
     below = jnp.signbit(jnp.imag(z))
     above = jnp.where(small, jnp.where(below, jnp.conj(z), z), 1.0)
     product, rounds = above, jnp.zeros_like(jnp.real(z))
@@ -120,17 +123,17 @@ def _loggamma_on_the_right(z: Any) -> Any:
     steps = jnp.where(below, jnp.conj(steps), steps)
     far = jnp.where(small, z + _SHIFT, z)
     main = (far - 0.5) * jnp.log(far) - far + 0.5 * math.log(2 * math.pi)
-    found = main + _stirling(far) - jnp.where(small, steps, 0.0)
-    # The zeros.
+    logarithm = main + _stirling(far) - jnp.where(small, steps, 0.0)
+    # Around the zeros at 1 and 2 a series keeps all digits.
     near_two = jnp.abs(z - 2) < 0.8
     near_one = ~near_two & (jnp.abs(z - 1) < 0.8)
     off = jnp.where(near_two, z - 2, jnp.where(near_one, z - 1, 0.0))
     series = _loggamma_around_two(off)
-    return jnp.where(near_two, series, jnp.where(near_one, series - jnp.log1p(off), found))
+    return jnp.where(near_two, series, jnp.where(near_one, series - jnp.log1p(off), logarithm))
 
 
 def _zeta_less_one(k: int) -> float:
-    """The sum of n**-k from n = 2 on, by the formula of Euler and Maclaurin."""
+    """Return zeta(k) - 1, by the formula of Euler and Maclaurin, DLMF 25.2.9."""
     last = 60
     tail = last ** (1.0 - k) / (k - 1) - last**-k / 2 + k * last ** (-k - 1.0) / 12
     tail -= k * (k + 1) * (k + 2) * last ** (-k - 3.0) / 720
@@ -138,29 +141,29 @@ def _zeta_less_one(k: int) -> float:
     return math.fsum(n ** float(-k) for n in range(2, last + 1)) + tail
 
 
-def _loggamma_around_two(w: Any) -> Any:
-    """The logarithm of gamma(2 + w), DLMF 5.7.3, where w is less than 0.8 in size."""
+def _loggamma_around_two(w: Array) -> Array:
+    """Return log(gamma(2 + w)) for abs(w) < 0.8, by the power series DLMF 5.7.3."""
     terms = 42 if typeof(w).dtype.itemsize > 8 else 22
-    total: Any = 0.0
+    total: Array | float = 0.0
     for k in range(terms, 1, -1):
         total = (total + (-1) ** k * _zeta_less_one(k) / k) * w
     return (total + (1 - np.euler_gamma)) * w
 
 
-def _complex_digamma(z: Any) -> Any:
-    """By reflection, recurrence and the series of DLMF 5.11.2."""
+def _complex_digamma(z: Array) -> Array:
+    """Return digamma of complex z, by reflection, recurrence and the series DLMF 5.11.2."""
     reflected = jnp.real(z) < 0.5
     far = jnp.where(reflected, 1 - z, z)
-    steps: Any = 0.0
+    steps: Array | float = 0.0
     for k in range(_SHIFT):
         steps = steps + 1 / (far + k)
     far = far + _SHIFT
     square = 1 / (far * far)
-    tail: Any = 0.0
+    tail: Array | float = 0.0
     for k in reversed(range(len(_STIRLING))):
         tail = (tail + _STIRLING[k] * (2 * k + 1)) * square
     right = jnp.log(far) - 0.5 / far - tail - steps
-    # pi cot(pi z) of the half plane above.
+    # pi cot(pi z) is computed above the real axis, and below it as the conjugate.
     below = jnp.signbit(jnp.imag(z))
     turn = _turn(jnp.where(below, jnp.conj(z), z))
     cotangent = 1j * math.pi * (turn + 1) / (turn - 1)
@@ -171,7 +174,7 @@ def _complex_digamma(z: Any) -> Any:
 _complex_loggamma.defjvps(lambda t, result, z: t * _complex_digamma(z))
 
 
-def _sign(x: Any) -> Any:
+def _sign(x: Array) -> Array:
     whole = jnp.floor(x)
     negative = x < 0
     undefined = (negative & (x == whole)) | (x != x)
@@ -182,8 +185,8 @@ def _sign(x: Any) -> Any:
 
 
 @operation
-def gammasgn(x: Any) -> Any:
-    """Elementwise sign of the gamma function: 1 or -1, and NaN at its poles below zero.
+def gammasgn(x: ArrayLike) -> Array:
+    """Compute elementwise the sign of the gamma function: 1 or -1, and NaN at its poles below zero.
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -193,8 +196,8 @@ def gammasgn(x: Any) -> Any:
 
 
 @operation
-def gamma(x: Any) -> Any:
-    """Elementwise gamma function of real or complex numbers.
+def gamma(x: ArrayLike) -> Array:
+    """Compute elementwise the gamma function of real or complex numbers.
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -207,8 +210,8 @@ def gamma(x: Any) -> Any:
 
 
 @operation
-def digamma(x: Any) -> Any:
-    """Elementwise derivative of `gammaln`.
+def digamma(x: ArrayLike) -> Array:
+    """Compute elementwise the derivative of `gammaln`.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -217,8 +220,8 @@ def digamma(x: Any) -> Any:
 
 
 @operation
-def polygamma(n: Any, x: Any) -> Any:
-    """Elementwise derivative of order n of `digamma`.
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
+    """Compute elementwise the derivative of order n of `digamma`.
 
     Args:
       n: integers, not negative.
@@ -236,8 +239,8 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 @operation
-def gammainc(a: Any, x: Any) -> Any:
-    """Elementwise regularized lower incomplete gamma function P(a, x).
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
+    """Compute elementwise the regularized lower incomplete gamma function P(a, x).
 
     Args:
       a, x: arrays of real numbers that broadcast, a positive and x not negative.
@@ -249,8 +252,8 @@ def gammainc(a: Any, x: Any) -> Any:
 
 
 @operation
-def gammaincc(a: Any, x: Any) -> Any:
-    """Elementwise regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
+    """Compute elementwise the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
     Args:
       a, x: arrays of real numbers that broadcast, a positive and x not negative.
@@ -261,8 +264,8 @@ def gammaincc(a: Any, x: Any) -> Any:
     return special.igammac(*inexact_arrays("gammaincc", a, x))
 
 
-def multigammaln(a: Any, d: Any) -> Any:
-    """Elementwise logarithm of the multivariate gamma function of dimension d.
+def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
+    """Compute elementwise the logarithm of the multivariate gamma function of dimension d.
 
     Args:
       a: real numbers, greater than (d - 1) / 2.
@@ -277,7 +280,7 @@ def multigammaln(a: Any, d: Any) -> Any:
 
 
 @operation(static_argnames=("d",))
-def _multigammaln(a: Any, *, d: int) -> Any:
+def _multigammaln(a: ArrayLike, *, d: int) -> Array:
     (a,) = inexact_arrays("multigammaln", a)
     constant = 0.25 * d * (d - 1) * math.log(math.pi)
     halves = np.arange(d, dtype=typeof(a).dtype) / 2
@@ -288,8 +291,8 @@ def _multigammaln(a: Any, *, d: int) -> Any:
 # ---- products of whole numbers -------------------------------------------------------------------
 
 
-def factorial(n: Any, exact: bool = False) -> Any:
-    """Elementwise factorial, gamma(n + 1); 0 for negative n.
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
+    """Compute elementwise the factorial, gamma(n + 1); 0 for negative n.
 
     Args:
       n: real numbers.
@@ -307,21 +310,21 @@ def factorial(n: Any, exact: bool = False) -> Any:
 
 
 @operation
-def _factorial(n: Any) -> Any:
+def _factorial(n: ArrayLike) -> Array:
     (n,) = inexact_arrays("factorial", n)
-    found = jnp.exp(special.lgamma(n + 1))
-    return jnp.where(n < 0, 0, found)
+    size = jnp.exp(special.lgamma(n + 1))
+    return jnp.where(n < 0, 0, size)
 
 
 @operation(static_argnames=("repetition",))
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
-    """Elementwise number of ways to choose k of N things.
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
+    """Compute elementwise the number of ways to choose k of N objects.
 
     It is 0 where k is greater than N, or one of them negative.
 
     Args:
       N, k: arrays of real numbers that broadcast.
-      repetition: whether a thing may be chosen several times.
+      repetition: whether an object may be chosen several times.
 
     Raises:
       TypeError: if one is neither array nor scalar, or complex.
@@ -330,11 +333,11 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
     if not repetition:
         return _binomial(n, k)
     nothing = (n == 0) & (k == 0)
-    found = _binomial(n + k - 1, k)
-    return jnp.where(n < 0, 0, jnp.where(nothing, jnp.ones_like(found), found))
+    ways = _binomial(n + k - 1, k)
+    return jnp.where(n < 0, 0, jnp.where(nothing, jnp.ones_like(ways), ways))
 
 
-def _binomial(n: Any, k: Any) -> Any:
+def _binomial(n: Array, k: Array) -> Array:
     valid = (k <= n) & (n >= 0) & (k >= 0)
     n, k = jnp.where(valid, n, 0.0), jnp.where(valid, k, 0.0)
     small = jnp.minimum(k, n - k)
@@ -345,31 +348,31 @@ def _binomial(n: Any, k: Any) -> Any:
     return jnp.where(valid, jnp.exp(growth - special.lgamma(small + 1)), 0.0)
 
 
-def _log_gamma_ratio(x: Any, step: Any) -> Any:
-    """log(gamma(x + step) / gamma(x)) for x of 10 and more: what is greatest does not cancel."""
+def _log_gamma_ratio(x: Array, step: Array) -> Array:
+    """Return log(gamma(x + step) / gamma(x)) for x >= 10, without cancellation of large terms."""
     end = x + step
     main = (end - 0.5) * jnp.log1p(step / x) + step * (jnp.log(x) - 1)
     return main + (_stirling(end) - _stirling(x))
 
 
 @custom_jvp
-def _poch(z: Any, m: Any) -> Any:
+def _poch(z: Array, m: Array) -> Array:
     end = z + m
     from_pole, to_pole = ((x <= 0) & (x > -jnp.inf) & (x == jnp.floor(x)) for x in (z, end))
     both = from_pole & to_pole
-    # Gamma has no limit at minus infinity, between more and more poles.
+    # Gamma has no limit at minus infinity, where poles alternate.
     endless = ((z == -jnp.inf) | (end == -jnp.inf)) & ~from_pole
-    # Among the poles by reflection.
+    # Between two poles the quotient is that of the reflected arguments.
     start, stop = jnp.where(both, 1 - end, z), jnp.where(both, 1 - z, end)
     far = (start >= 10) & (stop >= 10)
-    # What is not reflected has this step to all digits.
+    # Arguments that are not reflected have this step to all digits.
     step = jnp.where(far, m, 1.0)
     of_far = _log_gamma_ratio(jnp.where(far, start, 10.0), step)
     size = jnp.exp(jnp.where(far, of_far, special.lgamma(stop) - special.lgamma(start)))
     odd = jnp.fmod(m, 2) != 0
     sign = jnp.where(both, jnp.where(odd, -1, 1), _sign(start) * _sign(stop))
-    found = jnp.where(from_pole & ~both, 0, jnp.where(to_pole & ~both, jnp.inf, sign * size))
-    return jnp.where(m == 0, 1, jnp.where(endless, jnp.nan, found))
+    quotient = jnp.where(from_pole & ~both, 0, jnp.where(to_pole & ~both, jnp.inf, sign * size))
+    return jnp.where(m == 0, 1, jnp.where(endless, jnp.nan, quotient))
 
 
 _poch.defjvps(
@@ -379,8 +382,8 @@ _poch.defjvps(
 
 
 @operation
-def poch(z: Any, m: Any) -> Any:
-    """Elementwise Pochhammer symbol, gamma(z + m) / gamma(z).
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
+    """Compute elementwise the Pochhammer symbol, gamma(z + m) / gamma(z).
 
     Args:
       z, m: arrays of real numbers that broadcast.
@@ -396,13 +399,13 @@ def poch(z: Any, m: Any) -> Any:
 
 
 @custom_jvp
-def _betaln(a: Any, b: Any) -> Any:
+def _betaln(a: Array, b: Array) -> Array:
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)
     total = small + large
     near = special.lgamma(small) + (special.lgamma(large) - special.lgamma(total))
     far = special.lgamma(small) - _log_gamma_ratio(large, small)
-    found = jnp.where(large < 10, near, far)
-    return jnp.where((small == 0) & (large >= 0), jnp.inf, found)
+    logarithm = jnp.where(large < 10, near, far)
+    return jnp.where((small == 0) & (large >= 0), jnp.inf, logarithm)
 
 
 _betaln.defjvps(
@@ -412,8 +415,8 @@ _betaln.defjvps(
 
 
 @operation
-def betaln(a: Any, b: Any) -> Any:
-    """Elementwise logarithm of the size of the beta function.
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
+    """Compute elementwise the logarithm of the size of the beta function.
 
     Large arguments are subtracted in Stirling's series, as in DiDonato and Morris, "Algorithm 708:
     Significant digit computation of the incomplete beta function ratios" (1992).
@@ -431,8 +434,8 @@ def betaln(a: Any, b: Any) -> Any:
 
 
 @operation
-def beta(a: Any, b: Any) -> Any:
-    """Elementwise beta function, gamma(a) gamma(b) / gamma(a + b).
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
+    """Compute elementwise the beta function, gamma(a) gamma(b) / gamma(a + b).
 
     Args:
       a, b: arrays of real numbers that broadcast.
@@ -446,8 +449,8 @@ def beta(a: Any, b: Any) -> Any:
 
 
 @operation
-def betainc(a: Any, b: Any, x: Any) -> Any:
-    """Elementwise regularized incomplete beta function I_x(a, b).
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """Compute elementwise the regularized incomplete beta function I_x(a, b).
 
     Args:
       a, b, x: arrays of real numbers that broadcast, a and b positive, x from 0 to 1.
@@ -463,13 +466,13 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 @custom_jvp
-def _zeta(x: Any, q: Any) -> Any:
+def _zeta(x: Array, q: Array) -> Array:
     return special.zeta(x, q)
 
 
-def _zeta_by_summation(x: Any, q: Any) -> Any:
-    """By the formula of Euler and Maclaurin, DLMF 25.11.5, for q > 0."""
-    total: Any = 0.0
+def _zeta_by_summation(x: Array, q: Array) -> Array:
+    """Return the Hurwitz zeta function for q > 0, by Euler and Maclaurin: DLMF 25.11.5."""
+    total: Array | float = 0.0
     for k in range(_SHIFT):
         total = total + jnp.exp(-x * jnp.log(q + k))
     end = q + _SHIFT
@@ -477,13 +480,13 @@ def _zeta_by_summation(x: Any, q: Any) -> Any:
     total = total + power * (end / (x - 1) + 0.5)
     factor = x * power / end
     for k, coefficient in enumerate(_STIRLING):
-        # B(2k + 2) / (2k + 2)! of what Stirling's coefficient has.
+        # The factor B(2k + 2) / (2k + 2)! is Stirling's coefficient divided by (2k)!.
         total = total + factor * (coefficient / math.factorial(2 * k))
         factor = factor * (x + (2 * k + 1)) * (x + (2 * k + 2)) / (end * end)
     return total
 
 
-def _zeta_by_order(t: Any, result: Any, x: Any, q: Any) -> Any:
+def _zeta_by_order(t: Array, result: Array, x: Array, q: Array) -> Array:
     return t * jvp(lambda x: _zeta_by_summation(x, q), (x,), (jnp.ones_like(x),))[1]
 
 
@@ -491,8 +494,8 @@ _zeta.defjvps(_zeta_by_order, lambda t, result, x, q: t * -x * _zeta(x + 1, q))
 
 
 @operation
-def zeta(x: Any, q: Any = None) -> Any:
-    """Elementwise Hurwitz zeta function: the sum of (k + q) ** -x over k = 0, 1, 2, ...
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
+    """Compute elementwise the Hurwitz zeta function: the sum of (k + q) ** -x over k = 0, 1, 2, ...
 
     Args:
       x: real numbers greater than 1.
@@ -509,11 +512,11 @@ def zeta(x: Any, q: Any = None) -> Any:
     return _zeta(*inexact_arrays("zeta", x, q))
 
 
-def bernoulli(n: int) -> Any:
-    """The Bernoulli numbers B(0), B(1), ..., B(n), with B(1) = -1/2.
+def bernoulli(n: int) -> Array:
+    """Compute the Bernoulli numbers B(0), B(1), ..., B(n), with B(1) = -1/2.
 
-    Exact before they are rounded: from the tangent numbers, by Brent and Harvey, "Fast computation
-    of Bernoulli, Tangent and Secant numbers" (2011).
+    They are exact before they are rounded: from the tangent numbers, by Brent and Harvey, "Fast
+    computation of Bernoulli, Tangent and Secant numbers" (2011).
 
     Args:
       n: an integer, not negative.
@@ -534,7 +537,7 @@ def bernoulli(n: int) -> Any:
 def _bernoulli(n: int) -> np.ndarray:
     values = np.zeros(max(n + 1, 2))
     values[:2] = 1, -0.5
-    # Greater ones are beyond float64.
+    # Numbers of greater index are beyond float64.
     greatest = 258
     count = min(n, greatest) // 2
     tangent = [math.factorial(k) for k in range(count)]

@@ -1,12 +1,14 @@
 """Gauss's hypergeometric function, 2F1."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
@@ -23,25 +25,30 @@ from hlofront.scipy.special.hypergeometric_sums import (
 )
 
 
-def _gauss_sum(a: Any, b: Any, c: Any, x: Any) -> tuple[Any, Any, Any]:
+def _gauss_sum(a: Array, b: Array, c: Array, x: Array) -> tuple[Array, Array, Array]:
     return sum_of_terms(lambda k: ((a + k) * (b + k) * x, (c + k) * (k + 1)), x)
 
 
-def _gauss_series(a: Any, b: Any, c: Any, x: Any) -> Any:
+def _gauss_series(a: Array, b: Array, c: Array, x: Array) -> Array:
     total, exponent, _ = _gauss_sum(a, b, c, x)
     return jnp.ldexp(total, exponent)
 
 
-def _near_one(a: Any, b: Any, c: Any, excess: Any, others: Any, rest: Any) -> tuple[Any, Any]:
-    """For x near 1 and c - a - b no integer, DLMF 15.8.4; and how much its two parts cancel.
+def _near_one(
+    a: Array, b: Array, c: Array, excess: Array, others: list[Array], rest: Array
+) -> tuple[Array, Array]:
+    """Return 2F1 for x near 1 and c - a - b no integer, by DLMF 15.8.4, and its loss of digits.
 
     Args:
       a, b, c: the parameters.
       excess: c - a - b.
       others: (c - a, c - b).
       rest: 1 - x.
+
+    Returns:
+      (the value, the quotient of its greater part and its size).
     """
-    # Both sums in one loop.
+    # One loop computes both series.
     top = [jnp.stack(pair) for pair in ((a, others[0]), (b, others[1]), (1 - excess, 1 + excess))]
     sums = _gauss_series(*top, jnp.stack([rest, rest]))
     above = (jnp.stack([c, c]), jnp.stack([excess, -excess]))
@@ -54,12 +61,12 @@ def _near_one(a: Any, b: Any, c: Any, excess: Any, others: Any, rest: Any) -> tu
     return total, size / jnp.where(total == 0, 1.0, jnp.abs(total))
 
 
-# Terms of the logarithmic case, and the greatest integer that it is used for.
+# The number of terms of DLMF 15.8.10, and the greatest c - a - b that it is used for.
 _LOG_TERMS, _LOG_MOST = 80, 4
 
 
-def _near_one_by_logarithm(a: Any, b: Any, m: Any, rest: Any) -> Any:
-    """For x near 1 and c = a + b + m, m one of the integers 0, ..., 4: DLMF 15.8.10."""
+def _near_one_by_logarithm(a: Array, b: Array, m: Array, rest: Array) -> Array:
+    """Return 2F1 for x near 1 and c = a + b + m with m of 0, ..., 4, by DLMF 15.8.10."""
     one, total = jnp.ones_like(rest), jnp.zeros_like(rest)
     above = (jnp.stack([a + b + m] * 2), jnp.stack([jnp.maximum(m, 1), one]))
     below = (jnp.stack([a + m, a]), jnp.stack([b + m, b]))
@@ -72,11 +79,11 @@ def _near_one_by_logarithm(a: Any, b: Any, m: Any, rest: Any) -> Any:
         factorial = factorial * jnp.where(k < m, k + 1, 1)
         harmonic = harmonic + jnp.where(k < m, 1 / (k + 1), 0.0)
     term = later_term * (-rest) ** m / factorial
-    # Sums of 1 / k, by which the four digammas go on.
+    # From one term to the next the four digammas of the bracket grow by inverses of integers.
     digammas = special.digamma(jnp.stack([a + m, b + m]))
     bracket = digammas[0] + digammas[1] + jnp.log(rest) + 2 * np.euler_gamma - harmonic
 
-    def step(k, carry):
+    def step(k: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         term, bracket, total = carry
         total = total - term * bracket
         bracket = bracket + 1 / (a + m + k) + 1 / (b + m + k) - 1 / (k + 1) - 1 / (k + m + 1)
@@ -86,18 +93,25 @@ def _near_one_by_logarithm(a: Any, b: Any, m: Any, rest: Any) -> Any:
     return fori_loop(0, _LOG_TERMS, lambda k, c: step(1.0 * k, c), (term, bracket, total))[2]
 
 
-def _gauss_of_four(a: Any, b: Any, c: Any, x: Any, ends: Any, used: Any) -> tuple[Any, Any]:
-    """By the series, as it is or transformed by DLMF 15.8.1: where terms cancel least.
+def _gauss_of_four(
+    a: Array, b: Array, c: Array, x: Array, ends: Array, used: Array
+) -> tuple[Array, Array]:
+    """Return 2F1 by its series in the one of the four forms of DLMF 15.8.1 that cancels least.
+
+    Args:
+      a, b, c, x: the parameters and the argument.
+      ends: where the series is a polynomial.
+      used: where the result is needed; elsewhere the loop does not wait for the series.
 
     Returns:
-      (the value, how much terms cancel).
+      (the value, the loss: the quotient of the greatest term and the sum).
     """
     base = 1 - x
     turned = x / -base
     other_ends = is_pole(c - a) | is_pole(c - b)
     regular = ~is_pole(c)
     short = jnp.abs(x) < 1
-    # Parameters, argument, power of 1 - x, and where it is one.
+    # Each form has parameters, an argument, a power of 1 - x, and a mask of where it is valid.
     ways = (
         (a, b, x, jnp.zeros_like(x), short | ends),
         (c - a, c - b, x, c - a - b, (short | other_ends) & regular),
@@ -110,7 +124,7 @@ def _gauss_of_four(a: Any, b: Any, c: Any, x: Any, ends: Any, used: Any) -> tupl
     total, exponent, loss = _gauss_sum(
         p, q, jnp.where(used, c, 1.0), jnp.where(valid, argument, 0.0)
     )
-    # A factor out of range is applied as its logarithm, which costs digits.
+    # A factor that overflows or underflows is applied as its logarithm, which costs digits.
     base = jnp.where(used, base, 1.0)[None]
     factor = base ** jnp.where(valid, power, 0.0)
     fits = (factor > float(finfo(typeof(x).dtype).tiny)) & (factor < jnp.inf)
@@ -118,28 +132,30 @@ def _gauss_of_four(a: Any, b: Any, c: Any, x: Any, ends: Any, used: Any) -> tupl
     beyond = scaled(total, exponent, logarithm)
     total = jnp.where(fits, jnp.ldexp(total * jnp.where(fits, factor, 1.0), exponent), beyond)
     loss = jnp.where(valid, jnp.where(fits, loss, 100 * loss), jnp.inf)
-    # A power alone is not nearly as good but all there is.
+    # Where the series is 1 the form is the power of 1 - x alone, which is exact.
     never = jnp.zeros_like(ends)
     alone = jnp.stack([never, (c == a) | (c == b), never, never])
     loss = jnp.where(alone & valid, 0.0, loss)
-    best, found = loss[0], total[0]
+    best, value = loss[0], total[0]
     for way in range(1, 4):
-        # Of ways that are nearly as good, the one that has no power to take.
+        # A form is replaced by a much better one alone: the first ones take no power.
         better = loss[way] * 8 < best
-        best, found = jnp.where(better, loss[way], best), jnp.where(better, total[way], found)
-    return found, best
+        best, value = jnp.where(better, loss[way], best), jnp.where(better, total[way], value)
+    return value, best
 
 
-# Of the steps along the differential equation: how many Taylor coefficients each has, how many
-# steps there are at most, and from what loss of the other ways on they are used.
+# Steps along the differential equation: the number of Taylor coefficients of each by the width of
+# the dtype, the greatest number of steps, and the loss of the other methods that they are used
+# from on.
 _ORDER, _MOST_STEPS, _LOST = {4: 20, 8: 40}, 20000, 100.0
 
 
-def _gauss_by_steps(a: Any, b: Any, c: Any, x: Any, used: Any) -> Any:
-    """Where all sums cancel: along the equation DLMF 15.10.1, by Taylor series at several places.
+def _gauss_by_steps(a: Array, b: Array, c: Array, x: Array, used: Array) -> Array:
+    """Return 2F1 where all series cancel, by Taylor steps along the equation DLMF 15.10.1.
 
-    Started near 0 by the series; the places are equally far apart in log(abs(x)), for positive x in
-    log(x / (1 - x)), so that none is near a singular point beside its step.
+    The method is that of Pearson, Olver and Porter (2017), section 4.6. The first point is near 0,
+    where the series is exact. Points are equally spaced in log(abs(x)), for positive x in
+    log(x / (1 - x)), so that each is further from the singular points than its step is long.
     """
     positive = x > 0
     share = jnp.where(positive, 1 - x, 1.0)
@@ -148,19 +164,19 @@ def _gauss_by_steps(a: Any, b: Any, c: Any, x: Any, used: Any) -> Any:
     start = jnp.minimum(jnp.log(near), end)
     count = jnp.ceil(jnp.max(jnp.where(used, (end - start) * _steps_of_unit(a, b, c), 0.0)))
 
-    def place(j):
+    def point(j: Array) -> Array:
         size = jnp.exp(start + (end - start) * (j / jnp.maximum(count, 1.0)))
         return jnp.where(j == count, x, jnp.where(positive, size / (1 + size), -size))
 
-    def along(j, carry):
+    def along(j: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         here, value, slope = carry
-        there = place(1.0 * j + 1)
+        there = point(1.0 * j + 1)
         step = there - here
-        # Coefficients are of powers of the step.
+        # Coefficients are those of powers of the step, so that the sums need no powers.
         scale = step / (here * (1 - here))
         middle, last = (1 - 2 * here) * scale, c - (a + b + 1) * here
 
-        def term(k, carry):
+        def term(k: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
             k = 1.0 * k
             before, here, value, slope = carry
             ahead = (k + a) * (k + b) * (step * scale) * before
@@ -170,28 +186,29 @@ def _gauss_by_steps(a: Any, b: Any, c: Any, x: Any, used: Any) -> Any:
 
         linear = slope * step
         order = _ORDER[typeof(x).dtype.itemsize]
-        found = fori_loop(0, order, term, (value, linear, value + linear, linear))
-        return there, found[2], found[3] / step
+        sums = fori_loop(0, order, term, (value, linear, value + linear, linear))
+        return there, sums[2], sums[3] / step
 
-    first = place(jnp.zeros_like(count))
+    first = point(jnp.zeros_like(count))
     value, slope = start_of_series(lambda k: ((a + k) * (b + k), (c + k) * (k + 1)), first)
-    # No steps where no element has use for them.
+    # There are no steps where no element needs them.
     return fori_loop(0, count.astype(int), along, (first, value, slope))[1]
 
 
-def _steps_of_unit(a: Any, b: Any, c: Any) -> Any:
-    """How many steps in a unit of the logarithm: the more, the faster the function changes."""
+def _steps_of_unit(a: Array, b: Array, c: Array) -> Array:
+    """Return the number of steps per unit of the logarithm, which grows with the parameters."""
     return 3 + jnp.sqrt(jnp.abs(a * b)) / 2 + (jnp.abs(c) + jnp.abs(a + b + 1)) / 6
 
 
-def _gauss(a: Any, b: Any, c: Any, x: Any, by_parameters: bool = False) -> Any:
+def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) -> Array:
     ends = (is_pole(a) & ~(is_pole(c) & (a < c))) | (is_pole(b) & ~(is_pole(c) & (b < c)))
     other_ends = (is_pole(c - a) | is_pole(c - b)) & ~is_pole(c)
-    # Near 1, also where minus infinity is taken there: so that c - a - b is positive.
+    # For negative x the formulas near 1 hold for x / (x - 1), DLMF 15.8.1; a and b are chosen so
+    # that c - a - b is positive.
     turned = x < 0
     argument = jnp.where(turned, x / (x - 1), x)
     rest = jnp.where(turned, 1 / (1 - x), 1 - x)
-    # What is known exactly is not computed from what is rounded.
+    # Parameters that are known exactly are not computed from rounded ones.
     least, greatest = jnp.minimum(a, b), jnp.maximum(a, b)
     mended = ~turned & (c - a - b < 0)
     p = jnp.where(turned, least, jnp.where(mended, c - a, a))
@@ -199,7 +216,7 @@ def _gauss(a: Any, b: Any, c: Any, x: Any, by_parameters: bool = False) -> Any:
     others = (jnp.where(mended, a, c - p), jnp.where(mended, b, jnp.where(turned, greatest, c - b)))
     excess = jnp.where(turned, greatest - least, jnp.abs(c - a - b))
     power = jnp.where(turned, least, jnp.where(mended, -excess, 0.0))
-    # How many terms the series has before they are nothing.
+    # `wanted` is the logarithm that terms fall by before they no longer count.
     wanted = -math.log(float(finfo(typeof(x).dtype).eps))
     near = (argument > 0.9) & (argument < 1) & ~ends & ~is_pole(c)
     decay = -jnp.log1p(-jnp.where(near, rest, 0.5))
@@ -211,55 +228,55 @@ def _gauss(a: Any, b: Any, c: Any, x: Any, by_parameters: bool = False) -> Any:
     whole = jnp.abs(excess - jnp.round(excess)) < (1e-9 if wanted > 30 else 1e-4)
     by_logarithm = near & whole & (excess < _LOG_MOST + 0.5) & ~polynomial
     if by_parameters:
-        # The formula is for c = a + b + m alone.
+        # DLMF 15.8.10 holds for c = a + b + m alone, and has no derivatives in the parameters.
         by_logarithm = by_logarithm & False
     close = near & ~whole
     inside = (x < 1) | ends
     plain = inside & ~close & ~by_logarithm & (x == x)
     safe = [jnp.where(plain, value, 1.0) for value in (a, b, c)]
-    found, loss = _gauss_of_four(*safe, jnp.where(plain, x, 0.0), ends, plain)
+    result, loss = _gauss_of_four(*safe, jnp.where(plain, x, 0.0), ends, plain)
     safe = ((p, 0.3), (q, 0.4), (c, 1.1), (excess, 0.4), (others[0], 0.8), (others[1], 0.7))
     p_, q_, c_, excess_, *others_ = [jnp.where(close, value, other) for value, other in safe]
     of_close, loss_of_close = _near_one(p_, q_, c_, excess_, others_, jnp.where(close, rest, 0.05))
     factor = jnp.where(near, rest, 1.0) ** jnp.where(near, power, 0.0)
-    found = jnp.where(close, of_close * factor, found)
+    result = jnp.where(close, of_close * factor, result)
     loss = jnp.where(close, loss_of_close, loss)
     if not by_parameters:
         of_logarithm = _near_one_by_logarithm(
             *(jnp.where(by_logarithm, value, 1.0) for value in (p, q, jnp.round(excess))),
             jnp.where(by_logarithm, rest, 0.05),
         )
-        found = jnp.where(by_logarithm, of_logarithm * factor, found)
-    by_steps = (plain | close) & ~(loss <= _LOST) & jnp.isfinite(found)
+        result = jnp.where(by_logarithm, of_logarithm * factor, result)
+    by_steps = (plain | close) & ~(loss <= _LOST) & jnp.isfinite(result)
     by_steps = by_steps & ~ends & ~other_ends & ~is_pole(c) & (x != 0) & (x < 1)
     by_steps = by_steps & (jnp.abs(x) < 1e6) & (_steps_of_unit(a, b, c) < _MOST_STEPS / 30)
     stepped = [jnp.where(by_steps, value, y) for value, y in ((a, 1.0), (b, 1.0), (c, 2.0))]
     stepped = _gauss_by_steps(*stepped, jnp.where(by_steps, x, 0.01), by_steps)
-    found = jnp.where(by_steps, stepped, found)
-    # Gauss's sum, DLMF 15.4.20.
+    result = jnp.where(by_steps, stepped, result)
+    # At x = 1 Gauss's sum, DLMF 15.4.20, gives the value.
     excess = c - a - b
     positive = excess > 0
     of_one = gamma_quotient((c, jnp.where(positive, excess, 1.0)), (c - a, c - b))
     of_one = jnp.where(positive, of_one, jnp.inf)
-    found = jnp.where((x == 1) & ~ends, of_one, jnp.where(inside, found, jnp.inf))
-    found = jnp.where((x == 0) | (a == 0) | (b == 0), 1.0, found)
+    result = jnp.where((x == 1) & ~ends, of_one, jnp.where(inside, result, jnp.inf))
+    result = jnp.where((x == 0) | (a == 0) | (b == 0), 1.0, result)
     undefined = is_pole(c) & ~ends & (x != 0) & (a != 0) & (b != 0)
-    found = jnp.where(undefined, jnp.inf, found)
-    return jnp.where((a != a) | (b != b) | (c != c) | (x != x), jnp.nan, found)
+    result = jnp.where(undefined, jnp.inf, result)
+    return jnp.where((a != a) | (b != b) | (c != c) | (x != x), jnp.nan, result)
 
 
 _hyp2f1 = by_parts(_gauss, lambda a, b, c, x: a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x))
 
 
 @operation
-def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
-    """Elementwise Gauss's hypergeometric function, F(a, b; c; x).
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
+    """Compute elementwise Gauss's hypergeometric function, F(a, b; c; x).
 
-    By its series, in that of four forms, DLMF 15.8.1, whose terms cancel least, and near 1 by DLMF
-    15.8.4 and 15.8.10; where terms cancel in all of them by Taylor series along its differential
-    equation, as in Pearson, Olver and Porter, "Numerical methods for the computation of the
-    confluent and Gauss hypergeometric functions" (2017). Infinite for x > 1, on its branch cut,
-    unless it is a polynomial.
+    It is computed by its series, in the one of four forms, DLMF 15.8.1, whose terms cancel least,
+    and near 1 by DLMF 15.8.4 and 15.8.10; where terms cancel in all of them by Taylor series along
+    its differential equation, as in Pearson, Olver and Porter, "Numerical methods for the
+    computation of the confluent and Gauss hypergeometric functions" (2017). It is infinite for x >
+    1, on its branch cut, unless it is a polynomial.
 
     Args:
       a, b, c, x: arrays of real numbers that broadcast.

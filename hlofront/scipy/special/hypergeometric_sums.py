@@ -1,15 +1,17 @@
-"""What both hypergeometric functions are made of: sums, quotients of gamma, derivatives."""
+"""Parts of the hypergeometric functions 1F1 and 2F1: series, quotients of gamma, derivatives."""
+
+from __future__ import annotations
 
 import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.custom_rule import SymbolicZero
@@ -17,29 +19,34 @@ from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.primitives import special
 from hlofront.transforms.grad import jvp
 
-# More terms than any argument needs that the series is used for.
+# The numerator and the denominator of the quotient of the term or coefficient k + 1 and k.
+Ratio = Callable[[Array], tuple[Array, Array]]
+
+# The greatest number of terms: more than any argument needs that a series is used for.
 _MOST = 4000
 
 
-def sum_of_terms(ratio: Callable[[Any], tuple[Any, Any]], like: Any) -> tuple[Any, Any, Any]:
-    """The sum of terms from 1 on, which does not overflow.
+def sum_of_terms(ratio: Ratio, like: Array) -> tuple[Array, Array, Array]:
+    """Return the sum of a series whose first term is 1, scaled so that it does not overflow.
 
-    ratio(k) are numerator and denominator of the quotient of the next term and the k-th; where the
-    numerator is zero the sum has ended.
+    Args:
+      ratio: a function of k, which returns the numerator and the denominator of the quotient of
+        the terms k + 1 and k; where the numerator is zero the sum has ended.
+      like: an array of the shape and dtype of the sum.
 
     Returns:
-      (the sum over 2**exponent, exponent, how much greater the greatest term is than the sum).
+      (the sum divided by 2**exponent, exponent, the quotient of the greatest term and the sum).
     """
     limits = finfo(typeof(like).dtype)
     least = float(limits.eps) / 64
     block = 200 if limits.nmant > 30 else 40
     large = 2.0**block
 
-    def unfinished(carry):
-        # Derivatives are carried as well, and are a few terms late.
+    def unfinished(carry: tuple[Array, ...]) -> Array:
+        # Eight small terms in a row end the loop, as derivatives converge a few terms later.
         return (carry[0] < _MOST) & jnp.any(carry[-1] < 8)
 
-    def step(carry):
+    def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
         k, term, total, most, blocks, small = carry
         above, below = ratio(k)
         ended = (term == 0) | (above == 0)
@@ -61,17 +68,20 @@ def sum_of_terms(ratio: Callable[[Any], tuple[Any, Any]], like: Any) -> tuple[An
     return total, blocks * block, jnp.where(loss == loss, loss, jnp.inf)
 
 
-def start_of_series(ratio: Callable[[Any], tuple[Any, Any]], x: Any) -> tuple[Any, Any]:
-    """The sum of a power series and that of its derivative, for so small an x that 40 terms do.
+def start_of_series(ratio: Ratio, x: Array) -> tuple[Array, Array]:
+    """Return the sums of 40 terms of a power series and of its derivative, for small x.
 
-    ratio(k) are numerator and denominator of the quotient of the coefficients k + 1 and k.
+    Args:
+      ratio: a function of k, which returns the numerator and the denominator of the quotient of
+        the coefficients k + 1 and k; the first coefficient is 1.
+      x: the argument.
     """
 
-    def step(k, carry):
+    def step(k: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         last, total, slope = carry
         k = 1.0 * k
         above, below = ratio(k)
-        # Coefficients are carried with a power less, so that x need not divide.
+        # `last` has one power of x less than the term of the derivative, which needs no division.
         coefficient = last * (above / below)
         ahead = coefficient * x
         return ahead, total + ahead, slope + (k + 1) * coefficient
@@ -80,8 +90,8 @@ def start_of_series(ratio: Callable[[Any], tuple[Any, Any]], x: Any) -> tuple[An
     return fori_loop(0, 40, step, (one, one, jnp.zeros_like(x)))[1:]
 
 
-def scaled(total: Any, exponent: Any, x: Any) -> Any:
-    """total 2**exponent exp(x), where the parts need not fit but the product may."""
+def scaled(total: Array, exponent: ArrayLike, x: Array) -> Array:
+    """Return total * 2**exponent * exp(x), also where factors overflow and the product does not."""
     half = jnp.exp(x / 2)
     wide = typeof(x).dtype.itemsize == 8
     logarithm = x + jnp.asarray(exponent, typeof(x).dtype) * math.log(2)
@@ -90,14 +100,14 @@ def scaled(total: Any, exponent: Any, x: Any) -> Any:
     return jnp.where(fits, product, total * jnp.exp(jnp.where(fits, 0.0, logarithm)))
 
 
-def is_pole(x: Any) -> Any:
-    """Where gamma has one: 0 and negative whole numbers."""
+def is_pole(x: Array) -> Array:
+    """Return where gamma has a pole: at 0 and at negative whole numbers."""
     return (x <= 0) & (x == jnp.floor(x))
 
 
 # ---- the gamma function --------------------------------------------------------------------------
 
-# Of Stirling's series for the logarithm, DLMF 5.11.1, from 1 / x on.
+# The coefficients of Stirling's series for the logarithm, DLMF 5.11.1, from 1 / x on.
 _STIRLING = (
     1 / 12,
     -1 / 360,
@@ -112,34 +122,34 @@ _STIRLING_FROM = 10
 
 
 @custom_jvp
-def _gamma(x: Any) -> Any:
-    """To a few units in the last place, where neither it nor its inverse overflows; x no pole.
+def _gamma(x: Array) -> Array:
+    """Return gamma(x) to a few units in the last place, where it and its inverse are in range.
 
-    By Stirling's formula, in whose power the digits of the logarithm are not lost; by recurrence
-    for what is small, and by reflection for what is negative.
+    The method is Stirling's formula, DLMF 5.11.3, with a power that loses no digits, recurrence for
+    small x, and reflection for negative x, which must not be a pole.
     """
     reflected = x < 0.5
     right = jnp.where(reflected, 1 - x, x)
     small = right < _STIRLING_FROM
-    product: Any = jnp.where(small, right, 1.0)
+    product = jnp.where(small, right, 1.0)
     for k in range(1, _STIRLING_FROM):
         product = product * jnp.where(small, right + k, 1.0)
     far = jnp.where(small, right + _STIRLING_FROM, right)
     lost = jnp.where(small, right - (far - _STIRLING_FROM), 0.0)
-    # What 1 - x was rounded by.
+    # The rounding error of 1 - x counts as well.
     change = right - 1
     lost = lost + jnp.where(reflected, (1 - (right - change)) - (x + change), 0.0)
     inverse = 1 / far
-    series: Any = 0.0
+    series: Array | float = 0.0
     for coefficient in reversed(_STIRLING if typeof(x).dtype.itemsize == 8 else _STIRLING[:3]):
         series = series * (inverse * inverse) + coefficient
-    # exp(series / x + lost digamma(x)), of something small.
+    # The exponential of `correction`, which is small, makes up for the series and the lost digits.
     correction = series * inverse + lost * (jnp.log(far) - 0.5 * inverse)
     root = far ** (0.5 * far - 0.25)
     value = root * jnp.exp(-far) * root / product
     value = math.sqrt(2 * math.pi) * (value + value * jnp.expm1(correction))
-    apart = x - jnp.round(x)
-    sine = jnp.sin(math.pi * jnp.where(reflected, apart, 0.5))
+    distance = x - jnp.round(x)
+    sine = jnp.sin(math.pi * jnp.where(reflected, distance, 0.5))
     sine = jnp.where(reflected & (jnp.fmod(jnp.round(x), 2) != 0), -sine, sine)
     return jnp.where(reflected, math.pi / (sine * value), value)
 
@@ -147,13 +157,13 @@ def _gamma(x: Any) -> Any:
 _gamma.defjvps(lambda t, result, x: t * result * special.digamma(x))
 
 
-def gamma_quotient(above: Sequence[Any], below: Sequence[Any]) -> Any:
-    """gamma(above[0]) gamma(above[1]) / (gamma(below[0]) gamma(below[1])).
+def gamma_quotient(above: Sequence[Array], below: Sequence[Array]) -> Array:
+    """Return gamma(above[0]) gamma(above[1]) / (gamma(below[0]) gamma(below[1])).
 
-    It is 0 at poles of the latter. Logarithms are added up, so that none overflows, where not all
-    fit.
+    It is 0 at poles of the denominator. Where a factor is out of range logarithms are added, so
+    that none overflows.
     """
-    # Rows in turn, so that products stay small; reductions, so that each row is computed once.
+    # Numerators and denominators alternate, so that products stay in range.
     values = jnp.stack([above[0], below[0], above[1], below[1]])
     inverted = np.arange(4).reshape((4,) + (1,) * (typeof(values).ndim - 1)) % 2 == 1
     poles = is_pole(values)
@@ -169,33 +179,40 @@ def gamma_quotient(above: Sequence[Any], below: Sequence[Any]) -> Any:
     odd = jnp.sum(negative, axis=0) % 2 != 0
     fits = jnp.all(near, axis=0) & jnp.isfinite(direct) & (direct != 0)
     beyond = jnp.exp(jnp.where(fits, 0.0, logarithm))
-    found = jnp.where(fits, direct, jnp.where(odd, -beyond, beyond))
-    return jnp.where(ended, 0.0, found)
+    quotient = jnp.where(fits, direct, jnp.where(odd, -beyond, beyond))
+    return jnp.where(ended, 0.0, quotient)
 
 
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def by_parts(function: Callable[..., Any], slope: Callable[..., Any]) -> Any:
-    """A function whose derivative in the last argument is `slope`, and in others is carried along.
+def by_parts(function: Callable[..., Array], slope: Callable[..., Array]) -> custom_jvp:
+    """Return a function whose derivative in its last argument is `slope`.
 
-    Loops that stop by themselves have forward derivatives alone: those in each argument are made
-    that way, times the tangent, which reverse mode can transpose.
+    Loops that stop by themselves have forward derivatives alone. The derivative in each of the
+    other arguments is therefore computed in forward mode, and multiplied by the tangent, which
+    reverse mode can transpose.
+
+    Args:
+      function: a function of several parameters and an argument, with a flag `by_parameters`.
+      slope: a function of the same parameters and argument.
     """
 
     @custom_jvp
-    def whole(*args):
+    def whole(*args: Array) -> Array:
         return function(*args)
 
-    def rule(primals, tangents):
-        # What is not differentiated is not to be in the program: it is long as it is.
+    def rule(
+        primals: Sequence[Array], tangents: Sequence[Array | SymbolicZero]
+    ) -> tuple[Array, Array]:
+        # Derivatives in arguments without tangents stay out of the program, which is long as it is.
         *parameters, x = primals
         shares = []
         for i, parameter in enumerate(parameters):
             if isinstance(tangents[i], SymbolicZero):
                 continue
 
-            def of_one(value, i=i):
+            def of_one(value: Array, i: int = i) -> Array:
                 return function(*parameters[:i], value, *parameters[i + 1 :], x, by_parameters=True)
 
             share = jvp(of_one, (parameter,), (jnp.ones_like(parameter),))[1]

@@ -1,9 +1,10 @@
 """Kummer's confluent hypergeometric function, 1F1."""
 
-from typing import Any
+from __future__ import annotations
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
@@ -18,63 +19,65 @@ from hlofront.scipy.special.hypergeometric_sums import (
     sum_of_terms,
 )
 
-# Of the steps along the differential equation: how many Taylor coefficients each has, and how many
-# there are at most.
+# Steps along the differential equation: the number of Taylor coefficients of each, and the greatest
+# number of steps.
 _ORDER, _MOST_STEPS = 22, 20000
-# From where on at least the asymptotic series is used, and how many terms it has.
+# The least size of x that the asymptotic series is used from on, and the number of its terms, by
+# the width of the dtype.
 _FAR = {4: (40.0, 16), 8: (100.0, 32)}
 
 
-def _kummer_series(top: Any, b: Any, x: Any) -> tuple[Any, Any, Any]:
+def _kummer_series(top: Array, b: Array, x: Array) -> tuple[Array, Array, Array]:
     return sum_of_terms(lambda k: ((top + k) * x, (b + k) * (k + 1)), x)
 
 
-def _kummer_by_steps(top: Any, b: Any, x: Any, used: Any) -> Any:
-    """1F1 where it oscillates: for x > 0 and top below -x / 4, by Taylor series at several places.
+def _kummer_by_steps(top: Array, b: Array, x: Array, used: Array) -> Array:
+    """Return 1F1 where it oscillates, for x > 0 and top < -x / 4, by Taylor steps.
 
-    They are the solution of the equation DLMF 13.2.1, started near 0 by the series; equally far
-    apart in the root of x, as the zeros are.
+    The steps solve the equation DLMF 13.2.1, as in Pearson, Olver and Porter (2017), section 3.5.
+    The first point is near 0, where the series is exact; points are equally spaced in the square
+    root of x, as the zeros are.
     """
     start, steps = _steps(top, b, x, used)
 
-    def place(j):
+    def point(j: Array) -> Array:
         return x * jnp.square(j / steps)
 
-    def along(j, carry):
+    def along(j: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         value, slope = carry
         j = jnp.asarray(j, typeof(x).dtype)
-        here = place(j)
+        here = point(j)
         step = x * ((2 * j + 1) / jnp.square(steps))
         share = (2 * j + 1) / jnp.square(j)
 
-        def term(k, carry):
-            # Taylor coefficients, times the power of the step.
+        def term(k: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+            # Taylor coefficients are multiplied by the power of the step.
             before, last, value, slope = carry
             ahead = (k + top) * before * step - (k + b - here) * (k + 1) * last
             ahead = ahead * (share / ((k + 1) * (k + 2)))
             return last, ahead, value + ahead, slope + (k + 2) * ahead
 
         first = (value, slope * step, value + slope * step, slope * step)
-        found = fori_loop(0, _ORDER, lambda k, c: term(1.0 * k, c), first)
-        return found[2], found[3] / step
+        sums = fori_loop(0, _ORDER, lambda k, c: term(1.0 * k, c), first)
+        return sums[2], sums[3] / step
 
-    first = place(start)
+    first = point(start)
     value, slope = start_of_series(lambda k: (top + k, (b + k) * (k + 1)), first)
-    # No steps where no element has use for them.
+    # There are no steps where no element needs them.
     return fori_loop(start.astype(int), steps.astype(int), along, (value, slope))[0]
 
 
-def _steps(top: Any, b: Any, x: Any, used: Any) -> tuple[Any, Any]:
-    """The first step and the last: short beside where they are, the more so for large b."""
+def _steps(top: Array, b: Array, x: Array, used: Array) -> tuple[Array, Array]:
+    """Return the numbers of the first step and the last, which grow with b and with the zeros."""
     start = 12 + 2 * jnp.ceil(jnp.max(jnp.where(used, jnp.abs(b), 0.0), initial=0))
     waves = jnp.max(jnp.where(used, jnp.sqrt(-top * x), 0.0), initial=0)
     return start, jnp.where(jnp.any(used), jnp.ceil(start * (1 + waves)), start)
 
 
-def _laguerre(degree: Any, b: Any, x: Any) -> Any:
-    """1F1(-degree; b; x), a polynomial, by the recurrence DLMF 13.3.1: stable for x > 0."""
+def _laguerre(degree: Array, b: Array, x: Array) -> Array:
+    """Return 1F1(-degree; b; x), a polynomial, by the recurrence DLMF 13.3.1, stable for x > 0."""
 
-    def step(k, carry):
+    def step(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         before, here = carry
         order = 1.0 * k
         ahead = ((2 * order + b - x) * here - order * before) / (b + order)
@@ -85,15 +88,15 @@ def _laguerre(degree: Any, b: Any, x: Any) -> Any:
     return fori_loop(0, end, step, (one, one))[1]
 
 
-def _kummer_far_out(a: Any, b: Any, x: Any, used: Any) -> Any:
-    """DLMF 13.7.1 for x > 0, 13.7.2 for x < 0: the greater of its two parts."""
+def _kummer_far_out(a: Array, b: Array, x: Array, used: Array) -> Array:
+    """Return 1F1 for large abs(x), by DLMF 13.7.1 for x > 0 and the greater part of 13.7.2 else."""
     safe = (jnp.where(used, value, other) for value, other in ((a, 1.5), (b, 2.5), (x, 1e3)))
     a, b, x = safe
     large = jnp.abs(x)
     first, second = _far_parameters(a, b, x)
     one = jnp.ones_like(x)
 
-    def step(k, carry):
+    def step(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         term, total = carry
         k = 1.0 * k
         term = term * ((first + k) * (second + k) / ((k + 1) * large))
@@ -105,22 +108,22 @@ def _kummer_far_out(a: Any, b: Any, x: Any, used: Any) -> Any:
     growth = jnp.maximum(x, 0.0)
     power = large**exponent
     limits = finfo(typeof(x).dtype)
-    # A factor out of range is applied as its logarithm, which costs digits.
+    # A factor that overflows or underflows is applied as its logarithm, which costs digits.
     fits = (power > float(limits.tiny)) & (power < float(limits.max) ** 0.25)
     beyond = total * jnp.exp(jnp.where(fits, 0.0, exponent * jnp.log(large) + growth))
     return jnp.where(fits, scaled(total * jnp.where(fits, power, 1.0), 0, growth), beyond)
 
 
-def _far_parameters(a: Any, b: Any, x: Any) -> tuple[Any, Any]:
-    """Those whose rising factorials the terms of the asymptotic series have."""
+def _far_parameters(a: Array, b: Array, x: Array) -> tuple[Array, Array]:
+    """Return the two parameters whose rising factorials the terms of DLMF 13.7.1 or 13.7.2 have."""
     return jnp.where(x < 0, a, 1 - a), jnp.where(x < 0, a - b + 1, b - a)
 
 
-def _kummer(a: Any, b: Any, x: Any, by_parameters: bool = False) -> Any:
+def _kummer(a: Array, b: Array, x: Array, by_parameters: bool = False) -> Array:
     ends = is_pole(a) & ~(is_pole(b) & (a < b))
     size = jnp.abs(x)
-    # exp(x) 1F1(b - a; b; -x) has terms of one sign where the other's alternate: unless they do so
-    # late, when they are small.
+    # Where terms of the series alternate, those of exp(x) 1F1(b - a; b; -x), DLMF 13.2.39, have one
+    # sign. It is not used where terms alternate late, when they are small.
     late = (a < 0) & (b > 0) & (size <= b - a)
     turned = (x < 0) & ~ends & ~late
     top = jnp.where(turned, b - a, a)
@@ -130,12 +133,12 @@ def _kummer(a: Any, b: Any, x: Any, by_parameters: bool = False) -> Any:
     far = (size > least) & (size > 2 * (first + 1) * (second + 1))
     far = far & ~ends & ~is_pole(top) & ~is_pole(b)
     undefined = (a != a) | (b != b) | (x != x)
-    # Where terms alternate at first, and are far greater than their sum.
+    # In this region terms alternate at first, and are far greater than their sum.
     regular = upper & (top < 0) & ~is_pole(b) & ~undefined & ~far
     waves = regular & (size * -top > 12 * jnp.abs(b) + 25) & (size < 8 * -top)
     by_recurrence = regular & is_pole(top) & (b > 0) & (top > -5000) & (size * -top > b)
     if by_parameters:
-        # Neighbours of polynomials are none.
+        # The recurrence is for polynomials alone, and has no derivatives in the parameters.
         by_recurrence = by_recurrence & False
     longest = (12 + 2 * jnp.abs(b)) * jnp.sqrt(size * jnp.abs(top))
     by_steps = waves & ~by_recurrence & (longest < _MOST_STEPS)
@@ -145,34 +148,34 @@ def _kummer(a: Any, b: Any, x: Any, by_parameters: bool = False) -> Any:
         jnp.where(plain, b, 1.0),
         jnp.where(plain, jnp.where(turned, size, x), 0.0),
     )
-    found = jnp.where(by_steps, 0.0, series)
+    result = jnp.where(by_steps, 0.0, series)
     stepped = [jnp.where(by_steps, value, 1.0) for value in (top, b, size)]
-    found = jnp.where(by_steps, _kummer_by_steps(*stepped, by_steps), found)
+    result = jnp.where(by_steps, _kummer_by_steps(*stepped, by_steps), result)
     if not by_parameters:
         degree = jnp.where(by_recurrence, -top, 0.0)
         safe = [jnp.where(by_recurrence, value, 1.0) for value in (b, size)]
-        found = jnp.where(by_recurrence, _laguerre(degree, *safe), found)
-    found = scaled(found, exponent, jnp.where(turned & ~far, x, 0.0))
-    found = jnp.where(far, _kummer_far_out(a, b, x, far), found)
-    found = jnp.where((a == b) & ~is_pole(b), jnp.exp(x), found)
-    found = jnp.where((x == 0) | (a == 0), 1.0, found)
-    # At a pole of 1 / (b)_k that no zero of (a)_k comes before.
+        result = jnp.where(by_recurrence, _laguerre(degree, *safe), result)
+    result = scaled(result, exponent, jnp.where(turned & ~far, x, 0.0))
+    result = jnp.where(far, _kummer_far_out(a, b, x, far), result)
+    result = jnp.where((a == b) & ~is_pole(b), jnp.exp(x), result)
+    result = jnp.where((x == 0) | (a == 0), 1.0, result)
+    # The function is infinite at a pole of 1 / (b)_k that no zero of (a)_k precedes.
     infinite = is_pole(b) & ~ends & (a != 0) & (x != 0)
-    found = jnp.where(infinite, jnp.inf, found)
-    return jnp.where(undefined, jnp.nan, found)
+    result = jnp.where(infinite, jnp.inf, result)
+    return jnp.where(undefined, jnp.nan, result)
 
 
 _hyp1f1 = by_parts(_kummer, lambda a, b, x: a / b * _hyp1f1(a + 1, b + 1, x))
 
 
 @operation
-def hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    """Elementwise Kummer's confluent hypergeometric function, M(a, b, x).
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """Compute elementwise Kummer's confluent hypergeometric function, M(a, b, x).
 
-    By its series, Kummer's transformation and, far out, the asymptotic series of DLMF 13.7; where
-    it oscillates by Taylor series along its differential equation, as in Pearson, Olver and Porter,
-    "Numerical methods for the computation of the confluent and Gauss hypergeometric functions"
-    (2017).
+    It is computed by its series, Kummer's transformation and, for large x, the asymptotic series of
+    DLMF 13.7; where it oscillates by Taylor series along its differential equation, as in Pearson,
+    Olver and Porter, "Numerical methods for the computation of the confluent and Gauss
+    hypergeometric functions" (2017).
 
     Args:
       a, b, x: arrays of real numbers that broadcast.

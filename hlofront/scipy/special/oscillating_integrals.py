@@ -1,12 +1,14 @@
 """Sine and cosine integrals, Fresnel's integrals, and Owen's T function."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.near_zero import sine_over
@@ -18,13 +20,15 @@ from hlofront.scipy.special import series
 from hlofront.scipy.special.arguments import in_float32, strong_floats
 from hlofront.scipy.special.series import chebyshev_sum
 
+# A sine and a cosine, or the integrals of both.
+Pair = tuple[Array, Array]
 _float32 = np.dtype(np.float32)
 
 # ---- sine and cosine integrals -------------------------------------------------------------------
 
 
 @custom_jvp
-def _sici(x: Any) -> tuple[Any, Any]:
+def _sici(x: Array) -> Pair:
     size = jnp.abs(x)
     near = size <= 4
     small = jnp.where(near, size, 1.0)
@@ -53,17 +57,17 @@ def _sici(x: Any) -> tuple[Any, Any]:
 
 
 @_sici.defjvp
-def _(primals, tangents):
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Pair, Pair]:
     (x,), (t,) = primals, tangents
     return _sici(x), (t * sine_over(x), t * jnp.cos(x) / x)
 
 
 @operation
-def sici(x: Any) -> tuple[Any, Any]:
-    """Elementwise sine and cosine integrals: of sin(t) / t from 0 to x, and of cos(t) / t.
+def sici(x: ArrayLike) -> Pair:
+    """Compute elementwise the integrals of sin(t) / t from 0 to x, and of cos(t) / t.
 
-    By Chebyshev series, of the integrals for abs(x) <= 4 and of the auxiliary functions of DLMF
-    6.2(iii) beyond.
+    The method is Chebyshev series, of the integrals for abs(x) <= 4 and of the auxiliary functions
+    of DLMF 6.2(iii) beyond.
 
     Args:
       x: real numbers. The cosine integral of negative ones is that of their size.
@@ -87,9 +91,9 @@ def sici(x: Any) -> tuple[Any, Any]:
 # ---- Fresnel's integrals -------------------------------------------------------------------------
 
 
-def _quarter_turns(x: Any) -> tuple[Any, Any]:
-    """Sine and cosine of pi x^2 / 2, with the whole turns taken off before they are rounded."""
-    # Both parts have half the digits, so that their products are exact, and remainders as well.
+def _quarter_turns(x: Array) -> Pair:
+    """Return sine and cosine of pi x^2 / 2, with whole turns subtracted before rounding."""
+    # Each part has half the digits, so that products and their remainders are exact.
     wide = typeof(x).dtype.itemsize == 8
     high = reduce_precision(x, *((11, 25) if wide else (8, 11)))
     low = x - high
@@ -99,7 +103,7 @@ def _quarter_turns(x: Any) -> tuple[Any, Any]:
 
 
 @custom_jvp
-def _fresnel(x: Any) -> tuple[Any, Any]:
+def _fresnel(x: Array) -> Pair:
     size = jnp.abs(x)
     near = size <= 1.6
     small = jnp.where(near, size, 1.0)
@@ -107,7 +111,7 @@ def _fresnel(x: Any) -> tuple[Any, Any]:
     variable = jnp.clip(2 * jnp.square(square / 2.56) - 1, -1, 1)
     near_sine = small * square * chebyshev_sum(series.FRESNEL_SINE, variable)
     near_cosine = small * chebyshev_sum(series.FRESNEL_COSINE, variable)
-    # Where the squares would overflow, the integrals are at their limit.
+    # Where the square would overflow, the integrals are at their limit.
     finite = size < 1e18
     large = jnp.where(near | ~finite, 1.6, size)
     square = jnp.square(large)
@@ -128,18 +132,18 @@ def _fresnel(x: Any) -> tuple[Any, Any]:
 
 
 @_fresnel.defjvp
-def _(primals, tangents):
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Pair, Pair]:
     (x,), (t,) = primals, tangents
     sine, cosine = _quarter_turns(x)
     return _fresnel(x), (t * sine, t * cosine)
 
 
 @operation
-def fresnel(x: Any) -> tuple[Any, Any]:
-    """Elementwise Fresnel integrals: of sin(pi t^2 / 2) and of cos(pi t^2 / 2) from 0 to x.
+def fresnel(x: ArrayLike) -> Pair:
+    """Compute elementwise the Fresnel integrals of sin(pi t^2 / 2), cos(pi t^2 / 2) from 0 to x.
 
-    By Chebyshev series, of the integrals for abs(x) <= 1.6 and of the auxiliary functions of DLMF
-    7.2(iv) beyond.
+    The method is Chebyshev series, of the integrals for abs(x) <= 1.6 and of the auxiliary
+    functions of DLMF 7.2(iv) beyond.
 
     Args:
       x: real numbers.
@@ -162,15 +166,15 @@ def fresnel(x: Any) -> tuple[Any, Any]:
 # ---- Owen's T ------------------------------------------------------------------------------------
 
 
-def _t_by_quadrature(h: Any, a: Any) -> Any:
-    """For h >= 0 and 0 <= a <= 1."""
+def _t_by_quadrature(h: Array, a: Array) -> Array:
+    """Return T(h, a) for h >= 0 and 0 <= a <= 1, by Gauss-Legendre quadrature."""
     dtype = typeof(h).dtype
     nodes, weights = np.polynomial.legendre.leggauss(16 if dtype == _float32 else 36)
-    # Beyond so many deviations the integrand is nothing.
+    # Beyond this many standard deviations the integrand is zero to all digits.
     width = 6.0 if dtype == _float32 else 8.7
     end = jnp.minimum(a, width / jnp.where(h > 1, h, 1.0))
     half_square = jnp.square(h) / 2
-    total: Any = 0.0
+    total: Array | float = 0.0
     for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
         square = jnp.square(end * float(node))
         total = total + float(weight) * jnp.exp(-half_square * square) / (1 + square)
@@ -178,7 +182,7 @@ def _t_by_quadrature(h: Any, a: Any) -> Any:
 
 
 @custom_jvp
-def _owens_t(h: Any, a: Any) -> Any:
+def _owens_t(h: Array, a: Array) -> Array:
     height, slope = jnp.abs(h), jnp.abs(a)
     steep = slope > 1
     finite = height < 1e18
@@ -188,17 +192,17 @@ def _owens_t(h: Any, a: Any) -> Any:
     inner = jnp.where(inner < 1e18, inner, 0.0)
     unit = jnp.where(steep, 1 / jnp.where(steep, slope, 1.0), slope)
     unit = jnp.where(product < 1e18, unit, 0.0)
-    found = _t_by_quadrature(inner, unit)
+    result = _t_by_quadrature(inner, unit)
     tails = [0.5 * special.erfc(x * math.sqrt(0.5)) for x in (height, product)]
-    # T(h, a) and T(a h, 1 / a) add up to this.
+    # T(h, a) + T(a h, 1 / a) is this: Owen (1956), equation (2.3).
     both = 0.5 * (tails[0] + tails[1]) - tails[0] * tails[1]
-    found = jnp.where(steep, both - found, found)
-    found = jnp.where(finite, found, 0.0)
-    found = jnp.where(a < 0, -found, found)
-    return jnp.where((h != h) | (a != a), jnp.nan, found)
+    result = jnp.where(steep, both - result, result)
+    result = jnp.where(finite, result, 0.0)
+    result = jnp.where(a < 0, -result, result)
+    return jnp.where((h != h) | (a != a), jnp.nan, result)
 
 
-def _density(x: Any) -> Any:
+def _density(x: Array) -> Array:
     return jnp.exp(-jnp.square(x) / 2) / math.sqrt(2 * math.pi)
 
 
@@ -211,11 +215,11 @@ _owens_t.defjvps(
 
 
 @operation
-def owens_t(h: Any, a: Any) -> Any:
-    """Elementwise Owen's T function: the normal probability of X > h and 0 < Y < a X.
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
+    """Compute elementwise Owen's T function: the normal probability of X > h and 0 < Y < a X.
 
-    By Gauss-Legendre quadrature for abs(a) <= 1, and beyond from T(a h, 1 / a), by Owen, "Tables
-    for computing bivariate normal probabilities" (1956).
+    The method is Gauss-Legendre quadrature for abs(a) <= 1, and beyond from T(a h, 1 / a), by Owen,
+    "Tables for computing bivariate normal probabilities" (1956).
 
     Args:
       h, a: arrays of real numbers that broadcast.

@@ -6,16 +6,17 @@ infinity it is mapped by a fraction, as in Boyd, "Orthogonal rational functions 
 semi-infinite interval" (1987).
 """
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 
 
-def chebyshev_sum(table: tuple[float, ...], t: Any) -> Any:
-    """The sum of table[k] T_k(t), by Clenshaw's recurrence, to the precision of t's dtype.
+def chebyshev_sum(table: tuple[float, ...], t: Array) -> Array:
+    """Return the sum of table[k] T_k(t), by Clenshaw's recurrence, to the precision of t's dtype.
 
     Args:
       table: the coefficients.
@@ -96,7 +97,7 @@ EI_MIDDLE = _table("""
     -1.3060424323093775e-14 8.22817443438954e-15 -1.7064640854405607e-15 2.0895115006185691e-16
 """)
 
-# The same, in 48 / x - 3, for x from 12 to 24.
+# x exp(-x) Ei(x), in 48 / x - 3, for x from 12 to 24.
 EI_HIGH = _table("""
     1.0733284937260361 0.028589376984320986 0.0009877354599019657 6.535142674684368e-05
     4.080867437625506e-06 -3.589926611838061e-07 -1.3445734356897559e-07 -3.096554001036047e-09
@@ -105,7 +106,7 @@ EI_HIGH = _table("""
     -8.552327771250706e-16 -9.567382338710219e-17 3.92278471915959e-17
 """)
 
-# The same, in 48 / x - 1, for x >= 24.
+# x exp(-x) Ei(x), in 48 / x - 1, for x >= 24.
 EI_LARGE = _table("""
     1.0222957360954668 0.022812793514753286 0.0005360936928493524 2.0034094292122614e-05
     1.0686092350144287e-06 7.746060698591084e-08 7.504513851387549e-09 9.65386432321799e-10
@@ -138,7 +139,7 @@ SINE_LARGE = _table("""
     -2.6937285398440667e-16
 """)
 
-# x^2 g(x), g of DLMF 6.2.18, in the same.
+# x^2 g(x), g of DLMF 6.2.18, in 1 - 2 (x - 4) / (x + 4), for x >= 4.
 COSINE_LARGE = _table("""
     0.9300503249598305 -0.09920099202350277 -0.03275467847741712 -0.0034080230522687315
     0.00013318886395639084 3.406220720020734e-05 -3.742168766984046e-06 2.2083908959984238e-07
@@ -156,7 +157,7 @@ FRESNEL_SINE = _table("""
     1.4862338485609142e-11 -1.6028109554824476e-13 1.4188008517448966e-15 -1.0494270345038239e-17
 """)
 
-# C(x) / x, in the same.
+# C(x) / x, in 2 (x / 1.6)^4 - 1, for x from 0 to 1.6.
 FRESNEL_COSINE = _table("""
     0.5282931311708557 -0.37676220250161824 0.08537377549656906 -0.009010259972062552
     0.0005393127720408215 -2.075044934605623e-05 5.564687021283882e-07 -1.0999812843114444e-08
@@ -173,7 +174,7 @@ FRESNEL_F = _table("""
     8.559505668849427e-17 1.128649586496335e-16 -6.22153129521548e-17 1.992204962522971e-17
 """)
 
-# pi^2 x^3 g(x), g of DLMF 7.2.11, in the same.
+# pi^2 x^3 g(x), g of DLMF 7.2.11, in 1 - 2 (x^2 - 2.56) / (x^2 + 1.5), for x >= 1.6.
 FRESNEL_G = _table("""
     0.9492561383416525 -0.0696462089612694 -0.01979360923606762 -0.00067880630304143
     0.00020405278391651927 -1.2264997090141386e-05 -2.8707818774078725e-06 9.137265863040558e-07

@@ -1,16 +1,18 @@
 """Spherical harmonics."""
 
+from __future__ import annotations
+
 import math
 import operator
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.errors import ConcretizationTypeError
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.core.trace import Tracer
+from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
@@ -19,12 +21,17 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 def sph_harm_y(
-    n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None
-) -> Any:
-    """Elementwise spherical harmonics Y of degree n and order m, orthonormal on the sphere.
+    n: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
+    diff_n: int | None = None,
+    n_max: int | None = None,
+) -> Array:
+    """Compute elementwise the orthonormal spherical harmonics Y of degree n and order m.
 
-    With the phase (-1)**m of Condon and Shortley; by the recurrence in the degree, DLMF 14.10.3,
-    of Legendre functions that are normalized. It is 0 where abs(m) is greater than n.
+    They have the phase (-1)**m of Condon and Shortley. The method is the recurrence in the degree,
+    DLMF 14.10.3, of normalized Legendre functions. The result is 0 where abs(m) is greater than n.
 
     Args:
       n: degrees, integers from 0 to n_max.
@@ -61,17 +68,18 @@ def sph_harm_y(
 
 
 @operation(static_argnames=("n_max",))
-def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, n_max: int) -> Any:
+def _sph_harm_y(n: Array, m: Array, theta: ArrayLike, phi: ArrayLike, *, n_max: int) -> Array:
     theta, phi = promote_args_inexact("sph_harm_y", theta, phi)
-    n, m, theta, phi = broadcast_together("sph_harm_y", n, m, theta, phi)
+    n, m, theta, phi = map(as_array, broadcast_together("sph_harm_y", n, m, theta, phi))
     dtype = typeof(theta).dtype
     order = jnp.abs(m)
     size = jnp.asarray(order, dtype)
     sine, cosine = jnp.sin(theta), jnp.cos(theta)
-    # Beyond the sphere too it is not negative. At the poles it has the derivative of the inside.
+    # The sine is not negative, also for polar angles beyond [0, pi]; at the poles its derivative is
+    # that from the inside.
     sine = jnp.where(sine < 0, -sine, sine)
 
-    def diagonal(k, value):
+    def diagonal(k: Array, value: Array) -> Array:
         degree = jnp.asarray(k, dtype) + 1
         factor = -jnp.sqrt((2 * degree + 1) / (2 * degree)) * sine
         return jnp.where(degree <= size, value * factor, value)
@@ -79,23 +87,23 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, n_max: int) -> Any:
     start = jnp.full(typeof(theta).shape, math.sqrt(1 / (4 * math.pi)), dtype)
     first = fori_loop(0, n_max, diagonal, start)
 
-    def next_degree(k, carry):
-        before, here, found = carry
+    def next_degree(k: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        before, here, chosen = carry
         degree = jnp.asarray(k, dtype)
         above = degree > size
         distance = jnp.where(above, jnp.square(degree) - jnp.square(size), 1.0)
         factor = jnp.sqrt(jnp.where(above, 4 * jnp.square(degree) - 1, 1.0) / distance)
-        # Zero for the first degree above the order, where there is none before.
+        # The first degree above the order has no degree before it: its weight is zero.
         behind = jnp.where(degree > size + 1, jnp.square(degree - 1) - jnp.square(size), 0.0)
         weight = jnp.where(behind > 0, behind / (4 * jnp.square(degree - 1) - 1), 0.0)
         root = jnp.where(weight > 0, jnp.sqrt(jnp.where(weight > 0, weight, 1.0)), 0.0)
         value = jnp.where(above, factor * (cosine * here - root * before), first)
         value = jnp.where(degree < size, 0.0, value)
-        return here, value, jnp.where(n == k, value, found)
+        return here, value, jnp.where(n == k, value, chosen)
 
     zero = jnp.zeros_like(start)
     legendre = fori_loop(0, n_max + 1, next_degree, (zero, zero, zero))[2]
-    # Y of order -m is the conjugate, times (-1)**m.
+    # Y of order -m is the conjugate of that of order m, times (-1)**m: DLMF 14.30.6.
     sign = jnp.where((m < 0) & (order % 2 == 1), -1.0, 1.0)
     legendre = legendre * jnp.asarray(sign, dtype)
     angle = jnp.asarray(m, dtype) * phi

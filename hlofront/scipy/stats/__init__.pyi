@@ -1,6 +1,5 @@
 # Written by scripts/write_stubs.py from the running package: do not edit.
 
-from hlofront import Array
 from hlofront.scipy.stats import bernoulli as bernoulli
 from hlofront.scipy.stats import beta as beta
 from hlofront.scipy.stats import betabinom as betabinom
@@ -28,20 +27,6 @@ from hlofront.scipy.stats import uniform as uniform
 from hlofront.scipy.stats import vonmises as vonmises
 from hlofront.scipy.stats import wrapcauchy as wrapcauchy
 from hlofront.scipy.stats.density_estimates import gaussian_kde as gaussian_kde
-from hlofront.scipy.stats.summaries import ModeResult
-from hlofront.typing import ArrayLike
-
-def mode(
-    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
-) -> ModeResult: ...
-def rankdata(
-    a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
-) -> Array: ...
-def sem(
-    a: ArrayLike,
-    axis: int | None = 0,
-    ddof: int = 1,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: bool = False,
-) -> Array: ...
+from hlofront.scipy.stats.summaries import mode as mode
+from hlofront.scipy.stats.summaries import rankdata as rankdata
+from hlofront.scipy.stats.summaries import sem as sem

@@ -1,15 +1,17 @@
-"""What the functions of distributions share: their arguments, documentation, and logarithms."""
+"""Parts of the functions of distributions: promotion, documentation, exponentials, logarithms."""
+
+from __future__ import annotations
 
 import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
 from hlofront.numpy.promotion import promote_args_inexact
@@ -18,30 +20,33 @@ from hlofront.primitives.elementwise import clamp
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.entropies import log1p
 
-_SAID = {
-    "logpdf": "Logarithm of the density.",
-    "pdf": "Density.",
-    "logpmf": "Logarithm of the probability.",
-    "pmf": "Probability.",
-    "logcdf": "Logarithm of the distribution function.",
-    "cdf": "Distribution function.",
-    "logsf": "Logarithm of the survival function.",
-    "sf": "Survival function, 1 - cdf.",
-    "ppf": "Quantile: the inverse of cdf.",
-    "isf": "Inverse of the survival function.",
-    "entropy": "Entropy.",
+Function = Callable[..., Array]
+
+# The first sentence of the documentation of each function.
+_SUMMARIES = {
+    "logpdf": "Compute the logarithm of the density.",
+    "pdf": "Compute the density.",
+    "logpmf": "Compute the logarithm of the probability.",
+    "pmf": "Compute the probability.",
+    "logcdf": "Compute the logarithm of the distribution function.",
+    "cdf": "Compute the distribution function.",
+    "logsf": "Compute the logarithm of the survival function.",
+    "sf": "Compute the survival function, 1 - cdf.",
+    "ppf": "Compute the quantile: the inverse of cdf.",
+    "isf": "Compute the inverse of the survival function.",
+    "entropy": "Compute the entropy.",
 }
 _PARAMETERS = {
-    "x": "where, real numbers.",
+    "x": "the points, real numbers.",
     "k": "whole numbers.",
     "q": "probabilities, from 0 to 1.",
-    "loc": "what the variable is shifted by.",
-    "scale": "what it is stretched by, positive.",
+    "loc": "the shift of the variable.",
+    "scale": "the factor that it is stretched by, positive.",
 }
 
 
-def arrays(name: str, *args: Any) -> list[Any]:
-    """The arguments as arrays of their common inexact dtype and rank.
+def arrays(name: str, *args: ArrayLike) -> list[Array]:
+    """Return the arguments as arrays of their common inexact dtype and rank.
 
     Raises:
       TypeError: if one is neither array nor scalar.
@@ -51,100 +56,104 @@ def arrays(name: str, *args: Any) -> list[Any]:
 
 def functions_of(
     distribution: str, *, promoted: bool = True, real: bool = False, **parameters: str
-) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator for the functions of a distribution: `@of_beta` on `def logpdf(x, a, b)`.
+) -> Callable[[Function], Function]:
+    """Return a decorator for functions of a distribution: `@_of_beta` on `def logpdf(x, a, b)`.
 
-    They get their arguments as arrays of one inexact dtype, their documentation from their name
-    and those of their parameters, and run eagerly as one executable.
+    The functions get their arguments as arrays of one inexact dtype, have documentation made from
+    their name and those of their parameters, and run eagerly as one executable.
 
     Args:
       distribution: its name.
-      promoted: whether the arguments become arrays; otherwise they come as they are given.
+      promoted: whether the arguments become arrays; if not, the functions get them unchanged.
       real: whether complex numbers, which have no order, raise TypeError.
-      parameters: what those mean that it alone has.
+      parameters: the meanings of parameters that other distributions do not have.
     """
     meanings = _PARAMETERS | parameters
 
-    def decorator(fun: Callable[..., Any]) -> Any:
+    def decorator(fun: Function) -> Function:
         signature = inspect.signature(fun)
+        public = [p.replace(annotation="ArrayLike") for p in signature.parameters.values()]
         name = f"{distribution}.{fun.__name__}"
         fun.__doc__ = "\n".join(
             [
-                f"{_SAID[fun.__name__]}\n\nArgs:",
+                f"{_SUMMARIES[fun.__name__]}\n\nArgs:",
                 *[f"  {parameter}: {meanings[parameter]}" for parameter in signature.parameters],
                 "\nRaises:\n  TypeError: if an argument is neither array nor scalar.",
             ]
         )
 
         @functools.wraps(fun)
-        def of_arrays(*args: Any, **kwargs: Any) -> Any:
+        def of_arrays(*args: ArrayLike, **kwargs: ArrayLike) -> Array:
             try:
-                given = signature.bind(*args, **kwargs)
+                bound = signature.bind(*args, **kwargs)
             except TypeError:
-                given = None
-            if given is None:
+                bound = None
+            if bound is None:
                 return fun(*args, **kwargs)  # Python says what is wrong.
-            given.apply_defaults()
-            values = arrays(name, *given.args)
+            bound.apply_defaults()
+            values = arrays(name, *bound.args)
             dtype = typeof(values[0]).dtype
             if real and fun.__name__ != "ppf" and issubdtype(dtype, np.complexfloating):
                 raise TypeError(f"{name} takes real numbers, and was given {dtype}")
             return fun(*values)
 
+        of_arrays.__signature__ = signature.replace(parameters=public)  # type: ignore[attr-defined]
         return operation(of_arrays if promoted else fun)
 
     return decorator
 
 
-def exp_of(function: Callable[..., Any], undefined: bool = False) -> Any:
-    """The function of a distribution that one called "logpdf" is the logarithm of.
+def exp_of(function: Function, undefined: bool = False) -> Function:
+    """Return the exponential of a function of a distribution: `pdf` of `logpdf`, say.
 
     Args:
-      function: the logarithm.
-      undefined: whether it puts NaN where parameters are none of the distribution.
+      function: the logarithm, whose name begins with "log".
+      undefined: whether it returns NaN for parameters that the distribution does not have.
     """
     exp = _exp_or_nan if undefined else jnp.exp
     return _composed(exp, function, function.__name__.removeprefix("log"))
 
 
-def _exp_or_nan(x: Any) -> Any:
-    """exp(x), also where XLA for CPUs would take it of a constant NaN, which gives any number."""
+def _exp_or_nan(x: Array) -> Array:
+    """Return exp(x), and NaN for a constant NaN, of which XLA for CPUs returns any number."""
     return jnp.where(x == x, jnp.exp(x), x)
 
 
-def log_of(function: Callable[..., Any]) -> Any:
-    """The logarithm of a function of a distribution."""
+def log_of(function: Function) -> Function:
+    """Return the logarithm of a function of a distribution: `logcdf` of `cdf`, say."""
     return _composed(jnp.log, function, f"log{function.__name__}")
 
 
-def _composed(outer: Callable[[Any], Any], inner: Callable[..., Any], name: str) -> Any:
-    def composed(*args: Any, **kwargs: Any) -> Any:
+def _composed(outer: Callable[[Array], Array], inner: Function, name: str) -> Function:
+    def composed(*args: ArrayLike, **kwargs: ArrayLike) -> Array:
         return outer(inner(*args, **kwargs))
 
     composed.__name__ = composed.__qualname__ = name
     composed.__module__ = inner.__module__
-    composed.__doc__ = (inner.__doc__ or "").replace(_SAID[inner.__name__], _SAID[name], 1)
+    composed.__doc__ = (inner.__doc__ or "").replace(
+        _SUMMARIES[inner.__name__], _SUMMARIES[name], 1
+    )
     composed.__signature__ = inspect.signature(inner)  # type: ignore[attr-defined]
     return operation(composed)
 
 
-def log_of_rest(x: Any) -> Any:
-    """log(1 - exp(-x)) for x >= 0, to all digits."""
+def log_of_rest(x: Array) -> Array:
+    """Return log(1 - exp(-x)) for x >= 0, to all digits."""
     near = x < math.log(2)
     small, large = jnp.where(near, x, 1.0), jnp.where(near, 1.0, x)
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), log1p(-jnp.exp(-large)))
 
 
-def between(low: float, x: Any, high: float) -> Any:
-    """x, or the bound that it is beyond, with no slope there; and NaN where it is NaN.
+def between(low: float, x: Array, high: float) -> Array:
+    """Return x limited to an interval, with a derivative of 0 beyond it, and NaN where x is NaN.
 
-    XLA takes any maximum of x and 0 for a number that is not below 0, also where x is NaN.
+    A maximum would not do: XLA assumes that the maximum of x and 0 is never below 0 nor NaN.
     """
     aval = typeof(x)
     clamped = clamp(np.full((), low, aval.dtype), x, np.full((), high, aval.dtype))
     return convert(clamped, aval.dtype, aval.weak_type)
 
 
-def outside(p: Any) -> Any:
-    """Whether what should be a probability is none."""
+def outside(p: Array) -> Array:
+    """Return where p is not from 0 to 1, or NaN."""
     return ~((p >= 0) & (p <= 1))

@@ -1,6 +1,9 @@
 """The Bernoulli distribution of 0 and 1: functions of arrays that broadcast."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import xlog1py, xlogy
 from hlofront.scipy.stats.arguments import exp_of, functions_of, outside
 
@@ -8,21 +11,21 @@ _of_bernoulli = functions_of("bernoulli", real=True, p="a probability.")
 
 
 @_of_bernoulli
-def logpmf(k, p, loc=0):
+def logpmf(k: Array, p: Array, loc: Array | int = 0) -> Array:
     x = k - loc
-    found = xlogy(x, p) + xlog1py(1 - x, -p)
-    return jnp.where((x < 0) | (x > 1), -jnp.inf, found)
+    logarithm = xlogy(x, p) + xlog1py(1 - x, -p)
+    return jnp.where((x < 0) | (x > 1), -jnp.inf, logarithm)
 
 
 pmf = exp_of(logpmf)
 
 
 @_of_bernoulli
-def cdf(k, p):
-    found = jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1))
-    return jnp.where(outside(p) | (k != k), jnp.nan, found)
+def cdf(k: Array, p: Array) -> Array:
+    probability = jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1))
+    return jnp.where(outside(p) | (k != k), jnp.nan, probability)
 
 
 @_of_bernoulli
-def ppf(q, p):
+def ppf(q: Array, p: Array) -> Array:
     return jnp.where(outside(q) | outside(p), jnp.nan, jnp.where(q <= 1 - p, 0, jnp.ones_like(q)))

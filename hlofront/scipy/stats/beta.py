@@ -1,8 +1,9 @@
 """The beta distribution: functions of arrays that broadcast."""
 
-from typing import Any
+from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special import gamma_functions
 from hlofront.scipy.special.entropies import xlog1py, xlogy
 from hlofront.scipy.stats.arguments import between, exp_of, functions_of, log_of
@@ -12,28 +13,28 @@ _of_beta = functions_of(
 )
 
 
-def _unit(x: Any, loc: Any, scale: Any) -> Any:
-    """The standardized variable, taken to the end of [0, 1] that it is beyond."""
+def _unit(x: Array, loc: Array | int, scale: Array | int) -> Array:
+    """Return the standardized variable, limited to [0, 1]."""
     return between(0, (x - loc) / scale, 1)
 
 
 @_of_beta
-def logpdf(x, a, b, loc=0, scale=1):
+def logpdf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     outer = (x < loc) | (x > loc + scale)
-    # What rounding puts beyond an end is at it, and has the derivative that is there.
+    # A variable that rounding moves beyond an end is taken to be at the end.
     unit = jnp.where(outer, 0.5, jnp.where(y < 0, 0.0, jnp.where(y > 1, 1.0, y)))
     powers = xlogy(a - 1, unit) + xlog1py(b - 1, -unit)
-    found = powers - gamma_functions.betaln(a, b) - jnp.log(scale)
-    found = jnp.where(outer, -jnp.inf, found)
-    return jnp.where((a <= 0) | (b <= 0) | (scale <= 0), jnp.nan, found)
+    logarithm = powers - gamma_functions.betaln(a, b) - jnp.log(scale)
+    logarithm = jnp.where(outer, -jnp.inf, logarithm)
+    return jnp.where((a <= 0) | (b <= 0) | (scale <= 0), jnp.nan, logarithm)
 
 
 pdf = exp_of(logpdf, undefined=True)
 
 
 @_of_beta
-def cdf(x, a, b, loc=0, scale=1):
+def cdf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return gamma_functions.betainc(a, b, _unit(x, loc, scale))
 
 
@@ -41,7 +42,7 @@ logcdf = log_of(cdf)
 
 
 @_of_beta
-def sf(x, a, b, loc=0, scale=1):
+def sf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return gamma_functions.betainc(b, a, 1 - _unit(x, loc, scale))
 
 

@@ -1,15 +1,20 @@
 """Kernel density estimates with Gaussian kernels."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base import tree
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value, typeof
 from hlofront.nn.normalizing import logsumexp
+from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from hlofront.primitives.factoring import cholesky
 from hlofront.primitives.solving import triangular_solve
@@ -19,14 +24,17 @@ from hlofront.random.permuting import choice
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.error_functions import ndtr
 
+# How wide kernels are: a rule by name, a fraction, or a function of the estimate that returns one.
+_Bandwidth: TypeAlias = "str | ArrayLike | Callable[[gaussian_kde], ArrayLike] | None"
+
 
 class gaussian_kde:
-    """A density that is the mean of Gaussian ones, one about each point of a data set.
+    """A density that is the mean of Gaussian densities, one about each point of a data set.
 
     Args:
       dataset: the points, as columns: of shape (d, n), or (n,) for numbers.
-      bw_method: how wide the kernels are, as a fraction of the spread of the data: "scott" (the
-        default), "silverman", a number, or a function of this object that gives one.
+      bw_method: the width of the kernels, as a fraction of the standard deviation of the data:
+        "scott" (the default), "silverman", a number, or a function of this object that returns one.
       weights: of the points, of shape (n,); equal by default.
 
     Raises:
@@ -35,13 +43,15 @@ class gaussian_kde:
       NotImplementedError: for complex data.
     """
 
-    neff: Any
-    dataset: Any
-    weights: Any
-    covariance: Any
-    inv_cov: Any
+    neff: Array
+    dataset: Array
+    weights: Array
+    covariance: Array
+    inv_cov: Array
 
-    def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None):
+    def __init__(
+        self, dataset: ArrayLike, bw_method: _Bandwidth = None, weights: ArrayLike | None = None
+    ) -> None:
         check_arraylike("gaussian_kde", dataset)
         dataset = jnp.atleast_2d(jnp.asarray(dataset))
         if issubdtype(typeof(dataset).dtype, np.complexfloating):
@@ -69,11 +79,11 @@ class gaussian_kde:
         self.dataset, self.weights = dataset, weights
         self.neff = 1 / jnp.sum(jnp.square(weights))
         factor = self._bandwidth(bw_method)
-        spread = jnp.atleast_2d(jnp.cov(dataset, rowvar=True, bias=False, aweights=weights))
-        self.covariance = spread * jnp.square(factor)
-        self.inv_cov = jnp.linalg.inv(spread) / jnp.square(factor)
+        covariance = jnp.atleast_2d(jnp.cov(dataset, rowvar=True, bias=False, aweights=weights))
+        self.covariance = covariance * jnp.square(factor)
+        self.inv_cov = jnp.linalg.inv(covariance) / jnp.square(factor)
 
-    def _bandwidth(self, method: Any) -> Any:
+    def _bandwidth(self, method: _Bandwidth) -> ArrayLike:
         if method is None or (isinstance(method, str) and method == "scott"):
             return jnp.power(self.neff, -1.0 / (self.d + 4))
         if isinstance(method, str) and method == "silverman":
@@ -88,15 +98,15 @@ class gaussian_kde:
 
     @property
     def d(self) -> int:
-        """How many dimensions the points have."""
+        """The number of dimensions of the points."""
         return typeof(self.dataset).shape[0]
 
     @property
     def n(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return typeof(self.dataset).shape[1]
 
-    def _points(self, points: Any) -> Any:
+    def _points(self, points: ArrayLike) -> Array:
         check_arraylike("gaussian_kde", points)
         points = jnp.atleast_2d(jnp.asarray(points))
         if issubdtype(typeof(points).dtype, np.complexfloating):
@@ -105,14 +115,14 @@ class gaussian_kde:
             )
         rows, columns = typeof(points).shape
         if rows != self.d:
-            # One point of several dimensions.
+            # The array is one point of several dimensions.
             if rows == 1 and columns == self.d:
                 return points.reshape((self.d, 1))
             raise ValueError(f"points have dimension {rows}, dataset has dimension {self.d}")
         return points
 
-    def evaluate(self, points: Any) -> Any:
-        """The density at points.
+    def evaluate(self, points: ArrayLike) -> Array:
+        """Compute the density at points.
 
         Args:
           points: of shape (d, m), as columns; or (m,) for numbers.
@@ -125,16 +135,16 @@ class gaussian_kde:
         """
         return jnp.exp(self.logpdf(points))
 
-    def __call__(self, points: Any) -> Any:
-        """The density at points, as `evaluate`."""
+    def __call__(self, points: ArrayLike) -> Array:
+        """Compute the density at points, as `evaluate` does."""
         return self.evaluate(points)
 
-    def pdf(self, x: Any) -> Any:
-        """The density at points, as `evaluate`."""
+    def pdf(self, x: ArrayLike) -> Array:
+        """Compute the density at points, as `evaluate` does."""
         return self.evaluate(x)
 
-    def logpdf(self, x: Any) -> Any:
-        """The logarithm of the density at points.
+    def logpdf(self, x: ArrayLike) -> Array:
+        """Compute the logarithm of the density at points.
 
         Args:
           x: of shape (d, m), as columns; or (m,) for numbers.
@@ -147,15 +157,15 @@ class gaussian_kde:
         """
         return _log_density(self.dataset, self.weights, self.covariance, self._points(x))
 
-    def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
-        """The integral of the density times that of a Gaussian.
+    def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Array:
+        """Compute the integral of the density times that of a Gaussian.
 
         Args:
-          mean: its mean, of shape (d,).
-          cov: its covariance, of shape (d, d).
+          mean: the mean of the Gaussian, of shape (d,).
+          cov: the covariance of the Gaussian, of shape (d, d).
 
         Raises:
-          ValueError: if they have another dimension.
+          ValueError: if the mean or the covariance has another dimension.
         """
         mean = jnp.atleast_1d(jnp.squeeze(jnp.asarray(mean)))
         cov = jnp.atleast_2d(jnp.asarray(cov))
@@ -163,11 +173,11 @@ class gaussian_kde:
             raise ValueError(f"mean does not have dimension {self.d}")
         if typeof(cov).shape != (self.d, self.d):
             raise ValueError(f"covariance does not have dimension {self.d}")
-        spread = self.covariance + cov
-        return jnp.exp(_log_density(self.dataset, self.weights, spread, mean[:, None]))[0]
+        covariance = self.covariance + cov
+        return jnp.exp(_log_density(self.dataset, self.weights, covariance, mean[:, None]))[0]
 
-    def integrate_box_1d(self, low: Any, high: Any) -> Any:
-        """The integral of a density of numbers from low to high.
+    def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
+        """Compute the integral of a density of numbers from low to high.
 
         Raises:
           ValueError: if the points have several dimensions, or the limits are no scalars.
@@ -180,26 +190,26 @@ class gaussian_kde:
         low, high = ((limit - self.dataset[0]) / deviation for limit in (low, high))
         return jnp.sum(self.weights * (ndtr(high) - ndtr(low)))
 
-    def integrate_kde(self, other: "gaussian_kde") -> Any:
-        """The integral of the density times another's.
+    def integrate_kde(self, other: gaussian_kde) -> Array:
+        """Compute the integral of the density times that of another estimate.
 
         Raises:
-          ValueError: if they differ in dimension.
+          ValueError: if the estimates differ in dimension.
         """
         if other.d != self.d:
             raise ValueError(
                 f"KDEs are not the same dimensionality: of {self.d} and {other.d} dimensions"
             )
-        spread = self.covariance + other.covariance
-        shares = jnp.exp(_log_density(self.dataset, self.weights, spread, other.dataset))
+        covariance = self.covariance + other.covariance
+        shares = jnp.exp(_log_density(self.dataset, self.weights, covariance, other.dataset))
         return jnp.sum(shares * other.weights)
 
-    def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Any:
-        """Random points with this density.
+    def resample(self, key: ArrayLike, shape: tuple[int, ...] = ()) -> Array:
+        """Draw random points with this density.
 
         Args:
           key: a random key.
-          shape: how many points.
+          shape: the shape of the array of points.
 
         Returns:
           An array of shape (d, *shape).
@@ -210,40 +220,42 @@ class gaussian_kde:
         lower = cholesky(self.covariance)
         return self.dataset[:, index] + jnp.tensordot(lower, noise, ((1,), (len(shape),)))
 
-    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
-        """Raises NotImplementedError: there is no integration over boxes of several dimensions."""
+    def integrate_box(
+        self, low_bounds: object, high_bounds: object, maxpts: object = None
+    ) -> NoReturn:
+        """Raise NotImplementedError: there is no integration over boxes of several dimensions."""
         raise NotImplementedError(  # the class that JAX raises
             "only 1D box integrations are supported; use `integrate_box_1d`"
         )
 
-    def set_bandwidth(self, bw_method: Any = None) -> None:
-        """Raises NotImplementedError: an estimate does not change. Make another one."""
+    def set_bandwidth(self, bw_method: object = None) -> None:
+        """Raise NotImplementedError: an estimate does not change. Make another one."""
         raise NotImplementedError(  # the class that JAX raises
             "dynamically changing the bandwidth method is not supported: make another gaussian_kde"
         )
 
 
 @operation
-def _log_density(dataset: Any, weights: Any, covariance: Any, points: Any) -> Any:
-    """At points of shape (d, m), of Gaussians about the columns of a data set."""
-    dataset, weights, covariance, points = promote_dtypes_inexact(
-        dataset, weights, covariance, points
+def _log_density(dataset: Array, weights: Array, covariance: Array, points: Array) -> Array:
+    """Return the log density at points of shape (d, m) of Gaussians about a data set's columns."""
+    dataset, weights, covariance, points = inexact(
+        "gaussian_kde", dataset, weights, covariance, points
     )
     lower = cholesky(covariance)
     dimension, count = typeof(dataset).shape
     both = jnp.concatenate([dataset, points], axis=1)
     whitened = triangular_solve(lower, both, left_side=True, lower=True)
-    apart = whitened[:, :count, None] - whitened[:, None, count:]
-    energy = jnp.sum(jnp.square(apart), axis=0) / 2
+    differences = whitened[:, :count, None] - whitened[:, None, count:]
+    energy = jnp.sum(jnp.square(differences), axis=0) / 2
     norm = dimension / 2 * math.log(2 * math.pi) + jnp.sum(jnp.log(jnp.diagonal(lower)))
     return logsumexp(-energy, axis=0, b=weights[:, None]) - norm
 
 
-def _flatten(kde: gaussian_kde) -> tuple[tuple[Any, ...], None]:
+def _flatten(kde: gaussian_kde) -> tuple[tuple[Array, ...], None]:
     return (kde.neff, kde.dataset, kde.weights, kde.covariance, kde.inv_cov), None
 
 
-def _unflatten(_: None, children: Any) -> gaussian_kde:
+def _unflatten(_: None, children: Iterable[Array]) -> gaussian_kde:
     kde = object.__new__(gaussian_kde)
     kde.neff, kde.dataset, kde.weights, kde.covariance, kde.inv_cov = children
     return kde

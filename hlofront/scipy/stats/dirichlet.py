@@ -1,23 +1,23 @@
 """The Dirichlet distribution, of vectors that are positive and add up to 1."""
 
-from typing import Any
+from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.core.trace import as_array
-from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
+from hlofront.numpy.linalg.matrices import inexact
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaln
 
 
 @operation
-def logpdf(x: Any, alpha: Any) -> Any:
-    """Logarithm of the density; minus infinity where x is no such vector.
+def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
+    """Compute the logarithm of the density; minus infinity where x is not on the simplex.
 
     Args:
       x: vectors along the first axis, as long as alpha; or without their last element, which is
-        what the others leave of 1.
+        1 minus the sum of the others.
       alpha: the parameters, positive, of shape (k,).
 
     Returns:
@@ -25,10 +25,9 @@ def logpdf(x: Any, alpha: Any) -> Any:
 
     Raises:
       TypeError: if an argument is neither array nor scalar.
-      ValueError: if the shapes are others.
+      ValueError: if the shapes do not fit.
     """
-    check_arraylike("dirichlet.logpdf", x, alpha)
-    x, alpha = (as_array(value) for value in promote_dtypes_inexact(x, alpha))
+    x, alpha = inexact("dirichlet.logpdf", x, alpha)
     shape, sizes = typeof(x).shape, typeof(alpha).shape
     if len(sizes) != 1:
         raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={sizes}")
@@ -42,13 +41,13 @@ def logpdf(x: Any, alpha: Any) -> Any:
     inside = jnp.all(x > 0, axis=0) & (jnp.abs(jnp.sum(x, axis=0) - 1) < 1e-6)
     column = alpha.reshape((-1,) + (1,) * (len(shape) - 1))
     normalizer = jnp.sum(gammaln(alpha)) - gammaln(jnp.sum(alpha))
-    found = jnp.sum(xlogy(column - 1, jnp.where(inside, x, 0.5)), axis=0) - normalizer
-    return jnp.where(jnp.all(alpha > 0), jnp.where(inside, found, -jnp.inf), jnp.nan)
+    logarithm = jnp.sum(xlogy(column - 1, jnp.where(inside, x, 0.5)), axis=0) - normalizer
+    return jnp.where(jnp.all(alpha > 0), jnp.where(inside, logarithm, -jnp.inf), jnp.nan)
 
 
 @operation
-def pdf(x: Any, alpha: Any) -> Any:
-    """Density; 0 where x is no such vector.
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
+    """Compute the density; 0 where x is not on the simplex.
 
     Args:
       x: vectors along the first axis, as long as alpha; or without their last element.
@@ -56,6 +55,6 @@ def pdf(x: Any, alpha: Any) -> Any:
 
     Raises:
       TypeError: if an argument is neither array nor scalar.
-      ValueError: if the shapes are others.
+      ValueError: if the shapes do not fit.
     """
     return jnp.exp(logpdf(x, alpha))

@@ -1,13 +1,16 @@
 """The exponential distribution: functions of arrays that broadcast."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of_rest, outside
 
 _of_expon = functions_of("expon", real=True)
 
 
 @_of_expon
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return jnp.where(x < loc, -jnp.inf, -y - jnp.log(scale))
 
@@ -16,29 +19,29 @@ pdf = exp_of(logpdf)
 
 
 @_of_expon
-def cdf(x, loc=0, scale=1):
+def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return jnp.where(x < loc, 0, -jnp.expm1(-y))
 
 
 @_of_expon
-def logcdf(x, loc=0, scale=1):
+def logcdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return jnp.where(x < loc, -jnp.inf, log_of_rest(y))
 
 
 @_of_expon
-def sf(x, loc=0, scale=1):
+def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return jnp.where(x < loc, 1, jnp.exp(-y))
 
 
 @_of_expon
-def logsf(x, loc=0, scale=1):
+def logsf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return jnp.where(x < loc, 0, -y)
 
 
 @_of_expon
-def ppf(q, loc=0, scale=1):
+def ppf(q: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return jnp.where(outside(q), jnp.nan, loc - scale * jnp.log1p(-q))

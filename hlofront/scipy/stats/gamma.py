@@ -1,6 +1,9 @@
 """The gamma distribution: functions of arrays that broadcast."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
 from hlofront.scipy.stats.arguments import between, exp_of, functions_of, log_of
@@ -9,32 +12,32 @@ _of_gamma = functions_of("gamma", a="the shape parameter, positive.")
 
 
 @_of_gamma
-def logpdf(x, a, loc=0, scale=1):
+def logpdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     inside = (x >= loc) & ((y != jnp.inf) | (scale <= 0))
     part = jnp.where(inside, y, 1)
-    found = xlogy(a - 1, part) - part - gammaln(a) - jnp.log(scale)
-    return jnp.where(x != x, x, jnp.where(inside, found, -jnp.inf))
+    logarithm = xlogy(a - 1, part) - part - gammaln(a) - jnp.log(scale)
+    return jnp.where(x != x, x, jnp.where(inside, logarithm, -jnp.inf))
 
 
 pdf = exp_of(logpdf)
 
 
 @_of_gamma
-def cdf(x, a, loc=0, scale=1):
+def cdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return gammainc(a, between(0, (x - loc) / scale, jnp.inf))
 
 
 @_of_gamma
-def logcdf(x, a, loc=0, scale=1):
+def logcdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
-    # At 0 and below the logarithm has no derivative.
-    found = jnp.log(gammainc(a, jnp.where(y <= 0, 1, y)))
-    return jnp.where(y <= 0, jnp.where(a > 0, -jnp.inf, jnp.nan), found)
+    # At 0 and below the logarithm has no derivative, so that it is taken of another number.
+    logarithm = jnp.log(gammainc(a, jnp.where(y <= 0, 1, y)))
+    return jnp.where(y <= 0, jnp.where(a > 0, -jnp.inf, jnp.nan), logarithm)
 
 
 @_of_gamma
-def sf(x, a, loc=0, scale=1):
+def sf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return jnp.where(y < 0, 1, gammaincc(a, between(0, y, jnp.inf)))
 

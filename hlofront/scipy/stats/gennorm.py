@@ -1,6 +1,9 @@
 """The generalized normal distribution, with densities like exp(-abs(x)**beta)."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
 from hlofront.scipy.stats.arguments import exp_of, functions_of
 
@@ -8,7 +11,7 @@ _of_gennorm = functions_of("gennorm", beta="the exponent, positive.")
 
 
 @_of_gennorm
-def logpdf(x, beta):
+def logpdf(x: Array, beta: Array) -> Array:
     return jnp.log(0.5 * beta) - gammaln(1 / beta) - jnp.abs(x) ** beta
 
 
@@ -16,7 +19,7 @@ pdf = exp_of(logpdf)
 
 
 @_of_gennorm
-def cdf(x, beta):
+def cdf(x: Array, beta: Array) -> Array:
     tail = 0.5 * gammaincc(1 / beta, jnp.abs(x) ** beta)
-    found = jnp.where(x <= 0, tail, 1 - tail)
-    return jnp.where(beta > 0, found, jnp.nan)
+    probability = jnp.where(x <= 0, tail, 1 - tail)
+    return jnp.where(beta > 0, probability, jnp.nan)

@@ -1,6 +1,9 @@
 """The geometric distribution, of trials up to the first success."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import xlog1py
 from hlofront.scipy.stats.arguments import exp_of, functions_of
 
@@ -8,7 +11,7 @@ _of_geom = functions_of("geom", real=True, p="a probability.")
 
 
 @_of_geom
-def logpmf(k, p, loc=0):
+def logpmf(k: Array, p: Array, loc: Array | int = 0) -> Array:
     x = k - loc
     return jnp.where(x <= 0, -jnp.inf, xlog1py(x - 1, -p) + jnp.log(p))
 

@@ -1,20 +1,21 @@
 """The right-skewed Gumbel distribution: functions of arrays that broadcast."""
 
-from typing import Any
+from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of_rest, outside
 
 _of_gumbel_r = functions_of("gumbel_r", real=True, p="probabilities, from 0 to 1.")
 
 
-def _where_positive(scale: Any, found: Any) -> Any:
-    """What was found, NaN where the scale is not positive."""
-    return jnp.where(scale > 0, found, jnp.nan)
+def _where_positive(scale: Array | int, value: Array) -> Array:
+    """Return a value, and NaN where the scale is not positive."""
+    return jnp.where(scale > 0, value, jnp.nan)
 
 
 @_of_gumbel_r
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (loc - x) / scale
     found = jnp.where(y == jnp.inf, -jnp.inf, y - jnp.exp(y) - jnp.log(scale))
     return _where_positive(scale, found)
@@ -24,29 +25,29 @@ pdf = exp_of(logpdf, undefined=True)
 
 
 @_of_gumbel_r
-def cdf(x, loc=0, scale=1):
+def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (loc - x) / scale
     return _where_positive(scale, jnp.exp(-jnp.exp(y)))
 
 
 @_of_gumbel_r
-def logcdf(x, loc=0, scale=1):
+def logcdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (loc - x) / scale
     return _where_positive(scale, -jnp.exp(y))
 
 
 @_of_gumbel_r
-def sf(x, loc=0, scale=1):
+def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (loc - x) / scale
     return _where_positive(scale, -jnp.expm1(-jnp.exp(y)))
 
 
 @_of_gumbel_r
-def logsf(x, loc=0, scale=1):
+def logsf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (loc - x) / scale
     return _where_positive(scale, log_of_rest(jnp.exp(y)))
 
 
 @_of_gumbel_r
-def ppf(p, loc=0, scale=1):
+def ppf(p: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return jnp.where(outside(p), jnp.nan, loc - scale * jnp.log(-jnp.log(p)))

@@ -1,13 +1,16 @@
 """The Laplace distribution: functions of arrays that broadcast."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.stats.arguments import exp_of, functions_of
 
 _of_laplace = functions_of("laplace", real=True)
 
 
 @_of_laplace
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return -jnp.abs(y) - jnp.log(2 * scale)
 
@@ -16,7 +19,7 @@ pdf = exp_of(logpdf)
 
 
 @_of_laplace
-def cdf(x, loc=0, scale=1):
+def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     tail = 0.5 * jnp.exp(-jnp.abs(y))
     return jnp.where(y < 0, tail, 1 - tail)

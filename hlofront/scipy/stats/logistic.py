@@ -1,6 +1,9 @@
 """The logistic distribution: functions of arrays that broadcast."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import expit, logit
 from hlofront.scipy.stats.arguments import exp_of, functions_of
 
@@ -8,7 +11,7 @@ _of_logistic = functions_of("logistic")
 
 
 @_of_logistic
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     size = jnp.abs((x - loc) / scale)
     return -size - 2 * jnp.log1p(jnp.exp(-size)) - jnp.log(scale)
 
@@ -17,22 +20,22 @@ pdf = exp_of(logpdf)
 
 
 @_of_logistic
-def cdf(x, loc=0, scale=1):
+def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return expit(y)
 
 
 @_of_logistic
-def sf(x, loc=0, scale=1):
+def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return expit(-y)
 
 
 @_of_logistic
-def ppf(x, loc=0, scale=1):
+def ppf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return logit(x) * scale + loc
 
 
 @_of_logistic
-def isf(x, loc=0, scale=1):
+def isf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return -logit(x) * scale + loc

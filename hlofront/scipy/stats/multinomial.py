@@ -1,11 +1,12 @@
-"""The multinomial distribution: how often each of several outcomes is seen."""
+"""The multinomial distribution, of the number of times that each outcome is seen."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.runtime.dispatch.operation import operation
@@ -14,16 +15,16 @@ from hlofront.scipy.special.gamma_functions import gammaln
 
 
 @operation
-def logpmf(x: Any, n: Any, p: Any) -> Any:
-    """Logarithm of the probability; minus infinity where x does not add up to n.
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """Compute the logarithm of the probability; minus infinity where x does not add up to n.
 
     Args:
-      x: how often each outcome is seen, integers along the last axis.
-      n: how many trials, integers.
+      x: the number of times that each outcome is seen, integers along the last axis.
+      n: the number of trials, an integer.
       p: the probability of each outcome, along the last axis.
 
     Returns:
-      An array without the last axis.
+      An array of the shape that x and p broadcast to, without the last axis.
 
     Raises:
       TypeError: if an argument is neither array nor scalar.
@@ -44,12 +45,12 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
 
 
 @operation
-def pmf(x: Any, n: Any, p: Any) -> Any:
-    """Probability; 0 where x does not add up to n.
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """Compute the probability; 0 where x does not add up to n.
 
     Args:
-      x: how often each outcome is seen, integers along the last axis.
-      n: how many trials, integers.
+      x: the number of times that each outcome is seen, integers along the last axis.
+      n: the number of trials, an integer.
       p: the probability of each outcome, along the last axis.
 
     Raises:

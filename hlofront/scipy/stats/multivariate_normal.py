@@ -1,28 +1,29 @@
 """The multivariate normal distribution."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.core.trace import as_array
-from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
+from hlofront.numpy.linalg.matrices import inexact
 from hlofront.primitives.factoring import cholesky
 from hlofront.primitives.solving import triangular_solve
 from hlofront.runtime.dispatch.operation import operation
 
 
-def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
-    """Logarithm of the density.
+def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
+    """Compute the logarithm of the density.
 
     Args:
       x: vectors along the last axis, or numbers.
-      mean: their mean, of shape (..., n), or a number.
-      cov: their covariance, of shape (..., n, n), or a number, that times the identity.
+      mean: the mean of the distribution, of shape (..., n), or a number.
+      cov: the covariance, of shape (..., n, n), or a number for a multiple of the identity.
       allow_singular: None.
 
     Returns:
-      An array of the shape that the leading axes broadcast to.
+      An array of the shape that the leading axes of the arguments broadcast to.
 
     Raises:
       TypeError: if an argument is neither array nor scalar.
@@ -38,33 +39,33 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
 
 
 @operation
-def _logpdf(x: Any, mean: Any, cov: Any) -> Any:
-    check_arraylike("multivariate_normal.logpdf", x, mean, cov)
-    x, mean, cov = (as_array(value) for value in promote_dtypes_inexact(x, mean, cov))
-    centre, spread = typeof(mean).shape, typeof(cov).shape
-    if not centre:
+def _logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
+    x, mean, cov = inexact("multivariate_normal.logpdf", x, mean, cov)
+    mean_shape, covariance_shape = typeof(mean).shape, typeof(cov).shape
+    if not mean_shape:
         return -0.5 * jnp.square(x - mean) / cov - 0.5 * (math.log(2 * math.pi) + jnp.log(cov))
-    size = centre[-1]
-    apart = x - mean
+    size = mean_shape[-1]
+    difference = x - mean
     constant = size / 2 * math.log(2 * math.pi)
-    if not spread:
-        squares = jnp.sum(jnp.square(apart), axis=-1)
+    if not covariance_shape:
+        squares = jnp.sum(jnp.square(difference), axis=-1)
         return -0.5 * squares / cov - constant - size / 2 * jnp.log(cov)
-    if spread[-2:] != (size, size):
+    if covariance_shape[-2:] != (size, size):
         raise ValueError(
             "multivariate_normal.logpdf got incompatible shapes: the mean has shape "
-            f"{centre}, and the covariance {spread}; its last two axes must be {(size, size)}"
+            f"{mean_shape}, and the covariance {covariance_shape}; its last two axes must be "
+            f"{(size, size)}"
         )
     lower = cholesky(cov)
-    batch = jnp.broadcast_shapes(typeof(apart).shape[:-1], spread[:-2])
-    if len(spread) == 2:
-        # One factor: the vectors are columns of one system.
-        columns = apart.reshape((-1, size)).T
+    batch = jnp.broadcast_shapes(typeof(difference).shape[:-1], covariance_shape[:-2])
+    if len(covariance_shape) == 2:
+        # With one covariance all vectors are columns of one system.
+        columns = difference.reshape((-1, size)).T
         solved = triangular_solve(lower, columns, left_side=True, lower=True)
         squares = jnp.sum(jnp.square(solved), axis=0).reshape(batch)
     else:
         lower = jnp.broadcast_to(lower, (*batch, size, size))
-        columns = jnp.broadcast_to(apart, (*batch, size))[..., None]
+        columns = jnp.broadcast_to(difference, (*batch, size))[..., None]
         solved = triangular_solve(lower, columns, left_side=True, lower=True)
         squares = jnp.sum(jnp.square(solved), axis=(-2, -1))
     diagonal = jnp.diagonal(lower, axis1=-2, axis2=-1)
@@ -72,13 +73,13 @@ def _logpdf(x: Any, mean: Any, cov: Any) -> Any:
 
 
 @operation
-def pdf(x: Any, mean: Any, cov: Any) -> Any:
-    """Density.
+def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
+    """Compute the density.
 
     Args:
       x: vectors along the last axis, or numbers.
-      mean: their mean, of shape (..., n), or a number.
-      cov: their covariance, of shape (..., n, n), or a number, that times the identity.
+      mean: the mean of the distribution, of shape (..., n), or a number.
+      cov: the covariance, of shape (..., n, n), or a number for a multiple of the identity.
 
     Raises:
       TypeError: if an argument is neither array nor scalar.

@@ -1,18 +1,23 @@
 """The negative binomial distribution, of failures before the n-th success."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.primitives.converting import stop_gradient
 from hlofront.scipy.special.entropies import xlog1py, xlogy
 from hlofront.scipy.special.gamma_functions import betaln
 from hlofront.scipy.stats.arguments import exp_of, functions_of
 
-_of_nbinom = functions_of("nbinom", n="how many successes, positive.", p="the probability of each.")
+_of_nbinom = functions_of(
+    "nbinom", n="the number of successes, positive.", p="the probability of success of each trial."
+)
 
 
 @_of_nbinom
-def logpmf(k, n, p, loc=0):
+def logpmf(k: Array, n: Array, p: Array, loc: Array | int = 0) -> Array:
     x = k - loc
-    # There is one way where x is 0: its logarithm is zero to all digits; not so its derivatives.
+    # Where x is 0 there is one way: its logarithm is exactly zero, but its derivatives are not.
     ways = -betaln(n, x + 1) - jnp.log(jnp.abs(n + x))
     ways = ways - stop_gradient(jnp.where(x == 0, ways, 0))
     return jnp.where(x < 0, -jnp.inf, ways + xlogy(n, p) + xlog1py(x, -p))

@@ -1,18 +1,21 @@
 """The normal distribution: functions of arrays that broadcast."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr, ndtri
 from hlofront.scipy.stats.arguments import exp_of, functions_of
 
 _LOG_ROOT = 0.9189385332046727  # log(2 pi) / 2
 _of_norm = functions_of("norm")
-# The dtype of q is one of ndtri's, and the result has the default one.
+# q must be of a dtype that `ndtri` accepts, and the result has the default floating dtype.
 _of_norm_as_given = functions_of("norm", promoted=False)
 
 
 @_of_norm
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return -0.5 * jnp.square(y) - (_LOG_ROOT + 0.5 * jnp.log(jnp.square(scale)))
 
@@ -21,33 +24,33 @@ pdf = exp_of(logpdf)
 
 
 @_of_norm
-def cdf(x, loc=0, scale=1):
+def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return ndtr((x - loc) / scale)
 
 
 @_of_norm
-def logcdf(x, loc=0, scale=1):
+def logcdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return log_ndtr((x - loc) / scale)
 
 
 @_of_norm
-def sf(x, loc=0, scale=1):
+def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return ndtr(-((x - loc) / scale))
 
 
 @_of_norm
-def logsf(x, loc=0, scale=1):
+def logsf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return log_ndtr(-((x - loc) / scale))
 
 
 @_of_norm_as_given
-def ppf(q, loc=0, scale=1):
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     check_arraylike("norm.ppf", q, loc, scale)
     return jnp.asarray(ndtri(q) * scale + loc, float)
 
 
 @_of_norm_as_given
-def isf(q, loc=0, scale=1):
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     check_arraylike("norm.isf", q, loc, scale)
-    # From the other side, so that small q keep their digits.
+    # The quantile is that of the other tail, so that small q keep their digits.
     return jnp.asarray(-ndtri(q) * scale + loc, float)

@@ -1,34 +1,35 @@
 """The Pareto distribution, from loc + scale on: functions of arrays that broadcast."""
 
-from typing import Any
+from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of_rest, outside
 
 _of_pareto = functions_of("pareto", real=True, b="the exponent, positive.")
 
 
-def _regular(b: Any, ratio: Any) -> Any:
-    """Whether ratio**-b is what the logarithm of the ratio says: both are of the distribution."""
+def _regular(b: Array, ratio: Array) -> Array:
+    """Return where ratio**-b can be computed from a logarithm: ratio > 0, and both are finite."""
     return (ratio > 0) & (ratio < jnp.inf) & (jnp.abs(b) < jnp.inf)
 
 
-def _logarithm(x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
-    """The logarithm of the standardized variable, and whether it is below the support."""
+def _logarithm(x: Array, loc: Array | int, scale: Array | int) -> tuple[Array, Array]:
+    """Return the logarithm of the standardized variable, and where x is below the support."""
     below = x < loc + scale
     return jnp.log((x - loc) / scale), below
 
 
-def _log_of_rest(b: Any, logarithm: Any, ratio: Any) -> Any:
-    """log(1 - ratio**-b), where that power is small from it and not from its logarithm."""
+def _log_of_rest(b: Array, logarithm: Array, ratio: Array) -> Array:
+    """Return log(1 - ratio**-b): a small power is taken directly, not from its logarithm."""
     far = b * logarithm > 1
     power = jnp.where(far, ratio, 2.0) ** -b
     return jnp.where(far, log1p(-jnp.where(far, power, 0.0)), log_of_rest(b * logarithm))
 
 
 @_of_pareto
-def logpdf(x, b, loc=0, scale=1):
+def logpdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     logarithm, below = _logarithm(x, loc, scale)
     return jnp.where(below, -jnp.inf, -jnp.log(scale / b) - (b + 1) * logarithm)
 
@@ -37,47 +38,47 @@ pdf = exp_of(logpdf)
 
 
 @_of_pareto
-def cdf(x, b, loc=0, scale=1):
+def cdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     logarithm, below = _logarithm(x, loc, scale)
     ratio = (x - loc) / scale
     regular = _regular(b, ratio)
     power = jnp.where(regular | below, 1, ratio) ** -b
-    found = jnp.where(regular, -jnp.expm1(-b * logarithm), 1 - power)
-    return jnp.where(below, 0, found)
+    probability = jnp.where(regular, -jnp.expm1(-b * logarithm), 1 - power)
+    return jnp.where(below, 0, probability)
 
 
 @_of_pareto
-def logcdf(x, b, loc=0, scale=1):
+def logcdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     logarithm, below = _logarithm(x, loc, scale)
     ratio = (x - loc) / scale
     regular = _regular(b, ratio)
     power = jnp.where(regular | below, 0.5, ratio) ** -b
-    found = jnp.where(regular, _log_of_rest(b, logarithm, ratio), jnp.log1p(-power))
-    return jnp.where(below, -jnp.inf, found)
+    result = jnp.where(regular, _log_of_rest(b, logarithm, ratio), jnp.log1p(-power))
+    return jnp.where(below, -jnp.inf, result)
 
 
 @_of_pareto
-def sf(x, b, loc=0, scale=1):
+def sf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     below = x < loc + scale
     ratio = (x - loc) / scale
     regular = _regular(b, ratio) & ~below
-    # The power of 1 and its logarithm have derivatives, and what it stands for may have none.
+    # Where a branch is not selected it has the ratio 1, whose power has derivatives.
     power = jnp.where(regular, ratio, 1) ** -b
     other = jnp.exp(-b * jnp.log(jnp.where(regular | below, 1, ratio)))
     return jnp.where(regular, power, jnp.where(below, 1, other))
 
 
 @_of_pareto
-def logsf(x, b, loc=0, scale=1):
+def logsf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     logarithm, below = _logarithm(x, loc, scale)
     return jnp.where(below, 0, -b * logarithm)
 
 
 @_of_pareto
-def ppf(q, b, loc=0, scale=1):
-    # The remainder is exact where it is small; where it is not, its logarithm is.
+def ppf(q: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
+    # 1 - q is exact where it is small; elsewhere log1p(-q) has more digits.
     low = (q < 0.5) & (jnp.abs(b) > 0)
     of_logarithm = jnp.exp(-jnp.log1p(-jnp.where(low, q, 0)) / b)
     power = jnp.where(low, of_logarithm, (1 - q) ** (-1 / b))
-    found = loc + scale * power
-    return jnp.where(outside(q), jnp.nan, found)
+    quantile = loc + scale * power
+    return jnp.where(outside(q), jnp.nan, quantile)

@@ -1,12 +1,15 @@
 """The most common value, ranks, and the standard error of the mean."""
 
+from __future__ import annotations
+
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
@@ -14,10 +17,10 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 class ModeResult(NamedTuple):
-    """The most common value, and how often it is there."""
+    """The most common value, and the number of times that it is there."""
 
-    mode: Any
-    count: Any
+    mode: Array
+    count: Array
 
 
 def _check_policy(policy: str) -> None:
@@ -32,8 +35,8 @@ def _check_policy(policy: str) -> None:
         )
 
 
-def _flattened(a: Any, axis: int | None) -> tuple[Any, int]:
-    """An array of one axis and more, and the axis to work along."""
+def _flattened(a: ArrayLike, axis: int | None) -> tuple[Array, int]:
+    """Return an array of at least one axis, and the number of the axis to work along."""
     a = jnp.asarray(a)
     if axis is None or not typeof(a).ndim:
         if axis is not None:
@@ -42,19 +45,19 @@ def _flattened(a: Any, axis: int | None) -> tuple[Any, int]:
     return a, canonical_axis(axis, typeof(a).ndim)
 
 
-def _runs(rows: Any) -> tuple[Any, Any, Any]:
-    """Of sorted rows: where runs of equal values begin, each one's first index, and its number."""
+def _runs(rows: Array) -> tuple[Array, Array, Array]:
+    """Return runs of equal values of sorted rows: starts, first index and number per element."""
     first = jnp.ones_like(rows[..., :1], dtype=bool)
     begins = jnp.concatenate([first, rows[..., 1:] != rows[..., :-1]], axis=-1)
-    places = jnp.arange(typeof(rows).shape[-1])
-    start = jnp.maximum.accumulate(jnp.where(begins, places, 0), axis=-1)
+    positions = jnp.arange(typeof(rows).shape[-1])
+    start = jnp.maximum.accumulate(jnp.where(begins, positions, 0), axis=-1)
     return begins, start, jnp.cumsum(begins, axis=-1)
 
 
 def mode(
-    a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """The most common value along an axis, the least of several, and how often it is there.
+    """Return the most common value along an axis, the least of several, and its count.
 
     Args:
       a: an array. NaNs are equal to each other, and greater than numbers.
@@ -77,45 +80,45 @@ def mode(
 
 
 @operation(static_argnames=("axis", "keepdims"))
-def _mode(a: Any, *, axis: int | None, keepdims: bool) -> tuple[Any, Any]:
+def _mode(a: ArrayLike, *, axis: int | None, keepdims: bool) -> tuple[Array, Array]:
     shape = typeof(a).shape
-    a, place = _flattened(a, axis)
-    size = typeof(a).shape[place]
+    a, position = _flattened(a, axis)
+    size = typeof(a).shape[position]
     if size:
-        rows = jnp.sort(jnp.moveaxis(a, place, -1), axis=-1)
+        rows = jnp.sort(jnp.moveaxis(a, position, -1), axis=-1)
         # NaNs, which sort last, count as one value.
-        places = jnp.arange(size)
+        positions = jnp.arange(size)
         same = rows[..., 1:] == rows[..., :-1]
         if issubdtype(typeof(rows).dtype, np.inexact):
             same = same | jnp.isnan(rows[..., :-1])
         first = jnp.ones_like(rows[..., :1], dtype=bool)
         begins = jnp.concatenate([first, ~same], axis=-1)
-        start = jnp.maximum.accumulate(jnp.where(begins, places, 0), axis=-1)
-        lengths = places.reshape((1,) * (typeof(start).ndim - 1) + (-1,)) - start + 1
+        start = jnp.maximum.accumulate(jnp.where(begins, positions, 0), axis=-1)
+        lengths = positions.reshape((1,) * (typeof(start).ndim - 1) + (-1,)) - start + 1
         best = jnp.argmax(lengths, axis=-1, keepdims=True)
         value = jnp.take_along_axis(rows, best, axis=-1)[..., 0]
         count = jnp.take_along_axis(lengths, best, axis=-1)[..., 0]
     else:
         (a,) = promote_args_inexact("mode", a)
-        rest = typeof(a).shape[:place] + typeof(a).shape[place + 1 :]
+        rest = typeof(a).shape[:position] + typeof(a).shape[position + 1 :]
         value = jnp.full(rest, jnp.nan, typeof(a).dtype)
         count = jnp.zeros(rest, typeof(a).dtype)
     if keepdims:
-        kept = (1,) * len(shape)
+        reduced = (1,) * len(shape)
         if axis is not None and shape:
-            kept = tuple(1 if i == place else n for i, n in enumerate(shape))
-        value, count = value.reshape(kept), count.reshape(kept)
+            reduced = tuple(1 if i == position else n for i, n in enumerate(shape))
+        value, count = value.reshape(reduced), count.reshape(reduced)
     return value, count
 
 
 def rankdata(
-    a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
-) -> Any:
-    """Ranks of elements, from 1 on, as floats.
+    a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
+) -> Array:
+    """Return the ranks of elements, from 1 on, as floats.
 
     Args:
       a: an array. With a NaN among them all ranks are NaN.
-      method: what equal elements have: the "average" of their ranks, the "min" or "max" of them,
+      method: the rank of equal elements: the "average" of their ranks, the "min" or "max" of them,
         ranks without gaps ("dense"), or each its own in order ("ordinal").
       axis: an axis to rank along; None for all elements, flattened.
       nan_policy: "propagate".
@@ -135,10 +138,10 @@ def rankdata(
 
 
 @operation(static_argnames=("method", "axis"))
-def _rankdata(a: Any, *, method: str, axis: int | None) -> Any:
-    a, place = _flattened(a, axis)
+def _rankdata(a: ArrayLike, *, method: str, axis: int | None) -> Array:
+    a, position = _flattened(a, axis)
     dtype = python_scalar_dtype(float)
-    rows = jnp.moveaxis(a, place, -1)
+    rows = jnp.moveaxis(a, position, -1)
     size = typeof(rows).shape[-1]
     if not size:
         return jnp.asarray(a, dtype)
@@ -150,33 +153,33 @@ def _rankdata(a: Any, *, method: str, axis: int | None) -> Any:
         ordered = jnp.take_along_axis(rows, order, axis=-1)
         _, start, number = _runs(ordered)
         if method == "dense":
-            found = jnp.asarray(number, dtype)
+            of_runs = jnp.asarray(number, dtype)
         else:
             # The last index of each run is one before the first of the run after it, backwards.
             _, behind, _ = _runs(jnp.flip(ordered, axis=-1))
             end = size - 1 - jnp.flip(behind, axis=-1)
             least, greatest = (jnp.asarray(index + 1, dtype) for index in (start, end))
             choices = {"min": least, "max": greatest, "average": (least + greatest) / 2}
-            found = choices[method]
-        ranks = jnp.take_along_axis(found, inverse, axis=-1)
+            of_runs = choices[method]
+        ranks = jnp.take_along_axis(of_runs, inverse, axis=-1)
     undefined = jnp.any(jnp.not_equal(rows, rows), axis=-1, keepdims=True)
-    return jnp.moveaxis(jnp.where(undefined, jnp.nan, ranks), -1, place)
+    return jnp.moveaxis(jnp.where(undefined, jnp.nan, ranks), -1, position)
 
 
 def sem(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = 0,
     ddof: int = 1,
     nan_policy: str = "propagate",
     *,
     keepdims: bool = False,
-) -> Any:
-    """Standard error of the mean: the standard deviation over the root of the number of elements.
+) -> Array:
+    """Compute the standard error of the mean: the deviation over the root of the element count.
 
     Args:
       a: an array.
       axis: an axis, or None for all elements.
-      ddof: what is taken off the number that squares are divided by.
+      ddof: the difference of the number of elements and the divisor of the sum of squares.
       nan_policy: "propagate", or "omit" to leave NaNs out.
       keepdims: whether the axis stays, with size 1.
 
@@ -191,7 +194,7 @@ def sem(
 
 
 @operation(static_argnames=("axis", "ddof", "omit", "keepdims"))
-def _sem(a: Any, *, axis: int | None, ddof: int, omit: bool, keepdims: bool) -> Any:
+def _sem(a: ArrayLike, *, axis: int | None, ddof: int, omit: bool, keepdims: bool) -> Array:
     (a,) = promote_args_inexact("sem", a)
     a = jnp.asarray(a)
     if omit:

@@ -1,6 +1,9 @@
 """Student's t distribution: functions of arrays that broadcast."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special.gamma_functions import betaln
 from hlofront.scipy.stats.arguments import exp_of, functions_of
 
@@ -8,7 +11,7 @@ _of_t = functions_of("t", df="degrees of freedom, positive.")
 
 
 @_of_t
-def logpdf(x, df, loc=0, scale=1):
+def logpdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     norm = (
         betaln(df / 2, jnp.full_like(df, 0.5))

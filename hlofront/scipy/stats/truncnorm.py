@@ -1,8 +1,9 @@
 """The normal distribution between a and b standard deviations of loc."""
 
-from typing import Any
+from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr
 from hlofront.scipy.stats import norm
@@ -15,8 +16,8 @@ _of_truncnorm = functions_of(
 )
 
 
-def _log_mass(a: Any, b: Any) -> Any:
-    """The logarithm of the normal probability from a to b, in the tail that they are in."""
+def _log_mass(a: Array, b: Array) -> Array:
+    """Return the logarithm of the normal probability from a to b, computed in their own tail."""
     right = a > 0
     low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
     tail = high <= 0
@@ -26,37 +27,37 @@ def _log_mass(a: Any, b: Any) -> Any:
     return jnp.where(tail, of_tail, of_middle)
 
 
-def _part(x: Any, a: Any, b: Any, upper: bool) -> Any:
-    """The logarithm of the probability of what is above x, or below."""
+def _part(x: Array, a: Array, b: Array, upper: bool) -> Array:
+    """Return the logarithm of the probability of values above x, or of those below."""
     inside = (x > a) & (x < b)
     middle = jnp.where(inside, x, (jnp.maximum(a, -1e3) + jnp.minimum(b, 1e3)) / 2)
     mass = _log_mass(a, b)
     this = (_log_mass(middle, b) if upper else _log_mass(a, middle)) - mass
     other = (_log_mass(a, middle) if upper else _log_mass(middle, b)) - mass
-    # What is nearly everything is what the other leaves.
+    # A probability near 1 is computed from the rest.
     close = this > -0.1
-    found = jnp.where(close, log1p(-jnp.exp(jnp.where(close, other, -1.0))), this)
+    logarithm = jnp.where(close, log1p(-jnp.exp(jnp.where(close, other, -1.0))), this)
     beyond, before = (-jnp.inf, 0.0) if upper else (0.0, -jnp.inf)
     if upper:
-        found = jnp.where(x <= a, before, jnp.where(x >= b, beyond, found))
+        logarithm = jnp.where(x <= a, before, jnp.where(x >= b, beyond, logarithm))
     else:
-        found = jnp.where(x >= b, beyond, jnp.where(x <= a, before, found))
-    return jnp.where((a >= b) | (x != x), jnp.nan, found)
+        logarithm = jnp.where(x >= b, beyond, jnp.where(x <= a, before, logarithm))
+    return jnp.where((a >= b) | (x != x), jnp.nan, logarithm)
 
 
 @_of_truncnorm
-def logpdf(x, a, b, loc=0, scale=1):
+def logpdf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
-    found = norm.logpdf(x, loc, scale) - _log_mass(a, b)
-    found = jnp.where((y < a) | (y > b), -jnp.inf, found)
-    return jnp.where(a >= b, jnp.nan, found)
+    logarithm = norm.logpdf(x, loc, scale) - _log_mass(a, b)
+    logarithm = jnp.where((y < a) | (y > b), -jnp.inf, logarithm)
+    return jnp.where(a >= b, jnp.nan, logarithm)
 
 
 pdf = exp_of(logpdf, undefined=True)
 
 
 @_of_truncnorm
-def logcdf(x, a, b, loc=0, scale=1):
+def logcdf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return _part((x - loc) / scale, a, b, upper=False)
 
 
@@ -64,7 +65,7 @@ cdf = exp_of(logcdf, undefined=True)
 
 
 @_of_truncnorm
-def logsf(x, a, b, loc=0, scale=1):
+def logsf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return _part((x - loc) / scale, a, b, upper=True)
 
 

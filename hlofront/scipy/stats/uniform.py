@@ -1,6 +1,9 @@
 """The uniform distribution from loc to loc + scale: functions of arrays that broadcast."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special.arguments import strong
 from hlofront.scipy.stats.arguments import exp_of, functions_of, outside
 
@@ -8,22 +11,22 @@ _of_uniform = functions_of("uniform", real=True)
 
 
 @_of_uniform
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     outer = (x < loc) | (x > loc + scale)
-    found = jnp.where(outer, -jnp.inf, -jnp.log(scale))
-    return jnp.where(x != x, x, found)
+    logarithm = jnp.where(outer, -jnp.inf, -jnp.log(scale))
+    return jnp.where(x != x, x, logarithm)
 
 
 pdf = exp_of(logpdf)
 
 
 @_of_uniform
-def cdf(x, loc=0, scale=1):
+def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
-    # At the ends it has the derivative that it has between them.
+    # At the ends of the interval the derivative is that between them.
     return strong(jnp.where(x < loc, 0.0, jnp.where(x > loc + scale, 1.0, y)))
 
 
 @_of_uniform
-def ppf(q, loc=0, scale=1):
+def ppf(q: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return jnp.where(outside(q), jnp.nan, q * scale + loc)

@@ -1,6 +1,9 @@
 """The distribution of von Mises, on a circle: functions of arrays that broadcast."""
 
+from __future__ import annotations
+
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array
 from hlofront.scipy.special.bessel import i0e
 from hlofront.scipy.stats.arguments import exp_of, functions_of
 
@@ -8,10 +11,10 @@ _of_vonmises = functions_of("vonmises", kappa="the concentration, positive.")
 
 
 @_of_vonmises
-def logpdf(x, kappa):
-    # 2 sin(x / 2)^2 is 1 - cos(x), to all digits.
-    found = -2 * kappa * jnp.square(jnp.sin(x / 2)) - jnp.log(2 * jnp.pi * i0e(kappa))
-    return jnp.where(kappa > 0, found, jnp.nan)
+def logpdf(x: Array, kappa: Array) -> Array:
+    # 2 sin(x / 2)^2 is 1 - cos(x) without cancellation.
+    logarithm = -2 * kappa * jnp.square(jnp.sin(x / 2)) - jnp.log(2 * jnp.pi * i0e(kappa))
+    return jnp.where(kappa > 0, logarithm, jnp.nan)
 
 
 pdf = exp_of(logpdf, undefined=True)
