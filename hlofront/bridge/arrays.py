@@ -1,35 +1,50 @@
-"""What jaxlib's C++ does to arrays that exist: copy, wait for, assemble, exchange by DLPack."""
+"""Calls of jaxlib's C++ on arrays that exist: copy, wait for, assemble, exchange by DLPack."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hlofront.bridge import state
+from hlofront.bridge.client import Client, Device, Sharding
 from hlofront.bridge.jax_shims import shims_installed
+from hlofront.bridge.members import device_list_of
+
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import GuardState
 
 _jax = state.extension
 
 ArrayImpl = state.ArrayImpl
-CopySemantics = _jax.ArrayCopySemantics
+CopySemantics: Any = _jax.ArrayCopySemantics
 JaxRuntimeError = state.JaxRuntimeError
-batched_device_put = _jax.batched_device_put
-block_all = _jax.batched_block_until_ready
-# What C++ may do with the memory of a NumPy array that it is given: keep it, or read it now.
-KEEP = _jax.HostBufferSemantics.ZERO_COPY
-READ_NOW = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+# Return an array that is made of its parts, one for each of its devices, as
+# `batched_device_put(aval, sharding, parts, devices, committed, force_copy, semantics)`.
+batched_device_put: Callable[..., Any] = _jax.batched_device_put
+# Wait until all these arrays are computed.
+block_all: Callable[[Sequence[object]], None] = _jax.batched_block_until_ready
+# C++ may share the memory of a NumPy array with KEEP, and must read it before it returns with
+# READ_NOW.
+KEEP: object = _jax.HostBufferSemantics.ZERO_COPY
+READ_NOW: object = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 # C++ imports parts of jax where it makes an array by itself, so the shims are installed around it.
 
 
+# Arrays are of C++, and their public type of a floor above.
 def pieces(array: Any) -> list[Any]:
     """Return a single-device array per addressable device, in the sharding's order."""
     with shims_installed:
         return array._arrays
 
 
-def prime(client: Any, aval: Any, sharding_of: Any) -> None:
+def prime(client: Client, aval: object, sharding_of: Callable[[Device], Sharding]) -> None:
     """Have C++ look for the class of avals now, as it does so once per process.
 
-    `aval` is that of a scalar; `sharding_of` makes the sharding of a device.
+    Args:
+      client: a client, whose first device gets a scalar.
+      aval: the aval of the scalar.
+      sharding_of: from a device to its sharding.
     """
     device = client.local_devices()[0]
     array = batched_device_put(aval, sharding_of(device), [0.0], [device])
@@ -37,36 +52,43 @@ def prime(client: Any, aval: Any, sharding_of: Any) -> None:
         array._fully_replicated_shard()
 
 
-def to_numpy(array: Any) -> tuple[Any, bool]:
+def to_numpy(array: Any) -> tuple[np.ndarray[Any, Any], bool]:
     """Return the value of an array that all its devices share, and whether it was copied."""
     with shims_installed:
         return array._single_device_array_to_np_array_did_copy()
 
 
 def start_copy_to_host(array: Any) -> None:
-    """Have the value of an array on its way to the host."""
+    """Start to copy an array to the host, where a later read of its value looks first."""
     with shims_installed:
         array._copy_single_device_array_to_host_async()
 
 
-def assembled(aval: Any, sharding: Any, arrays: Sequence[Any], committed: bool) -> Any:
+def assembled(aval: object, sharding: Sharding, arrays: Sequence[object], committed: bool) -> Any:
     """Return the array that is made of these single-device arrays, in the order of its devices."""
     with shims_installed:
         return ArrayImpl(aval, sharding, list(arrays), committed, _skip_checks=True)
 
 
-def moved(array: Any, sharding: Any, semantics: Any) -> Any:
+def moved(array: object, sharding: Sharding, semantics: object) -> Any:
     """Return an array on as many other devices or in another memory; it stays (un)committed.
 
     The array must not have been deleted: C++ before 0.11 does not check that.
+
+    Args:
+      array: an array on devices.
+      sharding: its new sharding.
+      semantics: a member of CopySemantics.
     """
     (result,) = _jax.batched_copy_array_to_devices_with_sharding(
-        [array], [sharding._internal_device_list], [sharding], [semantics]
+        [array], [device_list_of(sharding)], [sharding], [semantics]
     )
     return result
 
 
-def to_dlpack(array: Any, stream: Any, max_version: Any, copied: bool) -> Any:
+def to_dlpack(
+    array: object, stream: int | None, max_version: tuple[int, int] | None, copied: bool
+) -> object:
     """Return a DLPack capsule that shares the array's memory, versioned on request (0.12)."""
     if hasattr(_jax, "dlpack_version"):
         return _jax.buffer_to_dlpack_managed_tensor(
@@ -75,11 +97,11 @@ def to_dlpack(array: Any, stream: Any, max_version: Any, copied: bool) -> Any:
     return _jax.buffer_to_dlpack_managed_tensor(array, stream=stream)
 
 
-# The newest DLPack that this jaxlib reads.
+# This jaxlib reads DLPack up to this version.
 dlpack_version: tuple[int, ...] = tuple(getattr(_jax, "dlpack_version", (0, 8)))
 
 
-def from_dlpack(capsule: Any, device: Any, stream: Any, copy: bool | None) -> Any:
+def from_dlpack(capsule: object, device: Device, stream: int | None, copy: bool | None) -> Any:
     """Return the array in a DLPack capsule, copied on request, or where it must be."""
     with shims_installed:
         return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy)
@@ -88,10 +110,14 @@ def from_dlpack(capsule: Any, device: Any, stream: Any, copy: bool | None) -> An
 class Explicit:
     """A context manager, `with Explicit("put"):`, for copies that some guards let pass.
 
-    "put" are those to devices, "get" those to the host.
+    Args:
+      direction: "put" for copies to devices, "get" for copies to the host.
     """
 
     __slots__ = ("_before", "_field", "_guard")
+
+    _guard: "GuardState"
+    _before: bool
 
     def __init__(self, direction: str):
         self._field = f"explicit_device_{direction}"

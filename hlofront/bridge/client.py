@@ -1,16 +1,23 @@
 """PJRT as jaxlib shows it: make a client, compile, put arrays on devices, execute."""
 
+import importlib
 import pickle
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from hlofront.bridge import state
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
 
 _jax = state.extension
 xla_client = state.xla_client
 
 try:
-    from jaxlib import _hlo as hlo
+    hlo: ModuleType = importlib.import_module("jaxlib._hlo")
 except ImportError:
     hlo = _jax
 
@@ -22,13 +29,24 @@ if TYPE_CHECKING:
         CompileOptions,
         Device,
         DeviceList,
-        GSPMDSharding,
         HloModule,
         HloSharding,
-        NamedSharding,
-        OpSharding,
+        LoadedExecutable,
+        PjitFunction,
         Sharding,
         SingleDeviceSharding,
+    )
+    from hlofront.bridge.jaxlib_types import (
+        GSPMDSharding as GSPMDSharding,
+    )
+    from hlofront.bridge.jaxlib_types import (
+        NamedSharding as NamedSharding,
+    )
+    from hlofront.bridge.jaxlib_types import (
+        OpSharding as OpSharding,
+    )
+    from hlofront.bridge.jaxlib_types import (
+        PjitFunctionCache as PjitFunctionCache,
     )
 else:
     Client = _jax.Client
@@ -37,72 +55,105 @@ else:
     DeviceList = _jax.DeviceList
     GSPMDSharding = _jax.GSPMDSharding
     HloSharding = hlo.HloSharding
+    LoadedExecutable = _jax.LoadedExecutable
     NamedSharding = _jax.NamedSharding
     OpSharding = hlo.OpSharding
+    PjitFunction = _jax.PjitFunction
+    PjitFunctionCache = _jax.PjitFunctionCache
     Sharding = _jax.Sharding
     SingleDeviceSharding = _jax.SingleDeviceSharding
 DeviceAssignment: Any = xla_client.DeviceAssignment
-# What the devices of a topology have: it compiles, and runs nothing.
-CompileOnlyClient = _jax.CompileOnlyPyClient
-PjitFunctionCache = _jax.PjitFunctionCache
-PjitFunction = _jax.PjitFunction
-batched_device_put = _jax.batched_device_put
-pjit = _jax.pjit
+# The devices of a topology have such a client: it compiles, and runs nothing.
+CompileOnlyClient: "type[Client]" = _jax.CompileOnlyPyClient
+# Return the C++ function in front of a Python function, see `make_callable` in dispatch/jit.py.
+pjit: "Callable[..., PjitFunction]" = _jax.pjit
 hlo_module_cost_analysis: "Callable[[Client, HloModule], dict[str, float]]" = (
     _jax.hlo_module_cost_analysis
 )
-# Turns a profile of pprof from JSON into bytes.
-profile_of_json = _jax.json_to_pprof_profile
-HostBufferSemantics = _jax.HostBufferSemantics
+# Turn a profile of pprof from JSON into bytes.
+profile_of_json: Callable[[str], bytes] = _jax.json_to_pprof_profile
 
 _replicated = HloSharding.replicate()
+
+
+def _to_xla_hlo_sharding(sharding: SingleDeviceSharding, ndim: int) -> HloSharding:
+    return _replicated
+
+
 # batched_device_put asks this of the sharding (jaxlib < 0.11).
-SingleDeviceSharding._to_xla_hlo_sharding = lambda self, ndim: _replicated
+setattr(SingleDeviceSharding, _to_xla_hlo_sharding.__name__, _to_xla_hlo_sharding)
 
 
-def make_cpu_client(**options: Any) -> Any:
+class AvalLike(Protocol):
+    """The type of an array, as jaxlib reads it: avals are of floors above."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+
+def make_cpu_client(**options: object) -> Client:
     """Return the client for this machine's processor."""
     return xla_client.make_cpu_client(**options)
 
 
-def is_absent(device: Any) -> bool:
+def is_absent(device: Device) -> bool:
     """Return whether a device is of a topology: programs are compiled for it and not run."""
     return isinstance(device.client, CompileOnlyClient)
 
 
 def compile_and_load(
-    client: Any, ir_module: Any, devices: Any, options: Any, callbacks: list[Any]
-) -> Any:
+    client: Client,
+    ir_module: "ir.Module",
+    devices: Iterable[Device],
+    options: CompileOptions,
+    callbacks: Sequence[object],
+) -> LoadedExecutable:
     """Compile a module for these devices; the module is an `ir.Module` and stays usable."""
     with ir_module.context:
         return client.compile_and_load(ir_module, DeviceList(tuple(devices)), options, callbacks)
 
 
-def host_transfers(client: Any, function: Any, sent: Any, received: Any) -> Any:
+def host_transfers(
+    client: Client,
+    function: Callable[..., object],
+    sent: Sequence[tuple[int, AvalLike]],
+    received: Sequence[tuple[int, AvalLike]],
+) -> object:
     """Return a host function that a program sends arrays to and receives arrays from.
 
     Args:
+      client: the client of the device that runs the program.
+      function: called with NumPy arrays; it returns a tuple of NumPy arrays.
       sent: for each operand the number of its channel, and its aval.
-      received: the same for each result.
+      received: for each result the number of its channel, and its aval.
     """
-    shapes = [
-        [hlo.Shape.array_shape(aval.dtype, aval.shape) for _, aval in channels]
-        for channels in (sent, received)
-    ]
-    numbers = [[number for number, _ in channels] for channels in (sent, received)]
     # Clients that are on another machine would pickle the function.
     return client.make_python_callback_from_host_send_and_recv(
-        function, *shapes, *numbers, pickle.dumps
+        function,
+        _shapes(sent),
+        _shapes(received),
+        [number for number, _ in sent],
+        [number for number, _ in received],
+        pickle.dumps,
     )
 
 
-def deserialize(client: Any, executable: bytes, devices: Any, options: Any) -> Any:
+def _shapes(channels: Sequence[tuple[int, AvalLike]]) -> list[object]:
+    """Return the avals of channels as XLA's shapes."""
+    return [hlo.Shape.array_shape(aval.dtype, aval.shape) for _, aval in channels]
+
+
+def deserialize(
+    client: Client, executable: bytes, devices: Iterable[Device], options: CompileOptions
+) -> LoadedExecutable:
     """Load a serialized executable onto these devices; JaxRuntimeError if XLA refuses it."""
     return client.deserialize_executable(executable, DeviceList(tuple(devices)), options, [])
 
 
-def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
-    """Return what turns the raw output of an executable into an array."""
+def result_handler(aval: object, sharding: Sharding, committed: bool) -> Callable[..., Any]:
+    """Return the handler that turns the raw output of an executable into an array."""
     if state.jaxlib_version < (0, 11):  # `_skip_checks` is gone from then on
         return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
     return _jax.array_result_handler(aval, sharding, committed)

@@ -6,6 +6,7 @@ for the next. Should it end, that is an error here, and the next program starts 
 """
 
 import atexit
+import contextlib
 import io
 import os
 import re
@@ -15,14 +16,19 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hlofront.bridge import compile_process_worker, state
-from hlofront.bridge.client import hlo
+from hlofront.bridge.client import Client, CompileOptions, Device, OpSharding, hlo
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
+    from hlofront.bridge.jaxlib_types import HloModule, PjRtLayout
 
 JaxRuntimeError = state.JaxRuntimeError
-# Without these libtpu asks a metadata server for minutes, fails where another process has loaded
-# it, and prints what it did not find.
+# Without these variables libtpu asks a metadata server for minutes, fails where another process has
+# loaded it, and prints which devices it lacks.
 WITHOUT_TPU = {
     "TPU_SKIP_MDS_QUERY": "1",
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
@@ -36,12 +42,21 @@ _PLATFORMS = ("tpu",)
 _MOST_WORDS = 300
 _lock = threading.Lock()
 _worker: "_Worker | None" = None
-# Of processes that this one was forked from: it must not talk to them, nor wait for them.
+# The workers of processes that this one was forked from: it must not talk to them or wait for them.
 _of_others: list["_Worker"] = []
-# By the client that devices of a topology have: platform, library, name, settings.
-_topologies: weakref.WeakKeyDictionary[Any, tuple[str, str, str, dict[str, Any]]] = (
-    weakref.WeakKeyDictionary()
-)
+
+
+class TopologySource(NamedTuple):
+    """The arguments by which a topology was made; the worker, a script, gets a plain tuple."""
+
+    platform: str
+    library: str
+    name: str
+    settings: dict[str, Any]
+
+
+# How a topology was made, by the client that its devices have.
+_topologies: weakref.WeakKeyDictionary[Client, TopologySource] = weakref.WeakKeyDictionary()
 
 
 class WorkerEnded(JaxRuntimeError):
@@ -66,25 +81,25 @@ class SubprocessExecutable:
     def get_compiled_memory_stats(self) -> "WorkerMemoryStats":
         return WorkerMemoryStats(self._answer["memory"], self._answer["memory_text"])
 
-    def cost_analysis(self) -> Any:
+    def cost_analysis(self) -> dict[str, float]:
         return self._answered("cost")
 
     def serialize(self) -> bytes:
         return self._answered("serialized")
 
-    def get_parameter_layouts(self) -> Any:
+    def get_parameter_layouts(self) -> "list[PjRtLayout]":
         return self._answered("parameter_layouts")
 
-    def get_output_layouts(self) -> Any:
+    def get_output_layouts(self) -> "list[PjRtLayout]":
         return self._answered("output_layouts")
 
-    def get_parameter_shardings(self) -> Any:
+    def get_parameter_shardings(self) -> list[OpSharding] | None:
         return self._answered("parameter_shardings")
 
-    def get_output_shardings(self) -> Any:
+    def get_output_shardings(self) -> list[OpSharding] | None:
         return self._answered("output_shardings")
 
-    def get_output_memory_kinds(self) -> Any:
+    def get_output_memory_kinds(self) -> list[list[str]]:
         return self._answered("output_memory_kinds")
 
     def _answered(self, name: str) -> Any:
@@ -107,8 +122,8 @@ class WorkerHloModule:
         self._proto = proto
         self._unreadable = unreadable
 
-    def to_string(self, options: Any = None) -> str:
-        # What a proto lacks, such as the number of partitions, only the worker's has.
+    def to_string(self, options: object = None) -> str:
+        # A proto lacks such facts as the number of partitions, which the worker's text has.
         return self._text if options is None else self._module().to_string(options)
 
     def as_serialized_hlo_module_proto(self) -> bytes:
@@ -116,7 +131,7 @@ class WorkerHloModule:
             raise JaxRuntimeError(f"{self._unreadable} (a newer jaxlib may read it)")
         return self._proto
 
-    def _module(self) -> Any:
+    def _module(self) -> "HloModule":
         proto = self.as_serialized_hlo_module_proto()
         return hlo.HloModule.from_serialized_hlo_module_proto(proto)
 
@@ -129,7 +144,7 @@ class WorkerHloModule:
 class WorkerMemoryStats:
     """The numbers of jaxlib's CompiledMemoryStats."""
 
-    def __init__(self, numbers: Mapping[str, Any], text: str):
+    def __init__(self, numbers: Mapping[str, int], text: str):
         self.__dict__.update(numbers)
         self._text = text
 
@@ -138,20 +153,21 @@ class WorkerMemoryStats:
 
 
 def know(
-    devices: Sequence[Any], platform: str, library: str, name: str, settings: Mapping[str, Any]
+    devices: Sequence[Device], platform: str, library: str, name: str, settings: Mapping[str, Any]
 ) -> None:
     """Remember how devices of a topology were made, so that a worker can make the same."""
     if platform in _PLATFORMS and devices:
-        _topologies[devices[0].client] = platform, library, name, dict(settings)
+        source = TopologySource(platform, library, name, dict(settings))
+        _topologies[devices[0].client] = source
 
 
-def can_compile_for(device: Any) -> bool:
+def can_compile_for(device: Device) -> bool:
     """Return whether programs for a device of a topology are compiled in a process of its own."""
     return device.client in _topologies
 
 
 def compile_in_subprocess(
-    ir_module: Any, devices: Sequence[Any], options: Any
+    ir_module: "ir.Module", devices: Sequence[Device], options: CompileOptions
 ) -> SubprocessExecutable:
     """Compile a module for devices of a topology, in the worker.
 
@@ -163,7 +179,7 @@ def compile_in_subprocess(
     bytecode = io.BytesIO()
     ir_module.operation.write_bytecode(bytecode)
     request = {
-        "topology": _topologies[devices[0].client],
+        "topology": tuple(_topologies[devices[0].client]),
         "devices": [device.id for device in devices],
         "module": bytecode.getvalue(),
         "options": options.SerializeAsString(),
@@ -174,7 +190,7 @@ def compile_in_subprocess(
         try:
             answer = worker.ask(request)
         except BaseException:
-            # Also where it is interrupted: its answer would be that of the next question.
+            # After an interrupt, too, the worker's answer would be that of the next question.
             worker.end()
             _worker = None
             raise
@@ -185,7 +201,7 @@ def compile_in_subprocess(
 
 
 def start() -> None:
-    """Have the worker start while other things are done, if it is not there.
+    """Start the worker, unless it runs: it loads its libraries beside what is done here.
 
     Raises:
       CannotStart: if there is no way to start one.
@@ -210,8 +226,8 @@ class _Worker:
     def __init__(self):
         if not sys.executable:
             raise CannotStart("Python does not know its own path")
-        # Read where it ends: what it says before is for nobody.
-        self._said = tempfile.TemporaryFile()
+        # The compiler's messages are read where it ends its process.
+        self._messages = tempfile.TemporaryFile()
         # Isolated and without `site`: it gets the path of this process.
         command = [sys.executable, "-I", "-S", compile_process_worker.__file__]
         if sys.dont_write_bytecode:
@@ -221,19 +237,20 @@ class _Worker:
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._said,
-                # Also where there are TPUs: it leaves them alone.
+                stderr=self._messages,
+                # The worker leaves attached TPUs alone.
                 env={**os.environ, **WITHOUT_TPU},
                 start_new_session=True,  # An interrupt at the terminal is this process's alone.
             )
         except OSError as error:
             raise CannotStart(str(error)) from error
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
         try:
-            compile_process_worker.write(self._process.stdin, {"path": sys.path})
+            compile_process_worker.write(self._requests, {"path": sys.path})
         except OSError as error:
             self.end()
             raise CannotStart(str(error)) from error
-
         self._has_started = False
 
     def is_alive(self) -> bool:
@@ -241,12 +258,12 @@ class _Worker:
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         if not self._has_started:
-            if compile_process_worker.read(self._process.stdout) is None:
+            if compile_process_worker.read(self._answers) is None:
                 raise CannotStart(self._last_words())
             self._has_started = True
         try:
-            compile_process_worker.write(self._process.stdin, request)
-            answer = compile_process_worker.read(self._process.stdout)
+            compile_process_worker.write(self._requests, request)
+            answer = compile_process_worker.read(self._answers)
         except OSError:
             answer = None
         if answer is None:
@@ -256,8 +273,8 @@ class _Worker:
 
     def _last_words(self) -> str:
         """Return what the compiler said at its end: the check that failed, else its last lines."""
-        self._said.seek(0)
-        text = self._said.read().decode(errors="replace")
+        self._messages.seek(0)
+        text = self._messages.read().decode(errors="replace")
         failed = re.search(r"^F\d+ \S+ +\d+ (.*)$", text, re.MULTILINE)
         words = failed.group(1) if failed else " ".join(text.split("\n")[-4:])
         return words.strip()[:_MOST_WORDS]
@@ -265,12 +282,9 @@ class _Worker:
     def end(self) -> None:
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._said):
-            if stream is not None:
-                try:
-                    stream.close()
-                except OSError:
-                    continue  # what it was not told any more
+        for stream in (self._requests, self._answers, self._messages):
+            with contextlib.suppress(OSError):  # A request may not have been sent to its end.
+                stream.close()
 
 
 def _end() -> None:

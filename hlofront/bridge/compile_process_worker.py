@@ -10,20 +10,27 @@ import pickle
 import struct
 import sys
 import tempfile
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import IO, Any
 
 LENGTH = struct.Struct("<Q")
-_topologies = {}
+_DIALECTS = ("stablehlo", "chlo", "sdy")
+# The devices of each topology by their numbers; a topology by its platform, name and settings.
+_topologies: dict[tuple[str, str, str], dict[int, Any]] = {}
 
 
-def write(stream, message):
+def write(stream: IO[bytes], message: object) -> None:
+    """Write a message, which may be anything that can be pickled."""
     data = pickle.dumps(message, protocol=5)
     stream.write(LENGTH.pack(len(data)))
     stream.write(data)
     stream.flush()
 
 
-def read(stream):
-    """Return the next message; None at the end."""
+def read(stream: IO[bytes]) -> Any:
+    """Return the next message; None at the end of the stream."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return None
@@ -32,19 +39,20 @@ def read(stream):
     return pickle.loads(data) if len(data) == length else None
 
 
-def main():
+def main() -> None:
+    """Answer the requests on the standard input, until it ends."""
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # What libraries print is no answer.
+    os.dup2(2, 1)  # Text that libraries print must not get among the answers.
     settings = read(requests)
     if settings is None:
         return
-    # As where it was started from, where jaxlib was found.
+    # The process that started this one has jaxlib on its path.
     sys.path[:] = settings["path"]
-    from jaxlib import _jax, xla_client
-    from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+    _jax, xla_client = import_module("jaxlib._jax"), import_module("jaxlib.xla_client")
+    ir = import_module("jaxlib.mlir.ir")
+    _jax_mlir_ext = import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
+    dialects = [import_module(f"jaxlib.mlir.dialects.{name}") for name in _DIALECTS]
 
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
@@ -52,26 +60,40 @@ def main():
     context.append_dialect_registry(registry)
     context.load_all_available_dialects()
     context.enable_multithreading(False)
-    for dialect in (stablehlo, chlo, sdy):
+    for dialect in dialects:
         dialect.register_dialect(context)
 
     write(answers, {"jaxlib": "is there"})
     while (request := read(requests)) is not None:
         try:
             answer = compiled(request, context, ir, xla_client, _jax)
-        except Exception as error:  # the one who value_or_error raises it
+        except Exception as error:  # The process that reads the answer raises it there.
             kind = "JaxRuntimeError" if isinstance(error, _jax.JaxRuntimeError) else "ValueError"
             answer = {"error": str(error), "kind": kind}
         write(answers, answer)
 
 
-def compiled(request, context, ir, xla_client, _jax):
-    devices = devices_of(request, xla_client)
-    devices = [devices[number] for number in request["devices"]]
+def compiled(
+    request: dict[str, Any], context: Any, ir: ModuleType, xla_client: ModuleType, _jax: ModuleType
+) -> dict[str, Any]:
+    """Compile the module of a request; return the facts about it that the request's process asks.
+
+    Args:
+      request: the topology, the numbers of the devices, the module as bytecode, and the options.
+      context: the MLIR context that the module is read into.
+      ir: the module `jaxlib.mlir.ir`.
+      xla_client: the module `jaxlib.xla_client`.
+      _jax: the module `jaxlib._jax`.
+
+    Raises:
+      JaxRuntimeError: if XLA refuses the module or an option.
+    """
+    devices_by_id = devices_of(request, xla_client)
+    devices = [devices_by_id[number] for number in request["devices"]]
     options = xla_client.CompileOptions.ParseFromString(request["options"])
     device_list = _jax.DeviceList(tuple(devices))
 
-    def compiled_with(options):
+    def compiled_with(options: Any) -> Any:
         with context:
             # compile() changes the module.
             module = ir.Module.parse(request["module"])
@@ -101,7 +123,7 @@ def compiled(request, context, ir, xla_client, _jax):
     }
 
 
-def written_by_compiler(compiled_with, options):
+def written_by_compiler(compiled_with: Callable[[Any], object], options: Any) -> tuple[str, str]:
     """Return the name and text of a module that is newer than what this jaxlib reads."""
     with tempfile.TemporaryDirectory() as folder:
         mine = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
@@ -113,15 +135,15 @@ def written_by_compiler(compiled_with, options):
     return text.partition("HloModule ")[2].partition(",")[0], text
 
 
-def value_or_error(what, _jax):
-    """Return (whether it is known, what it is or why it is not)."""
+def value_or_error(method: Callable[[], object], _jax: ModuleType) -> tuple[bool, object]:
+    """Return (True, what a method of an executable returns) or (False, why it cannot)."""
     try:
-        return True, what()
+        return True, method()
     except _jax.JaxRuntimeError as error:
         return False, str(error)
 
 
-def devices_of(request, xla_client):
+def devices_of(request: dict[str, Any], xla_client: ModuleType) -> dict[int, Any]:
     """Return the devices of the topology that a request describes, by their numbers."""
     platform, library, name, settings = request["topology"]
     key = platform, name, repr(settings)

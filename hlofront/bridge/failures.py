@@ -1,4 +1,4 @@
-"""What fails on the host while a program runs, and jaxlib's error for it, brought together.
+"""Failures of host functions while a program runs, each brought together with jaxlib's error.
 
 A host function that a program calls may fail in any thread, long before the error is seen: when a
 result is waited for or read, or the next program uses it. jaxlib carries nothing but text from one
@@ -47,15 +47,15 @@ def _message(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:
-        # Python's own tracebacks say so.
+        # Python's own tracebacks have these words.
         return "<exception str() failed>"
 
 
-# Since 0.10 it takes a code as well, and works out what it says then.
+# The constructor takes a code as well since 0.10, and works the text out from both.
 _construct = JaxRuntimeError.__init__
 
 
-def _explained(self: Any, *args: Any, **kwargs: Any) -> None:
+def _explained(self: RuntimeError, *args: Any, **kwargs: Any) -> None:
     """Construct jaxlib's error, which gets the recorded failure that it reports as its cause."""
     report = _REPORT.search(args[0]) if args and isinstance(args[0], str) else None
     failure = _failures.get(int(report[1])) if report else None

@@ -1,20 +1,39 @@
 """The small C++ parts of jaxlib that every floor may use: pytrees, tracebacks, option cells."""
 
-from typing import Any
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from hlofront.bridge import state
 
-pytree = state.extension.pytree
-registry = pytree.default_registry()
-PyTreeDef = pytree.PyTreeDef
+pytree: ModuleType = state.extension.pytree
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import (
+        PjitFunction as PjitFunction,
+    )
+    from hlofront.bridge.jaxlib_types import (
+        PyTreeDef as PyTreeDef,
+    )
+    from hlofront.bridge.jaxlib_types import (
+        PyTreeRegistry,
+        Traceback,
+    )
+else:
+    PyTreeDef = pytree.PyTreeDef
+    PyTreeRegistry = pytree.PyTreeRegistry
+    # A class of jitted functions, and of others that C++ calls.
+    PjitFunction = state.extension.PjitFunction
+    Traceback = state.extension.Traceback
+
+registry: PyTreeRegistry = pytree.default_registry()
 
 # Pickling a treedef names its registry by module and name (JAXLIB.md section 3).
 registry.__module__ = __name__
 registry.__name__ = "registry"
 
-# What the C++ call path takes arguments and results apart with: it sees the arrays that values such
-# as random keys are made of, which are leaves to everybody else.
-call_registry = pytree.PyTreeRegistry()
+# The C++ call path takes arguments and results apart with a registry of its own: it sees the arrays
+# that values such as random keys are made of, which are leaves to everybody else.
+call_registry = PyTreeRegistry()
 call_registry.__module__ = __name__
 call_registry.__name__ = "call_registry"
 
@@ -31,13 +50,13 @@ def register_dataclass_node(*args: Any) -> None:
     call_registry.register_dataclass_node(*args)
 
 
-Traceback = state.extension.Traceback
 get_traceback = Traceback.get_traceback
 Array = state.Array
-set_tracer_class: Any = state.extension.set_tracer_class
-# The class of jitted functions, and of others that C++ calls.
-PjitFunction = state.extension.PjitFunction
-parse_arguments = state.extension.jax_jit.parse_arguments
+# Have isinstance ask instances of this class whether they are arrays.
+set_tracer_class: Callable[[type], None] = state.extension.set_tracer_class
 weakref_lru_cache = state.weakref_lru_cache
-# How many candidates XLA's approximate top-k leaves: (size, ranks, k, recall, aggregate, override).
-approx_top_k_size = state.extension.approx_top_k_reduction_output_size
+# Return the number of candidates that XLA's approximate top-k leaves, of the arguments
+# (size, ranks, k, recall, aggregate, override), and a binary logarithm.
+approx_top_k_size: Callable[..., tuple[int, int]] = (
+    state.extension.approx_top_k_reduction_output_size
+)

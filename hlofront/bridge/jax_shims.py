@@ -3,7 +3,6 @@
 import sys
 import threading
 from types import ModuleType
-from typing import Any
 
 # C++ imports these by name (JAXLIB.md section 2.5) where it makes an array out of a shard or of a
 # DLPack capsule, and where the first NamedSharding is made. `jax` itself has to be there too.
@@ -19,8 +18,8 @@ _modules: dict[str, ModuleType] = {
 }
 
 
-def provide(module: str, name: str, value: Any) -> None:
-    """Set what C++ finds under a name of one of the modules that it imports."""
+def provide(module: str, name: str, value: object) -> None:
+    """Set the value of a name in one of the modules that C++ imports."""
     setattr(_modules[module], name, value)
 
 
@@ -42,7 +41,7 @@ class _ShimsInstalled:
     def __init__(self):
         self._lock = threading.RLock()
         self._depth = 0
-        self._before: dict[str, Any] = {}
+        self._before: dict[str, ModuleType] = {}
 
     def __enter__(self) -> None:
         self._lock.acquire()

@@ -1,13 +1,15 @@
 """Declarations of jaxlib's classes for type checkers alone: its extension modules have no stubs.
 
-They say what hlofront uses. The methods of shardings are hlofront's, see `pjrt/shardings.py` and
-`pjrt/named_shardings.py`.
+Members that hlofront does not use are left out. The methods of shardings are hlofront's own, see
+`pjrt/shardings.py` and `pjrt/named_shardings.py`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import CodeType, TracebackType
+from typing import Any, TypeVar
 
 Index = tuple[slice, ...]
+Node = TypeVar("Node")
 
 
 class ConfigCell:
@@ -33,6 +35,34 @@ class Client:
     def device_count(self) -> int: ...
     def local_device_count(self) -> int: ...
     def process_index(self) -> int: ...
+    def device_from_local_hardware_id(self, hardware_id: int, /) -> "Device": ...
+    def live_arrays(self) -> list[Any]: ...
+    def compile(
+        self, computation: object, executable_devices: "DeviceList", options: "CompileOptions"
+    ) -> "LoadedExecutable": ...
+    def compile_and_load(
+        self,
+        computation: object,
+        executable_devices: "DeviceList",
+        options: "CompileOptions",
+        host_callbacks: Sequence[object],
+    ) -> "LoadedExecutable": ...
+    def deserialize_executable(
+        self,
+        serialized: bytes,
+        executable_devices: "DeviceList",
+        options: "CompileOptions",
+        host_callbacks: Sequence[object],
+    ) -> "LoadedExecutable": ...
+    def make_python_callback_from_host_send_and_recv(
+        self,
+        function: Callable[..., object],
+        operand_shapes: Sequence[object],
+        result_shapes: Sequence[object],
+        send_channels: Sequence[int],
+        receive_channels: Sequence[int],
+        serializer: Callable[[Any], bytes],
+    ) -> object: ...
 
 
 class Device:
@@ -43,8 +73,17 @@ class Device:
     device_kind: str
     process_index: int
     client: Client
+    local_hardware_id: int
     coords: tuple[int, ...]
     core_on_chip: int
+
+    def get_stream_for_external_ready_events(self) -> int: ...
+
+
+class DeviceTopology:
+    """A description of devices, which need not be attached."""
+
+    def _make_compile_only_devices(self) -> list[Device]: ...
 
 
 class DeviceList:
@@ -138,14 +177,68 @@ class GSPMDSharding(Sharding):
 class HloModule:
     """A module of HLO."""
 
-    def to_string(self) -> str: ...
+    name: str
+
+    def to_string(self, options: object = ...) -> str: ...
+    def as_serialized_hlo_module_proto(self) -> bytes: ...
+
+
+class XlaComputation:
+    """A program as XLA first sees it."""
+
+    def get_hlo_module(self) -> HloModule: ...
+
+
+class XlaLayout:
+    """The order of an array's elements in memory, as XLA has it."""
+
+    def minor_to_major(self) -> tuple[int, ...]: ...
+    def tiling(self) -> Sequence[tuple[int, ...]]: ...
+    def element_size_in_bits(self) -> int: ...
+
+
+class PjRtLayout:
+    """The order of a buffer's elements in memory, as PJRT has it."""
+
+
+class ShardedToken:
+    """A value that is there when a program has ended, on all devices."""
+
+    def block_until_ready(self) -> object: ...
+
+
+class ExecuteResults:
+    """The raw outputs of a program, which handlers make arrays of, once."""
+
+    def consume_token(self) -> ShardedToken: ...
+    def consume_with_handlers(self, handlers: Sequence[Callable[..., object]]) -> list[Any]: ...
+
+
+class MemoryStats:
+    """The bytes that an executable takes, jaxlib's CompiledMemoryStats."""
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    temp_size_in_bytes: int
+    alias_size_in_bytes: int
+    generated_code_size_in_bytes: int
 
 
 class LoadedExecutable:
-    """An executable on its devices."""
+    """An executable on its devices; one for devices of a topology has no method that runs it."""
 
     def cost_analysis(self) -> dict[str, float]: ...
     def hlo_modules(self) -> list[HloModule]: ...
+    def serialize(self) -> bytes: ...
+    def get_compiled_memory_stats(self) -> MemoryStats: ...
+    def get_parameter_layouts(self) -> list[PjRtLayout]: ...
+    def get_output_layouts(self) -> list[PjRtLayout]: ...
+    def get_parameter_shardings(self) -> list[OpSharding] | None: ...
+    def get_output_shardings(self) -> list[OpSharding] | None: ...
+    def get_output_memory_kinds(self) -> list[list[str]]: ...
+    def execute_sharded(
+        self, arguments: Sequence[object], with_tokens: bool = False
+    ) -> ExecuteResults: ...
 
 
 class CompileOptions:
@@ -157,3 +250,111 @@ class CompileOptions:
     device_assignment: object
     executable_build_options: Any
     env_option_overrides: list[tuple[str, object]]
+
+    def SerializeAsString(self) -> bytes: ...
+
+
+class PyTreeDef:
+    """The structure of a pytree, without its leaves."""
+
+    num_leaves: int
+    num_nodes: int
+
+    def unflatten(self, leaves: Iterable[object], /) -> Any: ...
+    def flatten_up_to(self, tree: object) -> list[Any]: ...
+    def compose(self, inner: "PyTreeDef", /) -> "PyTreeDef": ...
+    def children(self) -> list["PyTreeDef"]: ...
+    def node_data(self) -> tuple[type, Any] | None: ...
+    def from_iterable_tree(self, tree: object, /) -> Any: ...
+    def walk(
+        self,
+        node: Callable[[Any, Any], object],
+        leaf: Callable[[Any], object] | None,
+        leaves: Iterable[object],
+        /,
+    ) -> Any: ...
+    @staticmethod
+    def from_node_data_and_children(
+        registry: "PyTreeRegistry",
+        node_data: tuple[type, object] | None,
+        children: Iterable["PyTreeDef"],
+    ) -> "PyTreeDef": ...
+
+
+class PyTreeRegistry:
+    """The classes whose instances are nodes of pytrees, and how each is taken apart."""
+
+    __name__: str
+
+    def flatten(
+        self, tree: object, leaf_predicate: Callable[[Any], bool] | None = None
+    ) -> tuple[list[Any], PyTreeDef]: ...
+    def flatten_with_path(
+        self, tree: object, leaf_predicate: Callable[[Any, Any], bool] | None = None
+    ) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]: ...
+    def flatten_one_level(self, tree: object) -> tuple[Iterable[Any], Any] | None: ...
+    def flatten_one_level_with_keys(
+        self, tree: object
+    ) -> tuple[Iterable[tuple[Any, Any]], Any] | None: ...
+    def is_node(self, type_: type, /) -> bool: ...
+    def register_node(
+        self,
+        type_: type[Node],
+        to_iterable: Callable[[Node], object],
+        from_iterable: Callable[[Any, Any], Node],
+        to_iterable_with_keys: Callable[[Node], object] | None = None,
+        /,
+    ) -> None: ...
+    def register_dataclass_node(
+        self, type_: type, data_fields: Sequence[str], meta_fields: Sequence[str], /
+    ) -> None: ...
+
+
+class PjitFunction:
+    """A function that C++ calls: it is jitted, or an operation, or a compiled program."""
+
+    __name__: str
+    __wrapped__: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class PjitFunctionCache:
+    """The executables of functions that C++ calls, of which the least recently used go first."""
+
+    def __init__(self, capacity: int = ...): ...
+    def clear(self) -> None: ...
+    @staticmethod
+    def clear_all() -> None: ...
+
+
+class TracebackFrame:
+    """An entry of a traceback."""
+
+    file_name: str
+    function_name: str
+    line_num: int
+
+
+class Traceback:
+    """The Python stack at a moment, which C++ recorded."""
+
+    frames: list[TracebackFrame]
+
+    def as_python_traceback(self) -> TracebackType: ...
+    def raw_frames(self) -> tuple[list[CodeType], list[int]]: ...
+    @staticmethod
+    def get_traceback() -> "Traceback | None": ...
+    @staticmethod
+    def code_addr2line(code: CodeType, lasti: int) -> int: ...
+    @staticmethod
+    def code_addr2location(code: CodeType, lasti: int) -> tuple[int, int, int, int]: ...
+    @staticmethod
+    def traceback_from_frames(frames: list[TracebackFrame]) -> TracebackType: ...
+
+
+class GuardState:
+    """The levels of the guards against copies, of a process or a thread."""
+
+    explicit_device_put: bool
+    explicit_device_get: bool

@@ -1,42 +1,41 @@
 """LAPACK's and cuSOLVER's routines as XLA calls them: jaxlib's targets, made known to it."""
 
 import functools
-from typing import Any
+import importlib
+from types import ModuleType
 
 from hlofront.bridge.client import xla_client
 from hlofront.bridge.state import extension
+
+_GPU_MODULES = ("gpu_linalg", "gpu_prng", "gpu_solver", "gpu_sparse")
 
 
 @functools.cache
 def load_lapack() -> None:
     """Make the targets `lapack_*_ffi` known to XLA's CPU backend, before their first use.
 
-    Late, because it loads SciPy's LAPACK: programs without linear algebra do not wait for it.
+    This loads SciPy's LAPACK: programs without linear algebra do not wait for it.
     """
-    from jaxlib import lapack
-
+    lapack = importlib.import_module("jaxlib.lapack")
     _register(lapack)
-    lapack._lapack.initialize()  # pyright: ignore[reportPrivateImportUsage]
+    lapack._lapack.initialize()
 
 
 @functools.cache
 def load_gpu_kernels() -> None:
-    """Make those of the installed GPU plugins known: of matrices, sparse ones, and random bits.
+    """Make the targets of installed GPU plugins known: matrices, sparse ones, and random bits.
 
-    Their backends must have been told before how to take them. See plugins.py.
+    The handlers for custom calls of the plugins' backends must be registered before, which
+    plugins.py does.
     """
-    from jaxlib import gpu_linalg, gpu_prng, gpu_solver, gpu_sparse
-
-    for module in (gpu_linalg, gpu_prng, gpu_solver, gpu_sparse):
-        _register(module)
+    for name in _GPU_MODULES:
+        _register(importlib.import_module(f"jaxlib.{name}"))
 
 
 @functools.cache
 def load_hybrid_kernels() -> None:
     """Give LAPACK to the kernels of GPUs that hand their matrices to the host, before first use."""
-    from jaxlib import gpu_solver
-
-    gpu_solver.initialize_hybrid_kernels()
+    importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
 
 
 def load_host_kernels() -> None:
@@ -45,13 +44,13 @@ def load_host_kernels() -> None:
     load_hybrid_kernels()
 
 
-def _register(module: Any) -> None:
+def _register(module: ModuleType) -> None:
     for platform, targets in module.registrations().items():
         for name, capsule, api_version in targets:
             xla_client.register_custom_call_target(
                 name, capsule, platform=platform, api_version=api_version
             )
-    # Those that XLA may run on the parts of a batch, on each device its own.
+    # XLA may split a batch of such matrices over devices, each of which works on its own part.
     if hasattr(module, "batch_partitionable_targets"):
         for name in module.batch_partitionable_targets():
             extension.register_custom_call_as_batch_partitionable(name)
@@ -63,9 +62,8 @@ def cusolver_version() -> int:
 
     Without a GPU it is the version that the plugin was built with, and the least that it takes.
     """
-    from jaxlib import plugin_support
-
-    versions: Any = plugin_support.import_from_plugin("cuda", "_versions")
+    plugin_support = importlib.import_module("jaxlib.plugin_support")
+    versions: ModuleType | None = plugin_support.import_from_plugin("cuda", "_versions")
     if versions is None:
         return 0
     try:

@@ -7,46 +7,63 @@ jaxlib may rename these members in any release, so no other folder spells their 
 
 from collections.abc import Callable
 from operator import attrgetter, methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hlofront.bridge import state
 
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import (
+        Client,
+        Device,
+        DeviceList,
+        HloSharding,
+        PjitFunction,
+        PjRtLayout,
+        Sharding,
+        SingleDeviceSharding,
+        XlaLayout,
+    )
+
 _ArrayImpl: Any = state.ArrayImpl
-_SingleDeviceSharding: Any = state.extension.SingleDeviceSharding
+_NumPyArray = np.ndarray[Any, Any]
 
 # ---- of arrays -----------------------------------------------------------------------------------
 
 # The sharding of an array or of keys, also of deleted ones.
-sharding_of: Callable[[Any], Any] = attrgetter("_sharding")
-# Whether computations with an array or with keys must run on their devices.
-is_committed: Callable[[Any], bool] = attrgetter("_committed")
-# The getters of these two in C++, for the properties of arrays that are public.
-get_sharding: Callable[[Any], Any] = _ArrayImpl._sharding.fget
-get_committed: Callable[[Any], bool] = _ArrayImpl._committed.fget
+sharding_of: "Callable[[object], Sharding]" = attrgetter("_sharding")
+# Computations with an array or with keys must run on their devices where this is true of it.
+is_committed: Callable[[object], bool] = attrgetter("_committed")
+# The getters in C++ of the sharding and of the commitment, for the public properties of arrays.
+get_sharding: "Callable[[object], Sharding]" = _ArrayImpl._sharding.fget
+get_committed: Callable[[object], bool] = _ArrayImpl._committed.fget
 # The value of an array in host memory that `cache_numpy_value` put there; None before that.
-cached_numpy_value: Callable[[Any], np.ndarray | None] = _ArrayImpl._npy_value.fget
+cached_numpy_value: Callable[[object], _NumPyArray | None] = _ArrayImpl._npy_value.fget
 # The layout of an array's buffers, as PJRT has it.
-pjrt_layout_of: Callable[[Any], Any] = _ArrayImpl._pjrt_layout.fget
+pjrt_layout_of: "Callable[[object], PjRtLayout]" = _ArrayImpl._pjrt_layout.fget
 # Have an array hold its value in host memory, for later reads.
-cache_numpy_value: Callable[[Any, np.ndarray], None] = _ArrayImpl._npy_value.fset
+cache_numpy_value: Callable[[object, _NumPyArray], None] = _ArrayImpl._npy_value.fset
 # The layout of XLA that a layout of PJRT holds.
-xla_layout_of: Callable[[Any], Any] = methodcaller("_xla_layout")
+xla_layout_of: "Callable[[PjRtLayout], XlaLayout]" = methodcaller("_xla_layout")
 
 # ---- of shardings --------------------------------------------------------------------------------
 
 # The device of a SingleDeviceSharding.
-device_of: Callable[[Any], Any] = _SingleDeviceSharding._device.fget
+device_of: "Callable[[SingleDeviceSharding], Device]" = (
+    state.extension.SingleDeviceSharding._device.fget
+)
 # The DeviceList of a sharding.
-device_list_of: Callable[[Any], Any] = attrgetter("_internal_device_list")
+device_list_of: "Callable[[Sharding], DeviceList]" = attrgetter("_internal_device_list")
 # The kind of memory of a sharding: None where neither a device nor the user says it.
-memory_kind_of: Callable[[Any], str | None] = attrgetter("_memory_kind")
+memory_kind_of: "Callable[[Sharding], str | None]" = attrgetter("_memory_kind")
 # The HloSharding of a GSPMDSharding.
-hlo_sharding_of: Callable[[Any], Any] = attrgetter("_hlo_sharding")
+hlo_sharding_of: "Callable[[Sharding], HloSharding]" = attrgetter("_hlo_sharding")
 
 
-def set_device_list_getter(mesh_class: type, device_list: Callable[[Any], Any]) -> None:
+def set_device_list_getter(
+    mesh_class: type, device_list: "Callable[[Any], DeviceList | None]"
+) -> None:
     """Give a class of meshes the property that NamedSharding reads the DeviceList from."""
     mesh_class._internal_device_list = property(device_list)  # type: ignore[attr-defined]
 
@@ -54,8 +71,8 @@ def set_device_list_getter(mesh_class: type, device_list: Callable[[Any], Any]) 
 # ---- of clients and jitted functions -------------------------------------------------------------
 
 # The platform of a client with its vendor: "cuda" or "rocm" where `client.platform` is "gpu".
-raw_platform_of: Callable[[Any], str] = attrgetter("_raw_platform")
+raw_platform_of: "Callable[[Client], str]" = attrgetter("_raw_platform")
 # The number of executables that the C++ call path of a jitted function holds.
-call_cache_size: Callable[[Any], int] = methodcaller("_cache_size")
+call_cache_size: "Callable[[PjitFunction], int]" = methodcaller("_cache_size")
 # Drop the executables that the C++ call path of a jitted function holds.
-clear_call_cache: Callable[[Any], None] = methodcaller("_clear_cache")
+clear_call_cache: "Callable[[PjitFunction], None]" = methodcaller("_clear_cache")

@@ -1,17 +1,30 @@
 """MLIR as jaxlib ships it: the context with its dialects, and the parts of `ir` that we use."""
 
+import importlib
 import io
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from hlofront.bridge import state
 from hlofront.bridge.client import hlo
 
 # isort: split
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import HloModule, XlaComputation
+
+# Type checkers do not see these modules' members as they are.
+_jax_mlir_ext: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
+stablehlo: ModuleType = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
+_DIALECTS: tuple[ModuleType, ...] = (
+    stablehlo,
+    importlib.import_module("jaxlib.mlir.dialects.chlo"),
+    importlib.import_module("jaxlib.mlir.dialects.sdy"),
+)
 
 
-def _make_context():
+def _make_context() -> ir.Context:
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
     context = ir.Context()
@@ -19,24 +32,24 @@ def _make_context():
     context.load_all_available_dialects()
     # One program is lowered by one thread; a pool per context only costs start-up time.
     context.enable_multithreading(False)
-    for dialect in (stablehlo, chlo, sdy):
+    for dialect in _DIALECTS:
         dialect.register_dialect(context)
     return context
 
 
 context = _make_context()
 Operation = ir.Operation
-TracebackToLocationCache = _jax_mlir_ext.TracebackToLocationCache
+TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 
 
-def to_xla_computation(module: ir.Module):
+def to_xla_computation(module: ir.Module) -> "XlaComputation":
     """Return a StableHLO module as XLA's computation, before any optimization."""
     bytecode = io.BytesIO()
     module.operation.write_bytecode(bytecode)
     return state.extension.mlir.mlir_module_to_xla_computation(bytecode.getvalue())
 
 
-def hlo_text(module, metadata: bool) -> str:
+def hlo_text(module: "HloModule", metadata: bool) -> str:
     """Return an HLO module as text, with or without the metadata of its operations."""
     options = hlo.HloPrintOptions()
     options.print_metadata = metadata

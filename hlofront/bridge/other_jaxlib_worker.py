@@ -1,7 +1,7 @@
 """Compiles a StableHLO artifact under whichever jaxlib it is run with, from 0.6 on.
 
     python worker.py --about            prints what this jaxlib is, as JSON
-    python worker.py REQUEST.json       compiles, and writes what came of it to the file it names
+    python worker.py REQUEST.json       compiles, and writes the answer to the file it names
 
 A request names the artifact, the compiler's options, the arguments to run with and the file for the
 answer. This file imports nothing of hlofront: it is copied into environments that have none of it.
@@ -11,24 +11,33 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import jaxlib.version
 import numpy as np
-from jaxlib import xla_client
-
-try:
-    from jaxlib import _jax
-except ImportError:  # before 0.6
-    from jaxlib import xla_extension as _jax
 
 
-cells = []  # C++ does not
+def load(name: str, earlier: "str | ModuleType") -> ModuleType:
+    """Return a module of jaxlib, or the module that had its members in earlier versions."""
+    try:
+        return import_module(f"jaxlib.{name}")
+    except ImportError:
+        return import_module(f"jaxlib.{earlier}") if isinstance(earlier, str) else earlier
 
 
-def prepare():
-    """Set what jaxlib's C++ needs before it holds an array; newer versions need less."""
+xla_client = import_module("jaxlib.xla_client")
+_jax = load("_jax", "xla_extension")
+# The cells of settings, which C++ does not keep alive.
+cells: list[object] = []
+
+
+def prepare() -> None:
+    """Set the options that jaxlib's C++ needs before it holds an array, fewer in new versions."""
     jit = _jax.jax_jit
     if hasattr(jit, "set_thread_local_state_initialization_callback"):
         jit.set_thread_local_state_initialization_callback(lambda: None)
@@ -50,12 +59,10 @@ def prepare():
             state.enable_memories = False
 
 
-def about():
+def about() -> dict[str, Any]:
     """Return the versions of jaxlib, of the StableHLO that it reads, and of Python."""
     try:
-        from jaxlib.mlir.dialects import stablehlo
-
-        version = stablehlo.get_current_version()
+        version = import_module("jaxlib.mlir.dialects.stablehlo").get_current_version()
     except (ImportError, AttributeError):
         version = None
     return {
@@ -66,7 +73,8 @@ def about():
     }
 
 
-def compile_options(request, device):
+def compile_options(request: dict[str, Any], device: Any) -> Any:
+    """Return XLA's options for one device, with the flags of a request."""
     options = xla_client.CompileOptions()
     options.num_replicas = 1
     options.num_partitions = 1
@@ -78,28 +86,32 @@ def compile_options(request, device):
     return options
 
 
-def compiled(client, device, artifact, options):
+def compiled(client: Any, device: Any, artifact: bytes, options: Any) -> Any:
+    """Return the executable of a StableHLO artifact, by the method that this jaxlib has."""
     if hasattr(client, "compile_and_load"):
         return client.compile_and_load(artifact, _jax.DeviceList((device,)), options)
     return client.compile(artifact, options)
 
 
-def memory_of(executable):
+def memory_of(executable: Any) -> dict[str, Any]:
+    """Return the bytes that an executable takes, by kind; "unknown" and why if it cannot say."""
     try:
         stats = executable.get_compiled_memory_stats()
-    except Exception as error:  # a plugin may not know: the answer says why there is no number
+    except Exception as error:  # A plugin may not know: the answer says why there is no number.
         return {"unknown": str(error)}
     names = ("argument", "output", "temp", "alias", "generated_code")
     return {name: getattr(stats, name + "_size_in_bytes", None) for name in names}
 
 
-def cost_of(executable):
+def cost_of(executable: Any) -> dict[str, Any]:
+    """Return XLA's estimate of an executable; "unknown" and why if it cannot say."""
     try:
-        cost = executable.cost_analysis()
-    except Exception as error:  # as above
+        cost: Any = executable.cost_analysis()
+    except Exception as error:  # A plugin may not know: the answer says why there is no number.
         return {"unknown": str(error)}
-    if isinstance(cost, (list, tuple)):
-        cost = cost[0] if cost else {}
+    # Earlier versions give a list, with an estimate for each device.
+    costs: list[Any] = [cost] if hasattr(cost, "keys") else [*cost, {}]
+    cost = costs[0]
     return {
         name: cost[name] for name in ("flops", "bytes accessed", "transcendentals") if name in cost
     }
@@ -110,31 +122,34 @@ class Aval:
 
     weak_type = False
 
-    def __init__(self, value):
+    def __init__(self, value: "np.ndarray[Any, Any]"):
         self.shape = value.shape
         self.dtype = value.dtype
 
 
-def arguments_of(path, device):
+def arguments_of(path: str, device: Any) -> list[Any]:
+    """Return the arguments in a file of NumPy's as arrays on a device."""
     values = np.load(path)
     types = json.loads(str(values["types"]))
     sharding_of = _jax.SingleDeviceSharding
     if not hasattr(sharding_of, "_to_xla_hlo_sharding"):
-        try:
-            from jaxlib import _hlo as hlo
-        except ImportError:
-            hlo = _jax
-        replicated = hlo.HloSharding.replicate()
-        sharding_of._to_xla_hlo_sharding = lambda self, ndim: replicated
-    xla_client.ArrayImpl._check_and_rearrange = lambda self, arrays, *_: arrays
+        replicated = load("_hlo", _jax).HloSharding.replicate()
+
+        def to_hlo_sharding(sharding: object, ndim: int) -> object:
+            return replicated
+
+        sharding_of._to_xla_hlo_sharding = to_hlo_sharding
+
+    def unchanged(self: object, arrays: object, *_: object) -> object:
+        return arrays
+
+    xla_client.ArrayImpl._check_and_rearrange = unchanged
     sharding = sharding_of(device)
-    device_arrays = []
+    device_arrays: list[Any] = []
     for i, (dtype, shape) in enumerate(types):
         value = values[f"a{i}"]
         if value.dtype.name != dtype:
-            import ml_dtypes
-
-            value = value.view(getattr(ml_dtypes, dtype))
+            value = value.view(getattr(import_module("ml_dtypes"), dtype))
         value = np.ascontiguousarray(value.reshape(shape))
         device_arrays.append(
             _jax.batched_device_put(Aval(value), sharding, [value], [device], True)
@@ -142,9 +157,18 @@ def arguments_of(path, device):
     return device_arrays
 
 
-def run_seconds(executable, arguments, least=0.2, most=50):
-    """Return the seconds of a run, the median of several."""
-    times = []
+def run_seconds(
+    executable: Any, arguments: Sequence[Any], least: float = 0.2, most: int = 50
+) -> float:
+    """Return the seconds of a run, the median of several.
+
+    Args:
+      executable: jaxlib's executable.
+      arguments: the arrays to run it on.
+      least: the seconds that all runs take together, at least.
+      most: the number of runs, at most.
+    """
+    times: list[float] = []
     while len(times) < 3 or (sum(times) < least and len(times) < most):
         start = time.perf_counter()
         results = executable.execute_sharded(arguments, with_tokens=True)
@@ -153,7 +177,8 @@ def run_seconds(executable, arguments, least=0.2, most=50):
     return sorted(times)[len(times) // 2]
 
 
-def answer(request):
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Compile the artifact of a request, run it if there are arguments, and return the figures."""
     result = about()
     prepare()
     client = xla_client.make_cpu_client()
@@ -173,7 +198,8 @@ def answer(request):
     return result
 
 
-def main():
+def main() -> None:
+    """Answer the request that the command line names."""
     if sys.argv[1] == "--about":
         print(json.dumps(about()))
         return
@@ -181,7 +207,7 @@ def main():
         request = json.load(file)
     try:
         result = answer(request)
-    except Exception as error:  # whatever XLA of that day says is what the user wants to read
+    except Exception as error:  # The user wants to read the error of that jaxlib, of any class.
         result = dict(about(), error=f"{type(error).__name__}: {error}")
     with open(request["answer"], "w") as file:
         json.dump(result, file)

@@ -5,23 +5,31 @@ import importlib
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jaxlib.version
 
-from hlofront.bridge import compile_process, state
-from hlofront.bridge.client import DeviceList, xla_client
+from hlofront.bridge import compile_process
+from hlofront.bridge.client import (
+    Client,
+    CompileOptions,
+    Device,
+    DeviceList,
+    LoadedExecutable,
+    xla_client,
+)
 from hlofront.bridge.kernels import load_gpu_kernels
 
-_jax = state.extension
-# The devices of a topology have such a client: it compiles and runs nothing.
-CompileOnlyClient = _jax.CompileOnlyPyClient
-DeviceTopology = _jax.DeviceTopology
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+
+    from hlofront.bridge.jaxlib_types import DeviceTopology
 
 _ENTRY_POINT = "GetPjrtApi"
+# The path of the library of each plugin, by the plugin's name.
 _libraries: dict[str, str] = {}
 _MAJOR = 0
-# What comes first in every version: how to read an error, and how to start.
+# Every version has these functions first: those that read an error, and the one that starts it.
 _FIRST_FUNCTIONS = 4
 
 
@@ -98,11 +106,12 @@ def _is_mach_o(start: bytes) -> bool:
 
 
 def jaxlib_version() -> str:
+    """Return the version of jaxlib, such as "0.10.2"."""
     return jaxlib.version.__version__
 
 
-def load(name: str, path: str) -> Any:
-    """Load and start a plugin; what topologies and kernels are registered with.
+def load(name: str, path: str) -> object:
+    """Load and start a plugin; return its API, with which topologies and kernels are registered.
 
     Raises:
       JaxRuntimeError: if jaxlib or the plugin refuses.
@@ -115,20 +124,21 @@ def load(name: str, path: str) -> Any:
 
 
 def gpu_options() -> dict[str, Any]:
-    """Return what the clients of GPUs are told, from XLA_PYTHON_CLIENT_* in the environment."""
+    """Return the options of clients of GPUs, from XLA_PYTHON_CLIENT_* in the environment."""
     return xla_client.generate_pjrt_gpu_plugin_options()
 
 
-def make_client(name: str, options: Mapping[str, Any]) -> Any:
+def make_client(name: str, options: Mapping[str, object]) -> Client:
     """Return the client of a loaded plugin; raise a JaxRuntimeError where it finds no device."""
     return xla_client.make_c_api_client(name, dict(options))
 
 
-def register_kernels(platform: str, api: Any, package: str) -> bool:
+def register_kernels(platform: str, api: object, package: str) -> bool:
     """Have a GPU plugin's package take custom calls, and register those that it brings.
 
     Args:
       platform: "CUDA" or "ROCM", as XLA calls it.
+      api: the API of the loaded plugin, from `load`.
       package: such as "jax_cuda13_plugin".
 
     Returns:
@@ -151,10 +161,12 @@ def register_kernels(platform: str, api: Any, package: str) -> bool:
     return True
 
 
-# ---- devices that are not there ------------------------------------------------------------------
+# ---- devices that are not attached ---------------------------------------------------------------
 
 
-def absent_devices(api: Any, platform: str, name: str, options: Mapping[str, Any]) -> list[Any]:
+def absent_devices(
+    api: object, platform: str, name: str, options: Mapping[str, Any]
+) -> list[Device]:
     """Return devices to compile for, which need not be attached.
 
     Raises:
@@ -164,25 +176,25 @@ def absent_devices(api: Any, platform: str, name: str, options: Mapping[str, Any
         described = xla_client.make_tfrt_tpu_c_api_device_topology(name, **options)
     else:
         described = xla_client.make_c_api_device_topology(api, name, **options)
-    devices = list(described._make_compile_only_devices())
+    devices: list[Device] = list(described._make_compile_only_devices())
     compile_process.know(devices, platform, _libraries[platform], name, options)
     return devices
 
 
-def attached_topology(devices: Sequence[Any]) -> Any:
+def attached_topology(devices: Sequence[Device]) -> "DeviceTopology":
     """Return the description of devices that are attached."""
     return xla_client.get_topology_for_devices(list(devices))
 
 
-def is_absent(device: Any) -> bool:
-    """Return whether a device is of a topology: programs are compiled for it and not run."""
-    return isinstance(device.client, CompileOnlyClient)
-
-
-def compile_only(ir_module: Any, devices: Sequence[Any], options: Any, is_subprocess: bool) -> Any:
+def compile_only(
+    ir_module: "ir.Module", devices: Sequence[Device], options: CompileOptions, is_subprocess: bool
+) -> LoadedExecutable | compile_process.SubprocessExecutable:
     """Compile a module for devices of a topology: an executable that cannot be run here.
 
     Args:
+      ir_module: the module, which stays usable.
+      devices: the devices, all of one topology.
+      options: XLA's options.
       is_subprocess: whether compilers that may end their process get one of their own.
 
     Raises:

@@ -4,7 +4,8 @@ import gc
 import importlib.machinery
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 # Each client otherwise prints an INFO line about its devices. Read when jaxlib loads.
@@ -18,12 +19,17 @@ if "jax" in sys.modules:
     )
 
 import jaxlib.version
-from jaxlib import _jax as extension
-from jaxlib import xla_client
-from jaxlib.weakref_lru_cache import weakref_lru_cache as weakref_lru_cache
 
 if TYPE_CHECKING:
     from hlofront.bridge.jaxlib_types import ConfigCell
+
+# Extension modules have no declarations: type checkers are to take their members for anything.
+extension: ModuleType = importlib.import_module("jaxlib._jax")
+xla_client: ModuleType = importlib.import_module("jaxlib.xla_client")
+# Make a cache of a function, by a weak reference to its first argument and by the others.
+weakref_lru_cache: Callable[..., Any] = importlib.import_module(
+    "jaxlib.weakref_lru_cache"
+).weakref_lru_cache
 
 # What tells two builds of one version apart, where a build says it.
 jaxlib_build: str = getattr(jaxlib.version, "_git_hash", "")
@@ -42,18 +48,21 @@ class _JaxIsRefused:
     keeps an installed jax from being pulled in behind the user's back as well.
     """
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if name != "jax":
             return None
         for finder in sys.meta_path:
             if finder is not self and finder.find_spec(name, path, target) is not None:
-                return importlib.machinery.ModuleSpec(name, self)
+                # Loaders need no base class at run time, and importing theirs would take time.
+                return importlib.machinery.ModuleSpec(name, self)  # pyright: ignore[reportArgumentType]
         return None
 
-    def create_module(self, spec):
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         return None
 
-    def exec_module(self, module):
+    def exec_module(self, module: ModuleType) -> None:
         raise ImportError(
             "jax cannot be imported after hlofront in one process: both set up jaxlib's C++\n"
             "arrays, and jax would corrupt those that hlofront has made. Import only one of\n"
@@ -64,7 +73,7 @@ class _JaxIsRefused:
 sys.meta_path.insert(0, _JaxIsRefused())
 
 Config: "Callable[..., ConfigCell]" = extension.config.Config
-unset: Any = extension.config.unset
+unset: object = extension.config.unset
 
 # Part of the C++ jit key, each compared at every call, so there are few. All other options that
 # change a trace are folded into two tuples: what is set for the process, and for this thread.
@@ -95,20 +104,20 @@ extension.jax_jit.set_enable_x64_state(enable_x64)
 extension.jax_jit.set_disable_jit_state(disable_jit)
 extension.jax_jit.set_post_hook_state(post_hook)
 
-# A tuple of those that programs depend on; and which they are.
+# Return a tuple of the values that programs depend on, whose names follow.
 trace_context: "Callable[[], tuple[object, ...]]" = extension.config.trace_context
 trace_context_fields = ("enable_x64", "disable_jit", "process", "thread", "named_axes")
 
-# What copies between host and devices may do, per process and per thread.
-guards: Any = extension.guard_lib
+# The guards say which copies between host and devices are allowed, per process and per thread.
+guards: ModuleType = extension.guard_lib
 
 
-def _release_deferred(phase, info):
+def _release_deferred(phase: str, info: dict[str, int]) -> None:
     extension.collect_garbage()
 
 
 gc.callbacks.append(_release_deferred)
 
-ArrayImpl = xla_client.ArrayImpl
+ArrayImpl: type[Any] = xla_client.ArrayImpl
 Array: Any = extension.Array
 JaxRuntimeError: type[RuntimeError] = extension.JaxRuntimeError

@@ -20,7 +20,7 @@ from hlofront.core.names import path_of
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rules import lower
 
-ArrayImpl = cast("type[Any]", state.ArrayImpl)  # pyright: ignore[reportUnknownMemberType]
+ArrayImpl = state.ArrayImpl
 
 # Parameters that lowering does not read: derivative rules and their like.
 _unread: dict[Primitive, frozenset[str]] = {}

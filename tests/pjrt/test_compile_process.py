@@ -13,7 +13,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.base.config import options
-from hlofront.bridge import compile_process, plugins
+from hlofront.bridge import client, compile_process
 from hlofront.errors import JaxRuntimeError
 from hlofront.lowering import scattering
 from tests.pjrt.needed import need
@@ -175,7 +175,7 @@ def test_gpus_are_compiled_here():
     need("cuda")
     target = jax.target("cuda:h100")
     assert not compile_process.can_compile_for(target.devices[0])
-    assert plugins.is_absent(target.devices[0])
+    assert client.is_absent(target.devices[0])
 
 
 def test_what_jaxlib_cannot_read_is_as_the_compiler_wrote_it():
