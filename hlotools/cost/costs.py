@@ -101,7 +101,7 @@ class BufferCost(NamedTuple):
 
 
 class Costs:
-    """What a program costs; see `costs`."""
+    """The costs of a program; see `costs`."""
 
     __slots__ = ("buffers", "instructions", "lines", "peak_bytes", "program", "target", "total")
 
@@ -261,11 +261,11 @@ def hlo_module(program: object) -> HloModule:
 
 
 def _running(module: HloModule, estimates: Estimates) -> list[tuple[Instruction, int | None, int]]:
-    """What runs as an operation of its own: (instruction, how often if known, factor).
+    """Return what runs as an operation of its own: (instruction, how often if known, factor).
 
-    Of the branches of a conditional one runs: that with most to do is taken.
+    Of the branches of a conditional, the one with most to do counts.
     """
-    found: list[tuple[Instruction, int | None, int]] = []
+    running: list[tuple[Instruction, int | None, int]] = []
     waiting: list[tuple[Computation, int | None, int]] = [(module.entry, 1, 1)]
     while waiting:
         computation, runs, times = waiting.pop()
@@ -276,15 +276,15 @@ def _running(module: HloModule, estimates: Estimates) -> list[tuple[Instruction,
                 known = None if runs is None or steps is None else runs * steps
                 inside = known, times * (steps or 1)
             elif instruction.opcode not in ("conditional", "call", "async-start"):
-                found.append((instruction, runs, times))
+                running.append((instruction, runs, times))
                 continue
             callees = [c for listed in instruction.called.values() for c in listed]
             if instruction.opcode == "conditional" and callees:
                 callees = [max(callees, key=lambda c: estimates.computation(c).most())]
             # Not more than a program has; the same one may be called often.
-            if len(found) < 2_000_000:
+            if len(running) < 2_000_000:
                 waiting += [(callee, *inside) for callee in callees]
-    return found
+    return running
 
 
 def _row(
@@ -367,9 +367,9 @@ def _by_line(
         work = estimates.of(inner).times(times)
         if work.flops or work.transcendentals:
             source = nearest_source(inner)
-            place = at(source.file, source.line) if source else own
-            place[1] += work.flops
-            place[2] += work.transcendentals
+            line_costs = at(source.file, source.line) if source else own
+            line_costs[1] += work.flops
+            line_costs[2] += work.transcendentals
 
 
 def _line(key: tuple[str | None, int | None], numbers: list[Any]) -> LineCost:
@@ -386,7 +386,7 @@ def _line(key: tuple[str | None, int | None], numbers: list[Any]) -> LineCost:
 
 
 class _Peak(NamedTuple):
-    """What is in memory when the most is: the bytes, and the values, each with whether a result."""
+    """The values in memory when most bytes are: the bytes, and each value with whether a result."""
 
     bytes: int
     live: list[tuple[Instruction, bool]]
@@ -405,7 +405,7 @@ def _peaks(module: HloModule) -> tuple[list[BufferCost], int]:
         if id(computation) in running:
             known[id(computation)] = _peak(computation, known)
     most = known[id(module.entry)]
-    live = sorted(most.live, key=lambda found: -found[0].shape.stored_bytes)
+    live = sorted(most.live, key=lambda buffer: -buffer[0].shape.stored_bytes)
     return [_buffer(i, result) for i, result in live if i.shape.stored_bytes], most.bytes
 
 
@@ -417,7 +417,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
     or a branch computes on the way is live while that runs; its results are its caller's.
     """
     order = computation.instructions
-    place = {id(i): n for n, i in enumerate(order)}
+    position = {id(i): n for n, i in enumerate(order)}
     # What each value is a view of.
     owners: dict[int, set[int]] = {}
     for instruction in computation.in_order():
@@ -432,7 +432,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
     for instruction in order:
         for operand in instruction.operands:
             for owner in owners[id(operand)]:
-                last[owner] = max(last[owner], place[id(instruction)])
+                last[owner] = max(last[owner], position[id(instruction)])
     results = owners[id(computation.root)]
     for owner in results:
         last[owner] = len(order)
@@ -451,16 +451,16 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
             callees = [c for listed in instruction.called.values() for c in listed]
             peaks = [known[id(callee)] for callee in callees if id(callee) in known]
             if peaks:
-                inside[place[id(instruction)]] = max(peaks, key=lambda peak: peak.bytes)
+                inside[position[id(instruction)]] = max(peaks, key=lambda peak: peak.bytes)
     changes: list[tuple[int, int, int]] = []
     # What gives its buffer to the operation that is the last to use it.
-    given: set[int] = set()
+    reused: set[int] = set()
     for instruction in made:
         size = instruction.shape.stored_bytes
-        changes.append((place[id(instruction)], 1, size))
+        changes.append((position[id(instruction)], 1, size))
         at = last[id(instruction)]
-        if at < len(order) and _overwrites(order[at], size) and id(order[at]) not in given:
-            given |= {id(instruction), id(order[at])}
+        if at < len(order) and _overwrites(order[at], size) and id(order[at]) not in reused:
+            reused |= {id(instruction), id(order[at])}
             changes.append((at, 0, -size))
         else:
             changes.append((at, 2, -size))
@@ -478,7 +478,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
     live += [
         (i, is_entry and id(i) in results)
         for i in made
-        if place[id(i)] <= when < last[id(i)] or (when == last[id(i)] and id(i) not in given)
+        if position[id(i)] <= when < last[id(i)] or (when == last[id(i)] and id(i) not in reused)
     ]
     if when in inside:
         live += inside[when].live
@@ -486,7 +486,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
 
 
 def _overwrites(instruction: Instruction, size: int) -> bool:
-    """Whether it may write its result over an operand of that size."""
+    """Return whether an operation may write its result over an operand of a size."""
     opcode = instruction.opcode
     alike = opcode in ELEMENTWISE or opcode == "dynamic-update-slice"
     if opcode == "fusion":

@@ -37,7 +37,7 @@ _WINDOW_SIZE = re.compile(r"\bsize=([\dx]+)")
 
 
 class Work(NamedTuple):
-    """What an operation does: floating-point operations, transcendental ones, bytes moved.
+    """The work of an operation: floating-point operations, transcendental ones, bytes moved.
 
     `known` is false where a part of it cannot be told: a custom call, a loop without a known
     number of steps. What can be told is counted, such a loop as one step.
@@ -57,7 +57,7 @@ class Work(NamedTuple):
         )
 
     def most(self) -> tuple[int, int]:
-        """What is greater where there is more to do."""
+        """Return a number that is greater where there is more to do."""
         return self.flops + self.transcendentals, self.bytes
 
     def times(self, count: int) -> "Work":
@@ -149,7 +149,7 @@ class Estimates:
         return total
 
     def totals(self) -> dict[str, Any]:
-        """What there is in the whole program: counts of operations, and the work."""
+        """The totals of a whole program: counts of operations, and the work."""
         counts = Counter(i.opcode for i in self.module.instructions())
         work = self.total()
         hidden = ("parameter", "constant", "tuple", "get-tuple-element")
@@ -181,7 +181,7 @@ def _product(sizes: Iterable[int]) -> int:
 
 
 def _contracted(instruction: Instruction) -> int:
-    """How many products are added up for one element of a dot's result."""
+    """Return the number of products that are summed for one element of a dot's result."""
     if not instruction.operands:
         return 0
     sizes = instruction.operands[0].shape.dimensions
@@ -208,7 +208,7 @@ def _convolution_flops(instruction: Instruction) -> int | None:
 
 
 def _products(instruction: Instruction, image: Shape, kernel: Shape, result: Shape) -> int:
-    """How many products a convolution adds up; none of the padding, and of holes."""
+    """Return the number of products that a convolution sums, without padding and holes."""
     labels = _LABELS.search(instruction.attributes.get("dim_labels", ""))
     if labels is None:
         return 0
@@ -230,24 +230,24 @@ def _products(instruction: Instruction, image: Shape, kernel: Shape, result: Sha
             return values[n] if n < len(values) else default
 
         low = int(field("pad", "0_0").split("_")[0])
-        stride, holes, spread = (
+        stride, holes, dilation = (
             int(field(name, "1")) for name in ("stride", "lhs_dilate", "rhs_dilate")
         )
         length, outputs, taps = sizes[0].get(key, 0), sizes[2].get(key, 0), int(size)
         if outputs * taps > _LONGEST_WINDOW:
             products *= outputs * taps
             continue
-        places = (
-            out * stride + tap * spread - low for out in range(outputs) for tap in range(taps)
+        taps_at = (
+            out * stride + tap * dilation - low for out in range(outputs) for tap in range(taps)
         )
         products *= sum(
-            1 for at in places if 0 <= at <= (length - 1) * holes and at % max(holes, 1) == 0
+            1 for at in taps_at if 0 <= at <= (length - 1) * holes and at % max(holes, 1) == 0
         )
     return products
 
 
 def _comparisons(instruction: Instruction) -> int:
-    """How many comparisons a sort takes, about; each counts as one operation."""
+    """Return about how many comparisons a sort takes; each counts as one operation."""
     shape = instruction.operands[0].shape
     along = [shape.dimensions[n] for n in instruction.dimensions if n < len(shape.dimensions)]
     return shape.size * max(1, math.ceil(math.log2(max([*along, 2]))))
@@ -284,8 +284,8 @@ def _gemm_flops(instruction: Instruction) -> int | None:
     sizes = instruction.operands[0].shape.dimensions
     if not isinstance(listed, list):
         return None
-    places = [int(n) for n in map(str, listed) if n.isdecimal() and len(n) < 4]
+    contracting = [int(n) for n in map(str, listed) if n.isdecimal() and len(n) < 4]
     result = next(iter(instruction.shape.leaves()), None)
     if result is None:
         return None
-    return 2 * result.size * _product(sizes[n] for n in places if n < len(sizes))
+    return 2 * result.size * _product(sizes[n] for n in contracting if n < len(sizes))

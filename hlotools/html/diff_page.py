@@ -78,17 +78,17 @@ def page(diffs: Mapping[str, Any], title: str = "", table: ValueTable | None = N
     listed = [
         {
             "label": label,
-            "title": found.title,
-            "kind": found.kind,
-            "sides": [found.a.label, found.b.label],
-            "totals": found.total_rows(),
+            "title": diff.title,
+            "kind": diff.kind,
+            "sides": [diff.a.label, diff.b.label],
+            "totals": diff.total_rows(),
             "changes": [
-                {**_told(change, files), "under": under}
-                for change, under in zip(*_unfolded(found.changes), strict=True)
+                {**_listed_change(change, files), "under": under}
+                for change, under in zip(*_unfolded(diff.changes), strict=True)
             ],
-            **_pairs(found, files),
+            **_pairs(diff, files),
         }
-        for label, found in diffs.items()
+        for label, diff in diffs.items()
     ]
     shown = title or (listed[0]["title"] if listed else "compared")
     return standing_alone(shown, {"view": "diff", "diffs": listed, "table": table}, files)
@@ -96,45 +96,45 @@ def page(diffs: Mapping[str, Any], title: str = "", table: ValueTable | None = N
 
 def _unfolded(changes: Sequence[Change]) -> tuple[list[Change], list[int]]:
     """The changes with their parts behind them, and of each the number of what it is a part of."""
-    found: list[Change] = []
+    unfolded: list[Change] = []
     under: list[int] = []
     for change in changes:
-        heading = len(found)
-        found += [change, *change.parts]
+        heading = len(unfolded)
+        unfolded += [change, *change.parts]
         under += [-1, *[heading] * len(change.parts)]
-    return found, under
+    return unfolded, under
 
 
-def _pairs(found: Any, files: Files) -> dict[str, Any]:
-    changes, _ = _unfolded(found.changes)
-    modules = found._modules
-    if modules is None and found.a.text == found.b.text:
-        read = read_stablehlo if found.kind == "stablehlo" else read_jaxpr
+def _pairs(diff: Any, files: Files) -> dict[str, Any]:
+    changes, _ = _unfolded(diff.changes)
+    modules = diff._modules
+    if modules is None and diff.a.text == diff.b.text:
+        read = read_stablehlo if diff.kind == "stablehlo" else read_jaxpr
         with contextlib.suppress(ValueError):
-            modules = (read(found.a.text),) * 2
+            modules = (read(diff.a.text),) * 2
     if modules is not None:
-        return hlo_pairs(*modules, changes, found._matching, files)
+        return hlo_pairs(*modules, changes, diff._matching, files)
     # As `diff` does it: what cannot be read as a program is compared by lines.
-    lines_of = stablehlo_lines if found.kind == "stablehlo" else jaxpr_lines
-    before, after = (lines_of(side.text) for side in (found.a, found.b))
+    lines_of = stablehlo_lines if diff.kind == "stablehlo" else jaxpr_lines
+    before, after = (lines_of(side.text) for side in (diff.a, diff.b))
     return line_pairs(before, after, changes, files)
 
 
-def _told(change: Change, files: Files) -> dict[str, Any]:
+def _listed_change(change: Change, files: Files) -> dict[str, Any]:
     """A change as the page lists it: in words, with the lines of both sides."""
-    places = [
+    lines = [
         sorted({(files.number(p.file, [p.line]), p.line) for p in side if p.file})[:6]
         for side in (change.a, change.b)
     ]
-    return {"kind": change.kind, "text": change.sentence, "a": places[0], "b": places[1]}
+    return {"kind": change.kind, "text": change.sentence, "a": lines[0], "b": lines[1]}
 
 
 def _row(change: Change, style: str = "") -> str:
     sources: dict[str, str] = {}
-    for place in (*change.a, *change.b):
-        if place.source and len(sources) < 5:
-            code = linecache.getline(place.file, place.line).strip() if place.line else ""
-            sources[place.source] = code
+    for site in (*change.a, *change.b):
+        if site.source and len(sources) < 5:
+            code = linecache.getline(site.file, site.line).strip() if site.line else ""
+            sources[site.source] = code
     where = "<br>".join(
         f'<span class="where">{_text(source)}</span>'
         + (f" <code>{_text(code)}</code>" if code else "")

@@ -16,7 +16,7 @@ _CONTAINERS = frozenset({"while", "conditional", "call", "async-start"})
 def hlo_data(module: HloModule, files: Files, kind: str = "hlo") -> ProgramData:
     """The operations of a module in the order of its text."""
     data = ProgramData(kind, files)
-    places = {id(computation): n for n, computation in enumerate(module.computations)}
+    positions = {id(computation): n for n, computation in enumerate(module.computations)}
     numbers = instruction_numbers(module)
     for computation in module.computations:
         data.computation(computation.name, computation.is_entry)
@@ -25,10 +25,10 @@ def hlo_data(module: HloModule, files: Files, kind: str = "hlo") -> ProgramData:
             if instruction.is_root:
                 data.roots.append(number)
             called = [
-                (key, places[id(callee)])
+                (key, positions[id(callee)])
                 for key, callees in instruction.called.items()
                 for callee in callees
-                if id(callee) in places
+                if id(callee) in positions
             ]
             if called:
                 data.called[number] = called

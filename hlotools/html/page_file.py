@@ -83,11 +83,11 @@ def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
 
 def _texts(files: Files) -> list[dict[str, Any]]:
     """The files with their lines: those of Python alone, wherever a program says it is from."""
-    found = []
+    texts = []
     for path, used in zip(files.paths.values, files.used, strict=True):
         name = os.path.basename(path.replace("\\", "/")) or path
-        found.append({"path": path, "name": name, "lines": _lines(path, used)})
-    return found
+        texts.append({"path": path, "name": name, "lines": _lines(path, used)})
+    return texts
 
 
 def _lines(path: str, used: Iterable[int]) -> dict[int, str]:

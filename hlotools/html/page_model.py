@@ -18,11 +18,11 @@ class ValueTable:
 
     def number(self, value: Any) -> int:
         key = tuple(value) if isinstance(value, list) else value
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self.values)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.values)
             self.values.append(value)
-        return found
+        return number
 
 
 class Files:
@@ -40,17 +40,17 @@ class Files:
         self.used[number].update(lines)
         return number
 
-    def stack(self, places: Iterable[Source]) -> list[int]:
+    def stack(self, sources: Iterable[Source]) -> list[int]:
         """Places as numbers: file, line, function and so on, the innermost first."""
-        found: list[int] = []
-        for place in places:
-            if place.file:
-                found += [
-                    self.number(place.file, [place.line]),
-                    place.line,
-                    self.functions.number(place.function),
+        numbers: list[int] = []
+        for source in sources:
+            if source.file:
+                numbers += [
+                    self.number(source.file, [source.line]),
+                    source.line,
+                    self.functions.number(source.function),
                 ]
-        return found
+        return numbers
 
 
 class ProgramData:
@@ -108,8 +108,8 @@ class ProgramData:
         self.opcodes.append(tables["opcodes"].number(opcode))
         self.types.append(tables["types"].number(cut(type_)))
         self.operands.append(list(operands))
-        places = self.files.stack(stack)
-        self.stacks.append(tables["stacks"].number(places) if places else -1)
+        sources = self.files.stack(stack)
+        self.stacks.append(tables["stacks"].number(sources) if sources else -1)
         self.paths.append(tables["paths"].number(path) if path else -1)
         for known, text in ((self.inside, inside), (self.extra, extra), (self.hidden, hidden)):
             if text:

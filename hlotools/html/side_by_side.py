@@ -36,9 +36,9 @@ class PairedRows:
         self.a.append(a)
         self.b.append(b)
         self.states.append(state)
-        told = sorted(set(changes))
-        if told:
-            self.changes[row] = told
+        numbers = sorted(set(changes))
+        if numbers:
+            self.changes[row] = numbers
         return row
 
     def as_dict(self) -> dict[str, Any]:
@@ -80,7 +80,10 @@ class _HloRows:
         self, a: HloModule, b: HloModule, changes: Sequence[Change], matching: Matching | None
     ):
         self.numbers = instruction_numbers(a), instruction_numbers(b)
-        self.told = _told(changes, 0, self.numbers[0]), _told(changes, 1, self.numbers[1])
+        self.changes_of = (
+            _changes_by_instruction(changes, 0, self.numbers[0]),
+            _changes_by_instruction(changes, 1, self.numbers[1]),
+        )
         self.compared: dict[tuple[int, int], Compared] = {}
         self.groups: dict[int, Regrouped] = {}
         # What is equal and in one order stands as it stands.
@@ -91,7 +94,7 @@ class _HloRows:
             for group in matching.regrouped:
                 self.groups.update((id(i), group) for i in (*group.a, *group.b))
         self.sections: list[PairedRows] = []
-        self.places: dict[tuple[int, int], int] = {}
+        self.section_numbers: dict[tuple[int, int], int] = {}
         self.waiting: list[tuple[PairedRows, Computation | None, Computation | None]] = []
         self.count = 0
         self._section(a.entry, b.entry)
@@ -101,28 +104,28 @@ class _HloRows:
 
     def _section(self, a: Computation | None, b: Computation | None) -> int:
         key = id(a), id(b)
-        if key not in self.places:
-            self.places[key] = len(self.sections)
+        if key not in self.section_numbers:
+            self.section_numbers[key] = len(self.sections)
             names = dict.fromkeys(c.name for c in (a, b) if c is not None)
             section = PairedRows(" → ".join(names))
             self.sections.append(section)
             self.waiting.append((section, a, b))
-        return self.places[key]
+        return self.section_numbers[key]
 
     def _fill(self, section: PairedRows, a: Computation | None, b: Computation | None) -> None:
         if a is None or b is None:
             for i in a or b or ():
                 self._row(section, i if b is None else None, i if a is None else None)
             return
-        found = self.compared.get((id(a), id(b)))
-        if found is None:
+        compared = self.compared.get((id(a), id(b)))
+        if compared is None:
             # They are equal: in one order, or the text of neither would help.
             if _opcodes(a) == _opcodes(b):
                 for x, y in zip(a, b, strict=True):
                     self._row(section, x, y)
             return
-        partner = {id(x): y for x, y in found.pairs}
-        back = {id(y) for _, y in found.pairs}
+        partner = {id(x): y for x, y in compared.pairs}
+        back = {id(y) for _, y in compared.pairs}
         # What b alone has comes behind what it follows there.
         behind: dict[int, list[Instruction]] = defaultdict(list)
         last = 0
@@ -162,11 +165,11 @@ class _HloRows:
     ) -> None:
         first = self.numbers[0][id(a)] if a is not None else -1
         second = self.numbers[1][id(b)] if b is not None else -1
-        told = [*self.told[0].get(first, ()), *self.told[1].get(second, ())]
+        changes = [*self.changes_of[0].get(first, ()), *self.changes_of[1].get(second, ())]
         if not state:
             both = a is not None and b is not None
-            state = (CHANGED if told else SAME) if both else REMOVED if b is None else ADDED
-        row = section.add(first, second, state, told)
+            state = (CHANGED if changes else SAME) if both else REMOVED if b is None else ADDED
+        row = section.add(first, second, state, changes)
         self.count += 1
         if self.count < _MOST_ROWS:
             calls = self._calls(a, b, state)
@@ -176,7 +179,7 @@ class _HloRows:
     def _calls(
         self, a: Instruction | None, b: Instruction | None, state: str
     ) -> list[tuple[str, int]]:
-        found: list[tuple[str, int]] = []
+        sections: list[tuple[str, int]] = []
         mine = a.called if a is not None else {}
         others = b.called if b is not None else {}
         for key in dict.fromkeys((*mine, *others)):
@@ -186,28 +189,30 @@ class _HloRows:
                 y = theirs[n] if n < len(theirs) else None
                 together = x is not None and y is not None and state != REGROUPED
                 if together:
-                    found.append((key, self._section(x, y)))
+                    sections.append((key, self._section(x, y)))
                 else:
                     # What does not stand for each other is listed one behind the other.
                     both = a is not None and b is not None
                     names = (f"{key} of a", f"{key} of b") if both else (key, key)
-                    found += [(names[0], self._section(x, None))] if x is not None else []
-                    found += [(names[1], self._section(None, y))] if y is not None else []
-        return found
+                    sections += [(names[0], self._section(x, None))] if x is not None else []
+                    sections += [(names[1], self._section(None, y))] if y is not None else []
+        return sections
 
 
 def _opcodes(computation: Computation) -> list[str]:
     return [instruction.opcode for instruction in computation]
 
 
-def _told(changes: Sequence[Change], side: int, numbers: dict[int, int]) -> dict[int, list[int]]:
-    """Which changes tell of which instruction, by its number."""
-    found: dict[int, list[int]] = defaultdict(list)
+def _changes_by_instruction(
+    changes: Sequence[Change], side: int, numbers: dict[int, int]
+) -> dict[int, list[int]]:
+    """Return the numbers of the changes about each instruction, by the instruction's number."""
+    numbers_of: dict[int, list[int]] = defaultdict(list)
     for number, change in enumerate(changes):
-        for place in () if change.parts else (change.a, change.b)[side]:
-            if id(place.at) in numbers:
-                found[numbers[id(place.at)]].append(number)
-    return found
+        for site in () if change.parts else (change.a, change.b)[side]:
+            if id(site.at) in numbers:
+                numbers_of[numbers[id(site.at)]].append(number)
+    return numbers_of
 
 
 # ---- texts of lines -----------------------------------------------------------------------------
@@ -217,17 +222,17 @@ def line_pairs(
     a: Sequence[Line], b: Sequence[Line], changes: Sequence[Change], files: Files
 ) -> dict[str, Any]:
     """Two texts of StableHLO or jaxprs as a page is given them."""
-    told = _told_lines(changes, 0), _told_lines(changes, 1)
+    changes_by_line = _changes_by_line(changes, 0), _changes_by_line(changes, 1)
     section = PairedRows("")
 
     def changes_of(line: Line, side: int) -> list[int]:
-        return told[side].get((line.written, line.site.file, line.site.line), [])
+        return changes_by_line[side].get((line.written, line.site.file, line.site.line), [])
 
     def one(n: int, m: int) -> None:
         ids = [*changes_of(a[n], 0), *changes_of(b[m], 1)]
         section.add(n, m, CHANGED if ids or a[n].shape != b[m].shape else SAME, ids)
 
-    def told_apart(n: int, n_end: int, m: int, m_end: int) -> None:
+    def add_unpaired(n: int, n_end: int, m: int, m_end: int) -> None:
         """Lines of one side alone, but for those that one change tells of together."""
         for row in range(n, n_end):
             ids = set(changes_of(a[row], 0))
@@ -257,7 +262,7 @@ def line_pairs(
             )
             at = start
             for k, l in [*((start[0] + k, start[1] + l) for k, l in rest), (x, y)]:
-                told_apart(at[0], k, at[1], l)
+                add_unpaired(at[0], k, at[1], l)
                 if k < x:
                     one(k, l)
                 at = (k + 1, l + 1)
@@ -275,26 +280,26 @@ def line_pairs(
     sides = [
         {
             "texts": [cut(_indent(line) + line.written) for line in side],
-            "stacks": [_place(line, files) for line in side],
+            "stacks": [_line_stack(line, files) for line in side],
         }
         for side in (a, b)
     ]
     return {"a": sides[0], "b": sides[1], "sections": [section.as_dict()]}
 
 
-def _told_lines(changes: Sequence[Change], side: int) -> dict[Any, list[int]]:
-    found: dict[Any, list[int]] = defaultdict(list)
+def _changes_by_line(changes: Sequence[Change], side: int) -> dict[Any, list[int]]:
+    numbers: dict[Any, list[int]] = defaultdict(list)
     for number, change in enumerate(changes):
         text = (change.before, change.after)[side]
-        for place in (change.a, change.b)[side]:
-            found[text, place.file, place.line].append(number)
-    return found
+        for site in (change.a, change.b)[side]:
+            numbers[text, site.file, site.line].append(number)
+    return numbers
 
 
 def _indent(line: Line) -> str:
     return line.text[: len(line.text) - len(line.text.lstrip())]
 
 
-def _place(line: Line, files: Files) -> list[int]:
-    place = line.site
-    return files.stack([Source(place.file, place.line, place.function)])
+def _line_stack(line: Line, files: Files) -> list[int]:
+    site = line.site
+    return files.stack([Source(site.file, site.line, site.function)])

@@ -91,10 +91,10 @@ class _Writer:
             called = ""
             fused = instruction.fused
             if fused is not None:
-                given = [body[id(operand)] for operand in operands]
-                name, places = self.write(fused, given)
+                digests = [body[id(operand)] for operand in operands]
+                name, numbers_in_order = self.write(fused, digests)
                 called = f", calls=%{name}"
-                operands = [operands[n] for n in places if n < len(operands)]
+                operands = [operands[n] for n in numbers_in_order if n < len(operands)]
             else:
                 for key in CALLING:
                     callees = instruction.called.get(key)
@@ -138,12 +138,12 @@ class _Writer:
         return name
 
     def attributes(self, instruction: Instruction) -> str:
-        found = "".join(f", {k}={v}" for k, v in clean_attributes(instruction).items())
+        text = "".join(f", {k}={v}" for k, v in clean_attributes(instruction).items())
         channel = instruction.attributes.get("channel_id")
         if channel is not None:
             number = self.channels.setdefault(channel, len(self.channels) + 1)
-            found += f", channel_id={number}"
-        return found
+            text += f", channel_id={number}"
+        return text
 
 
 def _order(

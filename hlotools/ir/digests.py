@@ -44,13 +44,13 @@ def clean_value(key: str, text: str) -> str:
 def clean_attributes(instruction: Instruction) -> dict[str, str]:
     """The attributes that say what an operation does, in order; not the computations it calls."""
     attributes = instruction.attributes
-    found = {
+    clean = {
         key: clean_value(key, attributes[key]) for key in sorted(attributes) if key not in _LEFT_OUT
     }
-    if instruction.opcode == "reduce" and "dimensions" in found:
+    if instruction.opcode == "reduce" and "dimensions" in clean:
         # They are gone, in whatever order they are named.
-        found["dimensions"] = "{" + ",".join(map(str, sorted(instruction.dimensions))) + "}"
-    return found
+        clean["dimensions"] = "{" + ",".join(map(str, sorted(instruction.dimensions))) + "}"
+    return clean
 
 
 # A module's attributes that say how it came about, not what it is.
@@ -61,21 +61,21 @@ _OF_PARTITIONS = "allow_spmd_sharding_propagation"
 
 def module_attributes(module: HloModule) -> dict[str, str]:
     """The attributes of a module that say what it is, in order."""
-    given = module.attributes
-    alone = given.get("num_partitions", "1") == "1"
+    attributes = module.attributes
+    alone = attributes.get("num_partitions", "1") == "1"
     return {
-        key: clean_value(key, given[key])
-        for key in sorted(given)
+        key: clean_value(key, attributes[key])
+        for key in sorted(attributes)
         if key not in _HISTORY and not (alone and key.startswith(_OF_PARTITIONS))
     }
 
 
 def digest(parts: Sequence[bytes]) -> bytes:
-    found = hashlib.blake2b(digest_size=12)
+    digester = hashlib.blake2b(digest_size=12)
     for part in parts:
-        found.update(b"%d:" % len(part))
-        found.update(part)
-    return found.digest()
+        digester.update(b"%d:" % len(part))
+        digester.update(part)
+    return digester.digest()
 
 
 class Hashes:
@@ -89,17 +89,19 @@ class Hashes:
         self._bodies: dict[int, dict[int, bytes]] = {}
         self._computations: dict[int, bytes] = {}
         for computation in module.callees_first():
-            found = self.body(computation, None)
-            self._bodies[id(computation)] = found
+            digests = self.body(computation, None)
+            self._bodies[id(computation)] = digests
             # Parameters that nothing uses are a part of what a caller must give.
-            given = [self.own(p) for p in computation.parameters]
-            self._computations[id(computation)] = digest([self._result(computation, found), *given])
+            parameters = [self.own(p) for p in computation.parameters]
+            self._computations[id(computation)] = digest(
+                [self._result(computation, digests), *parameters]
+            )
 
     def __getitem__(self, instruction: Instruction) -> bytes:
         return self._bodies[id(instruction.computation)][id(instruction)]
 
     def own(self, instruction: Instruction) -> bytes:
-        """What it says of itself: opcode, shape, attributes, constants; and what it calls."""
+        """Return an instruction's digest without operands: opcode, shape, attributes, callees."""
         known = self._own.get(id(instruction))
         if known is None:
             parts = [
@@ -133,19 +135,19 @@ class Hashes:
           arguments: the digests of what the parameters stand for; None: they stand for
             themselves, by their numbers.
         """
-        found: dict[int, bytes] = {}
+        digests: dict[int, bytes] = {}
         order = self._orders.get(id(computation))
         if order is None:
             order = self._orders[id(computation)] = computation.in_order()
         for instruction in order:
             number = instruction.number
             if instruction.opcode == "parameter" and arguments is not None:
-                given = arguments[number] if number < len(arguments) else b"%d" % number
+                argument = arguments[number] if number < len(arguments) else b"%d" % number
                 # What a body takes its operand for is a part of what it is.
                 taken = instruction.shape.canonical_text().encode()
-                found[id(instruction)] = digest([given, taken])
+                digests[id(instruction)] = digest([argument, taken])
                 continue
-            operands = [found[id(operand)] for operand in instruction.operands]
+            operands = [digests[id(operand)] for operand in instruction.operands]
             parts = [self.own(instruction)]
             fused = instruction.fused
             if fused is not None and depth < _DEEPEST_FUSION:
@@ -156,9 +158,9 @@ class Hashes:
                     parts.append(self._computations[id(fused)])
                 parts += sorted(operands) if is_commutative(instruction) else operands
             if instruction.predecessors:
-                parts += [b"after", *sorted(found[id(i)] for i in instruction.predecessors)]
-            found[id(instruction)] = digest(parts)
-        return found
+                parts += [b"after", *sorted(digests[id(i)] for i in instruction.predecessors)]
+            digests[id(instruction)] = digest(parts)
+        return digests
 
     def _result(self, computation: Computation, body: dict[int, bytes]) -> bytes:
         """The digest of the result and of what is done beside it."""
@@ -172,16 +174,16 @@ class Hashes:
 
 def with_users(computation: Computation, body: dict[int, bytes]) -> dict[int, bytes]:
     """The digests refined by what the values are used for, which tells equal operations apart."""
-    found: dict[int, bytes] = {}
+    refined: dict[int, bytes] = {}
     for instruction in reversed(computation.in_order()):
         uses: list[bytes] = [b"result"] if instruction.is_root else []
         for user in instruction.users:
-            places = b"any"
+            positions = b"any"
             if not is_commutative(user) and user.opcode != "fusion":
                 at = [i for i, operand in enumerate(user.operands) if operand is instruction]
-                places = ",".join(map(str, at)).encode()
-            known = found.get(id(user))
+                positions = ",".join(map(str, at)).encode()
+            known = refined.get(id(user))
             if known is not None:
-                uses.append(digest([known, places]))
-        found[id(instruction)] = digest([body[id(instruction)], *sorted(uses)])
-    return found
+                uses.append(digest([known, positions]))
+        refined[id(instruction)] = digest([body[id(instruction)], *sorted(uses)])
+    return refined

@@ -18,7 +18,7 @@ def array(dtype: str, dimensions: Sequence[int]) -> Shape:
 
 
 def captures(instruction: Instruction) -> int:
-    """How many operands, the last ones, an operation has for what its regions take from outside."""
+    """Return how many of an operation's last operands are values that its regions capture."""
     counts = [c.attributes.get("captured") for each in instruction.called.values() for c in each]
     return max((int(count) for count in counts if count), default=0)
 
@@ -124,13 +124,13 @@ class GraphBuilder:
         made = Instruction(name, shape, opcode, attributes, literal, number)
         made.computation = computation
         made.operands = list(operands)
-        found = hashlib.blake2b(digest_size=12)
+        digester = hashlib.blake2b(digest_size=12)
         texts = [opcode, shape.text, literal, str(number), *map(str, sorted(attributes.items()))]
-        found.update("\0".join(texts).encode("utf-8", "replace"))
-        given = [self.digests[id(operand)] for operand in operands]
-        for part in (*(sorted(given) if is_commutative(made) else given), *identity):
-            found.update(part)
-        self.digests[id(made)] = found.digest()
+        digester.update("\0".join(texts).encode("utf-8", "replace"))
+        digests = [self.digests[id(operand)] for operand in operands]
+        for part in (*(sorted(digests) if is_commutative(made) else digests), *identity):
+            digester.update(part)
+        self.digests[id(made)] = digester.digest()
         if source[0]:
             attributes["metadata"] = metadata(*source)
         computation.instructions.append(made)

@@ -80,13 +80,13 @@ class Frames:
             # XLA writes a parent as one more than what it is (jaxlib 0.10); a frame without one
             # then names itself. No frame is its own parent, so this tells the two forms apart.
             self._shift = int(any(f.parent == number for number, f in self.stack.items()))
-        found: list[Source] = []
+        sources: list[Source] = []
         seen: set[int] = set()
         while frame in self.stack and frame not in seen:
             seen.add(frame)
             location = self.locations.get(self.stack[frame].location)
             if location is not None:
-                found.append(
+                sources.append(
                     Source(
                         self.files.get(location.file, ""),
                         location.line,
@@ -95,7 +95,7 @@ class Frames:
                     )
                 )
             frame = self.stack[frame].parent - self._shift
-        return found
+        return sources
 
 
 _BITS = {
@@ -110,8 +110,8 @@ def bits_of(dtype: str) -> int:
     known = _BITS.get(dtype)
     if known is not None:
         return known
-    found = re.fullmatch(r"[sufc](\d{1,4})", dtype)
-    return int(found[1]) if found else 0
+    sized = re.fullmatch(r"[sufc](\d{1,4})", dtype)
+    return int(sized[1]) if sized else 0
 
 
 class Shape:
@@ -160,7 +160,7 @@ class Shape:
 
     @property
     def is_default_layout(self) -> bool:
-        """Whether the layout says nothing but that the last dimension is the minor one."""
+        """Return whether the layout only says that the last dimension is the minor one."""
         descending = tuple(range(len(self.dimensions) - 1, -1, -1))
         plain = not (self.tiles or self.memory_space or self.extra)
         return plain and self.layout in (None, descending)
@@ -343,7 +343,7 @@ class Instruction:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What `metadata={...}` says, each value without its quotes."""
+        """The fields of `metadata={...}`, each value without its quotes."""
         if self._metadata is None:
             text = self.attributes.get("metadata", "")
             self._metadata = {
@@ -367,9 +367,9 @@ class Instruction:
         metadata = self.metadata
         frame = metadata.get("stack_frame_id", "")
         if frame.isdecimal() and len(frame) < 10:
-            found = self.computation.module.frames.sources(int(frame))
-            if found:
-                return found
+            sources = self.computation.module.frames.sources(int(frame))
+            if sources:
+                return sources
         if metadata.get("source_file"):
             line = metadata.get("source_line", "")
             number = int(line) if line.isdecimal() and len(line) < 10 else 0
@@ -410,18 +410,18 @@ class Instruction:
 def nearest_source(instruction: Instruction) -> Source | None:
     """The user's line; for what XLA put in, that of the value which it is for."""
     fused = instruction.fused
-    found = instruction.source or (fused.root.source if fused else None)
+    source = instruction.source or (fused.root.source if fused else None)
     if instruction.opcode in ("parameter", "constant"):
-        return found
+        return source
     value = instruction
     for _ in range(4):
-        if found is not None or not value.operands:
+        if source is not None or not value.operands:
             break
         value = value.operands[0]
-        found = value.source
-    if found is None and instruction.users:
-        found = instruction.users[0].source
-    return found
+        source = value.source
+    if source is None and instruction.users:
+        source = instruction.users[0].source
+    return source
 
 
 def _needed(instruction: Instruction) -> "list[Instruction]":
@@ -485,8 +485,8 @@ class Computation:
     @property
     def parameters(self) -> list[Instruction]:
         """The parameters in the order of their numbers."""
-        found = [i for i in self.instructions if i.opcode == "parameter"]
-        return sorted(found, key=lambda i: i.number)
+        parameters = [i for i in self.instructions if i.opcode == "parameter"]
+        return sorted(parameters, key=lambda i: i.number)
 
     def __getitem__(self, name: str) -> Instruction:
         for instruction in self.instructions:
@@ -581,7 +581,7 @@ def unquoted(text: str) -> str:
 _ESCAPE = re.compile(r"((?:\\[0-3][0-7]{2})+)|\\(.)", re.DOTALL)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    if found[1]:
-        return bytes(int(part, 8) for part in found[1].split("\\")[1:]).decode(errors="replace")
-    return {"n": "\n", "t": "\t", "r": "\r"}.get(found[2], found[2])
+def _escaped(escape: re.Match[str]) -> str:
+    if escape[1]:
+        return bytes(int(part, 8) for part in escape[1].split("\\")[1:]).decode(errors="replace")
+    return {"n": "\n", "t": "\t", "r": "\r"}.get(escape[2], escape[2])

@@ -89,42 +89,42 @@ class _Reader:
         line = self.text[first : len(self.text) if end < 0 else end]
         raise HloSyntaxError(message, self.text.count("\n", 0, at) + 1, at - first + 1, line)
 
-    def found(self, at: int | None = None) -> str:
-        """What stands there, for messages."""
+    def text_here(self, at: int | None = None) -> str:
+        """Return the text at a position, shortened for messages."""
         at = self.at if at is None else at
         seen = re.compile(r"[\w.%\-]+|\S|$").match(self.text, at)
         return repr(seen[0][:40]) if seen and seen[0] else "the end of the line"
 
     def skip(self) -> None:
-        found = _SPACE.match(self.text, self.at)
-        if found:
-            self.at = found.end()
+        space = _SPACE.match(self.text, self.at)
+        if space:
+            self.at = space.end()
 
     def closing(self, at: int) -> int:
         """The position behind the bracket that closes the one at `at`."""
         waiting: list[tuple[str, int]] = []
-        for found in _BRACKET.finditer(self.text, at):
-            token = found[0]
+        for bracket in _BRACKET.finditer(self.text, at):
+            token = bracket[0]
             if token in _CLOSES:
                 opened, where = waiting.pop()
                 if opened != _CLOSES[token]:
-                    if self.text.find("\n", where, found.start()) >= 0:
+                    if self.text.find("\n", where, bracket.start()) >= 0:
                         # It is the one that lacks its partner: the other is lines away.
                         self.fail(f"{opened!r} is never closed", where)
-                    self.fail(f"{token!r} closes nothing: {opened!r} is open", found.start())
+                    self.fail(f"{token!r} closes nothing: {opened!r} is open", bracket.start())
                 if not waiting:
-                    return found.end()
+                    return bracket.end()
             elif token in "([{":
-                waiting.append((token, found.start()))
+                waiting.append((token, bracket.start()))
                 if len(waiting) > DEEPEST:
-                    self.fail(f"nested deeper than {DEEPEST} brackets", found.start())
+                    self.fail(f"nested deeper than {DEEPEST} brackets", bracket.start())
             elif token == '"':
-                self.fail("a string that is never closed", found.start())
+                self.fail("a string that is never closed", bracket.start())
         opened, where = waiting[-1] if waiting else (self.text[at], at)
         self.fail(f"{opened!r} is never closed", where)
 
     def parts(self, first: int, end: int) -> Iterator[tuple[str, int]]:
-        """What stands between the commas of a list, with positions; comments are left out."""
+        """Return the items between the commas of a list, with positions and without comments."""
         text = self.text
         depth, start, count = 0, first, 0
         piece = ""
@@ -151,11 +151,11 @@ class _Reader:
 
     def module(self) -> HloModule:
         self.skip()
-        found = _MODULE.match(self.text, self.at)
-        if found is None:
-            self.fail(f"wanted 'HloModule NAME', got {self.found()}")
-        module = HloModule(found[1])
-        self.at = found.end()
+        head = _MODULE.match(self.text, self.at)
+        if head is None:
+            self.fail(f"wanted 'HloModule NAME', got {self.text_here()}")
+        module = HloModule(head[1])
+        self.at = head.end()
         module.attributes = self.attributes()
         self.end_of_line("the module's head")
         self.tables(module)
@@ -206,28 +206,28 @@ class _Reader:
         return module
 
     def end_of_line(self, what: str) -> None:
-        found = re.compile(r"[ \t]*(?://[^\n]*)?(?:\r?\n|$)").match(self.text, self.at)
-        if found is None:
-            self.fail(f"wanted the end of {what}, got {self.found()}")
-        self.at = found.end()
+        line_end = re.compile(r"[ \t]*(?://[^\n]*)?(?:\r?\n|$)").match(self.text, self.at)
+        if line_end is None:
+            self.fail(f"wanted the end of {what}, got {self.text_here()}")
+        self.at = line_end.end()
 
     def tables(self, module: HloModule) -> None:
         frames = module.frames
         while True:
             self.skip()
-            found = _TABLE.match(self.text, self.at)
-            if found is None:
+            heading = _TABLE.match(self.text, self.at)
+            if heading is None:
                 return
-            self.at = found.end()
+            self.at = heading.end()
             while entry := _TABLE_ENTRY.match(self.text, self.at):
                 number, value = int(entry[1]), entry[2]
                 if value[0] == '"':
-                    names = frames.files if found[1] == "FileNames" else frames.functions
+                    names = frames.files if heading[1] == "FileNames" else frames.functions
                     names[number] = unquoted(value)
                 else:
                     fields = {k: int(v) for k, v in _ENTRY_FIELD.findall(value)}
                     get = fields.get
-                    if found[1] == "StackFrames":
+                    if heading[1] == "StackFrames":
                         frames.stack[number] = StackFrame(
                             get("file_location_id", 0), get("parent_frame_id", 0)
                         )
@@ -236,23 +236,23 @@ class _Reader:
                         frames.locations[number] = FileLocation(*values)
                 self.at = entry.end()
             if self.text[self.at : self.at + 1].isdigit():
-                self.fail(f'wanted an entry of {found[1]}, such as 1 "..." or 1 {{...}}')
+                self.fail(f'wanted an entry of {heading[1]}, such as 1 "..." or 1 {{...}}')
 
     def attributes(self) -> dict[str, str]:
         """`, name=value` as often as it stands there; the values as text."""
         text = self.text
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         while True:
             name = _ATTRIBUTE.match(text, self.at)
             if name is None:
-                return found
+                return values
             self.at = name.end()
             plain = _PLAIN_VALUE.match(text, self.at)
             if plain:
                 self.at = plain.end()
-                found[name[1]] = plain[0]
+                values[name[1]] = plain[0]
             else:
-                found[name[1]] = self.value()
+                values[name[1]] = self.value()
 
     def value(self) -> str:
         """Everything up to the comma, line's end or bracket that ends an attribute's value."""
@@ -274,7 +274,7 @@ class _Reader:
                 break
         value = text[start : self.at].strip()
         if not value:
-            self.fail(f"wanted an attribute's value, got {self.found()}", start)
+            self.fail(f"wanted an attribute's value, got {self.text_here()}", start)
         return value
 
     # ---- computations ---------------------------------------------------------------------------
@@ -282,24 +282,26 @@ class _Reader:
     def computation(self, module: HloModule) -> Computation:
         text = self.text
         start = self.at
-        found = _COMPUTATION.match(text, start)
-        if found is None:
-            self.fail(f"wanted a computation, NAME (parameters) -> shape {{, got {self.found()}")
-        computation = Computation(found[2], found[1] is not None)
-        self.at = found.end()
+        head = _COMPUTATION.match(text, start)
+        if head is None:
+            self.fail(
+                f"wanted a computation, NAME (parameters) -> shape {{, got {self.text_here()}"
+            )
+        computation = Computation(head[2], head[1] is not None)
+        self.at = head.end()
         self.skip()
         if text.startswith("(", self.at):
             self.at = self.closing(self.at)
             self.skip()
             if not text.startswith("->", self.at):
-                self.fail(f"wanted '->' and the shape of the result, got {self.found()}")
+                self.fail(f"wanted '->' and the shape of the result, got {self.text_here()}")
             self.at += 2
             self.skip()
             self.shape()
         computation.attributes = self.attributes()
         self.skip()
         if not text.startswith("{", self.at):
-            self.fail(f"wanted '{{' before the instructions, got {self.found()}")
+            self.fail(f"wanted '{{' before the instructions, got {self.text_here()}")
         opened = self.at
         self.at += 1
         names: dict[str, Instruction] = {}
@@ -396,18 +398,20 @@ class _Reader:
     def instruction(self) -> tuple[Instruction, int, int]:
         """The instruction that stands here, and from where to where its operands do."""
         text = self.text
-        found = _INSTRUCTION.match(text, self.at)
-        if found is None:
-            self.fail(f"wanted an instruction, NAME = shape opcode(operands), got {self.found()}")
-        self.at = found.end()
+        head = _INSTRUCTION.match(text, self.at)
+        if head is None:
+            self.fail(
+                f"wanted an instruction, NAME = shape opcode(operands), got {self.text_here()}"
+            )
+        self.at = head.end()
         shape = self.shape()
         opcode = _OPCODE.match(text, self.at)
         if opcode is None:
             self.skip()
-            self.fail(f"wanted an opcode and '(', got {self.found()}")
+            self.fail(f"wanted an opcode and '(', got {self.text_here()}")
         self.at = first = opcode.end()
         name = opcode[1]
-        instruction = Instruction(found[2], shape, name, None, "", -1, found[1] is not None)
+        instruction = Instruction(head[2], shape, name, None, "", -1, head[1] is not None)
         plain = _PLAIN_OPERANDS.match(text, first)
         end = plain.end() if plain else self.closing(first - 1)
         self.at = end
@@ -424,7 +428,9 @@ class _Reader:
         instruction.attributes = self.attributes()
         after = _LINE_END.match(text, self.at)
         if after is None:
-            self.fail(f"wanted ', NAME=VALUE' or the end of the instruction, got {self.found()}")
+            self.fail(
+                f"wanted ', NAME=VALUE' or the end of the instruction, got {self.text_here()}"
+            )
         self.at = after.end()
         return instruction, *operands
 
@@ -434,19 +440,19 @@ class _Reader:
         """The shape that stands here; equal texts are one object."""
         text = self.text
         start = self.at
-        found = _ARRAY.match(text, start)
-        if found and (found[3] is not None or not text.startswith("{", found.end())):
-            self.at = found.end()
-            return self.array(found, found[3], start)
+        array = _ARRAY.match(text, start)
+        if array and (array[3] is not None or not text.startswith("{", array.end())):
+            self.at = array.end()
+            return self.array(array, array[3], start)
         if text.startswith(("(", "b("), start):
             return self.tuple_shape(start, depth)
         nested = _NESTED_LAYOUT.match(text, start)
         if nested:
-            found = _ARRAY.match(text, start)
+            array = _ARRAY.match(text, start)
             self.at = self.closing(nested.end())
-            if found:
-                return self.array(found, text[nested.end() + 1 : self.at - 1], start)
-        self.fail(f"wanted a shape, such as f32[2,3]{{1,0}}, got {self.found(start)}", start)
+            if array:
+                return self.array(array, text[nested.end() + 1 : self.at - 1], start)
+        self.fail(f"wanted a shape, such as f32[2,3]{{1,0}}, got {self.text_here(start)}", start)
 
     def tuple_shape(self, start: int, depth: int) -> Shape:
         text = self.text
@@ -466,7 +472,7 @@ class _Reader:
                 if sign != ",":
                     if self.at >= len(text):
                         self.fail("'(' is never closed", opened)
-                    self.fail(f"wanted ',' or ')' in a tuple's shape, got {self.found()}")
+                    self.fail(f"wanted ',' or ')' in a tuple's shape, got {self.text_here()}")
                 self.at += 1
                 self.skip()
             elements.append(self.shape(depth + 1))
@@ -482,24 +488,24 @@ class _Reader:
             self.shapes[whole] = known
         return known
 
-    def array(self, found: re.Match[str], layout: str | None, start: int) -> Shape:
+    def array(self, array: re.Match[str], layout: str | None, start: int) -> Shape:
         text = self.text[start : self.at]
         known = self.shapes.get(text)
         if known is not None:
             return known
         sizes: list[int] = []
         dynamic: list[bool] = []
-        if found.end(2) - found.start(2) > LONGEST_SIZES:
-            self.fail("more dimensions than there can be", found.start(2))
-        for part in found[2].split(",") if found[2].strip() else ():
+        if array.end(2) - array.start(2) > LONGEST_SIZES:
+            self.fail("more dimensions than there can be", array.start(2))
+        for part in array[2].split(",") if array[2].strip() else ():
             size = part.strip()
             bounded = size.startswith("<=")
             digits = size[2:] if bounded else size
             if not (size == "?" or (digits.isdecimal() and len(digits) < 20)):
-                self.fail(f"wanted a dimension's size, got {size!r}", found.start(2))
+                self.fail(f"wanted a dimension's size, got {size!r}", array.start(2))
             sizes.append(-1 if size == "?" else int(digits))
             dynamic.append(bounded or size == "?")
-        shape = Shape(text, found[1], tuple(sizes), tuple(dynamic))
+        shape = Shape(text, array[1], tuple(sizes), tuple(dynamic))
         if layout is not None:
             self.layout(shape, layout, start)
         self.shapes[text] = shape

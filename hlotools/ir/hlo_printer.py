@@ -14,11 +14,11 @@ def write(module: HloModule) -> str:
         lines += ["FileNames", *(f"{n} {quoted(v)}" for n, v in frames.files.items()), ""]
         lines += ["FunctionNames", *(f"{n} {quoted(v)}" for n, v in frames.functions.items()), ""]
         lines.append("FileLocations")
-        for number, place in frames.locations.items():
+        for number, location in frames.locations.items():
             lines.append(
-                f"{number} {{file_name_id={place.file} function_name_id={place.function} "
-                f"line={place.line} end_line={place.end_line} column={place.column} "
-                f"end_column={place.end_column}}}"
+                f"{number} {{file_name_id={location.file} function_name_id={location.function} "
+                f"line={location.line} end_line={location.end_line} column={location.column} "
+                f"end_column={location.end_column}}}"
             )
         lines += ["", "StackFrames"]
         for number, frame in frames.stack.items():
@@ -76,4 +76,4 @@ def _attributes_text(attributes: dict[str, str]) -> str:
 def quoted(text: str) -> str:
     """A string of HLO."""
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    return '"' + re.sub(r'["\\\n\t\r]', lambda found: escapes[found[0]], text) + '"'
+    return '"' + re.sub(r'["\\\n\t\r]', lambda special: escapes[special[0]], text) + '"'

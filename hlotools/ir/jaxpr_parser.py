@@ -75,11 +75,11 @@ class _Reader:
 
     def take(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
         self.skip()
-        found = pattern.match(self.text, self.at)
-        if found is None:
+        token = pattern.match(self.text, self.at)
+        if token is None:
             raise self.fail(f"wanted {what}")
-        self.at = found.end()
-        return found
+        self.at = token.end()
+        return token
 
     def read(self) -> HloModule:
         self.skip()
@@ -202,7 +202,7 @@ class _Reader:
         source: tuple[str, int],
     ) -> list[Instruction]:
         """Variables and literals, up to what is neither: the next operation, or a bracket."""
-        found: list[Instruction] = []
+        atoms: list[Instruction] = []
         while True:
             self.skip()
             if self.text.startswith(",", self.at):
@@ -212,16 +212,16 @@ class _Reader:
             if variable is not None and not _END.match(self.text, self.at):
                 if variable[0] not in names:
                     if self.text.startswith("[", variable.end()):
-                        return found
+                        return atoms
                     raise self.fail(f"{variable[0]} is not defined")
-                found.append(names[variable[0]])
+                atoms.append(names[variable[0]])
                 self.at = variable.end()
                 continue
             if _BINDER.match(self.text, self.at) and not self.is_literal():
-                return found
+                return atoms
             literal = _LITERAL.match(self.text, self.at) or _NOTHING.match(self.text, self.at)
             if literal is None:
-                return found
+                return atoms
             self.at = literal.end()
             key = literal[0]
             if key not in constants:
@@ -235,10 +235,10 @@ class _Reader:
                     literal=literal[1],
                     source=source,
                 )
-            found.append(constants[key])
+            atoms.append(constants[key])
 
     def is_literal(self) -> bool:
-        """Whether what looks like a variable with its type is one of the words for numbers."""
+        """Return whether the next word is a number such as `inf` and no variable."""
         return re.match(r"(?:nan|inf):", self.text[self.at : self.at + 4]) is not None
 
     def source(self, start: int) -> tuple[str, int]:
@@ -255,7 +255,7 @@ class _Reader:
     # ---- parameters
 
     def parameters(self, label: str) -> tuple[dict[str, str], dict[str, list[Computation]]]:
-        """What stands between the brackets behind an operation's name."""
+        """Return the text between the brackets behind an operation's name."""
         attributes: dict[str, str] = {}
         called: dict[str, list[Computation]] = {}
         while True:
@@ -301,16 +301,16 @@ class _Reader:
     # ---- types
 
     def shape(self, text: str) -> Shape:
-        found = self.shapes.get(text)
-        if found is None:
+        shape = self.shapes.get(text)
+        if shape is None:
             parts = _ARRAY.fullmatch(text)
             sizes = [n.strip() for n in parts[2].split(",")] if parts and parts[2] else []
             if parts is None or not all(map(_is_size, sizes)):
-                found = Shape(text, text)
+                shape = Shape(text, text)
             else:
-                found = array(parts[1] + parts[3], [int(n) for n in sizes])
-            self.shapes[text] = found
-        return found
+                shape = array(parts[1] + parts[3], [int(n) for n in sizes])
+            self.shapes[text] = shape
+        return shape
 
 
 def _is_size(text: str) -> bool:

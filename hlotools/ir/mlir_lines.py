@@ -40,7 +40,7 @@ def bounded(text: str) -> str:
       HloSyntaxError: if what is left is too large to be read line by line.
     """
     if len(text) > _LARGEST:
-        text = _LONG_STRING.sub(_digested, text)
+        text = _LONG_STRING.sub(_digest_of, text)
     if len(text) > _LARGEST:
         start = text.rfind("\n", 0, _LARGEST) + 1
         raise HloSyntaxError(
@@ -52,8 +52,10 @@ def bounded(text: str) -> str:
     return text
 
 
-def _digested(found: re.Match[str]) -> str:
-    return f'"<{hashlib.blake2b(found[0].encode("utf-8", "replace"), digest_size=12).hexdigest()}>"'
+def _digest_of(string: re.Match[str]) -> str:
+    return (
+        f'"<{hashlib.blake2b(string[0].encode("utf-8", "replace"), digest_size=12).hexdigest()}>"'
+    )
 
 
 def canonical_stablehlo(text: str) -> str:
@@ -90,15 +92,15 @@ def _in_order(attributes: re.Match[str]) -> str:
 def _without_locations(line: str) -> tuple[str, str]:
     """A line without `loc(...)`, and what stood in the last one."""
     location = ""
-    kept: list[str] = []
+    parts: list[str] = []
     at = 0
     while True:
-        found = _LOC.search(line, at)
-        if found is None:
-            return "".join([*kept, line[at:]]), location
+        location_start = _LOC.search(line, at)
+        if location_start is None:
+            return "".join([*parts, line[at:]]), location
         depth = 0
         end = len(line)
-        for bracket in _BRACKET.finditer(line, found.end() - 1):
+        for bracket in _BRACKET.finditer(line, location_start.end() - 1):
             if bracket[0] == "(":
                 depth += 1
             elif bracket[0] == ")":
@@ -106,8 +108,8 @@ def _without_locations(line: str) -> tuple[str, str]:
                 if depth == 0:
                     end = bracket.end()
                     break
-        location = line[found.start() : end].strip()
-        kept.append(line[at : found.start()])
+        location = line[location_start.start() : end].strip()
+        parts.append(line[at : location_start.start()])
         at = end
 
 
@@ -131,7 +133,7 @@ def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
       renamed: whether names and orders are made canonical.
     """
     aliases: dict[str, str] = {}
-    kept: list[tuple[str, str]] = []
+    located: list[tuple[str, str]] = []
     for line in bounded(text).splitlines():
         if _LOCATION_LINE.match(line):
             name, _, value = line.partition("=")
@@ -139,15 +141,15 @@ def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
             continue
         plain, location = _without_locations(line) if "loc(" in line else (line, "")
         if plain.strip():
-            kept.append((plain.rstrip(), location))
+            located.append((plain.rstrip(), location))
     if not renamed:
-        return [_as_written(line, location, aliases) for line, location in kept]
-    kept = _functions_in_order(kept)
+        return [_as_written(line, location, aliases) for line, location in located]
+    located = _functions_in_order(located)
     # The module's name is the function's; functions are numbered as they are first named.
     symbols: dict[str, str] = {"main": "main"}
     lines: list[Line] = []
     values = _Values("%")
-    for plain, location in kept:
+    for plain, location in located:
         stripped = plain.lstrip()
         if stripped.startswith("module "):
             plain = re.sub(r"^(\s*module) @[\w$.\-]+", r"\1", plain)
@@ -203,9 +205,9 @@ def _functions_in_order(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """The lines with private functions in the order in which they are first named."""
     starts: list[tuple[int, str, str]] = []
     for n, (line, _) in enumerate(lines):
-        found = _FUNCTION.match(line) if "func.func" in line else None
-        if found:
-            starts.append((n, found[2], found[1]))
+        head = _FUNCTION.match(line) if "func.func" in line else None
+        if head:
+            starts.append((n, head[2], head[1]))
     if len(starts) < 3:
         return lines
     # The last function ends where something stands as far left as the module.
@@ -246,11 +248,11 @@ _SEVERAL = re.compile(r"\s*%[\w$.\-]+(?::\d+)?(?:, %[\w$.\-]+(?::\d+)?)+ =")
 
 
 def _mlir_definitions(line: str) -> set[int]:
-    found = {defined.start() for defined in _DEFINED.finditer(line)}
+    starts = {defined.start() for defined in _DEFINED.finditer(line)}
     several = _SEVERAL.match(line)
     if several:
-        found |= {value.start() for value in _VALUE.finditer(line, 0, several.end())}
-    return found
+        starts |= {value.start() for value in _VALUE.finditer(line, 0, several.end())}
+    return starts
 
 
 class _Values:
@@ -262,15 +264,15 @@ class _Values:
         self.names: dict[str, str] = {}
         self.digests: dict[str, str] = {}
 
-    def in_order(self, found: re.Match[str]) -> str:
+    def in_order(self, operation: re.Match[str]) -> str:
         """The operands of a commutative operation in the order of their definition."""
 
         def number(value: str) -> tuple[int, str]:
             name = self.names.get(value.partition("#")[0], "")
             return int(name[2:]) if name else -1, value
 
-        first, second = sorted((found[2], found[3]), key=number)
-        return f"{found[1]}{first}, {second}"
+        first, second = sorted((operation[2], operation[3]), key=number)
+        return f"{operation[1]}{first}, {second}"
 
     def line(
         self, line: str, definitions: set[int], pattern: re.Pattern[str]
@@ -283,17 +285,17 @@ class _Values:
         meant: list[str] = []
         at = 0
         fresh: list[tuple[str, str]] = []
-        for found in pattern.finditer(line):
-            old = found[0]
-            if found.start() not in definitions and old not in self.names and self.sign != "%":
+        for value in pattern.finditer(line):
+            old = value[0]
+            if value.start() not in definitions and old not in self.names and self.sign != "%":
                 continue
-            before = line[at : found.start()]
-            at = found.end()
+            before = line[at : value.start()]
+            at = value.end()
             new.append(before)
             bare.append(before)
             meant.append(before)
             bare.append(self.sign or "_")
-            if found.start() in definitions:
+            if value.start() in definitions:
                 name = f"{self.sign}v{self.count}"
                 self.count += 1
                 fresh.append((old, name))
@@ -336,7 +338,7 @@ def jaxpr_lines(text: str) -> list[Line]:
         plain = line[: note.start()] if note else line.rstrip()
         if not plain.strip():
             continue
-        found = _FILE_NOTE.search(note[0]) if note else None
+        file_note = _FILE_NOTE.search(note[0]) if note else None
         definitions = {
             d.start() for d in _DEFINED_VARIABLE.finditer(plain) if d[1] not in _NOT_VARIABLES
         }
@@ -356,8 +358,8 @@ def jaxpr_lines(text: str) -> list[Line]:
             first[0] if first else "",
             primitive[1] if primitive else "",
             type_[1] if type_ else "",
-            found[1] if found else "",
-            int(found[2]) if found else 0,
+            file_note[1] if file_note else "",
+            int(file_note[2]) if file_note else 0,
         )
         lines.append(Line(new, shape, digest, defined, used, site, plain.strip()))
     return lines
@@ -373,22 +375,22 @@ _LARGE = 1500
 
 def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     """The positions of what is equal in both, in order: a longest run first, about."""
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     waiting = [(0, len(a), 0, len(b))]
     while waiting:
         i, j, k, m = waiting.pop()
         while i < j and k < m and a[i] == b[k]:
-            found.append((i, k))
+            pairs.append((i, k))
             i, k = i + 1, k + 1
         while i < j and k < m and a[j - 1] == b[m - 1]:
             j, m = j - 1, m - 1
-            found.append((j, m))
+            pairs.append((j, m))
         if i == j or k == m:
             continue
         if j - i <= _LARGE and m - k <= _LARGE:
             matcher = difflib.SequenceMatcher(None, a[i:j], b[k:m], autojunk=False)
             for block in matcher.get_matching_blocks():
-                found += [(i + block.a + n, k + block.b + n) for n in range(block.size)]
+                pairs += [(i + block.a + n, k + block.b + n) for n in range(block.size)]
             continue
         # Too long to try everything: what occurs once on both sides is where it is cut.
         once_b = _once(b, k, m)
@@ -401,11 +403,11 @@ def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
             continue
         start = (i, k)
         for x, y in anchors:
-            found.append((x, y))
+            pairs.append((x, y))
             waiting.append((start[0], x, start[1], y))
             start = (x + 1, y + 1)
         waiting.append((start[0], j, start[1], m))
-    return sorted(found)
+    return sorted(pairs)
 
 
 def _once(values: Sequence[str], first: int, end: int) -> dict[str, int]:
@@ -426,16 +428,16 @@ def rising(numbers: Sequence[int]) -> list[int]:
             low, high = (middle + 1, high) if numbers[tails[middle]] < number else (low, middle)
         back.append(tails[low - 1] if low else -1)
         tails[low : low + 1] = [n]
-    found: list[int] = []
+    run: list[int] = []
     n = tails[-1] if tails else -1
     while n >= 0:
-        found.append(n)
+        run.append(n)
         n = back[n]
-    return found[::-1]
+    return run[::-1]
 
 
 def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
-    """What differs between two programs of lines."""
+    """Yield the differences between two programs of lines."""
     pairs: dict[int, int] = {}
     start = (0, 0)
     # First by what lines mean, then, between those, by what they look like without values.
@@ -460,9 +462,9 @@ def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
                 at += 1
             low = bounds[at - 1][1] if at else -1
             high = bounds[at][1] if at < len(bounds) else len(b)
-            told = key(a[n])
-            fitting = next((m for m in free if low < m < high and key(b[m]) == told), None)
-            if told and fitting is not None:
+            identity = key(a[n])
+            fitting = next((m for m in free if low < m < high and key(b[m]) == identity), None)
+            if identity and fitting is not None:
                 changed[n] = fitting
                 free.remove(fitting)
     names: dict[str, str] = {}

@@ -26,9 +26,9 @@ _PRINTABLE = re.compile(rb"[\x20-\x7e]{6,}")
 def without_paths(text: str) -> str:
     """Text whose absolute paths are their last parts, also inside base64."""
     if "/" in text or "\\" in text:
-        text = _PATH.sub(lambda found: "<path>/" + (found[1] or found[2]), text)
+        text = _PATH.sub(lambda matched: "<path>/" + (matched[1] or matched[2]), text)
     if len(text) >= 24:
-        text = _BASE64.sub(lambda found: _payload(found[0]), text)
+        text = _BASE64.sub(lambda matched: _payload(matched[0]), text)
     return text
 
 
@@ -41,7 +41,7 @@ def _payload(text: str) -> str:
     except (binascii.Error, ValueError):
         return text
     unpacked = _unpacked(data)
-    clean = _without_places(unpacked)
+    clean = _without_locations(unpacked)
     if clean == data:
         return text
     return f"<payload {hashlib.blake2b(clean, digest_size=12).hexdigest()}>"
@@ -57,7 +57,7 @@ def _unpacked(data: bytes) -> bytes:
     return data
 
 
-def _without_places(data: bytes) -> bytes:
+def _without_locations(data: bytes) -> bytes:
     if data.startswith(_MLIR_MAGIC):
         parts = _bytecode(data)
         if parts is not None:
@@ -95,17 +95,17 @@ def _bytecode(data: bytes) -> list[bytes] | None:
                 return None
             at += length
         strings = _strings(sections.pop(_STRINGS, b"\x01"))
-        found = [b"%d" % version, *map(_cut_paths, strings)]
+        parts = [b"%d" % version, *map(_cut_paths, strings)]
         if {_DIALECTS, _ATTRIBUTES, _OFFSETS} <= sections.keys():
             dialects = _dialects(sections[_DIALECTS], strings)
-            found += _attributes(
+            parts += _attributes(
                 sections.pop(_ATTRIBUTES), sections.pop(_OFFSETS), dialects.index(b"builtin")
             )
     except (IndexError, ValueError):
         return None
     for kind, section in sections.items():
-        found += [b"%d" % kind, section]
-    return found
+        parts += [b"%d" % kind, section]
+    return parts
 
 
 def _strings(section: bytes) -> list[bytes]:
@@ -116,11 +116,11 @@ def _strings(section: bytes) -> list[bytes]:
     for _ in range(count):
         length, at = _varint(section, at)
         lengths.append(length)
-    found: list[bytes] = []
+    strings: list[bytes] = []
     for length in reversed(lengths):
-        found.append(section[at : at + length].removesuffix(b"\0"))
+        strings.append(section[at : at + length].removesuffix(b"\0"))
         at += length
-    return found
+    return strings
 
 
 def _cut_paths(text: bytes) -> bytes:
@@ -130,22 +130,22 @@ def _cut_paths(text: bytes) -> bytes:
 def _dialects(section: bytes, strings: list[bytes]) -> list[bytes]:
     """The names of the dialects, in their order."""
     count, at = _varint(section, 0)
-    found: list[bytes] = []
+    names: list[bytes] = []
     for _ in range(min(count, len(section))):
         name, at = _varint(section, at)
-        found.append(strings[name >> 1])
+        names.append(strings[name >> 1])
         if name & 1:
             # Its version is a section of its own.
             length, at = _varint(section, at + 1)
             at += length
-    return found
+    return names
 
 
 def _attributes(section: bytes, offsets: bytes, builtin: int) -> list[bytes]:
     """The attributes and types, each as its bytes, but locations as nothing but that."""
     attributes, at = _varint(offsets, 0)
     types, at = _varint(offsets, at)
-    found: list[bytes] = []
+    entries: list[bytes] = []
     start = done = 0
     while at < len(offsets) and done < attributes + types:
         dialect, at = _varint(offsets, at)
@@ -161,11 +161,11 @@ def _attributes(section: bytes, offsets: bytes, builtin: int) -> list[bytes]:
                 and bool(entry)
                 and _varint(entry, 0)[0] in _LOCATIONS
             )
-            found.append(b"location" if is_location else entry)
+            entries.append(b"location" if is_location else entry)
             done += 1
     if start != len(section):
         raise ValueError("entries of other lengths")
-    return found
+    return entries
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -206,14 +206,14 @@ def sorted_map(text: str) -> str:
     """`{b=1,a=2}` with its entries in order; only the outermost map is sorted."""
     parts: list[str] = []
     depth, start = 0, 1
-    for found in _SEPARATOR.finditer(text, 1, len(text) - 1):
-        sign = found[0]
+    for separator in _SEPARATOR.finditer(text, 1, len(text) - 1):
+        sign = separator[0]
         if sign in "([{<":
             depth += 1
         elif sign in ")]}>":
             depth -= 1
         elif sign == "," and depth <= 0:
-            parts.append(text[start : found.start()].strip())
-            start = found.end()
+            parts.append(text[start : separator.start()].strip())
+            start = separator.end()
     parts.append(text[start:-1].strip())
     return "{" + ", ".join(sorted(parts)) + "}"

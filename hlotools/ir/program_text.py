@@ -39,7 +39,7 @@ class ProgramText(NamedTuple):
 
 
 def is_path(text: str) -> bool:
-    """Whether a string is the path of a file rather than the text of a program."""
+    """Return whether a string is the path of a file rather than the text of a program."""
     return "\n" not in text and not text.lstrip().startswith(("HloModule", "module", "{"))
 
 

@@ -232,24 +232,26 @@ class _Reader:
             shapes = [self.type(part) for part in _parts(types)]
             parameters = [(name, shape) for (name, _), shape in zip(pairs, shapes, strict=False)]
         head = text
-        given = None
+        arguments = None
         if not continued and text.rstrip("{ ").endswith(")"):
-            given = _ARGUMENTS_AT_END.search(text)
-        if given is not None:
-            head = text[: given.start()]
+            arguments = _ARGUMENTS_AT_END.search(text)
+        if arguments is not None:
+            head = text[: arguments.start()]
         opened = _Open(line, head.rstrip("{").rstrip(), parameters)
         self.stack.append(opened)
         if not continued:
             self.region()
-            if given is not None:
-                self.arguments(given[1])
+            if arguments is not None:
+                self.arguments(arguments[1])
 
     def made(self, opened: _Open, trailing: str, site: OperationSite) -> None:
         """Add an operation whose regions were read; `trailing` and its site stand behind them."""
         block = self.current()
         text = opened.head
         if self.meshes and "@" in text:
-            text = _SYMBOL.sub(lambda found: self.meshes.get(found[0], found[0]), text)
+            text = _SYMBOL.sub(
+                lambda symbol_match: self.meshes.get(symbol_match[0], symbol_match[0]), text
+            )
         results = _RESULTS.match(text)
         names: list[tuple[str, int]] = []
         if results is not None:
@@ -271,8 +273,8 @@ class _Reader:
         elif "%" in body:
             # `%iterArg = %c`: the left one is the region's.
             body = _PAIR.sub(r"\2", body) if opcode == "while" else body
-            found = [f[1] for f in _VALUES_AND_STRINGS.finditer(body) if f[1]]
-            operands = [self.value(block, name) for name in found]
+            symbol_match = [f[1] for f in _VALUES_AND_STRINGS.finditer(body) if f[1]]
+            operands = [self.value(block, name) for name in symbol_match]
             body = _VALUES_AND_STRINGS.sub(lambda f: "" if f[1] else f[0], body)
         attributes, symbols = self.attributes(opcode, body) if body.strip(" (),") else ({}, [])
         count = sum(n for _, n in names)
@@ -304,11 +306,11 @@ class _Reader:
             block.names[names[0][0]] = made
 
     def attributes(self, opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
-        """What `_attributes` says, found once for texts that are equal."""
-        found = self.known.get((opcode, body))
-        if found is None:
-            found = self.known[opcode, body] = _attributes(opcode, body)
-        return dict(found[0]), found[1]
+        """Return the result of `_attributes`, computed once for texts that are equal."""
+        known = self.known.get((opcode, body))
+        if known is None:
+            known = self.known[opcode, body] = _attributes(opcode, body)
+        return dict(known[0]), known[1]
 
     def result_types(self, types: str, count: int) -> list[Shape]:
         """The types of the results, from what stands behind the colon."""
@@ -317,10 +319,10 @@ class _Reader:
             types = types.rpartition("->")[2].strip()
             if types.startswith("("):
                 types = types[1:-1]
-        found = [self.type(part) for part in _parts(types) if part.strip()] if count else []
-        if len(found) < count:
-            raise self.fail(f"{count} results have {len(found)} types")
-        return found[len(found) - count :]
+        shapes = [self.type(part) for part in _parts(types) if part.strip()] if count else []
+        if len(shapes) < count:
+            raise self.fail(f"{count} results have {len(shapes)} types")
+        return shapes[len(shapes) - count :]
 
     def closed(self, block: _Block, opened: _Open) -> Computation:
         """A region, with a parameter for each value that one of the operation's regions takes."""
@@ -341,12 +343,12 @@ class _Reader:
         return block.computation
 
     def outer(self, opened: _Open) -> list[Instruction]:
-        """The values that the regions of an operation take from outside, in an order of their own.
+        """Return the values that an operation's regions capture, in the order of their digests.
 
-        It is the same order wherever the text mentions them first.
+        The order does not depend on where the text mentions them first.
         """
-        found = {key: value for b in opened.blocks for key, (value, _) in b.captured.items()}
-        return sorted(found.values(), key=lambda value: self.builder.digests[id(value)])
+        captured = {key: value for b in opened.blocks for key, (value, _) in b.captured.items()}
+        return sorted(captured.values(), key=lambda value: self.builder.digests[id(value)])
 
     # ---- values and types
 
@@ -360,12 +362,12 @@ class _Reader:
             owner = owner.parent
         if owner is None:
             raise self.fail(f"{name} is not defined")
-        found = owner.names[name]
-        if found.shape.is_tuple:
-            found = self.part(owner, found, int(number or 0))
+        value = owner.names[name]
+        if value.shape.is_tuple:
+            value = self.part(owner, value, int(number or 0))
         for each in reversed(inner):
-            found = self.taken(each, found)
-        return found
+            value = self.taken(each, value)
+        return value
 
     def taken(self, block: _Block, value: Instruction) -> Instruction:
         """A value of the block around, as a block has it."""
@@ -397,9 +399,9 @@ class _Reader:
         if number >= len(value.shape.elements):
             raise self.fail(f"{value.name} has {len(value.shape.elements)} results, not {number}")
         key = (id(value), number)
-        found = block.parts.get(key)
-        if found is None:
-            found = block.parts[key] = self.builder.add(
+        element = block.parts.get(key)
+        if element is None:
+            element = block.parts[key] = self.builder.add(
                 value.computation,
                 f"{value.name}#{number}",
                 "get-tuple-element",
@@ -408,55 +410,55 @@ class _Reader:
                 {"index": str(number)},
             )
             if "metadata" in value.attributes:
-                found.attributes["metadata"] = value.attributes["metadata"]
-        return found
+                element.attributes["metadata"] = value.attributes["metadata"]
+        return element
 
     def type(self, text: str) -> Shape:
         text = text.strip()
-        found = self.types.get(text)
-        if found is None:
+        shape = self.types.get(text)
+        if shape is None:
             tensor = _TENSOR.match(text)
             if tensor is None:
-                found = Shape(text, text.removeprefix("!"))
+                shape = Shape(text, text.removeprefix("!"))
             else:
                 sizes = [-1 if n == "?" else int(n) for n in tensor[1].split("x")[:-1]]
-                found = array(tensor[2], sizes)
-            self.types[text] = found
-        return found
+                shape = array(tensor[2], sizes)
+            self.types[text] = shape
+        return shape
 
 
 # ---- pieces of text -----------------------------------------------------------------------------
 
 
 def _region_label(opcode: str, number: int) -> str:
-    """What a region is to its operation."""
+    """Return the attribute by which an operation calls a region, such as `body`."""
     labels = _REGIONS.get(opcode, ())
     return labels[number] if number < len(labels) else "branch" if opcode == "case" else "region"
 
 
 def _opcode(text: str) -> str:
-    found = _OPCODE.match(text)
-    name = found[1] if found else ""
+    opcode = _OPCODE.match(text)
+    name = opcode[1] if opcode else ""
     return "call" if name == "func.call" else name.removeprefix("stablehlo.")
 
 
 def _closing(text: str, at: int) -> int:
     """The position of the bracket that closes the one at a position."""
     depth = 0
-    for found in _BRACKET.finditer(text, at):
-        token = found[0]
+    for bracket in _BRACKET.finditer(text, at):
+        token = bracket[0]
         if token in ("(", "[", "{", "<"):
             depth += 1
         elif token in (")", "]", "}", ">"):
             depth -= 1
             if depth == 0:
-                return found.start()
+                return bracket.start()
     return len(text)
 
 
 def _parts(text: str) -> list[str]:
-    """What stands between the commas that are in no brackets."""
-    found: list[str] = []
+    """Return the parts of a text between the commas that are in no brackets."""
+    parts: list[str] = []
     start = depth = 0
     for token in _BRACKET.finditer(text):
         if token[0] in ("(", "[", "{", "<"):
@@ -464,10 +466,10 @@ def _parts(text: str) -> list[str]:
         elif token[0] in (")", "]", "}", ">"):
             depth -= 1
         elif token[0] == "," and depth == 0:
-            found.append(text[start : token.start()])
+            parts.append(text[start : token.start()])
             start = token.end()
-    found.append(text[start:])
-    return found
+    parts.append(text[start:])
+    return parts
 
 
 def _split_type(text: str) -> tuple[str, str]:
@@ -489,14 +491,14 @@ def _split_type(text: str) -> tuple[str, str]:
 
 def _dictionary(text: str) -> dict[str, str]:
     """Attributes between braces, those in an attribute of the dialect's own opened."""
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for part in _parts(text):
         key, equals, value = part.strip().partition(" = ")
         if not key:
             continue
         value = value.strip() if equals else "true"
-        found.update(_opened(key, value))
-    return {key: value for key, value in found.items() if key not in _LEFT_OUT}
+        attributes.update(_opened(key, value))
+    return {key: value for key, value in attributes.items() if key not in _LEFT_OUT}
 
 
 def _opened(key: str, value: str) -> dict[str, str]:
@@ -518,15 +520,15 @@ _DENSE = re.compile(r"dense<(.*)> : tensor<[^<>]*>")
 def _plain(value: str) -> str:
     """An attribute's value without the type that it is written with."""
     for pattern, form in ((_NUMBER, "{}"), (_ARRAY, "[{}]"), (_DENSE, "{}")):
-        found = pattern.fullmatch(value)
-        if found is not None:
-            return form.format(found[1] or "")
+        written = pattern.fullmatch(value)
+        if written is not None:
+            return form.format(written[1] or "")
     return value
 
 
 def _attributes(opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """(attributes, functions that are named) from an operation's text without its values."""
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     rest: list[str] = []
     at = depth = 0
     opened = -1
@@ -541,19 +543,19 @@ def _attributes(opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str,
         elif token[0] in ("}>", "}", ")", "]", ">"):
             depth -= 1
             if depth == 0 and opened >= 0:
-                found.update(_dictionary(body[opened : token.start()]))
+                attributes.update(_dictionary(body[opened : token.start()]))
                 at, opened = token.end(), -1
     rest.append(body[at:])
     bare: list[str] = []
     for part in _parts(" ".join(rest).replace("init:", "")):
         applied = _APPLIES.search(part)
         if applied is not None:
-            found["applies"] = applied[1].removeprefix("stablehlo.")
+            attributes["applies"] = applied[1].removeprefix("stablehlo.")
             part = part.replace(applied[0], "")
         key, equals, value = part.partition(" = ")
         if equals:
             words = key.replace("(", " ").replace(")", " ").split()
-            found.update(_opened(words[-1] if words else "value", value.strip()))
+            attributes.update(_opened(words[-1] if words else "value", value.strip()))
             bare += [word for word in words[:-1] if word.startswith("@")]
         elif part.strip(" (),"):
             bare.append(part.strip(" (),"))
@@ -563,15 +565,15 @@ def _attributes(opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str,
     for n, text in enumerate(bare):
         symbol = _SYMBOL.match(text)
         if symbol is not None and opcode == "custom_call":
-            found["call_target_name"] = symbol[1]
+            attributes["call_target_name"] = symbol[1]
         elif symbol is not None:
             symbols.append(("to_apply", symbol[1]))
         elif n < len(named):
-            found[named[n]] = text
+            attributes[named[n]] = text
         else:
             words.append(text)
     if words:
-        found["arguments"] = ", ".join(words)
-    for key in [key for key, value in found.items() if "@" in value and '"' not in value]:
-        symbols += [(key, symbol) for symbol in _SYMBOL.findall(found.pop(key))]
-    return found, symbols
+        attributes["arguments"] = ", ".join(words)
+    for key in [key for key, value in attributes.items() if "@" in value and '"' not in value]:
+        symbols += [(key, symbol) for symbol in _SYMBOL.findall(attributes.pop(key))]
+    return attributes, symbols

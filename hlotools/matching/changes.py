@@ -160,11 +160,11 @@ def listed(sites: Iterable[OperationSite]) -> str:
 
 def grouped(changes: Iterable[Change]) -> list[Change]:
     """Changes that say the same of several sites as one."""
-    found: dict[Any, Change] = {}
+    groups: dict[Any, Change] = {}
     for change in changes:
         before, after = ("", change.key) if change.key else _nameless(change)
         key = (change.kind, change.what, change.note, before, after)
-        known = found.get(key)
+        known = groups.get(key)
         if known is not None:
             if change.key:
                 if (known.before, known.after) != (change.before, change.after):
@@ -174,8 +174,8 @@ def grouped(changes: Iterable[Change]) -> list[Change]:
             change = known._replace(
                 a=known.a + change.a, b=known.b + change.b, count=known.count + 1
             )
-        found[key] = change
-    return list(found.values())
+        groups[key] = change
+    return list(groups.values())
 
 
 # Of these the first one's names stay, as an example.
@@ -186,7 +186,7 @@ _NAMES = re.compile(r"[A-Za-z_][\w.\-]*")
 
 
 def _nameless(change: Change) -> tuple[str, str]:
-    """What stood before and stands after, without the names of operations."""
+    """Return the texts before and after, without the names of operations."""
     texts = [change.before, change.after]
     if change.kind in _EXAMPLES:
         for site in (*change.a, *change.b):

@@ -50,8 +50,7 @@ class Side(NamedTuple):
 
 
 class Diff:
-    """What differs between two programs.
-
+    """The differences between two programs.
     `equal` says whether they are the same program: nothing differs but names, places, and orders
     that mean nothing. `changes` are the differences, each with its places; what has one cause is
     one of them and has `parts`. `kind` is "jaxpr", "stablehlo" or "hlo"; `totals` are counts and
@@ -93,7 +92,7 @@ class Diff:
         return f"{TITLES[self.kind]}: {count} {'change' if count == 1 else 'changes'}"
 
     def total_rows(self) -> list[tuple[str, int, int]]:
-        """What the totals differ in: (name, of a, of b)."""
+        """Return the totals that differ: (name, of a, of b)."""
         if self.totals is None:
             return []
         first, second = self.totals
@@ -300,7 +299,7 @@ def _parsed(side: Side) -> HloModule:
 
 
 def _same(a: Hashes, b: Hashes) -> bool:
-    """Whether two modules compute the same in the same way."""
+    """Return whether two modules compute the same in the same way."""
     if module_attributes(a.module) != module_attributes(b.module):
         return False
     return a.computation(a.module.entry) == b.computation(b.module.entry)

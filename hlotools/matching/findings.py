@@ -35,10 +35,10 @@ def findings(changes: Sequence[Change], matching: Matching) -> list[Change]:
     """The changes, those that have one cause as parts of one; in the order they are given in."""
     if len(changes) < 2:
         return list(changes)
-    found = _exchanged(changes, matching)
+    grouped = _exchanged(changes, matching)
     sides = _Side(matching.a.module), _Side(matching.b.module)
-    found = _retyped(found, sides)
-    return _refused(found, sides, matching)
+    grouped = _retyped(grouped, sides)
+    return _refused(grouped, sides, matching)
 
 
 class _Side:
@@ -68,8 +68,8 @@ class _Side:
         return instruction
 
     def tops(self, sites: Iterable[OperationSite]) -> dict[int, Instruction]:
-        found = (self.top(site.at) for site in sites if site.at is not None)
-        return {id(i): i for i in found}
+        tops = (self.top(site.at) for site in sites if site.at is not None)
+        return {id(i): i for i in tops}
 
 
 _Sides = tuple[_Side, _Side]
@@ -85,8 +85,8 @@ def _together(
     """The changes with one in site of the parts, where the first of them stands."""
     chosen = {id(part) for part in parts}
     ordered = tuple(change for change in changes if id(change) in chosen)
-    told = ": ".join(filter(None, [note, _counted_parts(ordered)]))
-    made = Change(*heading, _sites(core, 0), _sites(core, 1), told, parts=ordered)
+    note_text = ": ".join(filter(None, [note, _counted_parts(ordered)]))
+    made = Change(*heading, _sites(core, 0), _sites(core, 1), note_text, parts=ordered)
     return [
         made if change is ordered[0] else change
         for change in changes
@@ -99,7 +99,7 @@ def _sites(parts: Iterable[Change], side: int) -> tuple[OperationSite, ...]:
 
 
 class _Near:
-    """What has been touched, in both modules, and what stands beside it."""
+    """The operations that changes touch, in both modules, and their neighbors."""
 
     def __init__(self, sides: _Sides, parts: Iterable[Change]):
         self.sides = sides
@@ -122,20 +122,20 @@ class _Near:
     def following(self, changes: Sequence[Change], fits: Callable[[Change], bool]) -> list[Change]:
         """Changes that fit and stand beside what is touched, or beside others of them."""
         left = [change for change in changes if fits(change)]
-        found: list[Change] = []
+        following: list[Change] = []
         for _ in range(_FARTHEST):
             beside = {id(change): change for change in left if change in self}
             if not beside:
                 break
             left = [change for change in left if id(change) not in beside]
-            found += beside.values()
+            following += beside.values()
             for change in beside.values():
                 self.add(change)
-        return found
+        return following
 
 
 def _is_how(change: Change) -> bool:
-    """Whether it is of layouts, configurations and views alone: how, not what."""
+    """Return whether a change is of layouts, configurations and views alone: how, not what."""
     if change.kind == "changed" and change.what.partition(" ")[0] in _HOW:
         return True
     if change.what in _HOW:
@@ -146,7 +146,7 @@ def _is_how(change: Change) -> bool:
 
 
 def _gives_more(change: Change) -> bool:
-    """Whether a fusion but gives another number of values."""
+    """Return whether a fusion merely returns another number of values."""
     return change.what == "shape" and any(
         x.at is not None
         and y.at is not None
@@ -170,7 +170,7 @@ def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
                 different = [(x, y) for x, y in pairs if not matching.same(x, y)]
                 if len(different) == 1:
                     single.append((change, *different[0]))
-    found = list(changes)
+    exchanged = list(changes)
     taken: set[int] = set()
     for n, (first, x1, y1) in enumerate(single):
         for second, x2, y2 in single[n + 1 :]:
@@ -188,9 +188,9 @@ def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
                     note=names,
                     parts=(first, second),
                 )
-                found[found.index(first)] = both
-                found.remove(second)
-    return found
+                exchanged[exchanged.index(first)] = both
+                exchanged.remove(second)
+    return exchanged
 
 
 # ---- dtypes --------------------------------------------------------------------------------------
@@ -219,14 +219,14 @@ def _dtypes_of(change: Change) -> frozenset[str]:
         if all(x.shape.is_tuple or x.shape.size == y.shape.size for x, y in sized):
             return frozenset((change.before, change.after))
     if change.kind in ("added", "removed"):
-        found = {_convert_of(site) for site in (*change.a, *change.b)}
-        if len(found) == 1 and (pair := found.pop()) is not None:
+        pairs = {_convert_of(site) for site in (*change.a, *change.b)}
+        if len(pairs) == 1 and (pair := pairs.pop()) is not None:
             return frozenset(pair)
     return frozenset()
 
 
 def _retyped(changes: list[Change], sides: _Sides) -> list[Change]:
-    """What is about one pair of dtypes as one change, with what follows from it."""
+    """Return the changes, those about one pair of dtypes as one with all that follows from it."""
     by_pair: dict[frozenset[str], list[Change]] = {}
     for change in changes:
         pair = _dtypes_of(change)
@@ -263,7 +263,7 @@ def _retyped(changes: list[Change], sides: _Sides) -> list[Change]:
 
 
 def _is_news(pair: frozenset[str], sides: _Sides) -> bool:
-    """Whether something is computed in the other dtype of two, or converted anew."""
+    """Return whether something is computed in the other dtype of two, or converted anew."""
     mine, others = sides[0].kinds, sides[1].kinds
     for key in mine.keys() | others.keys():
         converts = key[0] in CONVERTS
@@ -275,7 +275,7 @@ def _is_news(pair: frozenset[str], sides: _Sides) -> bool:
 
 
 def _same_opcodes(change: Change) -> bool:
-    """Whether the fusions do the same, trivial operations aside."""
+    """Return whether the fusions of a change do the same, trivial operations aside."""
     sites = zip(change.a, change.b, strict=False)
     return all(
         x.at is not None and y.at is not None and _work(x.at) == _work(y.at) for x, y in sites
@@ -287,7 +287,7 @@ _ROUNDED = 0.07
 
 
 def _only_rounded(change: Change, pair: frozenset[str]) -> bool:
-    """Whether a constant differs by no more than what its other dtype makes of it."""
+    """Return whether a constant differs by no more than its other dtype rounds away."""
     if change.kind != "changed" or change.what != "constant":
         return False
     try:
@@ -304,7 +304,7 @@ def _only_rounded(change: Change, pair: frozenset[str]) -> bool:
 
 
 def _work(instruction: Instruction) -> Counter[Any]:
-    """What is done in an operation, however its values lie: opcodes with numbers of elements."""
+    """Return the work inside an operation, whatever its layouts: opcodes with element counts."""
     return Counter(
         (i.opcode, i.shape.size)
         for i in content(instruction)
@@ -313,7 +313,7 @@ def _work(instruction: Instruction) -> Counter[Any]:
 
 
 def _is_structural(change: Change) -> bool:
-    """Whether it says that something is fused in another way."""
+    """Return whether a change says that something is fused in another way."""
     if change.kind in _STRUCTURAL:
         return True
     if change.kind in ("added", "removed"):
@@ -334,7 +334,7 @@ class _Balance:
                 bag.update(_work(instruction))
 
     def elsewhere(self, token: Any) -> bool:
-        """Whether the work is on both sides of what changed."""
+        """Return whether a piece of work is on both sides of the changes."""
         counts = self.bags[0][token], self.bags[1][token]
         if token[0] in _HEAVY or is_collective(token[0]):
             return counts[0] == counts[1]
@@ -342,7 +342,7 @@ class _Balance:
         return min(counts) > 0
 
     def holds(self, change: Change) -> bool:
-        """Whether all that a change adds or takes away is on the other side too."""
+        """Return whether all work that a change adds or removes is on the other side too."""
         if change.what in ("copy", "collective", "constant", "parameter"):
             return False
         if change.what == "opcode" and not _is_structural(change):
@@ -352,7 +352,7 @@ class _Balance:
 
 
 def _refused(changes: list[Change], sides: _Sides, matching: Matching) -> list[Change]:
-    """What fusions became, where both sides do the same work, as one change."""
+    """Return the changes, regrouped fusions as one change where both sides do the same work."""
     leaves = [change for change in changes if not change.parts]
     if not any(map(_is_structural, leaves)):
         return changes
@@ -394,13 +394,13 @@ def _refused(changes: list[Change], sides: _Sides, matching: Matching) -> list[C
 
 def _other_operands(change: Change, matching: Matching) -> list[tuple[int, Instruction]]:
     """The operands in which operations differ, with their sides."""
-    found: list[tuple[int, Instruction]] = []
+    operands: list[tuple[int, Instruction]] = []
     for x, y in zip(change.a, change.b, strict=False):
         if x.at is not None and y.at is not None:
             for p, q in zip(x.at.operands, y.at.operands, strict=False):
                 if not matching.same(p, q):
-                    found += [(0, p), (1, q)]
-    return found
+                    operands += [(0, p), (1, q)]
+    return operands
 
 
 def _swapped(changes: Iterable[Change]) -> list[Change]:
@@ -410,7 +410,7 @@ def _swapped(changes: Iterable[Change]) -> list[Change]:
         attribute = change.what not in ("dtype", "shape", "operands", "layout", "opcode", "body")
         if change.kind == "changed" and attribute and len(change.a) == len(change.b):
             groups.setdefault(change.what, []).append(change)
-    found: list[Change] = []
+    swapped: list[Change] = []
     for group in groups.values():
         # Those whose texts go round: of each as many that have it as that had it.
         while group:
@@ -421,14 +421,14 @@ def _swapped(changes: Iterable[Change]) -> list[Change]:
                 after[change.after] += len(change.a)
             rest = [c for c in group if c.after in before and c.before in after]
             if len(rest) == len(group):
-                found += group if before == after else []
+                swapped += group if before == after else []
                 break
             group = rest
-    return found
+    return swapped
 
 
 def _same_values(core: Iterable[Change], matching: Matching) -> bool:
-    """Whether all that is computed in what changed is computed on the other side too."""
+    """Return whether the other side too computes all values of the operations that changed."""
     modules = matching.a.module, matching.b.module
     work = [
         WorkDigests(hashes, module.entry, {})
@@ -455,7 +455,7 @@ def _fusions(instructions: Sequence[Instruction]) -> str:
 
 
 def _counted_parts(parts: Sequence[Change]) -> str:
-    """How many of what a finding holds, in words."""
+    """Return the counts of a finding's parts by kind, in words."""
     counts: Counter[str] = Counter()
     for part in parts:
         if part.kind in _STRUCTURAL:

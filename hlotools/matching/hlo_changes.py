@@ -36,7 +36,7 @@ _ORDER = {
 
 
 def hlo_changes(matching: Matching) -> list[Change]:
-    """What differs between two modules of HLO, the important first."""
+    """Return the differences between two modules of HLO, the important first."""
     a, b = matching.a, matching.b
     changes = [_regrouped(group, matching) for group in matching.regrouped]
     for compared in matching.compared:
@@ -59,7 +59,7 @@ def _rank(change: Change) -> tuple[int, bool, int]:
 
 
 def _consequences_together(changes: list[Change]) -> list[Change]:
-    """What only follows from other changes, as one change of each kind, behind the others."""
+    """Return the changes, those that only follow from others as one of each kind at the end."""
     views = [change for change in changes if _is_view(change)]
     count = sum(len(change.a) + len(change.b) for change in views)
     if count <= _FEW_VIEWS:
@@ -121,13 +121,13 @@ def _number(text: str) -> str:
 
 
 def _is_view(change: Change) -> bool:
-    """Whether it is of operations that only look at other values."""
+    """Return whether a change is of operations that are only views of other values."""
     views = all(site.opcode in _VIEWS for site in (*change.a, *change.b))
     return change.kind in ("added", "removed") and views
 
 
 def site_of(instruction: Instruction, path: str) -> OperationSite:
-    """Where an operation is; `path` names the fusions that it is in."""
+    """Return the site of an operation; `path` names the fusions that it is in."""
     source = nearest_source(instruction)
     return OperationSite(
         path + instruction.name,
@@ -143,20 +143,20 @@ def site_of(instruction: Instruction, path: str) -> OperationSite:
 # ---- fusions that were regrouped ----------------------------------------------------------------
 
 
-def _regrouped(found: Regrouped, matching: Matching) -> Change:
-    before, after = _opcodes(found.a, matching), _opcodes(found.b, matching)
+def _regrouped(group: Regrouped, matching: Matching) -> Change:
+    before, after = _opcodes(group.a, matching), _opcodes(group.b, matching)
     notes = [
         f"{word} {', '.join(o for o in one if o not in other)}"
         for word, one, other in (("without", before, after), ("also", after, before))
         if not one.keys() <= other.keys()
     ]
     return Change(
-        kind=found.kind,
+        kind=group.kind,
         what="fusion",
-        before=_and(found.a),
-        after=_and(found.b),
-        a=tuple(site_of(i, "") for i in found.a),
-        b=tuple(site_of(i, "") for i in found.b),
+        before=_and(group.a),
+        after=_and(group.b),
+        a=tuple(site_of(i, "") for i in group.a),
+        b=tuple(site_of(i, "") for i in group.b),
         note=", ".join(notes),
     )
 
@@ -170,13 +170,13 @@ def _and(instructions: list[Instruction]) -> str:
 
 
 def _opcodes(instructions: list[Instruction], matching: Matching) -> dict[str, None]:
-    """What operations do that is worth telling, each once."""
-    found = [opcode for i in instructions for opcode in matching.opcodes(i)]
-    return dict.fromkeys(opcode for opcode in found if opcode not in TRIVIAL)
+    """Return the opcodes inside operations, each once and without trivial ones."""
+    opcodes = [opcode for i in instructions for opcode in matching.opcodes(i)]
+    return dict.fromkeys(opcode for opcode in opcodes if opcode not in TRIVIAL)
 
 
 def _summary(instruction: Instruction) -> str:
-    """What a fusion does, in a few words; the opcode of another operation."""
+    """Return the work of a fusion in a few words; of another operation, its opcode."""
     if instruction.fused is None:
         return instruction.opcode
     body = content(instruction)
@@ -233,17 +233,17 @@ def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
     path = compared.paths[0] or ("" if compared.a.is_entry else f"{compared.a.name}/")
     path_b = compared.paths[1] or ("" if compared.b.is_entry else f"{compared.b.name}/")
     caller_a, caller_b = compared.callers or (None, None)
-    told: set[int] = set()
+    reordered: set[int] = set()
     for change, nodes in _reordered(compared, matching, path, path_b):
-        told |= nodes
+        reordered |= nodes
         yield change
     # The parts of a fusion's signature are not news beside what it computes.
     fused = compared.callers is not None
     signature = fused or "captured" in compared.a.attributes or "captured" in compared.b.attributes
     added = [i for i in compared.added if not (signature and i.opcode == "parameter")]
     removed = [i for i in compared.removed if not (signature and i.opcode == "parameter")]
-    added = [i for i in added if id(i) not in told]
-    removed = [i for i in removed if id(i) not in told]
+    added = [i for i in added if id(i) not in reordered]
+    removed = [i for i in removed if id(i) not in reordered]
     rewritten = fused and len(added) + len(removed) >= _REWRITTEN
     if rewritten and caller_a is not None and caller_b is not None:
         yield Change(
@@ -260,18 +260,18 @@ def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
         for i in removed:
             yield Change("removed", _what(i), described(i, caller_a), "", (site_of(i, path),), ())
     for a, b in compared.pairs:
-        if a.opcode == b.opcode == "parameter" and _as_given(a, b, compared.callers):
+        if a.opcode == b.opcode == "parameter" and _as_in_callers(a, b, compared.callers):
             continue
         sites = (site_of(a, path),), (site_of(b, path_b),)
         for what, before, after in differences(a, b, matching, compared.callers):
-            if what == "operands" and (rewritten or id(a) in told):
+            if what == "operands" and (rewritten or id(a) in reordered):
                 continue
             key = _kinds_of_operands(a, b) if what == "operands" else ""
             yield Change("changed", what, before, after, *sites, key=key)
 
 
 def _kinds_of_operands(a: Instruction, b: Instruction) -> str:
-    """What operands are: equal where the same has happened in several sites."""
+    """Return a text of two operations' operands, equal where several sites changed alike."""
     kinds = [[f"{o.opcode} {o.shape.without_layout()}" for o in i.operands] for i in (a, b)]
     return f"{a.opcode}: {kinds[0]} -> {kinds[1]}"
 
@@ -285,18 +285,21 @@ def _body_site(caller: Instruction, path: str, inside: list[Instruction]) -> Ope
     )
 
 
-def _as_given(
+def _as_in_callers(
     a: Instruction, b: Instruction, callers: tuple[Instruction, Instruction] | None
 ) -> bool:
-    """Whether two parameters of fusions are but what they are given, which is told there."""
+    """Return whether two parameters of fusions have the shapes of what their callers pass.
+
+    A difference between them is then reported at the callers.
+    """
     if callers is None:
         return False
-    given = [
+    as_operands = [
         parameter.number < len(caller.operands)
         and caller.operands[parameter.number].shape == parameter.shape
         for parameter, caller in zip((a, b), callers, strict=True)
     ]
-    return all(given)
+    return all(as_operands)
 
 
 def differences(
@@ -305,7 +308,7 @@ def differences(
     matching: Matching,
     callers: tuple[Instruction, Instruction] | None = None,
 ) -> Iterator[tuple[str, str, str]]:
-    """What two operations that stand for each other differ in: (what, before, after)."""
+    """Yield the differences of two operations that stand for each other: (what, before, after)."""
     if matching.a.own(a) != matching.b.own(b):
         if a.opcode != b.opcode:
             yield "opcode", _opcode(a), _opcode(b)
@@ -356,9 +359,9 @@ def _attribute_differences(a: Instruction, b: Instruction) -> Iterator[tuple[str
             # A site in a tuple that has become another tuple.
             if a.operands[0].shape.without_layout() != b.operands[0].shape.without_layout():
                 continue
-        found = _config_differences(before, after) if key == "backend_config" else []
-        if found:
-            for path, x, y in found:
+        in_config = _config_differences(before, after) if key == "backend_config" else []
+        if in_config:
+            for path, x, y in in_config:
                 yield f"{key} {path}", x, y
         else:
             yield key, _clipped(before, after), _clipped(after, before)
@@ -370,7 +373,7 @@ def _config_differences(before: str, after: str) -> list[tuple[str, str, str]]:
         waiting: list[tuple[str, Any, Any]] = [("", json.loads(before), json.loads(after))]
     except (ValueError, RecursionError):
         return []
-    found: list[tuple[str, str, str]] = []
+    differing: list[tuple[str, str, str]] = []
     while waiting:
         path, x, y = waiting.pop()
         if x == y:
@@ -382,8 +385,8 @@ def _config_differences(before: str, after: str) -> list[tuple[str, str, str]]:
             texts = ["" if v is None else json.dumps(v, separators=(",", ":")) for v in (x, y)]
             if not path:
                 return []
-            found.append((path, _clipped(*texts), _clipped(*reversed(texts))))
-    return found
+            differing.append((path, _clipped(*texts), _clipped(*reversed(texts))))
+    return differing
 
 
 # ---- operands -----------------------------------------------------------------------------------
@@ -429,7 +432,7 @@ def _operand_differences(
 
 
 def _is_captured(instruction: Instruction) -> bool:
-    """Whether it is how a region has a value from outside, which is added or removed with it."""
+    """Return whether an operation only passes a value from outside into a region."""
     return instruction.opcode == "parameter" and "captured" in instruction.computation.attributes
 
 
@@ -456,13 +459,13 @@ class _Tree(NamedTuple):
         return texts[id(self.root)]
 
     def structure(self, names: dict[int, Any]) -> Any:
-        """What is added to what: equal where only the two sides of additions are exchanged."""
+        """Return the tree of additions, equal where only sides of additions are exchanged."""
         inner = {id(node) for node in self.nodes}
-        found: dict[int, Any] = {}
+        structures: dict[int, Any] = {}
         for node in reversed(self.nodes):
-            parts = [found[id(o)] if id(o) in inner else names[id(o)] for o in node.operands]
-            found[id(node)] = "(" + ",".join(sorted(map(str, parts))) + ")"
-        return found[id(self.root)]
+            parts = [structures[id(o)] if id(o) in inner else names[id(o)] for o in node.operands]
+            structures[id(node)] = "(" + ",".join(sorted(map(str, parts))) + ")"
+        return structures[id(self.root)]
 
 
 _LARGEST_TREE = 64
@@ -487,7 +490,7 @@ def _trees(instructions: Iterable[Instruction]) -> Iterator[_Tree]:
 
 
 def _is_inner(node: Instruction) -> bool:
-    """Whether it is but a part of the sum that is its only user."""
+    """Return whether an addition is only a part of the sum that is its only user."""
     if len(node.users) != 1 or node.is_root:
         return False
     user = node.users[0]
@@ -546,16 +549,16 @@ def _shape_differences(a: Shape, b: Shape) -> Iterator[tuple[str, str, str]]:
         return
     seen: set[tuple[str, str, str]] = set()
     for x, y in zip(leaves_a, leaves_b, strict=True):
-        found: list[tuple[str, str, str]] = []
+        differing: list[tuple[str, str, str]] = []
         if x.dtype != y.dtype:
-            found.append(("dtype", x.dtype, y.dtype))
+            differing.append(("dtype", x.dtype, y.dtype))
         if (x.dimensions, x.dynamic) != (y.dimensions, y.dynamic):
-            found.append(("shape", f"[{x.sizes_text()}]", f"[{y.sizes_text()}]"))
+            differing.append(("shape", f"[{x.sizes_text()}]", f"[{y.sizes_text()}]"))
         elif x.layout_text() != y.layout_text() and (
             x.dimensions or not (x.is_default_layout and y.is_default_layout)
         ):
-            found.append(("layout", *_layouts(x, y)))
-        for one in found:
+            differing.append(("layout", *_layouts(x, y)))
+        for one in differing:
             if one not in seen:
                 seen.add(one)
                 yield one

@@ -75,12 +75,12 @@ class Matching:
             if (id(call.a), id(call.b)) in self._seen:
                 continue
             self._seen.add((id(call.a), id(call.b)))
-            found = self._computations(call)
-            self.compared.append(found)
-            waiting += self._called(found)
+            compared = self._computations(call)
+            self.compared.append(compared)
+            waiting += self._called(compared)
 
     def same(self, a: Instruction, b: Instruction) -> bool:
-        """Whether they stand for each other, or compute the same."""
+        """Return whether two operations stand for each other, or compute the same."""
         # Of a computation that stands for several, the last one is in `to`.
         if self.to.get(id(a)) is b or self.back.get(id(b)) is a:
             return True
@@ -88,7 +88,7 @@ class Matching:
         return known is not None and known == self.digests.get(id(b))
 
     def tokens(self, instruction: Instruction) -> Counter[Any]:
-        """What an operation does: for a fusion, the operations of its body that tell it."""
+        """Return the opcodes and sizes of an operation's work, of a fusion those of its body."""
         known = self._tokens.get(id(instruction))
         if known is None:
             body = content(instruction)
@@ -98,18 +98,18 @@ class Matching:
         return known
 
     def opcodes(self, instruction: Instruction) -> dict[str, int]:
-        """What it does, whatever the sizes: how often each opcode."""
-        found: dict[str, int] = {}
+        """Return the opcodes of an operation's work, each with how often it occurs."""
+        counts: dict[str, int] = {}
         for (opcode, _), count in self.tokens(instruction).items():
-            found[opcode] = found.get(opcode, 0) + count
-        return found
+            counts[opcode] = counts.get(opcode, 0) + count
+        return counts
 
     # ---- one pair of computations ---------------------------------------------------------------
 
-    def _called(self, found: Compared) -> list["_Call"]:
+    def _called(self, compared: Compared) -> list["_Call"]:
         """The computations that operations which stand for each other call, where they differ."""
         calls: list[_Call] = []
-        for a, b in found.pairs:
+        for a, b in compared.pairs:
             for key in a.called.keys() & b.called.keys():
                 for first, second in zip(a.called[key], b.called[key], strict=False):
                     if self.a.computation(first) == self.b.computation(second):
@@ -125,7 +125,7 @@ class Matching:
                         seeds = parameters_of_regions(a, b, first, second, self.same)
                     paths, callers = ("", ""), None
                     if a.opcode == "fusion":
-                        before, after = found.paths
+                        before, after = compared.paths
                         paths = f"{before}{a.name}/", f"{after}{b.name}/"
                         callers = a, b
                     calls.append(_Call(first, second, paths, seeds, callers))
@@ -139,8 +139,8 @@ class Matching:
             for n, operand in enumerate(a.operands):
                 if any(n == first for first, _ in pairs):
                     continue
-                places = [n] if same_place else sorted(free)
-                for m in places:
+                candidates = [n] if same_place else sorted(free)
+                for m in candidates:
                     if m in free and self.same(operand, b.operands[m]):
                         pairs.append((n, m))
                         free.discard(m)
@@ -155,10 +155,10 @@ class Matching:
                         free.discard(m)
                         break
         left = [n for n in range(len(a.operands)) if all(n != first for first, _ in pairs)]
-        places = zip(left, sorted(free), strict=False)
+        candidates = zip(left, sorted(free), strict=False)
         return pairs + [
             (n, m)
-            for n, m in places
+            for n, m in candidates
             if a.operands[n].shape.dimensions == b.operands[m].shape.dimensions
             or len(a.operands) == len(b.operands)
         ]
@@ -215,9 +215,9 @@ class Matching:
         self._equal(a, b, body_a, body_b)
         self._by_work(a, b)
         for compatible in (self._identical, self._alike_inside, self._same_kind, self._same_opcode):
-            self._spread(a, b, compatible)
+            self._pair_neighbors(a, b, compatible)
         self._by_origin(a, b)
-        self._spread(a, b, self._same_opcode)
+        self._pair_neighbors(a, b, self._same_opcode)
         self._pair_equal(a, b, body_a, body_b)
         self._by_work(a, b)
         self._regroup(a, b, False)
@@ -230,7 +230,7 @@ class Matching:
         return Compared(a, b, call.paths, call.callers, pairs, self._left(a), self._left(b))
 
     def _left(self, computation: Computation) -> list[Instruction]:
-        """What has found nothing on the other side yet."""
+        """Return the operations that have no partner on the other side yet."""
         return [
             i
             for i in computation.instructions
@@ -309,7 +309,7 @@ class Matching:
             return a.shape.dimensions == b.shape.dimensions
         return a.opcode != "fusion" or self.opcodes(a) == self.opcodes(b)
 
-    def _spread(
+    def _pair_neighbors(
         self,
         a: Computation,
         b: Computation,
@@ -362,8 +362,10 @@ class Matching:
             common = (self._signature(x) & self._signature(y)).total()
             return -common, abs(pair[0] - pair[1])
 
-        places = sorted(((n, m) for n in range(len(mine)) for m in range(len(others))), key=unlike)
-        return [(mine[n], others[m]) for n, m in places]
+        index_pairs = sorted(
+            ((n, m) for n in range(len(mine)) for m in range(len(others))), key=unlike
+        )
+        return [(mine[n], others[m]) for n, m in index_pairs]
 
     def _by_origin(self, a: Computation, b: Computation) -> None:
         """Pair what is alone in its computation with its opcode, name and line."""
@@ -379,8 +381,8 @@ class Matching:
         for i in self._left(a):
             if i.op_name:
                 mine[key(i)].append(i)
-        for found, instructions in mine.items():
-            others = groups.get(found, [])
+        for origin, instructions in mine.items():
+            others = groups.get(origin, [])
             if len(instructions) == len(others) == 1:
                 self._pair(instructions[0], others[0])
 
@@ -396,14 +398,14 @@ class Matching:
         for n, i in enumerate(i for i in a.instructions if id(i) in self.to):
             known_a[id(i)] = known_b[id(self.to[id(i)])] = b"both%d" % n
         work_a, work_b = WorkDigests(self.a, a, known_a), WorkDigests(self.b, b, known_b)
-        found: list[Regrouped] = []
+        regrouped: list[Regrouped] = []
         for group in groups(work_a, work_b, left_a, left_b):
             if len(group.a) == len(group.b) == 1:
                 self._pair(group.a[0], group.b[0])
             else:
-                found.append(group)
-        join(found, work_a, work_b, self._left(a), self._left(b))
-        for group in found:
+                regrouped.append(group)
+        join(regrouped, work_a, work_b, self._left(a), self._left(b))
+        for group in regrouped:
             self._take(group)
 
     def _regroup(self, a: Computation, b: Computation, merged: bool) -> None:
@@ -467,13 +469,13 @@ class Matching:
 
     def _kinds(self, instructions: Iterable[Instruction]) -> set[str]:
         """The opcodes inside, a product of matrices as one, however it is spelt."""
-        found = {opcode for i in instructions for opcode in self.opcodes(i)}
-        return {"dot" if opcode == "convolution" else opcode for opcode in found}
+        opcodes = {opcode for i in instructions for opcode in self.opcodes(i)}
+        return {"dot" if opcode == "convolution" else opcode for opcode in opcodes}
 
     def _connected(
         self, whole: Instruction, part: Instruction, parts: Sequence[Instruction]
     ) -> bool:
-        """Whether a part stands where the fusion stood, or beside another part."""
+        """Return whether a part stands where the fusion stood, or beside another part."""
         near = {id(i) for known in parts for i in (*known.operands, *known.users)}
         if id(part) in near:
             return True
@@ -500,7 +502,7 @@ class Matching:
                 score = self._likeness(x, y)
                 if score >= _ALIKE:
                     scored.append((-score, abs(n - m), n, x, y))
-        for *_, x, y in sorted(scored, key=lambda found: found[:3]):
+        for *_, x, y in sorted(scored, key=lambda candidate: candidate[:3]):
             if self._free(x, y):
                 self._pair(x, y)
 
@@ -540,7 +542,7 @@ class Matching:
         def kind(i: Instruction) -> Any:
             return i.opcode, i.shape.dimensions, len(i.operands)
 
-        def given(i: Instruction) -> Instruction:
+        def unconverted(i: Instruction) -> Instruction:
             while i.opcode in CONVERTS and len(i.operands) == 1:
                 i = i.operands[0]
             return i
@@ -553,7 +555,9 @@ class Matching:
                 continue
             for y in others[kind(x)][:_MOST_PAIRS]:
                 pairs = zip(x.operands, y.operands, strict=True)
-                if self._free(x, y) and all(self.same(given(p), given(q)) for p, q in pairs):
+                if self._free(x, y) and all(
+                    self.same(unconverted(p), unconverted(q)) for p, q in pairs
+                ):
                     self._pair(x, y)
                     break
 
@@ -587,6 +591,6 @@ def _origin(instruction: Instruction) -> str:
 
 
 def attributes_of(instruction: Instruction) -> tuple[str, ...]:
-    """What an operation's attributes say of what it computes."""
+    """Return the attributes of an operation that say what it computes."""
     clean = clean_attributes(instruction)
     return tuple(f"{key}={value}" for key, value in clean.items() if key != "backend_config")

@@ -27,11 +27,11 @@ _MANY = 50
 
 
 def content(instruction: Instruction) -> list[Instruction]:
-    """What a fusion computes, fusions inside it opened; of another operation itself."""
+    """Return the operations inside a fusion, nested fusions opened; else the operation itself."""
     fused = instruction.fused
     if fused is None:
         return [instruction]
-    found: list[Instruction] = []
+    operations: list[Instruction] = []
     waiting = [fused]
     seen: set[int] = set()
     while waiting:
@@ -43,8 +43,8 @@ def content(instruction: Instruction) -> list[Instruction]:
             if inner.fused is not None:
                 waiting.append(inner.fused)
             elif inner.opcode != "parameter":
-                found.append(inner)
-    return found
+                operations.append(inner)
+    return operations
 
 
 class Regrouped(NamedTuple):
@@ -84,21 +84,21 @@ class WorkDigests:
         depth: int,
     ) -> list[bytes]:
         """The digests of the result's parts; work is counted into what asks for it."""
-        found: dict[int, list[bytes]] = {}
+        digests: dict[int, list[bytes]] = {}
         for instruction in computation.in_order():
             key = id(instruction)
             counted = into
             if into is None:
                 counted = self.inside[key], self.little[key] = Counter(), set()
-            operands = [found[id(operand)] for operand in instruction.operands]
+            operands = [digests[id(operand)] for operand in instruction.operands]
             seed = known.get(key)
             value = self._value(
                 instruction, operands, arguments, counted or (Counter(), set()), depth
             )
-            found[key] = value if seed is None else [seed]
+            digests[key] = value if seed is None else [seed]
         if into is None:
-            self.values = found
-        return found[id(computation.root)]
+            self.values = digests
+        return digests[id(computation.root)]
 
     def _value(
         self,
@@ -120,16 +120,20 @@ class WorkDigests:
             return [part[0] if len(part) == 1 else digest(part) for part in operands]
         if opcode == "get-tuple-element" and operands:
             index = instruction.attributes.get("index", "")
-            place = int(index) if index.isdecimal() and len(index) < 9 else 0
+            position = int(index) if index.isdecimal() and len(index) < 9 else 0
             parts = operands[0]
-            return [parts[place]] if place < len(parts) > 1 else [digest([*parts, b"%d" % place])]
+            return (
+                [parts[position]]
+                if position < len(parts) > 1
+                else [digest([*parts, b"%d" % position])]
+            )
         fused = instruction.fused
         if fused is not None and depth < _DEEPEST:
             return self._run(fused, {}, operands, counted, depth + 1)
-        given = [part for parts in operands for part in parts]
+        operand_digests = [part for parts in operands for part in parts]
         if is_commutative(instruction):
-            given.sort()
-        value = digest([self._what(instruction), *given])
+            operand_digests.sort()
+        value = digest([self._what(instruction), *operand_digests])
         if opcode not in TRIVIAL:
             counted[0][value] += 1
         elif opcode != "constant":
@@ -137,7 +141,7 @@ class WorkDigests:
         return [value]
 
     def _what(self, instruction: Instruction) -> bytes:
-        """What an operation does, wherever its result lies."""
+        """Return the digest of an operation's own work, wherever its result lies."""
         known = self._own.get(id(instruction))
         if known is None:
             parts = [instruction.opcode, instruction.shape.without_layout(), instruction.literal]
@@ -154,7 +158,7 @@ class WorkDigests:
         return known
 
     def _computation(self, computation: Computation) -> bytes:
-        """What a computation computes from its parameters, however it is fused."""
+        """Return the digest of what a computation computes from its parameters, however fused."""
         known = self._computations.get(id(computation))
         if known is None:
             known = digest(self._run(computation, {}, (), (Counter(), set()), 0))
@@ -168,10 +172,10 @@ def groups(
     left_a: Iterable[Instruction],
     left_b: Iterable[Instruction],
 ) -> list[Regrouped]:
-    """What of both sides belongs together by its work, in the order of the first side's text."""
+    """Return the groups of both sides that share their work, in the order of the first text."""
     mine = {id(i): i for i in left_a if work_a.inside.get(id(i))}
     others = {id(i): i for i in left_b if work_b.inside.get(id(i))}
-    found = list(_exact(work_a, work_b, mine, others))
+    regrouped = list(_exact(work_a, work_b, mine, others))
     makers = Counter(piece for key in mine for piece in work_a.inside[key])
     holders: dict[bytes, list[int]] = defaultdict(list)
     for key in others:
@@ -204,8 +208,8 @@ def groups(
         led.setdefault(lead(key), Regrouped([], [])).b.append(instruction)
     for group in led.values():
         if _is_whole(group, work_a, work_b):
-            found += _one_by_one(group, work_a, work_b)
-    return found
+            regrouped += _one_by_one(group, work_a, work_b)
+    return regrouped
 
 
 def _exact(
@@ -232,21 +236,21 @@ def _exact(
 
 
 def join(
-    found: Sequence[Regrouped],
+    joined: Sequence[Regrouped],
     work_a: WorkDigests,
     work_b: WorkDigests,
     left_a: Iterable[Instruction],
     left_b: Iterable[Instruction],
 ) -> None:
     """Put what is left into groups, where its work is somewhere on the other side too."""
-    groups_of = {id(i): group for group in found for i in (*group.a, *group.b)}
+    groups_of = {id(i): group for group in joined for i in (*group.a, *group.b)}
     for left, work, other, second in (
         (left_a, work_a, work_b, False),
         (left_b, work_b, work_a, True),
     ):
 
         def is_there(group: Regrouped, instruction: Instruction) -> bool:
-            """Whether all that it does is done in the group on the other side."""
+            """Return whether the group's other side does all that an instruction does."""
             inside, little = work.inside[id(instruction)], work.little[id(instruction)]  # noqa: B023
             known = other.inside if inside else other.little  # noqa: B023
             rest = set(inside or little)
@@ -287,7 +291,7 @@ def _one_by_one(group: Regrouped, work_a: WorkDigests, work_b: WorkDigests) -> l
 
 
 def _is_whole(group: Regrouped, work_a: WorkDigests, work_b: WorkDigests) -> bool:
-    """Whether both sides of a group do about the same."""
+    """Return whether both sides of a group do about the same."""
     if not (group.a and group.b):
         return False
     if all(i.opcode != "fusion" for i in (*group.a, *group.b)):

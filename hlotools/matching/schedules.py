@@ -21,22 +21,22 @@ def is_scheduled(module: HloModule) -> bool:
 
 
 def same_schedule(a: Hashes, b: Hashes) -> bool:
-    """Whether two modules that are the same program run it in one order."""
+    """Return whether two modules that are the same program run it in one order."""
     return _orders(a) == _orders(b)
 
 
 def _orders(hashes: Hashes) -> list[list[bytes]]:
-    found = [
+    orders = [
         [hashes[i] for i in computation.instructions if i.opcode not in _TIMELESS]
         for computation in _computations(hashes.module.entry)
     ]
-    return [found[0], *sorted(found[1:])]
+    return [orders[0], *sorted(orders[1:])]
 
 
 def _computations(entry: Computation) -> list[Computation]:
-    found = [entry]
+    computations = [entry]
     seen = {id(entry)}
-    for computation in found:
+    for computation in computations:
         for instruction in computation.instructions:
             if instruction.opcode not in _RUNNING:
                 continue
@@ -44,12 +44,12 @@ def _computations(entry: Computation) -> list[Computation]:
                 for callee in callees:
                     if id(callee) not in seen:
                         seen.add(id(callee))
-                        found.append(callee)
-    return found
+                        computations.append(callee)
+    return computations
 
 
 def schedule_changes(a: Hashes, b: Hashes) -> Iterator[Change]:
-    """What runs at another time, a change per computation; only what is in both is looked at."""
+    """Yield the operations in both modules that run at another time, a change per computation."""
     waiting = [(a.module.entry, b.module.entry)]
     seen: set[tuple[int, int]] = set()
     while waiting:
@@ -71,36 +71,36 @@ def schedule_changes(a: Hashes, b: Hashes) -> Iterator[Change]:
             if instruction.opcode not in _TIMELESS:
                 running.append((instruction, partner))
         sites = [order[id(partner)] for _, partner in running]
-        kept = set(rising(sites))
-        if len(kept) < len(running):
-            yield _change(first, running, sites, kept)
+        in_order = set(rising(sites))
+        if len(in_order) < len(running):
+            yield _change(first, running, sites, in_order)
 
 
 def _partners(
     a: Hashes, b: Hashes, first: Computation, second: Computation
 ) -> dict[int, Instruction]:
-    """What of the second computation is what of the first, those of one kind in their order."""
+    """Return the partners in the second computation, by the first's; equal ones in their order."""
     keys_a = with_users(first, a.body(first, None))
     keys_b = with_users(second, b.body(second, None))
     groups: dict[bytes, list[Instruction]] = defaultdict(list)
     for instruction in reversed(second.instructions):
         groups[keys_b[id(instruction)]].append(instruction)
-    found: dict[int, Instruction] = {}
+    partners: dict[int, Instruction] = {}
     for instruction in first.instructions:
         group = groups.get(keys_a[id(instruction)])
         if group:
-            found[id(instruction)] = group.pop()
-    return found
+            partners[id(instruction)] = group.pop()
+    return partners
 
 
 def _change(
     computation: Computation,
     running: Sequence[tuple[Instruction, Instruction]],
     sites: Sequence[int],
-    kept: set[int],
+    in_order: set[int],
 ) -> Change:
     ranks = {site: n for n, site in enumerate(sorted(sites))}
-    moved = [n for n in range(len(running)) if n not in kept]
+    moved = [n for n in range(len(running)) if n not in in_order]
     said: list[str] = []
     for n in moved[:_SHOWN]:
         distance = ranks[sites[n]] - n
