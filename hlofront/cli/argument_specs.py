@@ -2,7 +2,6 @@
 
 import ast
 import re
-from typing import Any
 
 from hlofront.base.dtypes import short_name
 from hlofront.base.elements import all_dtypes
@@ -12,9 +11,11 @@ _dtypes = {name: d for d in all_dtypes for name in (short_name(d), d.name)}
 _ARRAY = re.compile(r"([A-Za-z]\w*)\[([\d,\s]*)\]")
 
 
-def parse_specs(text: str) -> list[Any]:
-    """Arguments from text: `f32[32,64]` is an array, `f32[]` or `i32` a scalar; numbers,
-    strings, booleans and None are themselves.
+def parse_specs(text: str) -> list[object]:
+    """Return the arguments that a text stands for.
+
+    `f32[32,64]` is an array, `f32[]` or `i32` a scalar; numbers, strings, booleans and None are
+    themselves.
 
     Raises:
       ValueError: if a part is neither; the message names it.
@@ -23,7 +24,7 @@ def parse_specs(text: str) -> list[Any]:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between the commas that are outside of brackets and quotes."""
+    """Return the parts between the commas that are outside of brackets and quotes."""
     parts: list[str] = []
     depth, quote, start = 0, "", 0
     for i, character in enumerate(text):
@@ -43,15 +44,15 @@ def _split(text: str) -> list[str]:
     return [] if parts == [""] else parts
 
 
-def _parse(part: str) -> Any:
-    found = _ARRAY.fullmatch(part)
-    name, sizes = (found[1], found[2]) if found else (part, "")
+def _parse(part: str) -> object:
+    array = _ARRAY.fullmatch(part)
+    name, sizes = (array[1], array[2]) if array else (part, "")
     dtype = _dtypes.get(name)
     if dtype is not None:
         shape = [size.strip() for size in sizes.split(",")] if sizes.strip() else []
         if all(size.isdigit() for size in shape):
             return ShapeDtypeStruct(tuple(map(int, shape)), dtype)
-    if found is None:
+    if array is None:
         try:
             return ast.literal_eval(part)
         except (ValueError, SyntaxError):

@@ -7,8 +7,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar
 
 from hlofront.cli.target import UsageError
 from hlofront.pjrt import configured_stores
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hlofront.cli.options import Commands
 
 T = TypeVar("T")
+# A command of the shell: its options and the stream that it writes to -> its exit code.
+Command = Callable[[argparse.Namespace, TextIO], int]
 
 FINE, DAMAGED, TROUBLE = 0, 1, 2
 
@@ -81,7 +83,7 @@ def add_parser(commands: "Commands") -> None:
     )
     actions = cache.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def add(name, run, text, help_text):
+    def add(name: str, run: Command, text: str, help_text: str) -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=help_text, description=text, formatter_class=raw)
         action.add_argument("--json", action="store_true", help="print JSON, for programs")
         action.add_argument("--dir", metavar="DIR", help="look at this folder instead")
@@ -160,7 +162,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 def _why(options: argparse.Namespace, out: TextIO) -> int:
     code = FINE
-    found: list[tuple[Store, list[Entry]]] = []
+    compared_by_store: list[tuple[Store, list[Entry]]] = []
     names: set[str] = set()
     for store in _stores(options):
         if store.refusal:
@@ -173,15 +175,15 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
         names.update(each.name for each in entries)
         compared = _to_compare(entries, options.wanted)
         if compared:
-            found.append((store, compared))
-    if not found:
+            compared_by_store.append((store, compared))
+    if not compared_by_store:
         near = difflib.get_close_matches(options.wanted, names, n=3)
         hint = f": did you mean {' or '.join(near)}?" if near else ". `cache ls` lists what is kept"
         raise UsageError(f"nothing of the name or digest {options.wanted!r} is kept{hint}")
     if options.json:
-        _print_json({"stores": [_comparison_as_json(*each) for each in found]}, out)
+        _print_json({"stores": [_comparison_as_json(*each) for each in compared_by_store]}, out)
         return code
-    for i, (store, entries) in enumerate(found):
+    for i, (store, entries) in enumerate(compared_by_store):
         if i:
             print(file=out)
         _print_comparison(store, entries, out)
@@ -238,7 +240,7 @@ def _print_comparison(store: Store, entries: list[Entry], out: TextIO) -> None:
             print(f"    {text}    {' '.join(digests)}", file=out)
 
 
-def _comparison_as_json(store: Store, entries: list[Entry]) -> dict[str, Any]:
+def _comparison_as_json(store: Store, entries: list[Entry]) -> dict[str, object]:
     differing, same = _fields(entries)
     return {
         **_about_store(store),
@@ -299,7 +301,12 @@ def _clear(options: argparse.Namespace, out: TextIO) -> int:
     return _remove(_stores(options), Store.clear, options, out)
 
 
-def _remove(stores, action, options, out) -> int:
+def _remove(
+    stores: Sequence[Store],
+    action: Callable[[Store], Removed],
+    options: argparse.Namespace,
+    out: TextIO,
+) -> int:
     code = FINE
     reports: list[tuple[Store, Removed]] = []
     for store in stores:
@@ -367,14 +374,14 @@ class _Progress(NamedTuple):
     end: str
 
 
-def _with_progress(things: Iterable[T], doing: str) -> Iterator[T]:
-    """Pass things on; what takes over a second says on stderr how far it is."""
+def _with_progress(items: Iterable[T], doing: str) -> Iterator[T]:
+    """Yield each item; after a second, say on stderr how many were yielded."""
     terminal = sys.stderr.isatty()
     style = _Progress(0.2, "\r", "") if terminal else _Progress(5.0, "", "\n")
     due = time.monotonic() + 1.0
     said = False
-    for count, thing in enumerate(things, 1):
-        yield thing
+    for count, item in enumerate(items, 1):
+        yield item
         if time.monotonic() >= due:
             print(f"{style.start}{count} {doing}", end=style.end, file=sys.stderr, flush=True)
             due = time.monotonic() + style.every_seconds
@@ -394,16 +401,16 @@ def _print_table(rows: list[tuple[str, ...]], out: TextIO) -> None:
         print("  " + "  ".join(cells).rstrip(), file=out)
 
 
-def _print_json(value: Any, out: TextIO) -> None:
+def _print_json(value: object, out: TextIO) -> None:
     json.dump(value, out, indent=2)
     print(file=out)
 
 
-def _about_store(store: Store) -> dict[str, Any]:
+def _about_store(store: Store) -> dict[str, object]:
     return {"folder": store.folder, "max_bytes": store.max_bytes}
 
 
-def _as_json(entry: Entry) -> dict[str, Any]:
+def _as_json(entry: Entry) -> dict[str, object]:
     used = _date(entry.last_used)
     return {
         "digest": entry.digest,
@@ -438,8 +445,8 @@ def _printable(text: str) -> str:
     return "".join(each if each.isprintable() else " " for each in text)
 
 
-def _count(things: list[Any], name: str) -> str:
-    return f"{len(things)} {name if len(things) == 1 else name[:-1] + 'ies'}"
+def _count(items: Sequence[object], name: str) -> str:
+    return f"{len(items)} {name if len(items) == 1 else name[:-1] + 'ies'}"
 
 
 def _size(count: int) -> str:

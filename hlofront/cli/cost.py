@@ -1,7 +1,7 @@
 """`cost` at the shell: where a compiled program spends operations, bytes and time."""
 
 import argparse
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from hlofront.cli.options import add_args, add_command
 from hlofront.cli.program_files import (
@@ -13,8 +13,8 @@ from hlofront.cli.program_files import (
 )
 from hlofront.cli.progress import announce, finish
 from hlofront.cli.target import UsageError, arguments_for, load_function
+from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.dispatch.jit import jit
 from hlotools.ir.program_text import TITLES
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         if not options.json:
             return 0
     announce(f"compiling {options.target_function}")
-    staged: Any = function if hasattr(function, "lower") else jit(function)
+    staged = jitted(function)
     if options.target:
         with find_target(options.target) as target:
             compiled = staged.lower(*args).compile()

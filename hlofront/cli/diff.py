@@ -1,13 +1,13 @@
 """`diff` at the shell: what differs between two programs; 0 for the same program, 1 for others."""
 
 import argparse
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from hlofront.cli.options import add_args, add_command, add_outputs
 from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import announce, finish
 from hlofront.cli.target import UsageError, arguments_for, load_function
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.inspect.jitted import jitted
 from hlotools.ir.program_text import STDIN
 from hlotools.terminal_colors import Painter
 
@@ -82,7 +82,7 @@ def _text(text: str, options: argparse.Namespace) -> str:
         raise UsageError(f"there is no file {text}, and it is no FILE:FUNCTION")
     function, module = load_function(text)
     args = arguments_for(module, text, options.args)
-    staged: Any = function if hasattr(function, "trace") else jit(function)
+    staged = jitted(function)
     traced = staged.trace(*args)
     if options.stage == "jaxpr":
         return traced.jaxpr.pretty_print(source_info=True, use_color=False)

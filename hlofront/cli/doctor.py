@@ -83,18 +83,18 @@ def add_parser(commands: "Commands") -> None:
 
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
-    found = findings()
-    wrong = [each for each in found if each.state == WRONG]
+    report_lines = findings()
+    wrong = [each for each in report_lines if each.state == WRONG]
     if options.json:
-        report = {"findings": [each._asdict() for each in found], "wrong": len(wrong)}
+        report = {"findings": [each._asdict() for each in report_lines], "wrong": len(wrong)}
         json.dump(report, out, indent=2)
         print(file=out)
     else:
-        _print(found, out)
+        _print(report_lines, out)
         mends = list(dict.fromkeys(each.mend for each in wrong if each.mend))
         if wrong:
-            things = "1 thing is" if len(wrong) == 1 else f"{len(wrong)} things are"
-            print(f"\n{things} wrong{'. To mend:' if mends else '.'}", file=out)
+            count = "1 thing is" if len(wrong) == 1 else f"{len(wrong)} things are"
+            print(f"\n{count} wrong{'. To mend:' if mends else '.'}", file=out)
         else:
             print("\nNothing is wrong.", file=out)
         for mend in mends:
@@ -102,10 +102,10 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     return 1 if wrong else 0
 
 
-def _print(found: list[Finding], out: TextIO) -> None:
-    width = max(len(each.name) for each in found)
+def _print(report_lines: list[Finding], out: TextIO) -> None:
+    width = max(len(each.name) for each in report_lines)
     chapter = None
-    for each in found:
+    for each in report_lines:
         if each.chapter != chapter:
             print(("\n" if chapter else "") + each.chapter, file=out)
             chapter = each.chapter
@@ -116,11 +116,11 @@ def _print(found: list[Finding], out: TextIO) -> None:
 
 
 def findings() -> list[Finding]:
-    """All that doctor has to say, in the order that it says it in."""
+    """Return all findings, in the order in which the report prints them."""
     try:
         platforms.find_plugins()
     except PluginError as error:  # the environment variable: the rest goes on without it
-        found = [
+        before = [
             *_python(),
             Finding(
                 "Plugins",
@@ -131,7 +131,7 @@ def findings() -> list[Finding]:
                 f"unset {platforms.ENVIRONMENT}",
             ),
         ]
-        return [*found, *_environment(), *_caches()]
+        return [*before, *_environment(), *_caches()]
     return [
         *_python(),
         *_plugins(),
@@ -164,13 +164,13 @@ def _python() -> Iterator[Finding]:
         why = f"hlofront is tried with {wanted}"
         yield Finding(chapter, "jaxlib", jaxlib_version(), WRONG, why, f"pip install {wanted}")
     for name, oldest in _LEAST.items():
-        found = platforms.version_of(name)
-        if found is None or _numbers(found) < oldest:
+        installed = platforms.version_of(name)
+        if installed is None or _numbers(installed) < oldest:
             why = f"hlofront needs {_dotted(oldest)} or newer"
             mend = f"pip install -U '{name}>={_dotted(oldest)}'"
-            yield Finding(chapter, name, found or "missing", WRONG, why, mend)
+            yield Finding(chapter, name, installed or "missing", WRONG, why, mend)
         else:
-            yield Finding(chapter, name, found)
+            yield Finding(chapter, name, installed)
     jax = platforms.version_of("jax")
     if jax is not None:
         yield Finding(chapter, "jax", jax, NOTE, "is installed too; hlofront never imports it")
@@ -216,7 +216,7 @@ def _plugins() -> Iterator[Finding]:
 
 
 def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Finding]:
-    """Whether a GPU's plugin, its custom calls and jaxlib are of one version."""
+    """Yield whether a GPU's plugin, its custom calls and jaxlib are of one version."""
     wanted = jaxlib_version()
     package = platforms.kernels_package(plugin).replace("_", "-")
     mend = f"pip install {plugin.origin}=={wanted} {package}=={wanted}"
@@ -241,7 +241,7 @@ def _is_seen(name: str) -> bool:
 
 
 def _missing(chapter: str, plugins: dict[str, platforms.Plugin]) -> Iterator[Finding]:
-    """Devices of this machine that have no plugin."""
+    """Yield the devices of this machine that have no plugin."""
     for name in ("tpu", "cuda", "rocm"):
         visibility = hardware.device_visibility(name)
         if name not in plugins and visibility is not None and visibility.is_visible:
@@ -308,13 +308,13 @@ def _libraries(chapter: str, cuda: str) -> Iterator[Finding]:
     names.append(f"nvidia-cudnn-cu{cuda}")
     version = jaxlib_version()
     for name in names:
-        found = platforms.version_of(name)
-        if found is None:
+        installed = platforms.version_of(name)
+        if installed is None:
             mend = f"pip install 'jax-cuda{cuda}-plugin[with-cuda]=={version}'"
             why = "no such package: it must come with an installed CUDA toolkit"
             yield Finding(chapter, name, "", NOTE, why, mend)
         else:
-            yield Finding(chapter, name, found)
+            yield Finding(chapter, name, installed)
 
 
 # ---- platforms and targets ---------------------------------------------------------------------
@@ -374,7 +374,7 @@ def _environment() -> Iterator[Finding]:
 
 
 def _refusal_of_flags() -> str:
-    """What XLA says of XLA_FLAGS where it cannot read them: it ends the process on that."""
+    """Return XLA's message about XLA_FLAGS that it cannot read, on which it ends the process."""
     code = f"import sys; sys.path[:] = {sys.path!r}; import hlofront; hlofront.devices('cpu')"
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     try:
@@ -390,8 +390,8 @@ def _refusal_of_flags() -> str:
         return ""
     if done.returncode == 0:
         return ""
-    found = re.search(r"^F\d+ \S+ +\d+ \S+\] (.*)$", done.stderr, re.MULTILINE)
-    said = found.group(1) if found else done.stderr.strip().rpartition("\n")[2]
+    fatal = re.search(r"^F\d+ \S+ +\d+ \S+\] (.*)$", done.stderr, re.MULTILINE)
+    said = fatal.group(1) if fatal else done.stderr.strip().rpartition("\n")[2]
     return f"XLA ends each process that uses it: {said}"
 
 
@@ -411,18 +411,18 @@ def _caches() -> Iterator[Finding]:
 
 
 def _cannot_write(folder: str | os.PathLike[str]) -> str:
-    """Why nothing can be kept in a folder, be it there or not; empty where it can."""
-    place = os.path.abspath(folder)
+    """Return why nothing can be written to a folder, which may not exist yet; "" where it can."""
+    existing = os.path.abspath(folder)
     try:
-        while not os.path.isdir(place):
-            above = os.path.dirname(place)
-            if above == place or os.path.lexists(place):
+        while not os.path.isdir(existing):
+            above = os.path.dirname(existing)
+            if above == existing or os.path.lexists(existing):
                 break
-            place = above
-        with tempfile.TemporaryDirectory(prefix=".hlofront-doctor-", dir=place):
+            existing = above
+        with tempfile.TemporaryDirectory(prefix=".hlofront-doctor-", dir=existing):
             return ""
     except OSError as error:
-        why = f"nothing can be written to {place} ({error.strerror})"
+        why = f"nothing can be written to {existing} ({error.strerror})"
     return f"{why}: name another folder"
 
 

@@ -3,12 +3,11 @@
 import contextlib
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from hlofront.cli.progress import announce, say
 from hlofront.cli.target import UsageError
+from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.dispatch.jit import jit
 from hlotools.ir.hlo import HloSyntaxError
 from hlotools.ir.program_text import STDIN, ProgramText, program_of_file
 
@@ -70,7 +69,7 @@ def write_page(
     """
     from hlofront.inspect.program_page import page
 
-    staged: Any = function if hasattr(function, "trace") else jit(function)
+    staged = jitted(function)
     target_device = find_target(target) if target else None
     with target_device or contextlib.nullcontext():
         traced = staged.trace(*args)

@@ -5,9 +5,10 @@ import os
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.inspect.jitted import jitted
+from hlofront.pjrt.targets import Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 
 STAGES = ("source", "jaxpr", "stablehlo", "hlo", "cost")
@@ -30,20 +31,20 @@ class StageText(NamedTuple):
 
 
 def sections(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
+    function: Callable[..., object],
+    args: tuple[object, ...],
     wanted: tuple[str, ...] = STAGES,
-    targets: Sequence[Any] = (),
+    targets: Sequence[Target] = (),
     style: str = "raw",
 ) -> Iterator[StageText]:
-    """The wanted stages of `function(*args)`, each made when it is asked for.
+    """Yield the wanted stages of `function(*args)`, each made when it is asked for.
 
     Args:
       targets: what to compile for, as `hlofront.target` gives it; by default the device that it
         would run on. The stages that differ by target come once for each.
       style: of StableHLO and HLO, as `as_text` takes it.
     """
-    staged = _staged(function)
+    staged = jitted(function)
     if "source" in wanted:
         yield StageText("source", _TITLES["source"], _source(function), "python")
     if all(stage == "source" for stage in wanted):
@@ -73,12 +74,8 @@ def sections(
         yield StageText("cost", _TITLES["cost"], cost_text(compiled), "text")
 
 
-def _staged(function: Any) -> Any:
-    return function if hasattr(function, "trace") and hasattr(function, "lower") else jit(function)
-
-
 def _fences(lowered: Lowered) -> str:
-    """How many values the module stores by fences, and at which lines they are computed."""
+    """Return in words how many values the module stores by fences, and their source lines."""
     fences = lowered.fences
     if not fences:
         return ""
@@ -92,7 +89,7 @@ def _fences(lowered: Lowered) -> str:
     return f", with {len(fences)} fences: {where}" if len(fences) > 1 else f", fenced at {where}"
 
 
-def _source(function: Any) -> str:
+def _source(function: Callable[..., object]) -> str:
     plain = inspect.unwrap(function)
     try:
         return textwrap.dedent(inspect.getsource(plain)).rstrip()
@@ -101,7 +98,7 @@ def _source(function: Any) -> str:
 
 
 def cost_text(compiled: Mapping[str, Compiled]) -> str:
-    """XLA's estimates of work and memory, a line each; a column for each target."""
+    """Return XLA's estimates of work and memory, a line each; a column for each target."""
     tables = [_cost_rows(each) for each in compiled.values()]
     titles = list(dict.fromkeys(title for table in tables for title in table))
     columns = [[table.get(title, "") for title in titles] for table in tables]

@@ -4,17 +4,17 @@ import importlib.util
 import pathlib
 import sys
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType
 
 from hlofront.cli.argument_specs import parse_specs
 
 
 class UsageError(Exception):
-    """What was typed cannot be used; the message says what to type."""
+    """The user typed something that cannot be used; the message says what to type."""
 
 
-def load_function(target: str) -> tuple[Callable[..., Any], Any]:
-    """The function that `path/to/file.py:name` names, and its module.
+def load_function(target: str) -> tuple[Callable[..., object], ModuleType]:
+    """Return the function that `path/to/file.py:name` names, and its module.
 
     Raises:
       UsageError: if there is no such file or function.
@@ -29,17 +29,17 @@ def load_function(target: str) -> tuple[Callable[..., Any], Any]:
         what = "is a folder" if path.is_dir() else "is not there"
         raise UsageError(f"there is no file {path_text}: it {what}")
     module = _load(path.resolve())
-    found: Any = module
+    value: object = module
     for part in name.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise UsageError(f"{path_text} has no function {name!r}. {_functions_of(module)}")
-        found = getattr(found, part)
-    if not callable(found):
-        raise UsageError(f"{name} in {path_text} is {found!r}, which cannot be called")
-    return found, module
+        value = getattr(value, part)
+    if not callable(value):
+        raise UsageError(f"{name} in {path_text} is {value!r}, which cannot be called")
+    return value, module
 
 
-def _functions_of(module: Any) -> str:
+def _functions_of(module: ModuleType) -> str:
     names = [
         name
         for name, value in vars(module).items()
@@ -48,7 +48,7 @@ def _functions_of(module: Any) -> str:
     return f"It has: {', '.join(names)}." if names else "It has none."
 
 
-def _load(path: pathlib.Path) -> Any:
+def _load(path: pathlib.Path) -> ModuleType:
     name = f"_shown_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -64,8 +64,8 @@ def _load(path: pathlib.Path) -> Any:
     return module
 
 
-def arguments_for(module: Any, target: str, specs: str | None) -> tuple[Any, ...]:
-    """The arguments from `--args`, or from `example_args()` of the function's file.
+def arguments_for(module: ModuleType, target: str, specs: str | None) -> tuple[object, ...]:
+    """Return the arguments from `--args`, or from `example_args()` of the function's file.
 
     Raises:
       UsageError: if there are neither, or the specs cannot be read.

@@ -1,10 +1,9 @@
 """What differs between two programs of ours: traced, lowered, compiled, or functions to compile."""
 
 from collections.abc import Callable
-from typing import Any
 
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.inspect.jitted import jitted
 from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
 from hlotools.ir.program_text import KINDS
 from hlotools.matching.difference import Diff as Diff
@@ -49,11 +48,11 @@ def diff(
     return diff_of_sides(_side(a, wanted), _side(b, wanted), schedule, labels)
 
 
-def _is_call(value: Any) -> bool:
+def _is_call(value: object) -> bool:
     return isinstance(value, tuple) and bool(value) and callable(value[0])
 
 
-def _side(value: Any, stage: str | None) -> Side:
+def _side(value: object, stage: str | None) -> Side:
     if _is_call(value):
         return _of_call(value[0], value[1:], stage or "hlo")
     if isinstance(value, Traced):
@@ -70,10 +69,9 @@ def _side(value: Any, stage: str | None) -> Side:
     return side_of(value)
 
 
-def _of_call(function: Callable[..., Any], args: tuple[Any, ...], stage: str) -> Side:
-    staged = function if hasattr(function, "trace") else jit(function)
+def _of_call(function: Callable[..., object], args: tuple[object, ...], stage: str) -> Side:
     name = getattr(function, "__name__", "a function")
-    return _staged(staged.trace(*args), stage, name)  # type: ignore[attr-defined]
+    return _staged(jitted(function).trace(*args), stage, name)
 
 
 def _staged(traced: Traced, stage: str | None, label: str) -> Side:

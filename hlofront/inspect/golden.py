@@ -1,7 +1,7 @@
 """Goldens: a program's canonical text kept in a file, and compared with what it is now."""
 
 import pathlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class GoldenMismatch(AssertionError):
 
 
 class GoldenCheck(NamedTuple):
-    """What came of a check that did not fail."""
+    """The outcome of a check that did not fail."""
 
     path: pathlib.Path
     written: bool
@@ -29,7 +29,7 @@ class GoldenCheck(NamedTuple):
 
 
 def versions(platform: str) -> dict[str, str]:
-    """What a golden says that it came from."""
+    """Return the versions that a golden records."""
     return {
         "hlofront": __version__,
         "jaxlib": ".".join(map(str, state.jaxlib_version)),
@@ -38,8 +38,8 @@ def versions(platform: str) -> dict[str, str]:
     }
 
 
-def text_of(program: Any) -> tuple[str, str, str]:
-    """The stage, the platform and the canonical text of a program.
+def text_of(program: object) -> tuple[str, str, str]:
+    """Return the stage, the platform and the canonical text of a program.
 
     Raises:
       TypeError: if it is neither Lowered, Compiled nor text.
@@ -56,7 +56,9 @@ def text_of(program: Any) -> tuple[str, str, str]:
     )
 
 
-def check(program: Any, path: pathlib.Path, update: bool = False) -> GoldenCheck:
+def check(
+    program: Lowered | Compiled | str, path: pathlib.Path, update: bool = False
+) -> GoldenCheck:
     """Compare a program with its golden, and write the golden where there is none.
 
     Args:
@@ -73,16 +75,16 @@ def check(program: Any, path: pathlib.Path, update: bool = False) -> GoldenCheck
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_header(stage, today) + text.rstrip() + "\n")
         return GoldenCheck(path, True, None)
-    then, kept_stage, kept = _read(path)
+    then, golden_stage, golden_text = _read(path)
     changed = ", ".join(
         f"{name} {then.get(name, 'unknown')} -> {value}"
         for name, value in today.items()
         if then.get(name) != value
     )
-    if kept_stage == stage and kept.strip() == text.strip():
+    if golden_stage == stage and golden_text.strip() == text.strip():
         return GoldenCheck(path, False, changed or None)
-    difference = diff(kept, text)
-    if difference.equal and kept_stage == stage:
+    difference = diff(golden_text, text)
+    if difference.equal and golden_stage == stage:
         return GoldenCheck(path, False, changed or None)
     because = f"The versions differ too: {changed}.\n" if changed else ""
     raise GoldenMismatch(

@@ -1,18 +1,17 @@
-"""A jaxpr as a page is given it: each program in it a computation that its equation calls."""
+"""A jaxpr as the data of a page: each program in it is a computation that its equation calls."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from hlofront.base.source import user_frames
-from hlofront.core.jaxpr import Jaxpr
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr
 from hlofront.core.names import path_of
 from hlofront.core.print import Printing
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.ir.hlo import Source
 
 
-def jaxpr_data(program: Any, files: Files, name: str = "main") -> ProgramData:
-    """The equations of a program and of those inside it.
+def jaxpr_data(program: Jaxpr | ClosedJaxpr, files: Files, name: str = "main") -> ProgramData:
+    """Return the equations of a program and of those inside it, as the data of a page.
 
     Args:
       program: a Jaxpr or ClosedJaxpr.
@@ -21,18 +20,18 @@ def jaxpr_data(program: Any, files: Files, name: str = "main") -> ProgramData:
 
 
 class _Reading:
-    """One program being read: the names given so far, the programs that are still to come."""
+    """The reading of one program: the names in use, and the programs that are still to come."""
 
     def __init__(self, files: Files):
         self.data = ProgramData("jaxpr", files)
         self.printing = Printing(print_shapes=False)
-        self.makers: dict[Any, int] = {}
+        self.makers: dict[Atom, int] = {}
         self.waiting: list[tuple[Jaxpr, str]] = []
-        self.places: dict[int, int] = {}
+        self.numbers: dict[int, int] = {}
 
     def read(self, program: Jaxpr, name: str) -> ProgramData:
         self.waiting = [(program, name)]
-        self.places = {id(program): 0}
+        self.numbers = {id(program): 0}
         done = 0
         while done < len(self.waiting):
             jaxpr, called = self.waiting[done]
@@ -53,22 +52,22 @@ class _Reading:
         self._mix(number, jaxpr.outvars)
         data.roots.append(number)
 
-    def _operands(self, atoms: Any) -> list[int]:
+    def _operands(self, atoms: Sequence[Atom]) -> list[int]:
         return [
             self.makers[atom]
             for atom in atoms
             if not hasattr(type(atom), "val") and atom in self.makers
         ]
 
-    def _mix(self, number: int, atoms: Any) -> None:
-        """Operands with the literals among them."""
+    def _mix(self, number: int, atoms: Sequence[Atom]) -> None:
+        """Note the operands of an operation with the literals among them, if there are some."""
         if any(hasattr(type(atom), "val") for atom in atoms):
             self.data.mixed[number] = [
                 self.printing.used(atom) if hasattr(type(atom), "val") else self.makers[atom]
                 for atom in atoms
             ]
 
-    def _equation(self, equation: Any) -> None:
+    def _equation(self, equation: Equation) -> None:
         programs = [(key, jaxpr) for key, value in equation.params.items()
                     for jaxpr in _programs(value)]  # fmt: skip
         extra = ", ".join(
@@ -93,24 +92,24 @@ class _Reading:
         if programs:
             name = str(equation.params.get("name", equation.primitive.name))
             self.data.called[number] = [
-                (key, self._place(jaxpr, name if len(programs) == 1 else f"{name} {key}"))
+                (key, self._number_of(jaxpr, name if len(programs) == 1 else f"{name} {key}"))
                 for key, jaxpr in programs
             ]
 
-    def _place(self, jaxpr: Jaxpr, name: str) -> int:
-        found = self.places.get(id(jaxpr))
-        if found is None:
-            found = self.places[id(jaxpr)] = len(self.waiting)
+    def _number_of(self, jaxpr: Jaxpr, name: str) -> int:
+        number = self.numbers.get(id(jaxpr))
+        if number is None:
+            number = self.numbers[id(jaxpr)] = len(self.waiting)
             self.waiting.append((jaxpr, name))
-        return found
+        return number
 
 
-def _opened(program: Any) -> Jaxpr:
+def _opened(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
     return getattr(program, "jaxpr", program)
 
 
-def _programs(value: Any) -> Iterator[Jaxpr]:
-    """The programs that a parameter is or holds."""
+def _programs(value: object) -> Iterator[Jaxpr]:
+    """Yield the programs that a parameter is or holds."""
     if hasattr(type(value), "eqns"):
         yield _opened(value)
     elif isinstance(value, tuple | list):

@@ -4,13 +4,13 @@ import contextlib
 import os
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.inspect.cost import costs
+from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Target
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.dispatch.jit import jit
 from hlofront.tree_util import tree_leaves
 from hlotools.cost.costs import BufferCost
 
@@ -22,7 +22,7 @@ _TOO_LARGE = re.compile(
 
 
 class Fits(NamedTuple):
-    """The answer: true where the program fits."""
+    """The memory that a program needs and a device has; true where the program fits."""
 
     fits: bool | None
     """None where the device's memory is not known."""
@@ -58,9 +58,12 @@ class Fits(NamedTuple):
 
 
 def fits(
-    f: Callable[..., Any], *specs: Any, target: str | Target | None = None, margin: float = 0.0
+    f: Callable[..., object],
+    *specs: object,
+    target: str | Target | None = None,
+    margin: float = 0.0,
 ) -> Fits:
-    """Whether a program fits a device's memory, by compiling it for the device.
+    """Return whether a program fits a device's memory, by compiling it for the device.
 
     Args:
       f: a function of arrays, jitted or not.
@@ -75,16 +78,15 @@ def fits(
     """
     if not 0 <= margin < 1:
         raise ValueError(f"margin is a share of the memory, from 0 to below 1: got {margin}")
-    place = find_target(target) if isinstance(target, str) else target
-    staged: Any = f if hasattr(f, "lower") else jit(f)
-    with place if place is not None else contextlib.nullcontext():
-        lowered = staged.lower(*specs)
+    device_target = find_target(target) if isinstance(target, str) else target
+    with device_target if device_target is not None else contextlib.nullcontext():
+        lowered = jitted(f).lower(*specs)
         try:
             compiled = lowered.compile()
         except JaxRuntimeError as error:
             # The compiler of TPUs refuses what does not fit.
             refused = _TOO_LARGE.search(str(error))
-            if refused is None or place is None:
+            if refused is None or device_target is None:
                 raise
             needed = int(float(refused["needed"]) * _UNITS[refused["needed_unit"]])
             total = float(refused["available"]) * _UNITS[refused["available_unit"]]
@@ -99,7 +101,7 @@ def fits(
                 temporary_bytes=max(needed - arguments - results, 0),
                 code_bytes=0,
                 alias_bytes=0,
-                device=str(place.name),
+                device=str(device_target.name),
                 buffers=(),
             )
     memory = compiled.memory_analysis()
@@ -111,8 +113,8 @@ def fits(
         - memory.alias_size_in_bytes
     )
     device = lowered._first_device
-    if place is not None:
-        name, available = str(place.name), place.describe().memory_bytes
+    if device_target is not None:
+        name, available = str(device_target.name), device_target.describe().memory_bytes
     else:
         name = str(device)
         stats = device.memory_stats() if hasattr(device, "memory_stats") else None
@@ -132,7 +134,7 @@ def fits(
     )
 
 
-def _bytes_of(avals: Any) -> int:
+def _bytes_of(avals: object) -> int:
     return sum(aval.size * aval.dtype.itemsize for aval in tree_leaves(avals))
 
 

@@ -403,14 +403,14 @@ def test_ten_thousand_steps_are_quick():
     xs = np.ones(10_000, f32)
     xs[7_777] = -1.0
     steps = []
-    run = subprogram_search.Search.run
+    run = subprogram_search.TrailSearch.run
 
     def counted(self, program, *args):
         steps.append(program)
         return run(self, program, *args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprogram_search.Search, "run", counted)
+        patch.setattr(subprogram_search.TrailSearch, "run", counted)
         report = find_nan(f)(xs)
     assert report.operation.inside[-1].iteration == 7_777
     assert len(steps) == 3  # The function, the step, and the first that collects what it made.

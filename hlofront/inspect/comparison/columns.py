@@ -8,16 +8,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.typing import NumPyArray, Shape
 from hlofront.bridge.mlir import portable_artifact, stablehlo_version
 from hlofront.inspect.comparison import environments
 from hlofront.inspect.comparison.environments import NoEnvironment
+from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.dispatch.jit import jit
 from hlofront.runtime.dispatch.stages import Lowered
 
 Tell = Callable[[str], object]
@@ -43,7 +45,7 @@ class Column(NamedTuple):
     """Why there is no HLO."""
 
 
-def failed(label: str, error: Any) -> Column:
+def failed(label: str, error: object) -> Column:
     """Return the column of a compilation that failed, with its error."""
     return Column(label, *[None] * 9, error=str(error))
 
@@ -74,7 +76,7 @@ class Artifact:
         self.options = [list(pair) for pair in settings.env_option_overrides]
 
     def as_bytes(self, stablehlo: str | None) -> bytes:
-        """The artifact for a reader of this version of StableHLO, or of the oldest that there is.
+        """Return the artifact for a reader of this version of StableHLO, or of the oldest version.
 
         Raises:
           ValueError: if the program has an operation that is newer than the reader.
@@ -85,10 +87,10 @@ class Artifact:
         return portable_artifact(self._module.ir_module, version)
 
     def save_arguments(self, path: pathlib.Path) -> None:
-        """Values to run with: the constants as they are, numbers below one for the arguments."""
+        """Save values to run with: constants as they are, numbers below one for the arguments."""
         random = np.random.default_rng(0)
-        arrays: dict[str, Any] = {}
-        types: list[Any] = []
+        arrays: dict[str, NumPyArray] = {}
+        types: list[tuple[str, Shape]] = []
         for i, aval in enumerate(self._avals):
             if i < len(self._constants):
                 value = np.asarray(self._constants[i])
@@ -96,7 +98,7 @@ class Artifact:
                 value = np.zeros(aval.shape, aval.dtype)
             else:
                 value = random.uniform(0.1, 0.9, aval.shape).astype(aval.dtype)
-            types.append([value.dtype.name, value.shape])
+            types.append((value.dtype.name, value.shape))
             # NumPy's files do not know bfloat16 and its like: their bytes are stored.
             flat = np.ascontiguousarray(value).reshape(-1)
             arrays[f"a{i}"] = flat if flat.dtype.isbuiltin == 1 else flat.view(np.uint8)
@@ -106,7 +108,7 @@ class Artifact:
 def under_jaxlib(
     artifact: Artifact, jaxlib: str, *, run: bool = True, tell: Tell = lambda text: None
 ) -> Column:
-    """The column of a version of jaxlib: compiled in a process of its own."""
+    """Return the column of a version of jaxlib: compiled in a process of its own."""
     label = f"jaxlib {jaxlib}"
     try:
         python = environments.python_with(jaxlib, tell)
@@ -115,7 +117,7 @@ def under_jaxlib(
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "artifact").write_bytes(artifact.as_bytes(about["stablehlo"]))
-            request: dict[str, Any] = {
+            request: dict[str, object] = {
                 "artifact": str(folder / "artifact"),
                 "options": artifact.options,
             }
@@ -144,17 +146,16 @@ def under_jaxlib(
 
 def here(
     label: str,
-    function: Any,
-    args: Sequence[Any],
+    function: Callable[..., object],
+    args: Sequence[object],
     target: str | None = None,
     tell: Tell = lambda text: None,
 ) -> Column:
-    """The column of this process's own compiler, for an attached device or an absent target."""
+    """Return the column of this process's compiler, for a device that may be absent."""
     tell(f"compiling for {label}")
     try:
         with _on(target):
-            staged = function if hasattr(function, "lower") else jit(function)
-            lowered = staged.lower(*args)
+            lowered = jitted(function).lower(*args)
             started = time.perf_counter()
             compiled = lowered.compile()
             seconds = time.perf_counter() - started
@@ -177,7 +178,7 @@ def here(
     )
 
 
-def _on(target: str | None) -> Any:
+def _on(target: str | None) -> AbstractContextManager[object]:
     if target is None:
         return contextlib.nullcontext()
     return find_target(target)
@@ -188,7 +189,7 @@ def _on(target: str | None) -> Any:
 
 @contextlib.contextmanager
 def checkout(path: pathlib.Path, revision: str) -> Iterator[pathlib.Path]:
-    """The file as of a git revision, among its neighbours of that time.
+    """Check out a file as of a git revision, among its neighbors of that time.
 
     Raises:
       NoEnvironment: if the file is in no repository, or the revision does not have it.
@@ -222,7 +223,7 @@ def _git(folder: pathlib.Path, *arguments: str) -> str:
 def at_revision(
     path: pathlib.Path, name: str, specs: str | None, revision: str, tell: Tell = lambda text: None
 ) -> Column:
-    """The column of `path:name` as it was at a git revision, under the hlofront of today.
+    """Return the column of `path:name` as it was at a git revision, under the hlofront of today.
 
     It is loaded in a process of its own, because its modules have the names of today's.
     """
@@ -243,8 +244,8 @@ def at_revision(
             if done.returncode:
                 said = done.stderr.strip().splitlines()
                 return failed(label, said[-1] if said else f"it ended with {done.returncode}")
-            found = json.loads(answer.read_text())
+            fields = json.loads(answer.read_text())
     except NoEnvironment as error:
         return failed(label, error)
-    # The checkout's folder is gone; what it is told by is the file's name.
-    return Column(**found)
+    # The folder of the checkout is gone; the label names the file.
+    return Column(**fields)

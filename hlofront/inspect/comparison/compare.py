@@ -3,11 +3,11 @@
 import json
 import pathlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hlofront.inspect.comparison.columns import Artifact, Column, at_revision, here, under_jaxlib
 from hlofront.inspect.difference import Diff, diff
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.inspect.jitted import jitted
 from hlotools.html.diff_page import page
 
 
@@ -36,7 +36,7 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether every way compiled, and to the same program."""
+        """True if all columns compiled, and to the same program."""
         return all(column.error is None for column in self.columns) and all(
             each.equal for each in self.diffs.values()
         )
@@ -47,7 +47,7 @@ class Comparison:
         return {column.label: column.error for column in self.columns if column.error is not None}
 
     def rows(self) -> list[Row]:
-        """The table: a row per figure, a value per column."""
+        """Return the table: a row per figure, a value per column."""
         return [
             Row(title, tuple(getattr(column, field) for column in self.columns), unit)
             for title, field, unit in (
@@ -63,7 +63,7 @@ class Comparison:
         ]
 
     def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
-        """The table, and under it what differs, as `Diff.text` says it."""
+        """Return the table, and under it what differs, as `Diff.text` says it."""
         labels = [column.label for column in self.columns]
         rows = [
             (row.title, [_shown(value, row.unit) for value in row.values]) for row in self.rows()
@@ -82,14 +82,14 @@ class Comparison:
             lines += ["", f"{label}: not compiled: {error}"]
         for label, each in self.diffs.items():
             lines += ["", f"{self.base} -> {label}:"]
-            told = "no difference" if each.equal else each.text(color, limit, verbose)
-            lines.append(_indented(told))
+            summary = "no difference" if each.equal else each.text(color, limit, verbose)
+            lines.append(_indented(summary))
         return "\n".join(lines)
 
     __str__ = text
 
     def html(self) -> str:
-        """The table, and each way side by side with the first one, as one page."""
+        """Return the table, and each way side by side with the first one, as one page."""
         rows = [
             (row.title, [_shown(value, row.unit) for value in row.values])
             for row in self.rows()
@@ -104,7 +104,7 @@ class Comparison:
         return page(diffs, self.name, table)
 
     def json(self) -> str:
-        """Everything as JSON: name, equal, base, columns and diffs."""
+        """Return everything as JSON: name, equal, base, columns and diffs."""
         return json.dumps(
             {
                 "name": self.name,
@@ -128,8 +128,8 @@ def _indented(text: str) -> str:
 
 
 def compare(
-    function: Callable[..., Any],
-    *args: Any,
+    function: Callable[..., object],
+    *args: object,
     jaxlib: Iterable[str] = (),
     target: Iterable[str] = (),
     at: Iterable[str] = (),
@@ -165,8 +165,7 @@ def compare(
         raise ValueError("compare at git revisions wants file='FILE:FUNCTION'")
     columns: list[Column] = []
     if jaxlib:
-        staged: Any = function if hasattr(function, "lower") else jit(function)
-        artifact = Artifact(staged.lower(*args))
+        artifact = Artifact(jitted(function).lower(*args))
         columns += [under_jaxlib(artifact, each, run=run, tell=tell) for each in jaxlib]
     columns += [here(each, function, args, each, tell) for each in target]
     if at:

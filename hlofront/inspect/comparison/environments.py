@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hlofront.base.config import options
@@ -27,7 +27,7 @@ class NoEnvironment(Exception):
 
 
 def python_with(jaxlib: str, tell: Tell = lambda text: None) -> str:
-    """The path of a Python that has this jaxlib; an environment is made for it where there is none.
+    """Return the path of a Python that has this jaxlib, made in an environment where needed.
 
     Args:
       jaxlib: its version, as in "0.8.3".
@@ -48,8 +48,8 @@ def python_with(jaxlib: str, tell: Tell = lambda text: None) -> str:
     return python
 
 
-def about(python: str) -> dict[str, Any]:
-    """What the jaxlib of a Python is: its version, and which StableHLO it reads.
+def about(python: str) -> dict[str, str]:
+    """Return the version of a Python's jaxlib, and of the StableHLO that it reads.
 
     Raises:
       NoEnvironment: if jaxlib does not load there.
@@ -63,7 +63,7 @@ def about(python: str) -> dict[str, Any]:
 
 
 def environments_folder() -> pathlib.Path:
-    """Where environments are kept.
+    """Return the folder that holds the environments.
 
     Raises:
       NoEnvironment: if the user has no home, and no option names a folder.
@@ -122,7 +122,7 @@ def _make(folder: pathlib.Path, jaxlib: str) -> str:
 
 
 def _interpreter_for(jaxlib: str) -> str:
-    """A Python that this jaxlib has wheels for: this one, if it does."""
+    """Return a Python that this jaxlib has wheels for: this one, if it does."""
     least, most = _pythons_of(jaxlib)
     if least <= sys.version_info[:2] <= most:
         return sys.executable
@@ -163,12 +163,12 @@ def _pythons_of(jaxlib: str) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _candidates(name: str) -> Iterator[str]:
-    found = shutil.which(name)
-    if found:
-        yield found
+    executable = shutil.which(name)
+    if executable:
+        yield executable
     root = pathlib.Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
-    for place in sorted(root.glob(f"versions/{name.removeprefix('python')}.*/bin/python")):
-        yield str(place)
+    for python in sorted(root.glob(f"versions/{name.removeprefix('python')}.*/bin/python")):
+        yield str(python)
     uv = shutil.which("uv")
     if uv:
         done = subprocess.run(
@@ -189,19 +189,19 @@ def _last_line(text: str) -> str:
 
 @contextlib.contextmanager
 def _locked(folder: pathlib.Path, tell: Tell) -> Iterator[None]:
-    """One process at a time makes an environment; a lock that was left behind is taken over."""
+    """Let one process at a time make an environment; take over a lock that was left behind."""
     lock = folder.with_name(folder.name + ".lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
-    told = False
+    announced = False
     started = time.monotonic()
     while True:
         try:
             lock.mkdir()
             break
         except FileExistsError:
-            if not told:
+            if not announced:
                 tell(f"another process is making {folder}: waiting for it")
-                told = True
+                announced = True
             with contextlib.suppress(OSError):
                 if time.time() - lock.stat().st_mtime > _PATIENCE_SECONDS:
                     lock.rmdir()
@@ -214,8 +214,8 @@ def _locked(folder: pathlib.Path, tell: Tell) -> Iterator[None]:
         lock.rmdir()
 
 
-def run_worker(python: str, request: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
-    """The answer of the worker under that Python; see bridge/other_jaxlib_worker.py.
+def run_worker(python: str, request: Mapping[str, object], folder: pathlib.Path) -> dict[str, Any]:
+    """Return the answer of the worker under that Python; see bridge/other_jaxlib_worker.py.
 
     Raises:
       NoEnvironment: if it ends without an answer, as when XLA ends its process.

@@ -1,29 +1,28 @@
 """`find_nan`: which operation makes the first NaN that a function returns, where, of what."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import named_as
 from hlofront.base.config import debug_infs, debug_nans
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import PjitFunction
-from hlofront.bridge.state import Array
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.inspect.nan.report import NanOrigin, NanReport, Values
-from hlofront.inspect.nan.search import Search, Start, Trail, Value, facts
+from hlofront.inspect.nan.search import Start, Trail, TrailSearch, Value, facts
 from hlofront.inspect.nan.subprogram_search import ProgramSearch
 from hlofront.runtime.debugging.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit import jit
-from hlofront.runtime.dispatch.stages import Traced
+from hlofront.runtime.dispatch.stages import Traced, Wrapped
 from hlofront.transforms.simplify import dead_code_program
 
 
 def find_nan(
-    fun: Callable[..., Any], *, nan: bool = True, inf: bool = False
+    fun: Callable[..., object], *, nan: bool = True, inf: bool = False
 ) -> Callable[..., NanReport]:
     """Find the operation that makes the first NaN which a function returns.
 
@@ -61,27 +60,28 @@ def find_nan(
     if not kinds:
         raise ValueError("find_nan looks for nothing: give nan=True or inf=True")
 
-    is_jitted = isinstance(fun, PjitFunction) and hasattr(fun, "trace")
+    own_jitted = fun if isinstance(fun, PjitFunction) and isinstance(fun, Wrapped) else None
+    is_jitted = own_jitted is not None
 
-    def find(*args: Any, **kwargs: Any) -> NanReport:
-        staged: Any = fun if is_jitted else jit(fun)
+    def find(*args: object, **kwargs: object) -> NanReport:
+        staged: Wrapped = jit(fun) if own_jitted is None else own_jitted
         leaves = tree.tree_leaves((args, kwargs))
         if not is_eager() or any(isinstance(leaf, Tracer) for leaf in leaves):
             raise TypeError(
                 "find_nan runs a function on values, and was called while a function is traced: "
                 "call it outside of jit, grad and vmap, as in find_nan(grad(f))(x)"
             )
-        traced: Traced = staged.trace(*args, **kwargs)
-        given = traced._jitted.plan.dynamic(args, kwargs)
+        traced = staged.trace(*args, **kwargs)
+        dynamic = traced._jitted.plan.dynamic(args, kwargs)
         with debug_nans(False), debug_infs(False), interpreting_with(engine()):
             with np.errstate(all="ignore"):
-                return _report(traced, tree.tree_leaves(given), kinds, is_jitted)
+                return _report(traced, tree.tree_leaves(dynamic), kinds, is_jitted)
 
     return named_as(find, fun)
 
 
 def _report(
-    traced: Traced, leaves: list[Any], kinds: tuple[str, ...], is_jitted: bool
+    traced: Traced, leaves: list[ArrayLike], kinds: tuple[str, ...], is_jitted: bool
 ) -> NanReport:
     program = traced.jaxpr
     info = program.debug_info
@@ -89,7 +89,7 @@ def _report(
     names = (info.arg_names if info else None) or [f"argument {i}" for i in range(len(leaves))]
     # Numbers of Python and NumPy become arrays of the program's dtypes.
     leaves = [x if isinstance(x, Array) else engine().lift(x) for x in leaves]
-    args = [search.given(x, f"argument {n}") for n, x in zip(names, leaves, strict=True)]
+    args = [search.input_value(x, f"argument {n}") for n, x in zip(names, leaves, strict=True)]
     arguments = _bad_values(search, args, [f"argument {name}" for name in names])
     lean, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     results = search.run(lean, args)
@@ -122,27 +122,31 @@ def _report(
     )
 
 
-def _bad_values(search: Search, values: list[Value], names: Any) -> tuple[Values, ...]:
-    """The values that are bad, as what is known of them."""
-    found: list[Values] = []
+def _bad_values(
+    search: TrailSearch, values: list[Value], names: Sequence[str]
+) -> tuple[Values, ...]:
+    """Return summaries of the values that are bad."""
+    bad: list[Values] = []
     for name, value in zip(names, values, strict=True):
         host = nonfinite(value.array)
         if host is not None and (mask := search.mask(host)).any():
             index = tuple(int(i) for i in np.unravel_index(int(mask.argmax()), host.shape))
-            found.append(facts(name, host, index))
-    return tuple(found)
+            bad.append(facts(name, host, index))
+    return tuple(bad)
 
 
-def _once(search: Search, starts: list[Start], trails: dict[Start, Trail]) -> tuple[NanOrigin, ...]:
-    """The operations that are starts, those of one equation once."""
-    found: dict[int, NanOrigin] = {}
+def _once(
+    search: TrailSearch, starts: list[Start], trails: dict[Start, Trail]
+) -> tuple[NanOrigin, ...]:
+    """Return the operations that are starts, those of one equation once."""
+    origins: dict[int, NanOrigin] = {}
     for start in starts:
         operation, key = start.operation, id(start.equation)
-        if operation is None or key in found:
+        if operation is None or key in origins:
             continue
         trail = trails.get(start)
-        found[key] = _with(operation, trail, search.times.get(key, 1))
-    return tuple(found.values())
+        origins[key] = _with(operation, trail, search.times.get(key, 1))
+    return tuple(origins.values())
 
 
 def _with(operation: NanOrigin, trail: Trail | None, times: int) -> NanOrigin:
@@ -151,8 +155,8 @@ def _with(operation: NanOrigin, trail: Trail | None, times: int) -> NanOrigin:
     return NanOrigin(**{**fields, "way": way, "times": times})
 
 
-def _compiled(traced: Traced, program: ClosedJaxpr, leaves: list[Any]) -> list[Any]:
-    """The results of the program as it runs otherwise, but that no argument is donated."""
+def _compiled(traced: Traced, program: ClosedJaxpr, leaves: list[ArrayLike]) -> list[Array]:
+    """Return the results of the program compiled as a whole, with no argument donated."""
     function = traced._jitted
     return jit_p.bind(
         *leaves,

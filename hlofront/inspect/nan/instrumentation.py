@@ -1,13 +1,13 @@
 """Programs that keep account of themselves: in which step of a loop what goes bad first."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, issubdtype
+from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
-from hlofront.core.jaxpr import ClosedJaxpr, Literal
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Literal
 from hlofront.core.subprograms import called_by, inputs_among
 from hlofront.inspect.nan.operands import ELEMENTWISE
 from hlofront.numpy import isfinite, isinf, isnan, where
@@ -18,8 +18,8 @@ from hlofront.primitives.slicing import stack
 SearchFor = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def bad_elements(x: Any, kinds: tuple[str, ...]) -> Any:
-    """Which elements of an array of a program are bad; None where none can be."""
+def bad_elements(x: ArrayLike, kinds: tuple[str, ...]) -> Array | None:
+    """Return, elementwise, whether an array of a program is bad; None where it cannot be."""
     dtype = typeof(x).dtype
     if isinstance(dtype, ExtendedDType) or not issubdtype(dtype, np.inexact):
         return None
@@ -29,23 +29,31 @@ def bad_elements(x: Any, kinds: tuple[str, ...]) -> Any:
 
 
 def noted(
-    search_for: SearchFor, time: Any, new: Sequence[Any], since: Sequence[Sequence[Any]] | None
-) -> list[list[Any]]:
-    """Since when the parts of a carry are bad, and infinite: -1 from the start, -2 not at all."""
+    search_for: SearchFor,
+    time: ArrayLike,
+    new: Sequence[ArrayLike],
+    since: Sequence[Sequence[Array]] | None,
+) -> list[list[Array]]:
+    """Return since when each part of a carry is bad, or infinite: a list for each that is followed.
+
+    A time of -1 means from the start, -2 not at all.
+    """
     kinds, followed = search_for
-    found: list[list[Any]] = []
+    times_of_members: list[list[Array]] = []
     for i, which in enumerate(followed):
-        times: list[Any] = []
-        for place, x in enumerate(new):
-            before = -1 if since is None else where(since[i][place] > -2, since[i][place], time)
+        times: list[Array] = []
+        for position, x in enumerate(new):
+            before = (
+                -1 if since is None else where(since[i][position] > -2, since[i][position], time)
+            )
             bad = bad_elements(x, ("inf",) if which == "infinite" else kinds)
             bad = False if bad is None else bad.any()
             times.append(convert_element_type(where(bad, before, -2), np.int32))
-        found.append(times)
-    return found
+        times_of_members.append(times)
+    return times_of_members
 
 
-def strong(values: Sequence[Any]) -> list[Any]:
+def strong(values: Sequence[ArrayLike]) -> list[ArrayLike]:
     return [
         x
         if isinstance(typeof(x).dtype, ExtendedDType)
@@ -55,10 +63,10 @@ def strong(values: Sequence[Any]) -> list[Any]:
 
 
 def watched_step(
-    program: ClosedJaxpr, search_for: SearchFor, args: Sequence[Any]
-) -> tuple[list[Any], Any]:
+    program: ClosedJaxpr, search_for: SearchFor, args: Sequence[ArrayLike]
+) -> tuple[list[ArrayLike], Array | NumPyArray]:
     """(the results of a program, of each of its operations whether bad elements begin there)."""
-    begun: list[Any] = []
+    begun: list[Array | np.bool_] = []
     results = _run(program, args, search_for[0], begun)
     return results, stack(begun) if begun else np.zeros(0, bool)
 
@@ -72,13 +80,16 @@ def count_watched(program: ClosedJaxpr) -> int:
 
 
 def _run(
-    program: ClosedJaxpr, args: Sequence[Any], kinds: tuple[str, ...], begun: list[Any]
-) -> list[Any]:
+    program: ClosedJaxpr,
+    args: Sequence[ArrayLike],
+    kinds: tuple[str, ...],
+    begun: list[Array | np.bool_],
+) -> list[ArrayLike]:
     jaxpr = program.jaxpr
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, program.consts, strict=True))
+    values: dict[Atom, ArrayLike] = dict(zip(jaxpr.constvars, program.consts, strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
 
-    def read(atom: Any) -> Any:
+    def read(atom: Atom) -> ArrayLike:
         return atom.val if type(atom) is Literal else values[atom]
 
     for equation in jaxpr.eqns:
@@ -96,9 +107,12 @@ def _run(
 
 
 def _begins(
-    name: str, operands: Sequence[Any], results: Sequence[Any], kinds: tuple[str, ...]
-) -> Any:
-    """Whether an operation makes bad elements of operands that have none there."""
+    name: str,
+    operands: Sequence[ArrayLike],
+    results: Sequence[ArrayLike],
+    kinds: tuple[str, ...],
+) -> Array | np.bool_:
+    """Return whether an operation makes bad elements of operands that have none there."""
     made = [bad for x in results if (bad := bad_elements(x, kinds)) is not None]
     if not made or name == "select_n":
         return np.bool_(False)

@@ -1,12 +1,15 @@
 """Which elements of its operands an element of an operation's result is made of, and in words."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, issubdtype
+from hlofront.base.typing import ArrayLike, DType, NumPyArray, Shape
 from hlofront.core.jaxpr import Equation
+
+# A scalar of NumPy: one element of an array.
+Element = np.generic
 
 # Operations on each element, whose operands are of one shape, or scalars, or have sizes of one.
 ELEMENTWISE = frozenset(
@@ -30,20 +33,22 @@ _SIGNS = {
 }
 
 
-def typed(array: Any) -> tuple[Any, tuple[int, ...]]:
+def typed(array: ArrayLike) -> tuple[DType, Shape]:
     """The dtype and shape of an array or scalar."""
     dtype = getattr(array, "dtype", None)
     return (np.asarray(array).dtype if dtype is None else dtype), tuple(np.shape(array))
 
 
-def elements_of(equation: Equation, arrays: Sequence[Any], index: tuple[int, ...]) -> list[Any]:
+def elements_of(
+    equation: Equation, arrays: Sequence[ArrayLike], index: Shape
+) -> list[Element | None]:
     """The element of each operand that made one of the result; None where there is no single one.
 
     Of an operation on each element those at the same place; of a matrix product the first two
     whose product is not finite.
     """
     name = equation.primitive.name
-    nothing = [None] * len(arrays)
+    nothing: list[Element | None] = [None] * len(arrays)
     if any(isinstance(typed(x)[0], ExtendedDType) for x in arrays):
         return nothing
     hosts = [np.asarray(x) for x in arrays]
@@ -54,28 +59,28 @@ def elements_of(equation: Equation, arrays: Sequence[Any], index: tuple[int, ...
     return nothing
 
 
-def _at(array: np.ndarray, index: tuple[int, ...]) -> Any:
+def _at(array: NumPyArray, index: Shape) -> Element | None:
     """The element at an index of what the array is broadcast to."""
     if array.ndim > len(index):
         return None
-    place = index[len(index) - array.ndim :]
-    return array[tuple(0 if n == 1 else i for i, n in zip(place, array.shape, strict=True))]
+    trailing = index[len(index) - array.ndim :]
+    return array[tuple(0 if n == 1 else i for i, n in zip(trailing, array.shape, strict=True))]
 
 
 def _factors(
-    equation: Equation, hosts: Sequence[np.ndarray], index: tuple[int, ...]
-) -> list[Any] | None:
+    equation: Equation, hosts: Sequence[NumPyArray], index: Shape
+) -> list[Element | None] | None:
     """Of the factors that are summed to an element: the first with a product that is not finite."""
     (left_sums, right_sums), (left_batch, right_batch) = equation.params["dimension_numbers"]
     batch = index[: len(left_batch)]
     rest = list(index[len(left_batch) :])
-    rows: list[np.ndarray] = []
+    rows: list[NumPyArray] = []
     for host, sums, batched in zip(hosts, (left_sums, right_sums), (left_batch, right_batch)):
         free = [i for i in range(host.ndim) if i not in sums and i not in batched]
         here = dict(zip(batched, batch, strict=True)) | {i: rest.pop(0) for i in free}
-        kept = [i for i in range(host.ndim) if i in sums]
+        summed = [i for i in range(host.ndim) if i in sums]
         row = host[tuple(here.get(i, slice(None)) for i in range(host.ndim))]
-        rows.append(np.transpose(row, [kept.index(i) for i in sums]).reshape(-1))
+        rows.append(np.transpose(row, [summed.index(i) for i in sums]).reshape(-1))
     products = rows[0] * rows[1]
     wrong = ~np.isfinite(products)
     if not wrong.any():
@@ -84,7 +89,9 @@ def _factors(
     return [row[first] for row in rows]
 
 
-def expression_of(equation: Equation, arrays: Sequence[Any], elements: Sequence[Any]) -> str:
+def expression_of(
+    equation: Equation, arrays: Sequence[ArrayLike], elements: Sequence[Element | None]
+) -> str:
     """An operation on elements, as in "log(-0.3)" or "0.0 / 0.0"."""
     name = equation.primitive.name
     if elements and all(x is not None for x in elements):
@@ -101,11 +108,11 @@ def expression_of(equation: Equation, arrays: Sequence[Any], elements: Sequence[
     return f"{name}({', '.join(map(_whole, arrays))})"
 
 
-def _text(element: Any) -> str:
+def _text(element: ArrayLike | Element | None) -> str:
     return str(np.asarray(element)[()])
 
 
-def _whole(array: Any) -> str:
+def _whole(array: ArrayLike) -> str:
     """An array in an expression: its type, and what of it is not finite."""
     dtype, shape = typed(array)
     if not shape and not isinstance(dtype, ExtendedDType):

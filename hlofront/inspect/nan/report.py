@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 from hlofront.base import source
 
@@ -27,7 +28,7 @@ class SourceLine:
         return f"{source.shown_path(self.file)}:{self.line}{inside}"
 
 
-def source_line_of(traceback: Any) -> SourceLine | None:
+def source_line_of(traceback: object) -> SourceLine | None:
     """The user's innermost line of a C++ traceback."""
     frame = source.user_frame(traceback)
     if frame is None:
@@ -62,7 +63,7 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What is known of an array: its type, its range, and how much of it is bad."""
+    """A summary of an array: its type, its range, and how much of it is bad."""
 
     name: str
     """An argument's or result's name, as in "params['w']"; "" for what lies between."""
@@ -70,9 +71,9 @@ class Values:
     shape: tuple[int, ...]
     nans: int
     infinities: int
-    minimum: Any
+    minimum: np.generic | None
     """The least and the greatest of its finite elements; None where there is none, or no order."""
-    maximum: Any
+    maximum: np.generic | None
     index: tuple[int, ...] | None = None
     """The first bad element's, in the order of rows; None where none is bad."""
 
@@ -102,7 +103,7 @@ class Values:
         return ", ".join(parts)
 
     def bad_text(self, word: str) -> str:
-        """How many elements are bad and where the first is, in words."""
+        """Return in words how many elements are bad and where the first is."""
         bad = self.nans if word == "nan" else self.infinities
         bad = bad or self.nans + self.infinities
         if not self.shape:
@@ -124,10 +125,10 @@ class OperationStep:
 
 @dataclass(frozen=True, slots=True)
 class OperandReport:
-    """One of the values that an operation was given."""
+    """One of the operands of an operation."""
 
     values: Values
-    element: Any
+    element: np.generic | None
     """The element that went into the first bad one; None where several did."""
     source: str
     """Where it comes from: "argument x", "the constant 0.0", or an operation and its line."""
@@ -144,7 +145,7 @@ class NanOrigin:
     """An operation that makes a bad value of operands that have none."""
 
     primitive: str
-    parameters: dict[str, Any]
+    parameters: dict[str, str]
     """Its parameters but for programs, as texts."""
     kind: str
     """What it makes: "nan" or "inf"."""
@@ -219,11 +220,11 @@ class NanOrigin:
         return text.replace(f" at {written(self.place)}", " on that line") if self.place else text
 
 
-def written(place: SourceLine | None) -> str:
-    """A place with its line's text."""
-    if place is None:
+def written(line: SourceLine | None) -> str:
+    """Return a source line with its text, or "" for None."""
+    if line is None:
         return ""
-    return f"{place}:  {source.shortened(place.text)}" if place.text else str(place)
+    return f"{line}:  {source.shortened(line.text)}" if line.text else str(line)
 
 
 _MOST_STEPS = 12
@@ -248,7 +249,7 @@ def _folded(way: Sequence[OperationStep]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class NanReport:
-    """What `find_nan` found. It is true where a result is bad.
+    """The answer of `find_nan`, which is true where a result is bad.
 
     `str()` of it is the whole story; its fields are the parts.
     """
@@ -300,8 +301,8 @@ class NanReport:
         for each in self.arguments:
             gets = ", which gets there" if each.name in self.inputs else ""
             lines.append(f"{each.name} is bad already: {each.type}, {_bad(each)}{gets}")
-        given = [each.name for each in self.arguments]
-        lines += [f"from {each}, bad already" for each in self.inputs if each not in given]
+        listed = [each.name for each in self.arguments]
+        lines += [f"from {each}, bad already" for each in self.inputs if each not in listed]
         if self.hidden:
             count = len(self.hidden)
             lines.append(

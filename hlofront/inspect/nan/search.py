@@ -1,17 +1,17 @@
 """The search for a NaN: a program is run one operation at a time, and its values are looked at."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType, issubdtype
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.base.typing import ArrayLike, NumPyArray, Shape
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.liveness import last_uses, live_equations
 from hlofront.core.names import path_of
 from hlofront.core.subprograms import subprograms_of
-from hlofront.inspect.nan.operands import ELEMENTWISE, elements_of, expression_of, typed
+from hlofront.inspect.nan.operands import ELEMENTWISE, Element, elements_of, expression_of, typed
 from hlofront.inspect.nan.report import (
     Inside,
     NanOrigin,
@@ -25,16 +25,19 @@ from hlofront.inspect.nan.report import (
 from hlofront.runtime.debugging.nan_search import NanSearch, nonfinite
 from hlofront.transforms.stage import stage
 
-# So many ways are kept of how bad values came into one array.
+# The number of trails that one array has at most.
 _MOST_TRAILS = 8
-# So many operations are described; later ones are counted.
+# The number of operations that are described; later ones are only counted.
 _MOST_DESCRIBED = 100
-# Arrays of so many bytes and fewer are kept until their program ends, to tell what was computed.
+# Arrays of at most this many bytes stay until their program ends, to say what was computed.
 _SMALL = 1 << 16
+
+# Elementwise, whether an array is bad; NumPy gives a scalar for one without axes.
+Mask = NumPyArray | np.bool_
 
 
 class Start:
-    """Where bad values begin: an argument, a constant, or an operation."""
+    """The beginning of bad values: an argument, a constant, or an operation."""
 
     __slots__ = ("argument", "equation", "number", "operation")
 
@@ -51,7 +54,7 @@ class Start:
         self.argument = argument
 
     def brief(self) -> str:
-        """What it is, on one line."""
+        """Return the start on one line."""
         if self.operation is not None:
             return self.operation.brief()
         if self.equation is None:
@@ -62,7 +65,7 @@ class Start:
 
 
 class Trail:
-    """How bad values came into an array: from a start, through an operation, after others."""
+    """The way of bad values into an array: from a start, through operations in turn."""
 
     __slots__ = ("equation", "previous", "start")
 
@@ -72,7 +75,7 @@ class Trail:
         self.previous = previous
 
     def steps(self) -> tuple[OperationStep, ...]:
-        """The operations that handed them on, first to last."""
+        """Return the operations that passed the bad values on, first to last."""
         equations: list[Equation] = []
         trail: Trail | None = self
         while trail is not None and trail.previous is not None:
@@ -94,7 +97,7 @@ class Value:
 
     def __init__(
         self,
-        array: Any,
+        array: ArrayLike,
         origin: "Equation | str",
         bad: tuple[Trail, ...] = (),
         infinite: tuple[Trail, ...] = (),
@@ -115,22 +118,22 @@ class Level:
     def __init__(self, program: Jaxpr, inside: tuple[Inside, ...]):
         self.program = program
         self.inside = inside
-        self.values: dict[Any, Value] = {}
-        self.definitions: dict[Any, Equation] | None = None
+        self.values: dict[Atom, Value] = {}
+        self.definitions: dict[Atom, Equation] | None = None
 
-    def read(self, atom: Any) -> Value:
+    def read(self, atom: Atom) -> Value:
         if type(atom) is Literal:
             return Value(atom.val, f"the constant {_scalar_text(atom.val)}")
         return self.values[atom]
 
-    def definition(self, atom: Any) -> Equation | None:
-        """The equation of this program that makes a value."""
+    def definition(self, atom: Atom) -> Equation | None:
+        """Return the equation of this program that makes a value, None for inputs and literals."""
         if self.definitions is None:
             self.definitions = {var: e for e in self.program.eqns for var in e.outvars}
         return None if type(atom) is Literal else self.definitions.get(atom)
 
 
-def _scalar_text(value: Any) -> str:
+def _scalar_text(value: ArrayLike) -> str:
     return str(np.asarray(value)[()])
 
 
@@ -145,7 +148,7 @@ def inside(
     return (*level.inside, Inside(equation.primitive.name, name, line, None, branch))
 
 
-class Search(NanSearch[Value, list[Value], Level]):
+class TrailSearch(NanSearch[Value, list[Value], Level]):
     """Runs programs and keeps account of bad values."""
 
     __slots__ = (
@@ -164,38 +167,38 @@ class Search(NanSearch[Value, list[Value], Level]):
         # How often each equation was a start.
         self.times: dict[int, int] = {}
         # Of programs that were run: the equations, and what each is the last to use.
-        self.steps: dict[Jaxpr, list[tuple[Equation, set[Any]]]] = {}
+        self.steps: dict[Jaxpr, list[tuple[Equation, set[Var]]]] = {}
 
     # ---- what is bad
 
-    def mask(self, array: np.ndarray, which: str = "bad") -> np.ndarray:
-        """Which elements are bad, or infinite."""
+    def mask(self, array: NumPyArray, which: str = "bad") -> Mask:
+        """Return, elementwise, whether an array is bad, or infinite."""
         return np.isinf(array) if which == "infinite" else self.bad_elements(array)
 
-    def part(self, array: Any, whole: Value) -> Value:
-        """A part of an array, as a value of its own."""
+    def part(self, array: ArrayLike, whole: Value) -> Value:
+        """Return a part of an array, as a value of its own."""
         if not whole.bad and not whole.infinite:
             return Value(array, whole.origin)
         host = nonfinite(array)
         if host is None:
             return Value(array, whole.origin)
-        found = Value(array, whole.origin)
+        value = Value(array, whole.origin)
         for which in self.followed:
             if self.mask(host, which).any():
-                setattr(found, which, getattr(whole, which))
-        return found
+                setattr(value, which, getattr(whole, which))
+        return value
 
-    def given(self, array: Any, name: str) -> Value:
-        """A value that comes from outside: an argument, or a constant."""
+    def input_value(self, array: ArrayLike, name: str) -> Value:
+        """Return a value that comes from outside: an argument, or a constant."""
         host = nonfinite(array)
         if host is None:
             return Value(array, name)
-        found = Value(array, name)
+        value = Value(array, name)
         trail = (Trail(Start(self._next(), argument=name), None, None),)
         for which in self.followed:
             if self.mask(host, which).any():
-                setattr(found, which, trail)
-        return found
+                setattr(value, which, trail)
+        return value
 
     def _next(self) -> int:
         self.number += 1
@@ -211,11 +214,11 @@ class Search(NanSearch[Value, list[Value], Level]):
         level = Level(jaxpr, inside)
         values = level.values
         for var, const in zip(jaxpr.constvars, program.consts, strict=True):
-            values[var] = self.given(const, "a constant that the function captured")
+            values[var] = self.input_value(const, "a constant that the function captured")
         values.update(zip(jaxpr.invars, args, strict=True))
         steps = self.steps.get(jaxpr)
         if steps is None:
-            # What nothing depends on is not compiled either, and may be what cannot run.
+            # Equations that nothing depends on are not compiled either, and might not run.
             lean = jaxpr.replace(eqns=live_equations(jaxpr.eqns, jaxpr.outvars))
             steps = self.steps[jaxpr] = list(zip(lean.eqns, last_uses(lean), strict=True))
         for equation, done in steps:
@@ -229,7 +232,7 @@ class Search(NanSearch[Value, list[Value], Level]):
                     del values[var]
         return [level.read(atom) for atom in jaxpr.outvars]
 
-    def array_of(self, operand: Value) -> Any:
+    def array_of(self, operand: Value) -> ArrayLike:
         return operand.array
 
     def in_call(
@@ -250,8 +253,10 @@ class Search(NanSearch[Value, list[Value], Level]):
             results = (results,)
         return [self.judged(level, equation, operands, x) for x in results]
 
-    def judged(self, level: Level, equation: Equation, operands: list[Value], x: Any) -> Value:
-        """A result of an operation, looked at."""
+    def judged(
+        self, level: Level, equation: Equation, operands: list[Value], x: ArrayLike
+    ) -> Value:
+        """Return a result of an operation with the trails of its bad elements."""
         host = nonfinite(x)
         if host is None:
             return Value(x, equation)
@@ -268,15 +273,15 @@ class Search(NanSearch[Value, list[Value], Level]):
         level: Level,
         equation: Equation,
         operands: list[Value],
-        host: np.ndarray,
-        mask: np.ndarray,
+        host: NumPyArray,
+        mask: Mask,
         which: str,
     ) -> tuple[Trail, ...]:
-        """How the bad elements of a result came: from operands, or from this operation."""
+        """Return the trails of the bad elements of a result: from operands, or begun here."""
         name = equation.primitive.name
         new = mask
         trails: list[Trail] = []
-        for place, operand in enumerate(operands):
+        for position, operand in enumerate(operands):
             theirs: tuple[Trail, ...] = getattr(operand, which)
             if not theirs:
                 continue
@@ -284,7 +289,9 @@ class Search(NanSearch[Value, list[Value], Level]):
                 array = np.asarray(operand.array)
                 shared = np.broadcast_to(self.mask(array, which), host.shape) & mask
                 if name == "select_n":
-                    shared = shared & (np.asarray(operands[0].array).astype(np.int32) == place - 1)
+                    shared = shared & (
+                        np.asarray(operands[0].array).astype(np.int32) == position - 1
+                    )
                 if not shared.any():
                     continue
                 new = new & ~shared
@@ -298,13 +305,13 @@ class Search(NanSearch[Value, list[Value], Level]):
         )
 
     def together(self, trails: Iterable[Trail]) -> tuple[Trail, ...]:
-        """Trails without those that begin at the same start, the earliest first."""
-        found: dict[Start, Trail] = {}
+        """Return one trail for each start, the earliest first."""
+        by_start: dict[Start, Trail] = {}
         for trail in trails:
-            found.setdefault(trail.start, trail)
-        if len(found) == 1:
-            return tuple(found.values())
-        return tuple(sorted(found.values(), key=lambda trail: trail.start.number)[:_MOST_TRAILS])
+            by_start.setdefault(trail.start, trail)
+        if len(by_start) == 1:
+            return tuple(by_start.values())
+        return tuple(sorted(by_start.values(), key=lambda trail: trail.start.number)[:_MOST_TRAILS])
 
     # ---- starts
 
@@ -313,11 +320,11 @@ class Search(NanSearch[Value, list[Value], Level]):
         level: Level,
         equation: Equation,
         operands: list[Value],
-        host: np.ndarray,
-        mask: np.ndarray,
+        host: NumPyArray,
+        mask: Mask,
         which: str = "bad",
     ) -> Start:
-        """Bad values begin here: at an operation whose operands have none where its result has."""
+        """Note an operation that makes bad values of operands that have none there."""
         key = id(equation)
         operation = None
         if which == "bad":
@@ -337,22 +344,22 @@ class Search(NanSearch[Value, list[Value], Level]):
         level: Level,
         equation: Equation,
         operands: list[Value],
-        host: np.ndarray,
-        mask: np.ndarray,
+        host: NumPyArray,
+        mask: Mask,
         kind: str,
     ) -> NanOrigin:
         index = tuple(int(i) for i in np.unravel_index(int(mask.argmax()), host.shape))
         arrays = [v.array for v in operands]
         elements = elements_of(equation, arrays, index)
-        places = callers(equation.traceback)
+        lines = callers(equation.traceback)
         return NanOrigin(
             primitive=equation.primitive.name,
             parameters=_parameters(equation),
             kind=kind,
             expression=expression_of(equation, arrays, elements),
             value=str(host[index]),
-            place=places[0] if places else None,
-            callers=places[1:],
+            place=lines[0] if lines else None,
+            callers=lines[1:],
             name_stack=tuple(filter(None, path_of(equation.name_stack).split("/"))),
             inside=level.inside,
             operands=tuple(
@@ -365,20 +372,20 @@ class Search(NanSearch[Value, list[Value], Level]):
         )
 
     def _operand(
-        self, level: Level, atom: Any, operand: Value, element: Any, index: tuple[int, ...]
+        self, level: Level, atom: Atom, operand: Value, element: Element | None, index: Shape
     ) -> OperandReport:
         definition = level.definition(atom)
         lines: list[str] = []
-        place = None
+        source_line = None
         if definition is not None:
-            place = source_line_of(definition.traceback)
-            described = _computed(level, definition, index, written(place))
+            source_line = source_line_of(definition.traceback)
+            described = _computed(level, definition, index, written(source_line))
             lines = _before(level, definition, index)
         elif isinstance(operand.origin, str):
             described = operand.origin
         else:
-            place = source_line_of(operand.origin.traceback)
-            at = written(place)
+            source_line = source_line_of(operand.origin.traceback)
+            at = written(source_line)
             described = operand.origin.primitive.name + (f" at {at}" if at else "")
         since = ""
         for trail in operand.infinite[:1]:
@@ -397,29 +404,29 @@ class Search(NanSearch[Value, list[Value], Level]):
                 )
         name = operand.origin if isinstance(operand.origin, str) else ""
         return OperandReport(
-            facts(name, operand.array), element, described, place, tuple(lines), since
+            facts(name, operand.array), element, described, source_line, tuple(lines), since
         )
 
 
 def _parameters(equation: Equation) -> dict[str, str]:
-    """The parameters that say something, as texts."""
-    found: dict[str, str] = {}
+    """Return the parameters that are no programs, functions or None, as texts."""
+    texts: dict[str, str] = {}
     programs = {part.parameter for part in subprograms_of(equation)}
     for name, value in equation.params.items():
         if value is None or callable(value) or name in programs:
             continue
         if isinstance(value, tuple | list) and any(map(callable, value)):
             continue
-        found[name] = source.shortened(str(value))
-    return found
+        texts[name] = source.shortened(str(value))
+    return texts
 
 
-# How many operations before an operand are told.
+# The number of operations that are named before an operand.
 _MOST_BEFORE = 3
 
 
-def _before(level: Level, definition: Equation, index: tuple[int, ...]) -> list[str]:
-    """What the operation that made an operand was given, and so on: a line for each."""
+def _before(level: Level, definition: Equation, index: Shape) -> list[str]:
+    """Return a line for each operation before an operand: its maker's operand, and so on."""
     lines: list[str] = []
     equation = definition
     for _ in range(_MOST_BEFORE):
@@ -443,8 +450,8 @@ def _before(level: Level, definition: Equation, index: tuple[int, ...]) -> list[
     return lines
 
 
-def _computed(level: Level, equation: Equation, index: tuple[int, ...], at: str) -> str:
-    """An operation on the elements that it had at a place, where those are still there."""
+def _computed(level: Level, equation: Equation, index: Shape, at: str) -> str:
+    """Return an operation on the elements that it had at an index, if those are still known."""
     text = equation.primitive.name
     values = [level.read(a) if type(a) is Literal else level.values.get(a) for a in equation.invars]
     if text in ELEMENTWISE and all(v is not None for v in values):
@@ -455,18 +462,18 @@ def _computed(level: Level, equation: Equation, index: tuple[int, ...], at: str)
     return f"{text} at {at}" if at else text
 
 
-def callers(traceback: Any) -> tuple[SourceLine, ...]:
-    """The user's lines inside the function that was traced, innermost first."""
+def callers(traceback: "source.Traceback | None") -> tuple[SourceLine, ...]:
+    """Return the user's lines inside the function that was traced, innermost first."""
     if traceback is None:
         return ()
     start = stage.__code__
-    places: list[SourceLine] = []
+    lines: list[SourceLine] = []
     for code, instruction in zip(*traceback.raw_frames(), strict=True):
         if code.co_name == start.co_name and code.co_filename == start.co_filename:
             break
         if source.is_user_file(code.co_filename):
             frame = source.Frame(code, instruction)
-            places.append(
+            lines.append(
                 SourceLine(
                     frame.file,
                     frame.line,
@@ -476,8 +483,8 @@ def callers(traceback: Any) -> tuple[SourceLine, ...]:
                     frame.column,
                 )
             )
-    if places:
-        return tuple(places)
+    if lines:
+        return tuple(lines)
     # A program that a function of ours has traced, for the user's line further out.
     outer = source_line_of(traceback)
     return (outer,) if outer else ()
@@ -485,11 +492,15 @@ def callers(traceback: Any) -> tuple[SourceLine, ...]:
 
 def facts(
     name: str,
-    array: Any,
-    index: tuple[int, ...] | None = None,
-    mask: np.ndarray | None = None,
+    array: ArrayLike,
+    index: Shape | None = None,
+    mask: Mask | None = None,
 ) -> Values:
-    """What is known of an array."""
+    """Return a summary of an array.
+
+    Args:
+      index: that of the first bad element; by default the first in `mask`, or not finite.
+    """
     dtype, shape = typed(array)
     if isinstance(dtype, ExtendedDType):
         return Values(name, str(dtype), shape, 0, 0, None, None)

@@ -6,20 +6,27 @@ alone is run one operation at a time.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType
+from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
 from hlofront.core.subprograms import Subprogram, split_inputs, subjaxprs
 from hlofront.higher_order.while_loop import while_loop
-from hlofront.inspect.nan.instrumentation import count_watched, noted, strong, watched_step
+from hlofront.inspect.nan.instrumentation import (
+    SearchFor,
+    count_watched,
+    noted,
+    strong,
+    watched_step,
+)
 from hlofront.inspect.nan.report import Inside
-from hlofront.inspect.nan.search import Level, Search, Trail, Value, inside
+from hlofront.inspect.nan.search import Level, Trail, TrailSearch, Value, inside
 from hlofront.numpy import full, where
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
@@ -27,14 +34,33 @@ from hlofront.primitives.slicing import stack
 from hlofront.runtime.debugging.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit import jit
 
-# Loops of so many operations in all their steps are run one operation at a time.
+# Loops of at most this many operations in all their steps run one operation at a time.
 SHORT = 2_000
-# So many steps of one long loop are.
+# The number of steps of one long loop that run one operation at a time.
 _MOST_STEPS = 16
+
+Arrays = Sequence[ArrayLike]
+# The time, the carry, since when its parts are bad, and when operations made the first bad value.
+LoopState = tuple[Array, Arrays, list[list[Array]], Array]
+
+CompiledLoop = Callable[..., tuple[object, ...]]
+
+
+class Watched(NamedTuple):
+    """The state of a loop before a step, computed by a compiled loop."""
+
+    carry: Arrays
+    since: Sequence[Sequence[Array]]
+    """For each kind that is followed, the step that made each part of the carry so.
+
+    It is -1 for parts that are so from the start, -2 for those that are not.
+    """
+    firsts: Array
+    """For each operation of a step, the first step in which it made bad elements, or -1."""
 
 
 def size(jaxpr: Jaxpr) -> int:
-    """The number of equations of a program and those in it."""
+    """Return the number of equations of a program and of the programs in it."""
     return sum(map(size, subjaxprs(jaxpr)), len(jaxpr.eqns))
 
 
@@ -44,12 +70,12 @@ def size(jaxpr: Jaxpr) -> int:
 class _Loop:
     """One run of a loop: time goes from 0, whatever the index that a step has."""
 
-    def __init__(self, search: Search, level: Level, equation: Equation, program: ClosedJaxpr):
+    def __init__(self, search: TrailSearch, level: Level, equation: Equation, program: ClosedJaxpr):
         self.search = search
         self.level = level
         self.equation = equation
         self.program = program
-        self.place = inside(level, equation, program)
+        self.path = inside(level, equation, program)
         # How often a single step may still be looked at.
         self.left = _MOST_STEPS
         self.looked_at: dict[int, list[Value]] = {}
@@ -60,59 +86,56 @@ class _Loop:
         return time
 
     def inside(self, time: int) -> tuple[Inside, ...]:
-        """Where the operations of a step are."""
-        *around, here = self.place
+        """Return the operations that the operations of a step are inside of."""
+        *around, here = self.path
         step = Inside(here.operation, here.function, here.place, self.index(time))
         return (*around, step)
 
     def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
-        """What one step gives on a carry: the carry, and what is collected."""
+        """Return the results of one step on a carry: the new carry, and what is collected."""
         raise TypeError(f"{type(self).__name__} has no steps")
 
-    def watched(self, time: int) -> tuple[list[Any], Any, Any]:
-        """(the carry before a step, since when each part of it is so, when what began), compiled.
-
-        Since when, for each of what is followed: the time of the step that made it so; -1: from
-        the start; -2: it is not. When what began: of each operation of a step the first time that
-        bad elements began there, -1 where they never did.
-        """
+    def watched(self, time: int) -> Watched:
+        """Return the carry before a step, and since when what is bad, by a compiled loop."""
         raise TypeError(f"{type(self).__name__} cannot be watched")
 
     def carry_at(self, time: int) -> list[Value]:
-        """The carry before a step, with how bad values came into it."""
+        """Return the carry before a step, with the trails of its bad values."""
         if time == self.start_time:
             return self.start_carry
-        arrays, since, _ = self.watched(time)
-        found: list[Value] = []
-        for place, array in enumerate(arrays):
-            value = Value(array, self.origin(place))
-            found.append(value)
+        watched = self.watched(time)
+        values: list[Value] = []
+        for position, array in enumerate(watched.carry):
+            value = Value(array, self.origin(position))
+            values.append(value)
             host = nonfinite(array)
             if host is None:
                 continue
-            for which, times in zip(self.search.followed, since, strict=True):
-                first = int(times[place])
+            for which, times in zip(self.search.followed, watched.since, strict=True):
+                first = int(times[position])
                 if self.search.mask(host, which).any():
-                    begun = getattr(self.start_carry[place], which)
-                    trails = begun if first == -1 else self.made_at(first, place, value, which)
+                    begun = getattr(self.start_carry[position], which)
+                    trails = begun if first == -1 else self.made_at(first, position, value, which)
                     setattr(value, which, trails)
-        return found
+        return values
 
-    def origin(self, place: int) -> "Equation | str":
-        """What makes a part of the carry."""
+    def origin(self, position: int) -> "Equation | str":
+        """Return the equation that makes a part of the carry, or words if none does."""
         jaxpr = self.program.jaxpr
         for equation in reversed(jaxpr.eqns):
-            if jaxpr.outvars[place] in equation.outvars:
+            if jaxpr.outvars[position] in equation.outvars:
                 return equation
         return "the carry"
 
-    def made_at(self, time: int, place: int, value: Value, which: str = "bad") -> tuple[Trail, ...]:
-        """How a result of a step came to be bad: the step is run one operation at a time."""
-        found = self.looked_at.get(time)
-        if found is None and self.left > 0:
+    def made_at(
+        self, time: int, position: int, value: Value, which: str = "bad"
+    ) -> tuple[Trail, ...]:
+        """Return the trails into a result of a step, which runs one operation at a time."""
+        results = self.looked_at.get(time)
+        if results is None and self.left > 0:
             self.left -= 1
-            found = self.looked_at[time] = self.step(time, self.carry_at(time))
-        trails = getattr(found[place], which) if found is not None else ()
+            results = self.looked_at[time] = self.step(time, self.carry_at(time))
+        trails = getattr(results[position], which) if results is not None else ()
         if trails:
             return self.search.together(
                 Trail(trail.start, self.equation, trail) for trail in trails
@@ -127,7 +150,7 @@ class _Loop:
     def whole(
         self, operands: Sequence[Value], collected_from: int, times: Sequence[int] | None
     ) -> list[Value]:
-        """The results of the loop, run whole; those that are bad are gone after.
+        """Run the loop whole, and return its results with the trails of those that are bad.
 
         Args:
           operands: of the operation.
@@ -136,11 +159,11 @@ class _Loop:
         """
         equation, search = self.equation, self.search
         results = equation.primitive.bind(*(v.array for v in operands), **equation.params)
-        found: list[Value] = []
+        values: list[Value] = []
         last: list[Value] | None = None
-        for place, array in enumerate(results):
+        for position, array in enumerate(results):
             value = Value(array, equation)
-            found.append(value)
+            values.append(value)
             host = nonfinite(array)
             if host is None:
                 continue
@@ -150,17 +173,17 @@ class _Loop:
             mask = search.mask(host)
             if not mask.any():
                 continue
-            if place >= collected_from:
+            if position >= collected_from:
                 rows = mask.reshape(len(mask), -1).any(axis=1)
                 first = min(times[i] for i in np.flatnonzero(rows))
                 part = Value(host[self.index(first)], equation)
-                value.bad = self.made_at(first, place, part)
+                value.bad = self.made_at(first, position, part)
             else:
                 last = last or self.carry_at(self.end())
-                value.bad = last[place].bad or self.made_at(self.end() - 1, place, value)
+                value.bad = last[position].bad or self.made_at(self.end() - 1, position, value)
             value.bad = search.together(Trail(t.start, equation, t) for t in value.bad)
-        self.look_beside(found, collected_from)
-        return found
+        self.look_beside(values, collected_from)
+        return values
 
     def look_beside(self, results: Sequence[Value], collected_from: int) -> None:
         """Look at the steps in which an operation goes bad first, for what no result tells of.
@@ -169,16 +192,16 @@ class _Loop:
           results: of the loop; what of them turns out to come from there is told by them.
           collected_from: the first result that is collected from steps.
         """
-        _, _, firsts = self.watched(self.end())
-        for time in sorted({int(n) for n in np.asarray(firsts) if n >= 0}):
+        firsts = np.asarray(self.watched(self.end()).firsts)
+        for time in sorted({int(n) for n in firsts if n >= 0}):
             if time in self.looked_at or self.left <= 0:
                 continue
             self.left -= 1
             outputs = self.looked_at[time] = self.step(time, self.carry_at(time))
-            for place, value in enumerate(outputs):
+            for position, value in enumerate(outputs):
                 trails = [Trail(t.start, self.equation, t) for t in value.bad]
-                if place >= collected_from:
-                    results[place].bad = self.search.together((*results[place].bad, *trails))
+                if position >= collected_from:
+                    results[position].bad = self.search.together((*results[position].bad, *trails))
                 elif any(result.bad for result in results[:collected_from]):
                     # It may be that which is in the last carry, or be gone from it.
                     self.search.carried.update(id(t.start.equation) for t in trails)
@@ -189,7 +212,9 @@ class _Loop:
 
 
 # The compiled searches of scans, by what is searched for and whether the scan runs in reverse.
-_watched_scans: DerivedCache[tuple[object, bool], Callable[..., Any]] = DerivedCache()
+_watched_scans: DerivedCache[tuple[object, bool], Callable[..., tuple[object, ...]]] = (
+    DerivedCache()
+)
 
 
 class _Scan(_Loop):
@@ -197,7 +222,7 @@ class _Scan(_Loop):
 
     def __init__(
         self,
-        search: Search,
+        search: TrailSearch,
         level: Level,
         equation: Equation,
         body: Subprogram,
@@ -219,7 +244,7 @@ class _Scan(_Loop):
         parts = [self.search.part(_row(x.array, i), x) for x in self.xs]
         return self.search.run(self.program, [*self.consts, *carry, *parts], self.inside(time))
 
-    def watched(self, time: int) -> tuple[list[Any], Any, Any]:
+    def watched(self, time: int) -> Watched:
         program, reverse = self.program, self.reverse
         search_for = self.search.kinds, self.search.followed
         run = _watched_scans.get_or_compute(
@@ -231,22 +256,25 @@ class _Scan(_Loop):
                 )
             ),
         )
-        given = [[v.array for v in part] for part in (self.consts, self.start_carry, self.xs)]
-        return run(*given, np.int32(time))
+        arrays = [[v.array for v in part] for part in (self.consts, self.start_carry, self.xs)]
+        return Watched(*run(*arrays, np.int32(time)))
 
 
 def _watch_scan(
     program: ClosedJaxpr,
-    search_for: Any,
+    search_for: SearchFor,
     reverse: bool,
-    consts: Any,
-    carry: Any,
-    xs: Any,
-    end: Any,
-) -> Any:
+    consts: Arrays,
+    carry: Arrays,
+    xs: Arrays,
+    end: Array,
+) -> tuple[object, ...]:
     length = xs[0].shape[0] if xs else 0
 
-    def step(state: Any) -> Any:
+    def goes_on(state: LoopState) -> Array:
+        return state[0] < end
+
+    def step(state: LoopState) -> LoopState:
         time, carry, since, firsts = state
         at = length - 1 - time if reverse else time
         parts = [dynamic_index_in_dim(x, at, keepdims=False) for x in xs]
@@ -258,18 +286,18 @@ def _watch_scan(
     carry = strong(carry)
     never = full((count_watched(program),), -1, np.int32)
     state = (convert_element_type(0, np.int32), carry, noted(search_for, 0, carry, None), never)
-    return while_loop(lambda state: state[0] < end, step, state)[1:]
+    return while_loop(goes_on, step, state)[1:]
 
 
-def _row(x: Any, i: int) -> Any:
-    """One index of the first axis."""
+def _row(x: ArrayLike, i: int) -> ArrayLike:
+    """Return an array at one index of its first axis."""
     if isinstance(typeof(x).dtype, ExtendedDType):
         return dynamic_index_in_dim(x, i, keepdims=False)
     return np.asarray(x)[i]
 
 
-def _stacked(search: Search, values: Sequence[Value], equation: Equation) -> Value:
-    """What steps returned, along a new first axis."""
+def _stacked(search: TrailSearch, values: Sequence[Value], equation: Equation) -> Value:
+    """Return the values that steps collect, along a new first axis."""
     arrays = [v.array for v in values]
     if isinstance(typeof(arrays[0]).dtype, ExtendedDType):
         array = stack(arrays)
@@ -284,7 +312,7 @@ def _stacked(search: Search, values: Sequence[Value], equation: Equation) -> Val
 
 
 def _in_scan(
-    search: Search, level: Level, equation: Equation, body: Subprogram, operands: list[Value]
+    search: TrailSearch, level: Level, equation: Equation, body: Subprogram, operands: list[Value]
 ) -> list[Value]:
     loop = _Scan(search, level, equation, body, operands)
     program, length = loop.program, loop.length
@@ -308,7 +336,9 @@ def _in_scan(
 
 
 # The compiled searches of loops, of their bodies, by the condition and what is searched for.
-_watched_loops: DerivedCache[tuple[ClosedJaxpr, object], Callable[..., Any]] = DerivedCache()
+_watched_loops: DerivedCache[tuple[ClosedJaxpr, object], Callable[..., tuple[object, ...]]] = (
+    DerivedCache()
+)
 
 
 class _While(_Loop):
@@ -316,7 +346,7 @@ class _While(_Loop):
 
     def __init__(
         self,
-        search: Search,
+        search: TrailSearch,
         level: Level,
         equation: Equation,
         body: Subprogram,
@@ -334,10 +364,10 @@ class _While(_Loop):
             self.ended = self._watch(np.iinfo(np.int32).max)[0]
         return self.ended
 
-    def goes_on(self, time: int, carry: Sequence[Value]) -> Any:
-        """Whether there is a step, as NumPy's; several answers where it is batched."""
-        given = [*self.read, *carry]
-        return np.asarray(self.search.run(self.condition, given, self.inside(time))[0].array)
+    def goes_on(self, time: int, carry: Sequence[Value]) -> NumPyArray:
+        """Return whether there is a step: a boolean, or several where the loop is batched."""
+        inputs = [*self.read, *carry]
+        return np.asarray(self.search.run(self.condition, inputs, self.inside(time))[0].array)
 
     def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
         answer = self.goes_on(time, carry)
@@ -346,31 +376,31 @@ class _While(_Loop):
             return new
         return [self._merged(answer, x, y) for x, y in zip(new, carry, strict=True)]
 
-    def _merged(self, answer: np.ndarray, new: Value, old: Value) -> Value:
-        """Steps of a batched loop change those examples that go on."""
+    def _merged(self, answer: NumPyArray, new: Value, old: Value) -> Value:
+        """Return the carry after a step of a batched loop, which changes examples that go on."""
         rank = len(typeof(new.array).shape)
         chosen = answer.reshape(answer.shape + (1,) * (rank - answer.ndim))
         if isinstance(typeof(new.array).dtype, ExtendedDType):
             return Value(where(chosen, new.array, old.array), new.origin)
         array = np.where(chosen, np.asarray(new.array), np.asarray(old.array))
-        found = Value(array, new.origin)
+        merged = Value(array, new.origin)
         host = nonfinite(array)
         if host is None:
-            return found
+            return merged
         for which in self.search.followed:
             mask = self.search.mask(host, which)
             trails: tuple[Trail, ...] = ()
             for value, there in ((new, chosen), (old, ~chosen)):
                 if (mask & there).any():
                     trails += getattr(value, which)
-            setattr(found, which, self.search.together(trails))
-        return found
+            setattr(merged, which, self.search.together(trails))
+        return merged
 
-    def watched(self, time: int) -> tuple[list[Any], Any, Any]:
-        return self._watch(time)[1:]
+    def watched(self, time: int) -> Watched:
+        return self._watch(time)[1]
 
-    def _watch(self, end: int) -> Any:
-        """(time, carry, since when it is bad, when what began) at this time, or at the end."""
+    def _watch(self, end: int) -> tuple[int, Watched]:
+        """Return the time and what is watched at this time, or at the end of the loop."""
         program, condition = self.program, self.condition
         search_for = self.search.kinds, self.search.followed
         run = _watched_loops.get_or_compute(
@@ -382,25 +412,25 @@ class _While(_Loop):
                 )
             ),
         )
-        given = [[v.array for v in part] for part in (self.read, self.consts, self.start_carry)]
-        time, *found = run(*given, np.int32(self.start_time), np.int32(end))
-        return int(time), *found
+        arrays = [[v.array for v in part] for part in (self.read, self.consts, self.start_carry)]
+        time, *rest = run(*arrays, np.int32(self.start_time), np.int32(end))
+        return int(time), Watched(*rest)
 
 
 def _watch_while(
     condition: ClosedJaxpr,
     program: ClosedJaxpr,
-    search_for: Any,
-    read: Any,
-    consts: Any,
-    carry: Any,
-    begin: Any,
-    end: Any,
-) -> Any:
-    def answer(carry: Any) -> Any:
+    search_for: SearchFor,
+    read: Arrays,
+    consts: Arrays,
+    carry: Arrays,
+    begin: Array,
+    end: Array,
+) -> LoopState:
+    def answer(carry: Arrays) -> Array:
         return jaxpr_as_fun(condition, *read, *carry)[0]
 
-    def step(state: Any) -> Any:
+    def step(state: LoopState) -> LoopState:
         time, carry, since, firsts = state
         results, begun = watched_step(program, search_for, [*consts, *carry])
         new = strong(results)
@@ -420,7 +450,7 @@ def _watch_while(
 
 
 def _in_while(
-    search: Search,
+    search: TrailSearch,
     level: Level,
     equation: Equation,
     body: Subprogram,
@@ -441,8 +471,8 @@ def _in_while(
     return loop.whole([*loop.read, *loop.consts, *carry], len(carry), None)
 
 
-class ProgramSearch(Search):
-    """A search that goes into loops too."""
+class ProgramSearch(TrailSearch):
+    """A search for NaNs that goes into loops too."""
 
     __slots__ = ()
 
