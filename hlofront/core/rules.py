@@ -11,7 +11,7 @@ from hlofront.core.effects import Effects
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent
 
 
-class Primitive(Hashable, Protocol):
+class PrimitiveLike(Hashable, Protocol):
     """A protocol of what the tables need of a primitive, whose class refers to them."""
 
     name: str
@@ -53,7 +53,7 @@ RunRule = Callable[..., Any]
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
-class RuleTable(dict[Primitive, Rule], Generic[Rule]):
+class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
     """A table of one rule per primitive: `@jvp(sin_p)` registers, `jvp[sin_p]` looks up."""
 
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
@@ -64,14 +64,14 @@ class RuleTable(dict[Primitive, Rule], Generic[Rule]):
         self.kind = kind or f"The {name} rule"
         self.__doc__ = question
         # The primitives whose rule another package registered, and may change at any time.
-        self.foreign: set[Primitive] = set()
+        self.foreign: set[PrimitiveLike] = set()
 
-    def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
+    def __setitem__(self, primitive: PrimitiveLike, rule: Rule) -> None:
         if not getattr(rule, "__module__", "").startswith("hlofront."):
             self.foreign.add(primitive)
         super().__setitem__(primitive, rule)
 
-    def __call__(self, *primitives: Primitive) -> Callable[[Rule], Rule]:
+    def __call__(self, *primitives: PrimitiveLike) -> Callable[[Rule], Rule]:
         def register(rule: Rule) -> Rule:
             function: Any = rule
             # Rules are written `def _`; tracebacks read `in cumsum_batch`.
@@ -87,7 +87,7 @@ class RuleTable(dict[Primitive, Rule], Generic[Rule]):
 
         return register
 
-    def __missing__(self, primitive: Primitive) -> Rule:
+    def __missing__(self, primitive: PrimitiveLike) -> Rule:
         raise missing_rule(primitive.name, self.name, self.home, self.kind)
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -104,14 +104,14 @@ class LoweringTable(RuleTable[LoweringRule]):
 
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
         super().__init__(name, home, question, kind)
-        self.on_platform: dict[tuple[Primitive, str], LoweringRule] = {}
+        self.on_platform: dict[tuple[PrimitiveLike, str], LoweringRule] = {}
         # The primitives that have rules for one platform.
-        self.on_some: set[Primitive] = set()
+        self.on_some: set[PrimitiveLike] = set()
         # The primitives whose general rule asks for the platform.
-        self.on_each: set[Primitive] = set()
+        self.on_each: set[PrimitiveLike] = set()
 
     def __call__(
-        self, *primitives: Primitive, platform: str | None = None
+        self, *primitives: PrimitiveLike, platform: str | None = None
     ) -> Callable[[LoweringRule], LoweringRule]:
         if platform == "each":
             self.on_each.update(primitives)
@@ -134,7 +134,7 @@ class LoweringTable(RuleTable[LoweringRule]):
 
         return register
 
-    def for_platform(self, primitive: Primitive, platform: str) -> LoweringRule:
+    def for_platform(self, primitive: PrimitiveLike, platform: str) -> LoweringRule:
         """Return the rule of a primitive for a platform, or its general one.
 
         Raises:
@@ -152,7 +152,7 @@ class LoweringTable(RuleTable[LoweringRule]):
         return rule or self[primitive]
 
     def for_platforms(
-        self, primitive: Primitive, platforms: tuple[str, ...]
+        self, primitive: PrimitiveLike, platforms: tuple[str, ...]
     ) -> list[tuple[LoweringRule, tuple[str, ...]]]:
         """Return the rules for these platforms, each with the platforms that one call of it serves.
 
@@ -184,7 +184,7 @@ class AxisNameRules:
     def __init__(self, table: RuleTable[BatchRuleWithAxis]):
         self._table = table
 
-    def __setitem__(self, primitive: Primitive, rule: Callable[..., Any]) -> None:
+    def __setitem__(self, primitive: PrimitiveLike, rule: Callable[..., Any]) -> None:
         def with_axis_data(
             axis: AxisData,
             values: Sequence[ArrayLike],
@@ -196,10 +196,10 @@ class AxisNameRules:
         self._table[primitive] = with_axis_data
         self._table.foreign.add(primitive)
 
-    def __delitem__(self, primitive: Primitive) -> None:
+    def __delitem__(self, primitive: PrimitiveLike) -> None:
         del self._table[primitive]
 
-    def __contains__(self, primitive: Primitive) -> bool:
+    def __contains__(self, primitive: PrimitiveLike) -> bool:
         return primitive in self._table
 
 
@@ -281,7 +281,7 @@ subprograms: RuleTable[SubprogramsRule] = RuleTable(
 )
 
 
-def get_primitive_transpose(p: Primitive) -> TransposeRule:
+def get_primitive_transpose(p: PrimitiveLike) -> TransposeRule:
     """Return the transpose rule of a primitive.
 
     Raises:

@@ -20,8 +20,8 @@ class Timings(NamedTuple):
         return ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in self._asdict().items())
 
 
-class CacheEntry(NamedTuple):
-    """One program of a function."""
+class CachedProgram(NamedTuple):
+    """One program of a function that the cache holds."""
 
     arguments: str
     """The arguments that it was made for, as in "x: f32[8], static n=3"."""
@@ -36,7 +36,7 @@ class CacheReport(NamedTuple):
     """A report of the programs that are cached for a function, which prints as a table."""
 
     name: str
-    entries: tuple[CacheEntry, ...]
+    entries: tuple[CachedProgram, ...]
     executables: int
     """How many executables C++ can call for it without asking Python."""
 
@@ -65,7 +65,7 @@ class CacheReport(NamedTuple):
 def cache_report(name: str, table: Mapping[Any, TracedProgram], function: Any) -> CacheReport:
     """The programs of a jitted function, in the order they were made."""
     entries = [
-        CacheEntry(_arguments(traced), _why(traced, i), traced.hits, _timings(traced))
+        CachedProgram(_arguments(traced), _why(traced, i), traced.hits, _timings(traced))
         for i, traced in enumerate(list(table.values()))
     ]
     return CacheReport(name, tuple(entries), call_cache_size(function))
