@@ -4,6 +4,7 @@ import json
 import linecache
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from hlotools.cost.estimates import ELEMENTWISE, Estimates, Work, is_collective, trip_count
@@ -230,15 +231,15 @@ def costs(program: object, rates: DeviceRates | None = None) -> Costs:
     module = hlo_module(program)
     estimates = Estimates(module)
     instructions: list[InstructionCost] = []
-    lines: dict[tuple[str | None, int | None], list[Any]] = {}
-    for instruction, runs, times in _running(module, estimates):
-        work = estimates.of(instruction)
-        row = _row(instruction, work.times(times), runs, rates)
+    lines: dict[_LineKey, _LineTotal] = {}
+    for step in _running(module, estimates):
+        work = estimates.of(step.instruction).times(step.times)
+        row = _row(step.instruction, work, step.runs, rates)
         if row is not None:
             instructions.append(row)
-            _by_line(instruction, row, estimates, times, lines)
+            _by_line(step, row, estimates, lines)
     instructions.sort(key=lambda row: (-(row.seconds or 0), -(row.flops or 0) - row.bytes))
-    rows = [_line(key, numbers) for key, numbers in lines.items()]
+    rows = [total.as_cost(*key) for key, total in lines.items()]
     rows.sort(key=lambda row: (-(row.seconds or 0), -row.flops - row.transcendentals - row.bytes))
     buffers, peak = _peaks(module)
     return Costs(module.name, rates, instructions, rows, buffers, peak)
@@ -260,12 +261,23 @@ def hlo_module(program: object) -> HloModule:
     )
 
 
-def _running(module: HloModule, estimates: Estimates) -> list[tuple[Instruction, int | None, int]]:
-    """Return what runs as an operation of its own: (instruction, how often if known, factor).
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An instruction that runs as an operation of its own."""
+
+    instruction: Instruction
+    runs: int | None
+    """How often it runs; None where a loop does not say."""
+    times: int
+    """How often it runs at least: a loop that does not say counts as one iteration."""
+
+
+def _running(module: HloModule, estimates: Estimates) -> list[_Step]:
+    """Return what runs as operations of their own.
 
     Of the branches of a conditional, the one with most to do counts.
     """
-    running: list[tuple[Instruction, int | None, int]] = []
+    running: list[_Step] = []
     waiting: list[tuple[Computation, int | None, int]] = [(module.entry, 1, 1)]
     while waiting:
         computation, runs, times = waiting.pop()
@@ -276,7 +288,7 @@ def _running(module: HloModule, estimates: Estimates) -> list[tuple[Instruction,
                 known = None if runs is None or steps is None else runs * steps
                 inside = known, times * (steps or 1)
             elif instruction.opcode not in ("conditional", "call", "async-start"):
-                running.append((instruction, runs, times))
+                running.append(_Step(instruction, runs, times))
                 continue
             callees = [c for listed in instruction.called.values() for c in listed]
             if instruction.opcode == "conditional" and callees:
@@ -340,56 +352,80 @@ def _peak_rate(peaks: Mapping[str, float], dtype: str) -> float | None:
     return max(peaks.values(), default=None)
 
 
+# A file and a line of it; None where they are not known.
+_LineKey = tuple[str | None, int | None]
+
+
+@dataclass(slots=True)
+class _LineTotal:
+    """The costs of one line, which grow while instructions are added."""
+
+    instructions: int = 0
+    flops: int = 0
+    transcendentals: int = 0
+    bytes: int = 0
+    seconds: float | None = None
+    unknown: int = 0
+
+    def as_cost(self, file: str | None, line: int | None) -> LineCost:
+        """Return the costs with their line and its text."""
+        code = linecache.getline(file, line).strip() if file and line else ""
+        return LineCost(
+            file,
+            line,
+            code or None,
+            self.instructions,
+            self.flops,
+            self.transcendentals,
+            self.bytes,
+            _ratio(self.flops + self.transcendentals, self.bytes),
+            self.seconds,
+            self.unknown,
+        )
+
+
 def _by_line(
-    instruction: Instruction,
-    row: InstructionCost,
-    estimates: Estimates,
-    times: int,
-    lines: dict[tuple[str | None, int | None], list[Any]],
+    step: _Step, row: InstructionCost, estimates: Estimates, lines: dict[_LineKey, _LineTotal]
 ) -> None:
     """Add an instruction to its line, a fusion's operations each to theirs."""
-
-    def at(file: str | None, line: int | None) -> list[Any]:
-        # Instructions, flops, transcendentals, bytes, seconds or None, unknown ones.
-        return lines.setdefault((file, line), [0, 0, 0, 0, None, 0])
-
-    own = at(row.file, row.line)
-    own[0] += 1
-    own[3] += row.bytes
-    own[5] += row.flops is None
+    own = lines.setdefault((row.file, row.line), _LineTotal())
+    own.instructions += 1
+    own.bytes += row.bytes
+    own.unknown += row.flops is None
     if row.seconds is not None:
-        own[4] = (own[4] or 0.0) + row.seconds
-    if instruction.fused is None:
-        own[1] += row.flops or 0
-        own[2] += row.transcendentals or 0
+        own.seconds = (own.seconds or 0.0) + row.seconds
+    fused = step.instruction.fused
+    if fused is None:
+        own.flops += row.flops or 0
+        own.transcendentals += row.transcendentals or 0
         return
-    for inner in instruction.fused.instructions:
-        work = estimates.of(inner).times(times)
+    for inner in fused.instructions:
+        work = estimates.of(inner).times(step.times)
         if work.flops or work.transcendentals:
             source = nearest_source(inner)
-            line_costs = at(source.file, source.line) if source else own
-            line_costs[1] += work.flops
-            line_costs[2] += work.transcendentals
-
-
-def _line(key: tuple[str | None, int | None], numbers: list[Any]) -> LineCost:
-    file, line = key
-    count, flops, transcendentals, moved, seconds, unknown = numbers
-    code = linecache.getline(file, line).strip() if file and line else ""
-    intensity = _ratio(flops + transcendentals, moved)
-    return LineCost(
-        file, line, code or None, count, flops, transcendentals, moved, intensity, seconds, unknown
-    )
+            key = (source.file, source.line) if source else (row.file, row.line)
+            total = lines.setdefault(key, _LineTotal())
+            total.flops += work.flops
+            total.transcendentals += work.transcendentals
 
 
 # ---- memory -------------------------------------------------------------------------------------
 
 
-class _Peak(NamedTuple):
-    """The values in memory when most bytes are: the bytes, and each value with whether a result."""
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """A value in memory."""
+
+    instruction: Instruction
+    is_result: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Peak:
+    """The values in memory when most bytes are, and the bytes."""
 
     bytes: int
-    live: list[tuple[Instruction, bool]]
+    live: list[_Live]
 
 
 def _peaks(module: HloModule) -> tuple[list[BufferCost], int]:
@@ -405,8 +441,8 @@ def _peaks(module: HloModule) -> tuple[list[BufferCost], int]:
         if id(computation) in running:
             known[id(computation)] = _peak(computation, known)
     most = known[id(module.entry)]
-    live = sorted(most.live, key=lambda buffer: -buffer[0].shape.stored_bytes)
-    return [_buffer(i, result) for i, result in live if i.shape.stored_bytes], most.bytes
+    live = sorted(most.live, key=lambda value: -value.instruction.shape.stored_bytes)
+    return [_buffer(value) for value in live if value.instruction.shape.stored_bytes], most.bytes
 
 
 def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
@@ -474,9 +510,9 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
         now += size
         if now > most:
             most, when = now, at
-    live = [(i, is_entry and id(i) in results) for i in always]
+    live = [_Live(i, is_entry and id(i) in results) for i in always]
     live += [
-        (i, is_entry and id(i) in results)
+        _Live(i, is_entry and id(i) in results)
         for i in made
         if position[id(i)] <= when < last[id(i)] or (when == last[id(i)] and id(i) not in reused)
     ]
@@ -498,9 +534,10 @@ def _overwrites(instruction: Instruction, size: int) -> bool:
 _IN_PLACE = frozenset({"parameter", "constant", "bitcast", "dynamic-update-slice", "broadcast"})
 
 
-def _buffer(instruction: Instruction, result: bool) -> BufferCost:
+def _buffer(value: _Live) -> BufferCost:
+    instruction = value.instruction
     kinds = {"parameter": "argument", "constant": "constant"}
-    kind = kinds.get(instruction.opcode, "result" if result else "temporary")
+    kind = kinds.get(instruction.opcode, "result" if value.is_result else "temporary")
     source = nearest_source(instruction)
     return BufferCost(
         instruction.name,
