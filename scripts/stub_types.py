@@ -4,71 +4,30 @@
 # own (hlofront/numpy/signatures.py). One whose default is None may also be None.
 _PARAMETERS = {
     "ArrayLike": (
-        "A a a_matrix alpha arr array B b beta bias C c c_matrix code_book concentration cov cval "
-        "d data df dfden dfnum dl du dx E e epsilon f fill_value fs global_scale group_offset "
-        "group_sizes h image in1 in2 index indices init_value input k kappa key key_bits_array "
-        "key_value_seq_lengths keys lam left lhs lhs_scale lhs_scales like_arr lmbda loc logits M "
-        "m mask max maxval mean min minval mu N n negative_slope obs on_false on_true operand p "
-        "padding_value phi pivots pred q query query_seq_lengths r r_matrix rhs rhs_scale "
-        "rhs_scales right s scale scatter_indices seed segment_ids sigma src start_index stddev T "
-        "taus theta translation update updates upper v value values variance w_vector where x x0 "
-        "x1 x2 y Z z Zxx"
+        "A a alpha B b beta C c code_book cov cval d data df dx E e f fs h in1 in2 index "
+        "init_value input k kappa key lmbda loc M m mean mu N n obs operand p padding_value phi "
+        "pred q r s scale scatter_indices src T theta x x0 y Z z Zxx"
     ),
-    "int": (
-        "axis batch_group_count blocksize bp bucket_size dimension exponent_bits "
-        "feature_group_count mantissa_bits max_iterations max_squarings num_keys num_segments "
-        "permutation_size reduction_dimension reduction_input_size_override"
-    ),
-    "bool": "debug lower overwrite_data",
-    "float": "eps recall_target tol",
-    "str": "algorithm implementation kind method mode norm to",
-    "DTypeLike": "dtype index_dtype new_dtype out_dtype preferred_element_type",
-    "Shape": (
-        "filter_shape in_shape lhs_shape new_sizes operand_shape rhs_shape shape slice_sizes "
-        "update_shape window_dimensions window_shape"
-    ),
-    "Sequence[int]": (
-        "axes base_dilation lhs_dilation rhs_dilation strides window_dilation window_strides"
-    ),
-    "str | Sequence[tuple[int, int]]": "padding",
+    "int": "axis blocksize bp max_iterations max_squarings",
+    "bool": "debug overwrite_data",
+    "float": "eps tol",
+    "str": "kind method norm to",
+    "DTypeLike": "dtype",
+    "Shape": "update_shape window_dimensions",
+    "Sequence[int]": "axes base_dilation window_dilation window_strides",
     "Sequence[tuple[int, int, int]]": "padding_config",
-    "ArrayLike | Sequence[ArrayLike]": "start_indices",
-    "Callable[..., Any]": "computation default false_fun fn select_callable true_fun",
+    "Callable[..., Any]": "computation default false_fun true_fun",
     "Sequence[Callable[..., Any]]": "branches",
     "AxisName": "axis_name",
     "PrecisionLike": "precision",
     "bool | int": "unroll",
-    "tuple[int, int]": "subset_by_index",
     "tuple[float, float]": "select_range",
-    "Sequence[tuple[int, int]]": "pads perm",
-    "Sequence[Sequence[int]]": "axis_index_groups",
 }
 PARAMETER = {name: kind for kind, names in _PARAMETERS.items() for name in names.split()}
 
 # (the module's name without `hlofront.`, function, parameter) -> its type there; "*" is any.
 ELSEWHERE = {
-    ("random", "*", "p"): "ArrayLike",
-    ("random", "split", "num"): "int | tuple[int, ...]",
-    ("random", "ball", "d"): "int",
-    ("random", "*", "impl"): "Any",
-    ("random", "*", "mode"): "str",
-    ("random", "triangular", "mode"): "ArrayLike",
-    ("", "apply", "func"): "Callable[[Array], Array]",
-    ("", "get", "fill_value"): "ArrayLike",
-    ("", "*", "values"): "ArrayLike",
-    ("", "*", "mode"): "str | GatherScatterMode",
-    ("lax", "top_k", "k"): "int",
-    ("lax", "approx_max_k", "k"): "int",
-    ("lax", "approx_min_k", "k"): "int",
-    ("lax", "index_in_dim", "keepdims"): "bool",
-    ("lax", "slice_in_dim", "start_index"): "int",
-    ("lax", "slice", "start_indices"): "Sequence[int]",
-    ("lax", "*", "accuracy"): "Any",
-    ("lax", "*", "mode"): "str | GatherScatterMode",
     ("lax", "*", "dimension_numbers"): "Any",
-    ("lax", "*", "sharding"): "Any",
-    ("lax", "fft", "fft_type"): "FftType | str",
-    ("lax", "scan", "f"): "Callable[[_Carry, Any], tuple[_Carry, Any]]",
     ("lax", "scan", "init"): "_Carry",
     ("lax", "fori_loop", "lower"): "ArrayLike",
     ("lax", "fori_loop", "upper"): "ArrayLike",
@@ -77,15 +36,9 @@ ELSEWHERE = {
     ("lax", "while_loop", "cond_fun"): "Callable[[_Carry], Any]",
     ("lax", "while_loop", "body_fun"): "Callable[[_Carry], _Carry]",
     ("lax", "while_loop", "init_val"): "_Carry",
-    ("lax", "map", "f"): "Callable[..., Any]",
     ("lax", "custom_linear_solve", "b"): "Any",
-    ("lax", "custom_root", "f"): "Callable[..., Any]",
     ("lax", "reduce", "dimensions"): "Sequence[int]",
-    ("lax", "sort", "operand"): "Any",
-    ("lax", "stop_gradient", "x"): "_T",
-    ("lax", "optimization_barrier", "operand"): "_T",
     ("lax", "switch", "index"): "ArrayLike",
-    ("lax", "select_n", "which"): "ArrayLike",
     ("scipy.linalg", "*", "lower"): "bool",
     ("scipy.linalg", "cho_solve", "c_and_lower"): "tuple[ArrayLike, bool]",
     ("scipy.linalg", "lu_solve", "lu_and_piv"): "tuple[ArrayLike, ArrayLike]",
@@ -93,8 +46,6 @@ ELSEWHERE = {
     ("scipy.linalg", "solve_triangular", "trans"): "int | str",
     ("scipy.linalg", "funm", "func"): "Callable[[Array], Array]",
     ("scipy.special", "*", "n"): "ArrayLike",
-    ("scipy.stats", "*", "axis"): "int | Sequence[int]",
-    ("scipy.ndimage", "map_coordinates", "coordinates"): "Sequence[ArrayLike]",
 }
 
 _PAIR, _THREE = "tuple[Array, Array]", "tuple[Array, Array, Array]"
@@ -113,7 +64,6 @@ RESULT = {
     ("lax", "while_loop"): "_Carry",
     ("lax", "stop_gradient"): "_T",
     ("lax", "optimization_barrier"): "_T",
-    ("lax", "axis_size"): "int",
     ("lax", "approx_max_k"): _PAIR,
     ("lax", "approx_min_k"): _PAIR,
     ("lax", "top_k"): _PAIR,
@@ -132,8 +82,6 @@ RESULT = {
     ("lax.linalg", "lu"): _THREE,
     ("lax.linalg", "qdwh"): "tuple[Array, Array, Array, Array]",
     ("lax.linalg", "tridiagonal"): "tuple[Array, Array, Array, Array]",
-    ("random", "key_dtype"): "Any",
-    ("random", "key_impl"): "Any",
     ("scipy.cluster.vq", "vq"): _PAIR,
     ("scipy.linalg", "cho_factor"): "tuple[Array, bool]",
     ("scipy.linalg", "funm"): f"Array | {_PAIR}",

@@ -63,6 +63,8 @@ _HOMES = {
     "PrecisionLike": "hlofront.primitives.contracting",
     **dict.fromkeys(("ConvDimensionNumbers", "GatherScatterMode", "FftType"), "hlofront.lax"),
     "Initializer": "hlofront.nn.initializers",
+    "GeneratorLike": "hlofront.random.keys",
+    **dict.fromkeys(("PRNGSpec", "KeyDType"), "hlofront.random.keys"),
     "ResizeMethod": "hlofront.image",
     "OptimizeResults": "hlofront.scipy.optimize",
     "ModeResult": "hlofront.scipy.stats.summaries",

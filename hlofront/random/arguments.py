@@ -1,6 +1,8 @@
-"""What the samplers are given: keys, shapes and dtypes, checked."""
+"""Checks of the samplers' arguments: keys, shapes and dtypes."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,8 +13,10 @@ from hlofront.base.dtypes import (
     lattice_result,
 )
 from hlofront.base.errors import TypePromotionError
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_shape
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.shape import broadcast_to
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.keys import random_split
@@ -20,12 +24,14 @@ from hlofront.primitives.shaping import broadcast_shapes, refuse_sharding, squee
 from hlofront.primitives.slicing import slice_in_dim
 from hlofront.random.keys import single_key
 
+T = TypeVar("T")
 
-def checked_key(name: str, key: Any, out_sharding: Any = None) -> Any:
-    """The key of a sampler of this name, as an array of keys.
+
+def checked_key(name: str, key: ArrayLike, out_sharding: OutSharding = None) -> Array:
+    """Return the key of a sampler of this name, as an array of keys.
 
     Raises:
-      TypeError: if it is none.
+      TypeError: if the argument is no key.
       ValueError: if there are several keys.
     """
     if out_sharding is not None:
@@ -33,12 +39,12 @@ def checked_key(name: str, key: Any, out_sharding: Any = None) -> Any:
     return single_key(name, key)[0]
 
 
-def checked_shape(name: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
-    """The shape of the result; if it is None, that of the parameters together.
+def checked_shape(name: str, shape: ShapeLike | None, *parameters: ArrayLike) -> Shape:
+    """Return the shape of the result; for None, the broadcast shape of the parameters.
 
     Raises:
-      ValueError: if the parameters do not broadcast to it.
-      TypeError: if it is no shape, or a size is negative.
+      ValueError: if the parameters do not broadcast to the shape.
+      TypeError: if the argument is no shape, or a size is negative.
     """
     if shape is None:
         if len(parameters) == 1:
@@ -57,11 +63,11 @@ def checked_shape(name: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     return shape
 
 
-def own_shape(name: str, shape: Any) -> tuple[int, ...]:
-    """The shape of the result, of samplers without parameters that give it.
+def own_shape(name: str, shape: ShapeLike | None) -> Shape:
+    """Return the shape of the result of a sampler whose parameters do not decide it.
 
     Raises:
-      TypeError: if it is no shape, or a size is negative.
+      TypeError: if the argument is no shape, or a size is negative.
     """
     if type(shape) is tuple:
         for size in shape:
@@ -74,62 +80,62 @@ def own_shape(name: str, shape: Any) -> tuple[int, ...]:
     return checked_shape(name, shape)
 
 
-def whole_shape(name: str, shape: Any) -> tuple[int, ...] | None:
-    """The shape of the result, or None, of samplers that find out themselves what fits."""
+def whole_shape(name: str, shape: ShapeLike | None) -> Shape | None:
+    """Return the shape of the result, or None, for samplers that check themselves if it fits."""
     return None if shape is None else canonical_shape(shape)
 
 
-def given(_: str, value: Any) -> Any:
-    """What is taken as it is given."""
+def as_passed(_: str, value: T) -> T:
+    """Return an argument that needs no check."""
     return value
 
 
-def whole_size(_: str, size: Any) -> Any:
-    """A size of the result. TypeError if it is none."""
+def whole_size(_: str, size: int) -> int:
+    """Return a size of the result; raise TypeError if the argument is no size."""
     return canonical_shape((size,))[0]
 
 
-def floating(name: str, dtype: Any) -> Any:
-    """The floating-point dtype that was asked for, the default one for None. ValueError else."""
+def floating(name: str, dtype: DTypeLike | None) -> DType:
+    """Return a floating-point dtype, the default one for None; raise ValueError for others."""
     return default_dtype("f") if dtype is None else _of_kind(name, dtype, np.floating, "a float")
 
 
-def inexact(name: str, dtype: Any) -> Any:
-    """The dtype of floats or complex numbers that was asked for, by default of floats."""
+def inexact(name: str, dtype: DTypeLike | None) -> DType:
+    """Return a dtype of floats or complex numbers, for None the default one of floats."""
     if dtype is None:
         return default_dtype("f")
     return _of_kind(name, dtype, np.inexact, "a float or complex")
 
 
-def integral(name: str, dtype: Any) -> Any:
-    """The dtype of integers that was asked for, the default one for None. ValueError else."""
+def integral(name: str, dtype: DTypeLike | None) -> DType:
+    """Return a dtype of integers, the default one for None; raise ValueError for others."""
     return default_dtype("i") if dtype is None else _of_kind(name, dtype, np.integer, "an int")
 
 
-def unsigned(name: str, dtype: Any) -> Any:
-    """The dtype of unsigned integers that was asked for, the default one for None."""
+def unsigned(name: str, dtype: DTypeLike | None) -> DType:
+    """Return a dtype of unsigned integers, the default one for None."""
     if dtype is None:
         return default_dtype("u")
     return _of_kind(name, dtype, np.unsignedinteger, "an unsigned int")
 
 
-def any_dtype(name: str, dtype: Any) -> Any:
-    """The dtype that was asked for, the default one of integers for None."""
+def any_dtype(name: str, dtype: DTypeLike | None) -> DType:
+    """Return any dtype, the default one of integers for None."""
     return default_dtype("i") if dtype is None else check_user_dtype_supported(dtype, name)
 
 
-def _of_kind(name: str, dtype: Any, kind: Any, said: str) -> Any:
+def _of_kind(name: str, dtype: DTypeLike, kind: type[np.generic], said: str) -> DType:
     dtype = check_user_dtype_supported(dtype, name)
     if not issubdtype(dtype, kind):
         raise ValueError(f"dtype argument to `{name}` must be {said} dtype, got {dtype}")
     return dtype
 
 
-def safely(name: str, dtype: Any, *parameters: Any) -> list[Any]:
-    """The parameters in this dtype, and not weak.
+def safely(name: str, dtype: DType, *parameters: ArrayLike) -> list[Array]:
+    """Return the parameters in a dtype, and not weakly typed.
 
     Raises:
-      TypePromotionError: if it does not hold the values of theirs, as float16 those of float32.
+      TypePromotionError: if the dtype cannot hold their values, as float16 those of float32.
     """
     for x in parameters:
         aval = typeof(x)
@@ -141,17 +147,17 @@ def safely(name: str, dtype: Any, *parameters: Any) -> list[Any]:
     return [convert_element_type(x, dtype) for x in parameters]
 
 
-def in_dtype(x: Any, dtype: Any) -> Any:
-    """x in this dtype, and not weak."""
+def in_dtype(x: ArrayLike, dtype: DType) -> Array:
+    """Return x in a dtype, and not weakly typed."""
     return convert_element_type(x, dtype)
 
 
-def spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """x broadcast to this shape."""
+def broadcast_to_shape(x: ArrayLike, shape: Shape) -> ArrayLike:
+    """Return x broadcast to a shape."""
     return x if typeof(x).shape == shape else broadcast_to(x, shape)
 
 
-def parts(key: Any, count: int = 2) -> list[Any]:
-    """This many new keys from one."""
+def parts(key: Array, count: int = 2) -> list[Array]:
+    """Return some new keys from one."""
     keys = random_split(key, (count,))
     return [squeeze(slice_in_dim(keys, i, i + 1), (0,)) for i in range(count)]

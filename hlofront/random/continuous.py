@@ -1,11 +1,15 @@
 """Numbers from the simpler continuous distributions: functions of uniform and normal ones."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from hlofront.base.config import options
 from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.numpy import reductions, selecting, ufuncs
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.rounding import clip
 from hlofront.primitives.comparing import ge, le, lt, select
 from hlofront.primitives.converting import stop_gradient
@@ -27,7 +31,7 @@ from hlofront.primitives.elementwise import (
 from hlofront.primitives.keys import random_bits
 from hlofront.primitives.random_floats import uniforms
 from hlofront.primitives.special import erf, erf_inv
-from hlofront.random.arguments import in_dtype, inexact, parts, safely, spread, unsigned
+from hlofront.random.arguments import broadcast_to_shape, in_dtype, inexact, parts, safely, unsigned
 from hlofront.random.sampler import sampler
 from hlofront.runtime.dispatch.operation import operation
 
@@ -37,8 +41,14 @@ _high_dynamic_range = options["jax_high_dynamic_range_gumbel"]
 
 
 @sampler(dtype=unsigned, nested=False)
-def bits(key, shape=(), dtype=None, *, out_sharding=None):
-    """Uniformly random bits, as unsigned integers.
+def bits(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return uniformly random bits, as unsigned integers.
 
     Args:
       dtype: of unsigned integers; by default uint32, with x64 uint64.
@@ -47,8 +57,16 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
 
 
 @sampler
-def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
-    """Uniform numbers from `minval` on to below `maxval`.
+def uniform(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return uniform numbers from `minval` on to below `maxval`.
 
     Args:
       minval, maxval: the bounds, which broadcast to the shape.
@@ -56,14 +74,20 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     return uniforms(key, shape, dtype, in_dtype(minval, dtype), in_dtype(maxval, dtype))
 
 
-def between(key, shape, dtype, minval, maxval):
-    """Uniform numbers, with bounds that are scalars."""
+def between(key: Array, shape: Shape, dtype: DType, minval: ArrayLike, maxval: ArrayLike) -> Array:
+    """Return uniform numbers, with bounds that are scalars."""
     return uniform.unchecked(key, shape=shape, dtype=dtype, minval=minval, maxval=maxval)
 
 
 @sampler(dtype=inexact)
-def normal(key, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers from the standard normal distribution.
+def normal(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the standard normal distribution.
 
     Args:
       dtype: of floats or complex numbers, by default float32, with x64 float64. The variance of
@@ -79,15 +103,23 @@ def normal(key, shape=(), dtype=None, *, out_sharding=None):
 
 
 @operation(static_argnames=("shape", "dtype"), nested=True)
-def _normal_real(key, shape, dtype):
+def _normal_real(key: Array, shape: Shape, dtype: DType) -> Array:
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)[()]
     uniform_numbers = uniform(key, shape, dtype, host_number(low, dtype), host_number(1, dtype))
     return mul(host_number(np.sqrt(2), dtype), erf_inv(uniform_numbers))
 
 
 @sampler
-def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the standard normal distribution that lie between two bounds.
+def truncated_normal(
+    key: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the standard normal distribution that lie between two bounds.
 
     Args:
       lower, upper: the bounds, scalars or arrays that broadcast to the shape.
@@ -106,8 +138,15 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
 
 
 @sampler(dtype=inexact, nested=False)
-def lognormal(key, sigma=np.float32(1.0), shape=None, dtype=None, *, out_sharding=None):
-    """Numbers whose logarithm is normal: exp(sigma * x) of standard normal x.
+def lognormal(
+    key: ArrayLike,
+    sigma: ArrayLike = np.float32(1.0),
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers whose logarithm is normal: exp(sigma * x) of standard normal x.
 
     Args:
       sigma: the standard deviation of the logarithm, which broadcasts to the shape.
@@ -121,20 +160,32 @@ def lognormal(key, sigma=np.float32(1.0), shape=None, dtype=None, *, out_shardin
 
 
 @sampler
-def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers from the standard Cauchy distribution."""
+def cauchy(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the standard Cauchy distribution."""
     u = uniform(key, shape, dtype, finfo(dtype).eps, 1.0)
     return tan(mul(host_number(np.pi, dtype), sub(u, host_number(0.5, dtype))))
 
 
 @sampler
-def exponential(key, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers from the exponential distribution of mean one."""
+def exponential(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the exponential distribution of mean one."""
     return neg(log1p(neg(uniform(key, shape, dtype, 0.0, 1.0))))
 
 
-def checked_mode(_, mode):
-    """The mode of the sampler gumbel, where None is what the option says. ValueError for others."""
+def checked_mode(_: str, mode: str | None) -> str:
+    """Return the mode of `gumbel`, for None that of the option; raise ValueError for others."""
     if mode is None:
         mode = "high" if _high_dynamic_range.value else "low"
     if mode == "highest":
@@ -145,8 +196,15 @@ def checked_mode(_, mode):
 
 
 @sampler(mode=checked_mode)
-def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
-    """Numbers from the standard Gumbel distribution.
+def gumbel(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the standard Gumbel distribution.
 
     Args:
       mode: "low", or "high" for a wider range of values at twice the work; by default what the
@@ -164,23 +222,42 @@ def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
 
 
 @sampler
-def laplace(key, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers from the standard Laplace distribution."""
+def laplace(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the standard Laplace distribution."""
     low = np.array(-1, dtype) + np.array(finfo(dtype).epsneg, dtype)
     u = uniform(key, shape, dtype, host_number(low, dtype), 1.0)
     return mul(sign(u), log1p(neg(abs(u))))
 
 
 @sampler
-def logistic(key, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers from the standard logistic distribution."""
+def logistic(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the standard logistic distribution."""
     u = uniform(key, shape, dtype, host_number(finfo(dtype).smallest_normal, dtype), 1.0)
     return sub(log(u), log1p(neg(u)))
 
 
 @sampler
-def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the Pareto distribution on [1, inf) with density b / x**(b + 1).
+def pareto(
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the Pareto distribution on [1, inf) with density b / x**(b + 1).
 
     Args:
       b: the exponent, which broadcasts to the shape.
@@ -190,27 +267,43 @@ def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
 
 
 @sampler
-def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the Rayleigh distribution: lengths of normal vectors in the plane.
+def rayleigh(
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the Rayleigh distribution: lengths of normal vectors in the plane.
 
     Args:
       scale: the standard deviation of the vectors' parts, which broadcasts to the shape.
     """
     u = uniform(key, shape, dtype, 0.0, 1.0)
-    scale = spread(*safely("rayleigh", dtype, scale), shape)
+    scale = broadcast_to_shape(*safely("rayleigh", dtype, scale), shape)
     return mul(scale, sqrt(mul(log(u), host_number(-2, dtype))))
 
 
 @sampler(nested=False)
-def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the triangular distribution between two bounds, with its peak at `mode`.
+def triangular(
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the triangular distribution between two bounds, with its peak at `mode`.
 
     Args:
       left, mode, right: the lower bound, the peak and the upper bound, which broadcast to the
         shape.
     """
     left, right, mode = (
-        spread(*safely("triangular", dtype, x), shape) for x in (left, right, mode)
+        broadcast_to_shape(*safely("triangular", dtype, x), shape) for x in (left, right, mode)
     )
     at_peak = div(sub(mode, left), sub(right, left))
     u = uniform(key, shape, dtype, 0.0, 1.0)
@@ -221,12 +314,18 @@ def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=N
 
 
 @sampler
-def weibull_min(key, scale, concentration, shape=(), dtype=None):
-    """Numbers from the Weibull distribution, the smaller of its two forms.
+def weibull_min(
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Return numbers from the Weibull distribution, the smaller of its two forms.
 
     Args:
       scale: the factor of the numbers, which broadcasts to the shape.
-      concentration: the exponent, which broadcasts likewise.
+      concentration: the exponent, which broadcasts to the shape.
     """
     numbers = neg(log1p(neg(uniform(key, shape, dtype, 0, 1))))
     return ufuncs.multiply(numbers ** (1.0 / concentration), scale)
@@ -236,20 +335,33 @@ def weibull_min(key, scale, concentration, shape=(), dtype=None):
 
 
 @sampler
-def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers from the Maxwell distribution: lengths of standard normal vectors in space."""
+def maxwell(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the Maxwell distribution: lengths of standard normal vectors in space."""
     return norm(normal(key, (*shape, 3), dtype))
 
 
 @operation(nested=True)
-def norm(x):
-    """The length of vectors along the last axis."""
+def norm(x: Array) -> Array:
+    """Return the length of vectors along the last axis."""
     return sqrt(reductions.sum(mul(x, x), axis=-1))
 
 
 @sampler
-def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the Wald (inverse Gaussian) distribution of scale one.
+def wald(
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the Wald (inverse Gaussian) distribution of scale one.
 
     By Michael, Schucany and Haas, "Generating Random Variates Using Transformations with Multiple
     Roots" (1976).
@@ -258,7 +370,7 @@ def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
       mean: of the distribution, which broadcasts to the shape.
     """
     normal_key, uniform_key = parts(key)
-    mean = spread(*safely("wald", dtype, mean), shape)
+    mean = broadcast_to_shape(*safely("wald", dtype, mean), shape)
     v = normal(normal_key, shape, dtype)
     z = uniform(uniform_key, shape, dtype, 0.0, 1.0)
     y = v**2

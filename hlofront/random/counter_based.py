@@ -4,15 +4,20 @@ Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011), gives the c
 the numbers of rounds that it recommends. Philox multiplies words of 32 bits and keeps both halves
 of the product; Threefry adds, rotates and mixes them. Each encrypts a block of words with a key.
 
-What a generator makes of a cipher is the same for all: the position of an element is written into
-the first two words of a block for random bits, and into the last two for new keys.
+All generators use their cipher in one way: the position of an element is written into the first two
+words of a block for random bits, and into the last two for new keys.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.creating import full
@@ -32,22 +37,29 @@ from hlofront.random import threefry
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
+# Words of 32 bits, each an array or a scalar.
+Words: TypeAlias = "Sequence[ArrayLike]"
+# An encryption: words of a key, words of a block -> words of the encrypted block.
+Cipher: TypeAlias = "Callable[[Words, Words], Words]"
+# The words of a block that make the upper and the lower half of 64 random bits.
+Halves: TypeAlias = "tuple[Sequence[int], Sequence[int]]"
+
 # ---- the ciphers: words of a key, words of a block -> words of the encrypted block --------------
 
 _PHILOX_ROUNDS = 10
-# What is added to the words of the key between rounds: golden ratio - 1 and sqrt(3) - 1, of 2**32.
+# Added to the words of the key between rounds: golden ratio - 1 and sqrt(3) - 1, times 2**32.
 _WEYL = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
 _MULTIPLIER = np.uint32(0xD256D193)
 _MULTIPLIERS = (np.uint32(0xD2511F53), np.uint32(0xCD9E8D57))
 
 
-def _product(x, multiplier):
-    """The upper and the lower half of the product of each element with a constant."""
+def _product(x: ArrayLike, multiplier: np.uint32) -> tuple[Array, Array]:
+    """Return the upper and the lower half of the product of each element with a constant."""
     multiplier = full(typeof(x).shape, multiplier, _uint32)
     return mulhi(x, multiplier), mul(x, multiplier)
 
 
-def philox_2x32(key, block):
+def philox_2x32(key: Words, block: Words) -> Words:
     """Encrypt two words with a key of one."""
     (k,) = key
     left, right = block
@@ -59,7 +71,7 @@ def philox_2x32(key, block):
     return left, right
 
 
-def philox_4x32(key, block):
+def philox_4x32(key: Words, block: Words) -> Words:
     """Encrypt four words with a key of two."""
     for round_number in range(_PHILOX_ROUNDS):
         if round_number:
@@ -80,12 +92,12 @@ _PARITY = np.uint32(0x1BD11BDA)
 _ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 
 
-def _rotated(x, bits):
+def _rotated(x: ArrayLike, bits: int) -> Array:
     left = shift_left(x, np.uint32(bits))
     return bitwise_or(left, shift_right_logical(x, np.uint32(32 - bits)))
 
 
-def threefry_4x32(key, block):
+def threefry_4x32(key: Words, block: Words) -> Words:
     """Encrypt four words with a key of four."""
     parity = full(typeof(key[0]).shape, _PARITY, _uint32)
     for k in key:
@@ -94,7 +106,7 @@ def threefry_4x32(key, block):
     words = [add(x, k) for x, k in zip(block, key, strict=True)]
     for round_number in range(_THREEFRY_ROUNDS):
         rotations = _ROTATIONS[round_number % len(_ROTATIONS)]
-        # The words that are rotated change places after each round.
+        # The words that are rotated are exchanged after each round.
         partners = (3, 1) if round_number % 2 else (1, 3)
         for even, odd, bits in zip((0, 2), partners, rotations, strict=True):
             words[even] = add(words[even], words[odd])
@@ -110,8 +122,8 @@ def threefry_4x32(key, block):
 # ---- the generators ------------------------------------------------------------------------------
 
 
-def _encrypted(cipher, key, block):
-    """The encryption of blocks, arrays of one shape or scalars, with a key: an array of words."""
+def _encrypted(cipher: Cipher, key: Array, block: Words) -> Words:
+    """Encrypt blocks, arrays of one shape or scalars, with a key, which is an array of words."""
     shape = next((typeof(word).shape for word in block if typeof(word).shape), ())
     count = typeof(key).shape[0]
     words = [squeeze(slice_in_dim(key, i, i + 1), (0,)) for i in range(count)]
@@ -120,45 +132,47 @@ def _encrypted(cipher, key, block):
     return cipher(words, block)
 
 
-def _zeros(shape, count):
+def _zeros(shape: Shape, count: int) -> list[ArrayLike]:
     return [full(shape, 0, _uint32)] * count
 
 
-def _words_of_seed(value):
-    """The upper 32 bits of an integer, and its lower ones. TypeError if it is a boolean."""
+def _words_of_seed(value: ArrayLike) -> list[Array]:
+    """Return the upper 32 bits of an integer, and its lower ones; raise TypeError for booleans."""
     aval = typeof(value)
     if aval.dtype == np.bool_:
         raise TypeError(f"PRNG key seed must be an integer; got {aval.str_short()}")
     return threefry.words_of(threefry.seed(value))
 
 
-def _seed_of_block(value, *, cipher, key_size, block_size):
-    """The key of an integer: the beginning of its encryption, with a key of zeros."""
+def _seed_of_block(value: ArrayLike, *, cipher: Cipher, key_size: int, block_size: int) -> Array:
+    """Return the key of an integer: the beginning of its encryption, with a key of zeros."""
     block = [*_words_of_seed(value), *_zeros((), block_size - 2)]
     return stack(cipher(_zeros((), key_size), block)[:key_size])
 
 
-def _seed_of_key(value, *, cipher, key_size, block_size):
-    """The key of an integer: the encryption of zeros, with the integer as the key."""
+def _seed_of_key(value: ArrayLike, *, cipher: Cipher, key_size: int, block_size: int) -> Array:
+    """Return the key of an integer: the encryption of zeros, with the integer as the key."""
     key = [*_words_of_seed(value), *_zeros((), key_size - 2)]
     return stack(cipher(key, _zeros((), block_size)))
 
 
-def _split(key, shape, *, cipher, block_size):
-    """Keys of this shape, from one key."""
+def _split(key: Array, shape: Shape, *, cipher: Cipher, block_size: int) -> Array:
+    """Return keys of a shape from one key."""
     block = [*_zeros(shape, block_size - 2), *threefry.positions(shape)]
     words = _encrypted(cipher, key, block)
     return stack(words[: typeof(key).shape[0]], axis=len(shape))
 
 
-def _fold_in(key, data, *, cipher, block_size):
-    """The key that depends on a key and on 32 bits more."""
+def _fold_in(key: Array, data: ArrayLike, *, cipher: Cipher, block_size: int) -> Array:
+    """Return the key that depends on a key and on 32 bits more."""
     words = _encrypted(cipher, key, [*_zeros((), block_size - 1), data])
     return stack(words[: typeof(key).shape[0]])
 
 
-def _random_bits(key, bit_width, shape, *, cipher, block_size, halves):
-    """Unsigned integers of this width and shape."""
+def _random_bits(
+    key: Array, bit_width: int, shape: Shape, *, cipher: Cipher, block_size: int, halves: Halves
+) -> Array:
+    """Return unsigned integers of a width and shape."""
     block = [*threefry.positions(shape), *_zeros(shape, block_size - 2)]
     words = _encrypted(cipher, key, block)
     if bit_width < 64:
@@ -169,16 +183,24 @@ def _random_bits(key, bit_width, shape, *, cipher, block_size, halves):
     return bitwise_or(shift_left(upper, host_number(32, _uint64)), lower)
 
 
-def _mixed(words):
-    """The exclusive or of words."""
+def _mixed(words: Words) -> Array:
+    """Return the exclusive or of words."""
     mixed, *rest = words
     for word in rest:
         mixed = bitwise_xor(mixed, word)
     return mixed
 
 
-def _generator(cipher, key_size, block_size, seed, halves, name, tag):
-    """The generator of a cipher; `halves` says which words make the halves of 64 bits."""
+def _generator(
+    cipher: Cipher,
+    key_size: int,
+    block_size: int,
+    seed: Callable[..., Array],
+    halves: Halves,
+    name: str,
+    tag: str,
+) -> Generator:
+    """Return the generator of a cipher; `halves` says which words make the halves of 64 bits."""
     sizes = {"cipher": cipher, "block_size": block_size}
     return Generator(
         (key_size,),

@@ -1,6 +1,9 @@
 """Numbers of events: the Poisson, binomial and multinomial distributions."""
 
+from __future__ import annotations
+
 import math
+from typing import TypeAlias
 
 import numpy as np
 
@@ -8,11 +11,13 @@ from hlofront.base.boundary import boundary
 from hlofront.base.config import debug_key_reuse
 from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.higher_order.scan import scan
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.numpy import creation, logic, selecting
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.numpy.rounding import clip
 from hlofront.numpy.shape import moveaxis
@@ -24,18 +29,21 @@ from hlofront.primitives.elementwise import abs, ceil, clamp, floor, log, log1p,
 from hlofront.primitives.keys import random_clone, random_split
 from hlofront.primitives.reducing import reduce_or
 from hlofront.primitives.special import lgamma
-from hlofront.random.arguments import checked_key, in_dtype, integral, parts, spread
+from hlofront.random.arguments import broadcast_to_shape, checked_key, in_dtype, integral, parts
 from hlofront.random.continuous import uniform
 from hlofront.random.sampler import sampler
 from hlofront.runtime.dispatch.operation import operation
 
+# The step of a loop, and three arrays that its steps change.
+LoopState: TypeAlias = tuple[Array, Array, Array, Array]
 
-def _again(key):
-    """The key, for the other one of two ways of which each element takes one."""
+
+def _again(key: Array) -> Array:
+    """Return the key for a second use, by elements that do not take the first one's numbers."""
     return random_clone(key) if debug_key_reuse.value else key
 
 
-def _any(x):
+def _any(x: Array) -> Array:
     return reduce_or(x, range(typeof(x).ndim))
 
 
@@ -43,8 +51,15 @@ def _any(x):
 
 
 @sampler(dtype=integral, nested=False)
-def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the Poisson distribution. They need a key of the generator threefry2x32.
+def poisson(
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the Poisson distribution, by a key of the generator threefry2x32.
 
     Small means by multiplying uniform numbers, as Knuth did; others by the transformed rejection of
     Hoermann, "The transformed rejection method for generating Poisson random variables" (1993).
@@ -60,12 +75,12 @@ def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
             f"{generator.name}: its loops need a generator whose bits do not depend on what else "
             "is drawn"
         )
-    lam = convert_element_type(spread(lam, shape), np.float32)
+    lam = convert_element_type(broadcast_to_shape(lam, shape), np.float32)
     return _poisson(key, lam, shape=shape, dtype=dtype)
 
 
 @operation(static_argnames=("shape", "dtype"), nested=True)
-def _poisson(key, lam, shape, dtype):
+def _poisson(key: Array, lam: Array, shape: Shape, dtype: DType) -> Array:
     is_small = (lam != lam) | (lam < 10)
     small = select(is_small, lam, full_like(lam, 0.0))
     large = select(is_small, full_like(lam, 1e5), lam)
@@ -77,18 +92,18 @@ def _poisson(key, lam, shape, dtype):
     return select(lam == 0, full_like(counts, 0), counts)
 
 
-def _goes_on(undecided, step, dtype, most):
+def _goes_on(undecided: Array, step: Array, dtype: DType, most: float) -> Array:
     return _any(undecided) & (convert_element_type(step, dtype) < host_number(most, dtype))
 
 
 @operation(static_argnames=("shape", "dtype"), nested=True)
-def _poisson_knuth(key, lam, shape, dtype):
+def _poisson_knuth(key: Array, lam: Array, shape: Shape, dtype: DType) -> Array:
     most = int(iinfo(dtype).max)
 
-    def go_on(state):
+    def go_on(state: LoopState) -> Array:
         return _goes_on(state[3] > -lam, state[0], dtype, most)
 
-    def multiply(state):
+    def multiply(state: LoopState) -> LoopState:
         step, count, key, log_product = state
         key, subkey = parts(key)
         count = select(log_product > -lam, count + 1, count)
@@ -100,7 +115,7 @@ def _poisson_knuth(key, lam, shape, dtype):
 
 
 @operation(static_argnames=("shape", "dtype"), nested=True)
-def _poisson_rejection(key, lam, shape, dtype):
+def _poisson_rejection(key: Array, lam: Array, shape: Shape, dtype: DType) -> Array:
     most = int(iinfo(dtype).max)
     log_lam = log(lam)
     b = 0.931 + 2.53 * sqrt(lam)
@@ -108,10 +123,10 @@ def _poisson_rejection(key, lam, shape, dtype):
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     at_once = 0.9277 - 3.6224 / (b - 2)
 
-    def go_on(state):
+    def go_on(state: LoopState) -> Array:
         return _goes_on(~state[2], state[0], dtype, most)
 
-    def propose(state):
+    def propose(state: LoopState) -> LoopState:
         step, count, accepted, key = state
         key, u_key, v_key = parts(key, 3)
         u = uniform(u_key, shape, typeof(lam).dtype, 0.0, 1.0) - 0.5
@@ -135,8 +150,14 @@ def _poisson_rejection(key, lam, shape, dtype):
 
 
 @sampler(nested=False)
-def binomial(key, n, p, shape=None, dtype=None):
-    """Numbers of successes among n trials.
+def binomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Return numbers of successes among n trials.
 
     Where few are expected by counting trials up to each; else by the rejection of Hoermann, "The
     generation of binomial random variates" (1993).
@@ -147,7 +168,7 @@ def binomial(key, n, p, shape=None, dtype=None):
         distribution the result is NaN.
     """
     n, p = (in_dtype(x, typeof(x).dtype) for x in promote_dtypes_inexact(n, p))
-    n, p = spread(n, shape), spread(p, shape)
+    n, p = broadcast_to_shape(n, shape), broadcast_to_shape(p, shape)
     # The rarer outcome is counted.
     is_rare = p < 0.5
     q = select(is_rare, p, 1.0 - p)
@@ -176,15 +197,15 @@ def binomial(key, n, p, shape=None, dtype=None):
     return select(is_counted, counts, convert_element_type(whole, dtype) - counts)
 
 
-def _by_counting(key, n, p, shape, dtype):
-    """Trials up to each success are geometric: how many successes until there are more than n."""
+def _by_counting(key: Array, n: Array, p: Array, shape: Shape, dtype: DType) -> Array:
+    """Count successes until there are more than n trials: trials up to each are geometric."""
     most = float(finfo(dtype).max)
     log_failure = log1p(neg(p))
 
-    def go_on(state):
+    def go_on(state: LoopState) -> Array:
         return _goes_on(state[2] <= n, state[0], dtype, most)
 
-    def to_next(state):
+    def to_next(state: LoopState) -> LoopState:
         step, count, trials, key = state
         subkey, key = parts(key)
         count = select(trials <= n, count + 1, count)
@@ -195,7 +216,7 @@ def _by_counting(key, n, p, shape, dtype):
     return convert_element_type(while_loop(go_on, to_next, start)[1] - 1, dtype)
 
 
-def _by_rejection(key, n, p, shape, dtype):
+def _by_rejection(key: Array, n: Array, p: Array, shape: Shape, dtype: DType) -> Array:
     most = float(finfo(dtype).max)
     deviation = sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
@@ -206,10 +227,10 @@ def _by_rejection(key, n, p, shape, dtype):
     alpha = (2.83 + 5.1 / b) * deviation
     mode = floor((n + 1) * p)
 
-    def go_on(state):
+    def go_on(state: LoopState) -> Array:
         return _goes_on(~state[2], state[0], dtype, most)
 
-    def propose(state):
+    def propose(state: LoopState) -> LoopState:
         step, count, accepted, key = state
         key, u_key, v_key = parts(key, 3)
         u = uniform(u_key, shape, typeof(p).dtype, 0.0, 1.0)
@@ -238,29 +259,37 @@ def _by_rejection(key, n, p, shape, dtype):
     return convert_element_type(while_loop(go_on, propose, start)[1], dtype)
 
 
-# What Stirling's formula leaves out of the logarithms of the factorials of 0 to 9.
+# The logarithms of the factorials of 0 to 9, less Stirling's formula.
 _TAILS = [
     math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
     for k in range(10)
 ]
 
 
-def _log_factorial_tail(k):
-    """log(k!) less Stirling's formula for it: from a table, or by its asymptotic series."""
+def _log_factorial_tail(k: Array) -> Array:
+    """Return log(k!) less Stirling's formula: from a table, or by its asymptotic series."""
     table = creation.array(np.array(_TAILS, typeof(k).dtype))
     limited = clamp(host_number(0, typeof(k).dtype), k, host_number(9, typeof(k).dtype))
     square = (limited + 1) * (limited + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (limited + 1)
-    place = convert_element_type(floor(limited), np.int32)
-    return select(k <= 9, table.at[place].get(mode="promise_in_bounds"), series)
+    index = convert_element_type(floor(limited), np.int32)
+    return select(k <= 9, table.at[index].get(mode="promise_in_bounds"), series)
 
 
 # ---- multinomial ---------------------------------------------------------------------------------
 
 
 @boundary
-def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
-    """Numbers of outcomes of each kind among n trials.
+def multinomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: bool | int = 1,
+) -> Array:
+    """Return numbers of outcomes of each kind among n trials.
 
     Args:
       key: a random key.
@@ -275,11 +304,11 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
       ValueError: if they do not fit the shape, or there are several keys.
     """
     key = checked_key("multinomial", key)
-    for place, x in enumerate((n, p)):
+    for position, x in enumerate((n, p)):
         if not is_value(x):
             raise TypeError(
                 "multinomial requires ndarray or scalar arguments, got "
-                f"{type(x)} at position {place}."
+                f"{type(x)} at position {position}."
             )
     dtype = check_user_dtype_supported(float if dtype is None else dtype, "multinomial")
     shape = typeof(p).shape if shape is None else canonical_shape(shape)
@@ -289,15 +318,17 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
 
 
 @operation(static_argnames=("shape", "dtype", "unroll"))
-def _multinomial(key, n, p, shape, dtype, unroll):
+def _multinomial(
+    key: Array, n: Array, p: Array, shape: Shape, dtype: DType, unroll: bool | int
+) -> Array:
     n, p = (in_dtype(x, typeof(x).dtype) for x in promote_dtypes_inexact(n, p))
-    n = spread(n, shape[:-1])
-    weights = moveaxis(spread(p, shape), -1, 0)
-    # Of the trials that are left, as many have this outcome as its share of what is left.
+    n = broadcast_to_shape(n, shape[:-1])
+    weights = moveaxis(broadcast_to_shape(p, shape), -1, 0)
+    # The trials that are left have this outcome by its share in the weights that are left.
     left = cumsum(weights, axis=0, reverse=True)
     shares = weights / selecting.where(left == 0, 1, left)
 
-    def draw(left, share_and_key):
+    def draw(left: Array, share_and_key: tuple[Array, Array]) -> tuple[Array, Array]:
         share, key = share_and_key
         count = binomial(key, left, clip(share, 0, 1), dtype=typeof(left).dtype)
         return left - count, count

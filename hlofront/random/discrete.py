@@ -1,5 +1,7 @@
 """Integers, booleans and categories."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -10,8 +12,10 @@ from hlofront.base.dtypes import (
     issubdtype,
 )
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy import creation, selecting
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.numpy.reductions import argmax
 from hlofront.numpy.rounding import clip
@@ -35,12 +39,12 @@ from hlofront.primitives.shaping import broadcast_to_rank, expand_dims, reshape
 from hlofront.primitives.sorting import top_k
 from hlofront.random.arguments import (
     any_dtype,
+    as_passed,
+    broadcast_to_shape,
     checked_shape,
-    given,
     in_dtype,
     integral,
     parts,
-    spread,
     whole_shape,
 )
 from hlofront.random.continuous import checked_mode, gumbel, uniform
@@ -50,15 +54,22 @@ from hlofront.runtime.dispatch.operation import operation
 # ---- booleans and signs --------------------------------------------------------------------------
 
 
-def _low_or_high(_, mode):
+def _low_or_high(_: str, mode: str) -> str:
     if mode not in ("high", "low"):
         raise ValueError(f"got {mode=}, expected 'high' or 'low'")
     return mode
 
 
 @sampler(mode=_low_or_high, nested=False)
-def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
-    """Booleans that are True with this probability.
+def bernoulli(
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: ShapeLike | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return booleans that are True with a probability.
 
     Args:
       p: the probability, a float, which broadcasts to the shape. TypeError for other dtypes.
@@ -72,7 +83,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
 
 
 @operation(static_argnames=("shape", "mode"), nested=True)
-def _bernoulli(key, p, shape, mode):
+def _bernoulli(key: Array, p: ArrayLike, shape: Shape, mode: str) -> Array:
     dtype = typeof(p).dtype
     if mode == "low":
         return uniform(key, shape, dtype, 0.0, 1.0) < p
@@ -83,8 +94,14 @@ def _bernoulli(key, p, shape, mode):
 
 
 @sampler(dtype=any_dtype)
-def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
-    """Ones and minus ones.
+def rademacher(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return ones and minus ones.
 
     Args:
       dtype: of the result; by default int32, with x64 int64.
@@ -97,7 +114,7 @@ def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
 # ---- integers ------------------------------------------------------------------------------------
 
 
-def _integers_alone(name, dtype):
+def _integers_alone(name: str, dtype: DTypeLike | None) -> DType:
     dtype = any_dtype(name, dtype)
     if not issubdtype(dtype, np.integer):
         raise TypeError(f"randint only accepts integer dtypes, got {dtype}")
@@ -105,8 +122,16 @@ def _integers_alone(name, dtype):
 
 
 @sampler(dtype=_integers_alone, nested=False)
-def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
-    """Uniform integers from `minval` on to below `maxval`.
+def randint(
+    key: ArrayLike,
+    shape: ShapeLike,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return uniform integers from `minval` on to below `maxval`.
 
     Args:
       minval, maxval: the bounds, which broadcast to the shape. Where `maxval` is not above
@@ -124,13 +149,13 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     return convert_element_type(_randint(key, shape, low, high, int32), dtype)
 
 
-def _as_wide(x, dtype):
-    found = typeof(x).dtype
-    return x if found.itemsize >= dtype.itemsize else convert_element_type(x, dtype)
+def _as_wide(x: ArrayLike, dtype: DType) -> ArrayLike:
+    own = typeof(x).dtype
+    return x if own.itemsize >= dtype.itemsize else convert_element_type(x, dtype)
 
 
-def _clipped(x, dtype):
-    """x in another dtype of integers, moved to its limits."""
+def _clipped(x: ArrayLike, dtype: DType) -> Array:
+    """Return x in another dtype of integers, moved to its limits."""
     aval = typeof(x)
     own, other = iinfo(aval.dtype), iinfo(dtype)
     low, high = max(int(own.min), int(other.min)), min(int(own.max), int(other.max))
@@ -139,7 +164,7 @@ def _clipped(x, dtype):
 
 
 @operation(static_argnames=("shape", "dtype"), nested=True)
-def _randint(key, shape, minval, maxval, dtype):
+def _randint(key: Array, shape: Shape, minval: ArrayLike, maxval: ArrayLike, dtype: DType) -> Array:
     minval, maxval = _integers(minval), _integers(maxval)
     info = iinfo(dtype)
     # The span of all values of the dtype is one more than it holds.
@@ -164,14 +189,14 @@ def _randint(key, shape, minval, maxval, dtype):
     return add(minval, convert_element_type(offset, dtype))
 
 
-def _integers(x):
+def _integers(x: ArrayLike) -> ArrayLike:
     if issubdtype(typeof(x).dtype, np.integer):
         return x
     return convert_element_type(x, int)
 
 
-def _ranked(x, y):
-    """Both with as many axes as the other, but for scalars."""
+def _ranked(x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
+    """Return both with as many axes as the other, unless one is a scalar."""
     ranks = typeof(x).ndim, typeof(y).ndim
     if 0 in ranks:
         return x, y
@@ -179,8 +204,15 @@ def _ranked(x, y):
 
 
 @sampler(dtype=integral)
-def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
-    """How many trials there are up to the first success, of this probability.
+def geometric(
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers of trials up to the first success, of a probability.
 
     Args:
       p: the probability, which broadcasts to the shape.
@@ -189,16 +221,25 @@ def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
     (p,) = promote_dtypes_inexact(p)
     u = uniform(key, shape, typeof(p).dtype, 0.0, 1.0)
     log_u = log(selecting.where(u == 0, 1, u))
-    failures = floor(div(log_u, spread(log1p(neg(p)), shape)))
+    failures = floor(div(log_u, broadcast_to_shape(log1p(neg(p)), shape)))
     return convert_element_type(add(failures, host_number(1, typeof(u).dtype)), dtype)
 
 
 # ---- categories ----------------------------------------------------------------------------------
 
 
-@sampler(axis=given, shape=whole_shape, replace=given, mode=checked_mode, nested=False)
-def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
-    """Categories, whose probabilities are proportional to exp(logits), as an array of int32.
+@sampler(axis=as_passed, shape=whole_shape, replace=as_passed, mode=checked_mode, nested=False)
+def categorical(
+    key: ArrayLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: ShapeLike | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return categories, whose probabilities are proportional to exp(logits), as int32.
 
     Args:
       logits: an array of floats; its elements along `axis` are of the categories.
@@ -232,6 +273,6 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
             f"({aval.shape[axis]})."
         )
     noisy = add(logits, gumbel(key, aval.shape, aval.dtype, mode))
-    _, found = top_k(noisy, count, axis=axis)
+    _, chosen = top_k(noisy, count, axis=axis)
     order = (axis, *[i for i in range(aval.ndim) if i != axis])
-    return reshape(found, shape, dimensions=order)
+    return reshape(chosen, shape, dimensions=order)

@@ -1,19 +1,23 @@
 """Numbers from the gamma distribution, and from those that are made of it."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.random_gamma import random_gamma
 from hlofront.numpy import reductions
+from hlofront.numpy.annotations import OutSharding
 from hlofront.primitives.converting import stop_gradient
 from hlofront.primitives.elementwise import abs, add, div, exp, max, mul, sqrt, sub
 from hlofront.random.arguments import (
+    broadcast_to_shape,
     checked_shape,
     in_dtype,
     parts,
     safely,
-    spread,
     whole_shape,
     whole_size,
 )
@@ -24,8 +28,15 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 @sampler(nested=False)
-def gamma(key, a, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the gamma distribution of scale one. They are differentiable with respect to a.
+def gamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the gamma distribution of scale one, differentiable with respect to a.
 
     Args:
       a: the parameter of the distribution, positive, which broadcasts to the shape.
@@ -34,8 +45,15 @@ def gamma(key, a, shape=None, dtype=None, *, out_sharding=None):
 
 
 @sampler(nested=False)
-def loggamma(key, a, shape=None, dtype=None, *, out_sharding=None):
-    """Logarithms of numbers from the gamma distribution; exact where those would be rounded to 0.
+def loggamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return logarithms of numbers from the gamma distribution, exact where numbers round to 0.
 
     Args:
       a: the parameter of the distribution, positive, which broadcasts to the shape.
@@ -44,20 +62,28 @@ def loggamma(key, a, shape=None, dtype=None, *, out_sharding=None):
 
 
 @operation(static_argnames=("shape", "dtype", "log_space"), nested=True)
-def _gamma(key, a, shape, dtype, log_space):
-    return random_gamma(key, spread(in_dtype(a, dtype), shape), log_space)
+def _gamma(key: Array, a: ArrayLike, shape: Shape, dtype: DType, log_space: bool) -> Array:
+    return random_gamma(key, broadcast_to_shape(in_dtype(a, dtype), shape), log_space)
 
 
 @sampler
-def beta(key, a, b, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the beta distribution.
+def beta(
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the beta distribution.
 
     Args:
       a, b: the parameters of the distribution, positive, which broadcast to the shape.
     """
     a, b = safely("beta", dtype, a, b)
     a_key, b_key = parts(key)
-    a, b = spread(a, shape), spread(b, shape)
+    a, b = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
     log_a = loggamma(a_key, a, shape, dtype)
     log_b = loggamma(b_key, b, shape, dtype)
     greater = max(log_a, log_b)
@@ -66,8 +92,15 @@ def beta(key, a, b, shape=None, dtype=None, *, out_sharding=None):
 
 
 @sampler
-def chisquare(key, df, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the chi-square distribution.
+def chisquare(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the chi-square distribution.
 
     Args:
       df: the degrees of freedom, positive, which broadcast to the shape.
@@ -78,8 +111,15 @@ def chisquare(key, df, shape=None, dtype=None, *, out_sharding=None):
 
 
 @sampler(shape=whole_shape)
-def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
-    """Vectors from the Dirichlet distribution, whose elements sum to one.
+def dirichlet(
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return vectors from the Dirichlet distribution, whose elements sum to one.
 
     Args:
       alpha: its parameters, an array of shape (..., n).
@@ -100,8 +140,16 @@ def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
 
 
 @sampler
-def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from the F distribution.
+def f(
+    key: ArrayLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from the F distribution.
 
     Args:
       dfnum, dfden: the degrees of freedom of the numerator and of the denominator, positive, which
@@ -115,8 +163,15 @@ def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
 
 
 @sampler
-def t(key, df, shape=None, dtype=None, *, out_sharding=None):
-    """Numbers from Student's t distribution.
+def t(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers from Student's t distribution.
 
     Args:
       df: the degrees of freedom, positive, which broadcast to the shape.
@@ -132,8 +187,15 @@ def t(key, df, shape=None, dtype=None, *, out_sharding=None):
 
 
 @sampler
-def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
-    """Numbers whose density is proportional to exp(-abs(x)**p).
+def generalized_normal(
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return numbers whose density is proportional to exp(-abs(x)**p).
 
     Args:
       p: the exponent, positive.
@@ -145,8 +207,16 @@ def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
 
 
 @sampler(d=whole_size)
-def ball(key, d, p=2, shape=(), dtype=None, *, out_sharding=None):
-    """Points that are uniform in the unit ball of the norm of exponent p.
+def ball(
+    key: ArrayLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return points that are uniform in the unit ball of the norm of exponent p.
 
     By Barthe, Guedon, Mendelson and Naor, "A Probabilistic Approach to the Geometry of the l_p^n
     Ball" (2005).
@@ -164,8 +234,14 @@ def ball(key, d, p=2, shape=(), dtype=None, *, out_sharding=None):
 
 
 @sampler
-def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
-    """Numbers from the Maxwell distribution with random signs, shifted and scaled.
+def double_sided_maxwell(
+    key: ArrayLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Return numbers from the Maxwell distribution with random signs, shifted and scaled.
 
     Args:
       loc: what is added to the numbers.

@@ -1,13 +1,27 @@
-"""Generators of the user's own."""
+"""Generators of random bits that users define."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.primitives.keys import Generator
-from hlofront.random.keys import PRNGSpec, generator_of, seed_array
+from hlofront.random.keys import GeneratorLike, PRNGSpec, generator_of, seed_array
 from hlofront.random.keys import random_seed as _random_seed
 
 
 @boundary
-def define_prng_impl(*, key_shape, seed, split, random_bits, fold_in, name="<unnamed>", tag="?"):
+def define_prng_impl(
+    *,
+    key_shape: Sequence[int],
+    seed: Callable[..., Array],
+    split: Callable[..., Array],
+    random_bits: Callable[..., Array],
+    fold_in: Callable[..., Array],
+    name: str = "<unnamed>",
+    tag: str = "?",
+) -> PRNGSpec:
     """Define a generator of random bits, for the argument `impl` of `jax.random.key`.
 
     Each function takes one key, an array of uint32 of shape `key_shape`, and is batched where there
@@ -29,8 +43,8 @@ def define_prng_impl(*, key_shape, seed, split, random_bits, fold_in, name="<unn
 
 
 @boundary
-def seed_with_impl(impl, seed):
-    """Keys of a generator from integers.
+def seed_with_impl(impl: GeneratorLike, seed: ArrayLike) -> Array:
+    """Return keys of a generator from integers.
 
     Args:
       impl: the generator: one of this module, what `define_prng_impl` gives, or a name.
@@ -46,8 +60,8 @@ def seed_with_impl(impl, seed):
 
 
 @boundary
-def random_seed(seeds, impl):
-    """Keys of a generator from integers.
+def random_seed(seeds: ArrayLike, impl: GeneratorLike) -> Array:
+    """Return keys of a generator from integers.
 
     Args:
       seeds: an integer, or an array of integers.

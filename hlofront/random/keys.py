@@ -1,7 +1,10 @@
 """Making, splitting and reading random keys."""
 
+from __future__ import annotations
+
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,6 +17,7 @@ from hlofront.base.config import (
     options,
 )
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.bridge import state
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import ShapedArray, typeof
@@ -43,11 +47,11 @@ for _generator in (
 
 
 class PRNGSpec:
-    """Names a generator of random keys: what `key_impl` gives for those without a name of jax's."""
+    """The name of a generator of random keys, for generators without one of jax's names."""
 
     __slots__ = ("_impl",)
 
-    def __init__(self, impl: Generator):
+    def __init__(self, impl: Generator) -> None:
         self._impl = impl
 
     def __repr__(self) -> str:
@@ -59,21 +63,25 @@ class PRNGSpec:
     def __hash__(self) -> int:
         return hash(self._impl)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is PRNGSpec and self._impl == other._impl
 
 
+# The parameter `impl`: a generator, what names one, or None for the default one.
+GeneratorLike: TypeAlias = "str | PRNGSpec | KeyDType | Generator | None"
+
+
 def default_generator() -> Generator:
-    """The generator that the option jax_default_prng_impl names."""
+    """Return the generator that the option jax_default_prng_impl names."""
     return primitives.generator_named(default_prng_impl.value)
 
 
-def generator_of(impl: Any) -> Generator:
-    """The generator that `impl` stands for.
+def generator_of(impl: GeneratorLike) -> Generator:
+    """Return the generator that `impl` stands for.
 
     Raises:
-      ValueError: if there is none of this name.
-      TypeError: if it is no name, dtype of keys, PRNGSpec or generator.
+      ValueError: if no generator has this name.
+      TypeError: if the argument is no name, dtype of keys, PRNGSpec or generator.
     """
     if impl is None:
         return default_generator()
@@ -99,17 +107,17 @@ _LEGACY = (
 )
 
 
-def is_typed(x: Any) -> bool:
-    """Whether x is an array of keys, rather than of the integers that they are stored as."""
+def is_typed(x: object) -> bool:
+    """Return whether x is an array of keys, rather than of the integers that they are stored as."""
     return type(x) is KeyArray or type(getattr(x, "dtype", None)) is KeyDType
 
 
-def typed_key(x: Any) -> tuple[Any, bool]:
-    """x as an array of keys; and whether it was one of integers, as PRNGKey makes.
+def typed_key(x: ArrayLike) -> tuple[Array, bool]:
+    """Return x as an array of keys, and whether it was one of integers, as PRNGKey makes.
 
     Raises:
-      TypeError: if it is neither.
-      ValueError: if it is one of integers, and jax_legacy_prng_key="error".
+      TypeError: if x is neither.
+      ValueError: if x is an array of integers, and jax_legacy_prng_key="error".
     """
     if is_typed(x):
         return x, False
@@ -132,8 +140,8 @@ def typed_key(x: Any) -> tuple[Any, bool]:
     return wrap(x, default_generator()), True
 
 
-def wrap(data: Any, generator: Generator) -> Any:
-    """The keys that are stored as these integers. TypeError if they cannot be."""
+def wrap(data: ArrayLike, generator: Generator) -> Array:
+    """Return the keys that are stored as integers; raise TypeError for other arrays."""
     check_key_data(data, generator)
     if type(data) is ArrayImpl:
         rank = data.ndim - len(generator.key_shape)
@@ -141,13 +149,13 @@ def wrap(data: Any, generator: Generator) -> Any:
     return primitives.random_wrap(data, generator)
 
 
-def unwrap(keys: Any) -> Any:
-    """The integers that keys are stored as."""
+def unwrap(keys: Array) -> Array:
+    """Return the integers that keys are stored as."""
     return keys._base_array if type(keys) is KeyArray else primitives.random_unwrap(keys)
 
 
-def single_key(name: str, key: Any) -> tuple[Any, bool]:
-    """What a function of this name takes as its key, as `typed_key` gives it.
+def single_key(name: str, key: ArrayLike) -> tuple[Array, bool]:
+    """Return the key that a function of this name takes, as `typed_key` returns it.
 
     Raises:
       ValueError: if there are several keys.
@@ -164,15 +172,15 @@ def single_key(name: str, key: Any) -> tuple[Any, bool]:
     return typed, wrapped
 
 
-def of_both_kinds(typed: Any, wrapped: bool) -> Any:
-    """Keys of the kind that the user has."""
+def of_both_kinds(typed: Array, wrapped: bool) -> Array:
+    """Return keys of the kind that the user has."""
     return unwrap(typed) if wrapped and not enable_custom_prng.value else typed
 
 
 # ---- making --------------------------------------------------------------------------------------
 
 
-def _seeded(name: str, seed: Any, generator: Generator) -> Any:
+def _seeded(name: str, seed: ArrayLike, generator: Generator) -> Array:
     if is_typed(seed):
         raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
     seed = seed_array(seed)
@@ -185,8 +193,8 @@ def _seeded(name: str, seed: Any, generator: Generator) -> Any:
     return random_seed(seed, generator)
 
 
-def seed_array(seed: Any) -> Any:
-    """A seed as an array of integers; Python's of any size up to 64 bits."""
+def seed_array(seed: ArrayLike) -> Array | np.integer | np.bool_:
+    """Return a seed as an array of integers; one of Python's may have up to 64 bits."""
     if isinstance(seed, int):
         # It wraps around where arrays have 32 bits. OverflowError where 64 do not hold it.
         return _python_seed(seed)
@@ -195,17 +203,17 @@ def seed_array(seed: Any) -> Any:
     return creation.asarray(seed)
 
 
-def _python_seed(seed: int) -> Any:
+def _python_seed(seed: int) -> np.integer:
     wide = np.int64(seed)
     return wide if _x64.value else wide.astype(np.int32)
 
 
-def random_seed(seeds: Any, generator: Generator) -> Any:
-    """Keys of integers plus the option jax_random_seed_offset, an array of the shape of theirs.
+def random_seed(seeds: ArrayLike, generator: Generator) -> Array:
+    """Return keys of integers plus the option jax_random_seed_offset, of the integers' shape.
 
     Raises:
-      TypeError: if they are no integers.
-      OverflowError: if that option is an integer that the default integer dtype cannot hold.
+      TypeError: if the seeds are no integers.
+      OverflowError: if the option is an integer that the default integer dtype cannot hold.
     """
     aval = typeof(seeds)
     if not issubdtype(aval.dtype, np.integer) and aval.dtype != np.bool_:
@@ -219,11 +227,11 @@ def random_seed(seeds: Any, generator: Generator) -> Any:
 
 
 @operation(static_argnames=("generator",))
-def _random_seed(seeds, generator):
+def _random_seed(seeds: ArrayLike, generator: Generator) -> Array:
     return primitives.random_seed(seeds, generator)
 
 
-def _impl_or_dtype(name: str, impl: Any, dtype: Any) -> Generator:
+def _impl_or_dtype(name: str, impl: GeneratorLike, dtype: KeyDType | str | None) -> Generator:
     if dtype is None:
         return generator_of(impl)
     if impl is not None:
@@ -239,8 +247,10 @@ def _impl_or_dtype(name: str, impl: Any, dtype: Any) -> Generator:
 
 
 @boundary
-def key(seed, *, impl=None, dtype=None):
-    """A random key from a seed, as a scalar array of keys.
+def key(
+    seed: ArrayLike, *, impl: GeneratorLike = None, dtype: KeyDType | str | None = None
+) -> Array:
+    """Return a random key from a seed, as a scalar array of keys.
 
     Args:
       seed: an integer, or a scalar array of integers.
@@ -260,8 +270,8 @@ def key(seed, *, impl=None, dtype=None):
 
 
 @boundary
-def PRNGKey(seed, *, impl=None):
-    """A random key from a seed, as the array of integers that it is stored as.
+def PRNGKey(seed: ArrayLike, *, impl: GeneratorLike = None) -> Array:
+    """Return a random key from a seed, as the array of integers that it is stored as.
 
     Args:
       seed: an integer, or a scalar array of integers.
@@ -280,8 +290,8 @@ def PRNGKey(seed, *, impl=None):
 
 
 @boundary
-def key_dtype(impl_spec=None):
-    """The dtype of the keys of a generator, by default of the one in use.
+def key_dtype(impl_spec: GeneratorLike = None) -> KeyDType:
+    """Return the dtype of the keys of a generator, by default of the one in use.
 
     Args:
       impl_spec: as `impl` of `key`.
@@ -293,13 +303,18 @@ def key_dtype(impl_spec=None):
 
 
 @boundary
-def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
-    """The keys that are stored as these integers: the inverse of `key_data`.
+def wrap_key_data(
+    key_bits_array: ArrayLike,
+    *,
+    impl: GeneratorLike = None,
+    dtype: KeyDType | str | None = None,
+) -> Array:
+    """Return the keys that are stored as these integers: the inverse of `key_data`.
 
     Args:
       key_bits_array: an array of uint32 whose last axes are those of a key.
       impl: as of `key`.
-      dtype: likewise.
+      dtype: as of `key`.
 
     Returns:
       An array of keys, without the last axes.
@@ -316,9 +331,8 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
 
 
 @boundary
-def key_data(keys):
-    """The integers that keys are stored as.
-
+def key_data(keys: ArrayLike) -> Array:
+    """Return the integers that keys are stored as.
     Args:
       keys: an array of keys, or of such integers.
 
@@ -332,8 +346,8 @@ def key_data(keys):
 
 
 @boundary
-def key_impl(keys):
-    """The generator of keys: its name, or a PRNGSpec where it was made by define_prng_impl.
+def key_impl(keys: ArrayLike) -> str | PRNGSpec:
+    """Return the generator of keys: its name, or a PRNGSpec if it is from define_prng_impl.
 
     Args:
       keys: an array of keys, or of the integers that they are stored as.
@@ -348,8 +362,8 @@ def key_impl(keys):
 
 
 @boundary
-def clone(key):
-    """The same key, which jax_debug_key_reuse allows to be used once more.
+def clone(key: ArrayLike) -> Array:
+    """Return a copy of a key, which jax_debug_key_reuse allows to be used once more.
 
     Args:
       key: an array of keys, or of the integers that they are stored as. Anything else is returned
@@ -367,12 +381,12 @@ def clone(key):
 
 
 @boundary
-def split(key, num=2):
-    """New keys from a key, which is not to be used otherwise then.
+def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
+    """Return new keys from a key, which is not to be used for anything else then.
 
     Args:
       key: a key.
-      num: how many, or the shape of the array of keys.
+      num: the number of keys, or the shape of the array of keys.
 
     Returns:
       An array of keys of shape (num,) or `num`; of integers, with the axes of a key last, if `key`
@@ -392,13 +406,13 @@ def split(key, num=2):
 
 
 @operation(static_argnames=("shape",))
-def _split(key, shape):
+def _split(key: Array, shape: Shape) -> Array:
     return primitives.random_split(key, shape)
 
 
 @boundary
-def fold_in(key, data):
-    """The key that depends on a key and on an integer.
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
+    """Return the key that depends on a key and on an integer.
 
     Args:
       key: a key.
@@ -425,7 +439,7 @@ def fold_in(key, data):
     return of_both_kinds(_fold_in(typed, data), wrapped)
 
 
-def _folded(data: Any) -> Any:
+def _folded(data: ArrayLike) -> ArrayLike:
     if type(data) is int:
         if not 0 <= data <= 0xFFFF_FFFF:
             raise OverflowError(
@@ -442,5 +456,5 @@ def _folded(data: Any) -> Any:
 
 
 @operation
-def _fold_in(key, data):
+def _fold_in(key: Array, data: ArrayLike) -> Array:
     return primitives.random_fold_in(key, data)

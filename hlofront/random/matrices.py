@@ -1,8 +1,12 @@
-"""Random vectors of a given covariance, and random orthogonal matrices."""
+"""Random vectors of a covariance, and random orthogonal matrices."""
+
+from __future__ import annotations
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike, DTypeLike, ShapeLike
 from hlofront.core.aval import typeof
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.einsum import einsum
 from hlofront.numpy.linalg.decompositions import cholesky, eigh, qr, svd
 from hlofront.numpy.matrices import diagonal
@@ -16,7 +20,7 @@ from hlofront.random.sampler import sampler
 _METHODS = ("svd", "eigh", "cholesky")
 
 
-def _method(_, method):
+def _method(_: str, method: str) -> str:
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}; got {method!r}")
     return method
@@ -24,9 +28,16 @@ def _method(_, method):
 
 @sampler(shape=whole_shape, method=_method)
 def multivariate_normal(
-    key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None
-):
-    """Normal vectors of a given mean and covariance.
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return normal vectors of a mean and covariance.
 
     Args:
       mean: of shape (..., n).
@@ -62,17 +73,27 @@ def multivariate_normal(
         vectors, values, _ = svd(cov)
         factor = vectors * sqrt(values[..., None, :])
     numbers = normal(key, (*shape, n), dtype)
-    drawn = einsum("...ij,...j->...i", factor, numbers)
-    return reshape(mean, (1,) * (typeof(drawn).ndim - len(mean_shape)) + mean_shape) + drawn
+    deviations = einsum("...ij,...j->...i", factor, numbers)
+    return (
+        reshape(mean, (1,) * (typeof(deviations).ndim - len(mean_shape)) + mean_shape) + deviations
+    )
 
 
-def _columns(_, m):
+def _columns(_: str, m: int | None) -> int | None:
     return None if m is None else whole_size(_, m)
 
 
 @sampler(n=whole_size, dtype=inexact, m=_columns)
-def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
-    """Orthogonal or unitary matrices, uniform by Haar's measure.
+def orthogonal(
+    key: ArrayLike,
+    n: int,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return orthogonal or unitary matrices, uniform by Haar's measure.
 
     By Mezzadri, "How to generate random matrices from the classical compact groups" (2007).
 

@@ -1,4 +1,6 @@
-"""Permutations, and choices among given elements."""
+"""Permutations, and choices among elements."""
+
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -8,8 +10,10 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype, issubdtype
 from hlofront.base.elements import host_number
-from hlofront.core.aval import is_value, typeof
+from hlofront.base.typing import Array, ArrayLike, Shape
+from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.numpy import creation, cumulative, ranges
+from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.taking import take
@@ -25,7 +29,7 @@ from hlofront.random.discrete import randint
 from hlofront.runtime.dispatch.operation import operation
 
 
-def _checked_array(name, x):
+def _checked_array(name: str, x: ArrayLike) -> ArrayLike:
     if not is_value(x) and not hasattr(x, "__jax_array__"):
         raise TypeError(
             f"{name} requires ndarray or scalar arguments, got {type(x)} at position 0."
@@ -33,7 +37,7 @@ def _checked_array(name, x):
     return x if is_value(x) else creation.asarray(x)
 
 
-def _checked_axis(name, axis, rank):
+def _checked_axis(name: str, axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise ValueError(f"{name}: axis {axis} is out of bounds for array of dimension {rank}")
     return axis % rank
@@ -43,8 +47,15 @@ def _checked_axis(name, axis, rank):
 
 
 @boundary
-def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
-    """The elements along an axis in random order.
+def permutation(
+    key: ArrayLike,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: OutSharding = None,
+) -> Array:
+    """Return the elements along an axis in random order.
 
     Args:
       key: a random key.
@@ -83,7 +94,7 @@ _EXPONENT = 3
 
 
 @operation(static_argnames=("axis",), nested=True)
-def _shuffle(key, x, axis):
+def _shuffle(key: Array, x: Array, axis: int) -> Array:
     size = max(1, typeof(x).size)
     rounds = int(np.ceil(_EXPONENT * np.log(size) / np.log(np.iinfo(np.uint32).max)))
     for _ in range(rounds):
@@ -96,8 +107,16 @@ def _shuffle(key, x, axis):
 
 
 @boundary
-def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
-    """Random elements of an array along an axis.
+def choice(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Sequence[int] = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Array:
+    """Return random elements of an array along an axis.
 
     Args:
       key: a random key.
@@ -144,33 +163,33 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
         sizes = shape if a is None else (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :])
         return full(sizes, 0, default_dtype("i") if a is None else aval.dtype)
     if p is None and not replace:
-        found = permutation(key, population if a is None else a, axis)
-        found = _first(found, count, 0 if a is None else axis)
-        return _shaped(found, aval, shape, axis, a is None)
+        chosen = permutation(key, population if a is None else a, axis)
+        chosen = _first(chosen, count, 0 if a is None else axis)
+        return _shaped(chosen, aval, shape, axis, a is None)
     if p is None:
-        places = randint(key, shape, 0, population)
+        indices = randint(key, shape, 0, population)
     elif replace:
-        places = _weighted(key, p, shape)
+        indices = _weighted(key, p, shape)
     else:
-        places = _weighted_once(key, p, count, checked_mode("choice", mode))
+        indices = _weighted_once(key, p, count, checked_mode("choice", mode))
     if a is None:
-        return _shaped(places, aval, shape, axis, True)
-    found = take(a, places, axis)
-    return _shaped(found, aval, shape, axis, False)
+        return _shaped(indices, aval, shape, axis, True)
+    chosen = take(a, indices, axis)
+    return _shaped(chosen, aval, shape, axis, False)
 
 
-def _first(x, count, axis):
+def _first(x: Array, count: int, axis: int) -> Array:
     return x if typeof(x).shape[axis] == count else slice_in_dim(x, 0, count, axis=axis)
 
 
-def _shaped(found, aval, shape, axis, of_integer):
+def _shaped(chosen: Array, aval: ShapedArray, shape: Shape, axis: int, of_integer: bool) -> Array:
     if not of_integer:
         shape = (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :])
-    return found if typeof(found).shape == shape else reshape(found, shape)
+    return chosen if typeof(chosen).shape == shape else reshape(chosen, shape)
 
 
 @operation(static_argnames=("shape",))
-def _weighted(key, p, shape):
+def _weighted(key: Array, p: Array, shape: Shape) -> Array:
     total = cumulative.cumsum(p)
     last = squeeze(slice_in_dim(total, typeof(total).size - 1, typeof(total).size), (0,))
     dtype = typeof(total).dtype
@@ -179,8 +198,8 @@ def _weighted(key, p, shape):
 
 
 @operation(static_argnames=("count", "mode"))
-def _weighted_once(key, p, count, mode):
+def _weighted_once(key: Array, p: Array, count: int, mode: str) -> Array:
     aval = typeof(p)
     noise = gumbel(key, aval.shape, aval.dtype, mode)
-    _, places = top_k(add(noise, log(p)), count)
-    return places.astype(default_dtype("i"))
+    _, indices = top_k(add(noise, log(p)), count)
+    return indices.astype(default_dtype("i"))

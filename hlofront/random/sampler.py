@@ -1,27 +1,37 @@
-"""What samplers share: the checks before they draw, their documentation, their nested program."""
+"""The decorator of samplers: their checks, their documentation, their nested program."""
+
+from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import ParamSpec, overload
 
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array
 from hlofront.random.arguments import checked_key, checked_shape, floating, own_shape
 from hlofront.runtime.dispatch.operation import operation
 
+P = ParamSpec("P")
 _MISSING = inspect.Parameter.empty
 
 
+@overload
+def sampler(fun: Callable[P, Array], *, nested: bool = True) -> Callable[P, Array]: ...
+@overload
 def sampler(
-    fun: Callable[..., Any] | None = None, *, nested: bool = True, **static: Callable[..., Any]
-) -> Any:
+    *, nested: bool = True, **static: Callable[..., object]
+) -> Callable[[Callable[P, Array]], Callable[P, Array]]: ...
+def sampler(
+    fun: Callable[..., Array] | None = None, *, nested: bool = True, **static: Callable[..., object]
+) -> Callable[..., object]:
     """Make a sampler of a function that draws: `@sampler` on `def cauchy(key, shape=(), ...)`.
 
     The function gets a single typed key, the whole shape and a dtype of floats. Unless its default
     shape is (), its parameters must broadcast to the shape, and None is the shape that they have
     together. Its own documentation says what is special to it; what all samplers share is added.
 
-    What it gives is checked at each call; the attribute `unchecked` of that is without the checks.
+    The sampler checks its arguments at each call; its attribute `unchecked` does not.
 
     Args:
       fun: the function; without it, sampler returns a decorator.
@@ -33,7 +43,7 @@ def sampler(
         return functools.partial(sampler, nested=nested, **static)
     name, parameters = fun.__name__, inspect.signature(fun).parameters
     names = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
-    place = {name: i for i, name in enumerate(names)}
+    positions = {name: i for i, name in enumerate(names)}
     rest = [parameters[p].default for p in names]
     needed = rest.count(_MISSING)
     of_shape = []
@@ -41,33 +51,33 @@ def sampler(
         of_shape = [p for p in names if p not in ("key", "shape", "dtype") and p not in static]
     checks = {} if of_shape and parameters["shape"].default is None else {"shape": own_shape}
     checks |= ({"dtype": floating} if "dtype" in names else {}) | static
-    checked = [(place[p], check) for p, check in checks.items()]
-    shape_place, shape_places = place["shape"], [place[p] for p in of_shape]
+    checked = [(positions[p], check) for p, check in checks.items()]
+    shape_position, of_shape_positions = positions["shape"], [positions[p] for p in of_shape]
 
     # Python's own binding, and no more: samplers are called in loops.
     @boundary
     @functools.wraps(fun)
-    def draw(*args: Any, **kwargs: Any) -> Any:
+    def draw(*args: object, **kwargs: object) -> Array:
         count, sharding = len(args), None
-        given = [*args, *rest[count:]]
+        values = [*args, *rest[count:]]
         for parameter, value in kwargs.items():
-            i = place.get(parameter, -1)
+            i = positions.get(parameter, -1)
             if i >= count:
-                given[i] = value
+                values[i] = value
             elif parameter == "out_sharding" and parameter in parameters:
                 sharding = value
             else:
                 return fun(*args, **kwargs)  # Python says what is wrong.
-        missing = count < needed and any(x is _MISSING for x in given)
-        if missing or len(given) != len(names):
+        missing = count < needed and any(x is _MISSING for x in values)
+        if missing or len(values) != len(names):
             return fun(*args, **kwargs)
-        given[0] = checked_key(name, given[0], sharding)
+        values[0] = checked_key(name, values[0], sharding)
         for i, check in checked:
-            given[i] = check(name, given[i])
-        if shape_places:
-            operands = [given[i] for i in shape_places]
-            given[shape_place] = checked_shape(name, given[shape_place], *operands)
-        return unchecked(*given)
+            values[i] = check(name, values[i])
+        if of_shape_positions:
+            operands = [values[i] for i in of_shape_positions]
+            values[shape_position] = checked_shape(name, values[shape_position], *operands)
+        return unchecked(*values)
 
     draw.__doc__ = fun.__doc__ and _documentation(fun.__doc__, parameters.keys(), of_shape)
     # The name of the nested program.
@@ -77,8 +87,8 @@ def sampler(
     return draw
 
 
-def _documentation(own: str, parameters: Any, of_shape: list[str]) -> str:
-    """A sampler's documentation: what it says itself, and what is common to those of its kind."""
+def _documentation(own: str, parameters: Collection[str], of_shape: list[str]) -> str:
+    """Return a sampler's documentation: its own text, and the text that its kind shares."""
     summary, _, arguments = inspect.cleandoc(own).partition("\n\nArgs:\n")
     those = f"`{of_shape[0]}`" if len(of_shape) == 1 else "the parameters"
     common = {

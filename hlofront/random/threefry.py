@@ -1,20 +1,24 @@
-"""Threefry: the generator that gives the same bits on every device.
+"""Threefry: the generator whose bits are equal on every device.
 
 Threefry-2x32 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011), encrypts pairs
-of 32-bit words with a key of two such words. Random bits are what becomes of counters.
+of 32-bit words with a key of two such words. Random bits are encrypted counters.
 
 With the option jax_threefry_partitionable (the default) each element is the encryption of its own
 position, so that devices can make their parts of an array independently. Without, positions are
 split in two halves that are encrypted together: the bits of jax before 0.5.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.config import enable_x64, threefry_partitionable
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.creating import broadcasted_iota, full, iota
@@ -37,13 +41,13 @@ _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
 _MOST_COUNTED = 2**32 - 1
 
 
-def words_of(key):
-    """The two words of a key, as scalars."""
+def words_of(key: Array) -> list[Array]:
+    """Return the two words of a key, as scalars."""
     return [squeeze(slice_in_dim(key, i, i + 1), (0,)) for i in range(2)]
 
 
-def seed(value):
-    """The key of an integer: its upper 32 bits, and its lower ones."""
+def seed(value: ArrayLike) -> Array:
+    """Return the key of an integer: its upper 32 bits, and its lower ones."""
     dtype = typeof(value).dtype
     if dtype.itemsize == 8:
         upper = shift_right_logical(value, host_number(32, dtype))
@@ -55,8 +59,8 @@ def seed(value):
     return stack([upper, lower])
 
 
-def positions(shape):
-    """The position of each element of an array of this shape: its upper 32 bits, its lower ones."""
+def positions(shape: Shape) -> tuple[ArrayLike, ArrayLike]:
+    """Return each element's position in an array of a shape: its upper 32 bits, its lower ones."""
     size = math.prod(shape)
     if size <= _MOST_COUNTED:
         lower = full(shape, 0, _uint32)
@@ -67,16 +71,16 @@ def positions(shape):
             stride *= shape[axis]
         return full(shape, 0, _uint32), lower
     with enable_x64(True):
-        place = full(shape, 0, _uint64)
+        position = full(shape, 0, _uint64)
         for axis in range(len(shape)):
             stride = np.uint64(math.prod(shape[axis + 1 :]))
-            place = add(place, mul(broadcasted_iota(_uint64, shape, axis), stride))
-        upper = convert_element_type(shift_right_logical(place, np.uint64(32)), _uint32)
-        return upper, convert_element_type(place, _uint32)
+            position = add(position, mul(broadcasted_iota(_uint64, shape, axis), stride))
+        upper = convert_element_type(shift_right_logical(position, np.uint64(32)), _uint32)
+        return upper, convert_element_type(position, _uint32)
 
 
-def split(key, shape):
-    """Keys of this shape, from one key."""
+def split(key: Array, shape: Shape) -> Array:
+    """Return keys of a shape from one key."""
     if threefry_partitionable.value:
         bits = threefry2x32(words_of(key), positions(shape))
         return stack(bits, axis=len(shape))
@@ -84,13 +88,13 @@ def split(key, shape):
     return reshape(encrypt(key, iota(_uint32, 2 * count)), (*shape, 2))
 
 
-def fold_in(key, data):
-    """The key that depends on a key and on 32 bits more."""
+def fold_in(key: Array, data: ArrayLike) -> Array:
+    """Return the key that depends on a key and on 32 bits more."""
     return encrypt(key, seed(data))
 
 
-def encrypt(key, counts):
-    """The encryption of an array: of the first half of its elements paired with the second."""
+def encrypt(key: Array, counts: Array) -> Array:
+    """Encrypt an array, the first half of its elements paired with the second."""
     aval = typeof(counts)
     flat = reshape(counts, (aval.size,))
     if aval.size % 2:
@@ -101,14 +105,14 @@ def encrypt(key, counts):
     return reshape(slice_in_dim(bits, 0, aval.size), aval.shape)
 
 
-def random_bits(key, bit_width, shape):
-    """Unsigned integers of this width and shape."""
+def random_bits(key: Array, bit_width: int, shape: Shape) -> Array:
+    """Return unsigned integers of a width and shape."""
     if threefry_partitionable.value:
         return _bits_of_positions(key, bit_width, shape)
     return _bits_of_halves(key, bit_width, shape)
 
 
-def _bits_of_positions(key, bit_width, shape):
+def _bits_of_positions(key: Array, bit_width: int, shape: Shape) -> Array:
     upper, lower = threefry2x32(words_of(key), positions(shape))
     if bit_width == 64:
         return _joined(upper, lower)
@@ -116,13 +120,13 @@ def _bits_of_positions(key, bit_width, shape):
     return convert_element_type(mixed, np.dtype(f"uint{bit_width}"))
 
 
-def _joined(upper, lower):
+def _joined(upper: ArrayLike, lower: ArrayLike) -> Array:
     upper = convert_element_type(upper, _uint64)
     lower = convert_element_type(lower, _uint64)
     return bitwise_or(shift_left(upper, host_number(32, _uint64)), lower)
 
 
-def _bits_of_halves(key, bit_width, shape):
+def _bits_of_halves(key: Array, bit_width: int, shape: Shape) -> Array:
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
     if words > _MOST_COUNTED:
@@ -137,22 +141,22 @@ def _bits_of_halves(key, bit_width, shape):
         # Each word is several elements, its lowest bits first.
         parts = 32 // bit_width
         shifts = mul(broadcasted_iota(_uint32, (words, parts), 1), np.uint32(bit_width))
-        spread = broadcast_in_dim(bits, (words, parts), (0,))
+        repeated = broadcast_in_dim(bits, (words, parts), (0,))
         bits = convert_element_type(
-            shift_right_logical(spread, shifts), np.dtype(f"uint{bit_width}")
+            shift_right_logical(repeated, shifts), np.dtype(f"uint{bit_width}")
         )
         bits = slice_in_dim(reshape(bits, (words * parts,)), 0, size)
     return reshape(bits, shape)
 
 
 @boundary
-def threefry_2x32(keypair, count):
+def threefry_2x32(keypair: Array | Sequence[ArrayLike], count: ArrayLike) -> Array:
     """Encrypt an array of uint32 with a key of two words of uint32, by Threefry-2x32.
 
     Args:
       keypair: two scalars of uint32, or an array of two.
       count: an array of uint32, of any shape. Its elements in order are split in two halves, and
-        what stands at one place in both is encrypted together.
+        the elements at one index of both are encrypted together.
 
     Returns:
       An array of uint32 of the shape of `count`.
@@ -169,7 +173,7 @@ def threefry_2x32(keypair, count):
     return _threefry_2x32(key1, key2, count)
 
 
-def _threefry_2x32(key1, key2, count):
+def _threefry_2x32(key1: ArrayLike, key2: ArrayLike, count: ArrayLike) -> Array:
     return encrypt(stack([key1, key2]), count)
 
 
