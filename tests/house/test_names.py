@@ -21,6 +21,8 @@ VAGUE_WORDS = frozenset(
 )
 # NumPy's own term for an update that writes to its operand.
 TERMS = re.compile(r"in_?place")
+# NumPy's function `place`, and the operation of that name.
+NAMES_OF_NUMPY = {"hlofront/numpy/taking.py: place", "hlofront/numpy/taking.py: _place"}
 COUNTS = pathlib.Path(__file__).parent / "vague_names.txt"
 
 
@@ -58,7 +60,8 @@ def vague_names(path: str, tree: ast.Module) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, definitions) and not node.name.startswith("test_")
     ]
-    return [f"{path}: {name}" for name in names if is_vague(name)]
+    vague = [f"{path}: {name}" for name in names if is_vague(name)]
+    return [line for line in vague if line not in NAMES_OF_NUMPY]
 
 
 @functools.cache
