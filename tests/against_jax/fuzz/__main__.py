@@ -4,6 +4,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -34,26 +35,62 @@ def main() -> None:
     interpreter = find_interpreter()
     if interpreter is None:
         parser.error("set HLOFRONT_ORACLE_PYTHON to a Python that has jax")
-    oracle = Oracle(interpreter)
-    differing = raised = 0
+    oracle = Reference(interpreter)
+    differing = raised = killing = 0
     started = time.monotonic()
     for programs, theirs in batches_with_answers(oracle, options):
-        ours = {name: running.described(one, hlofront) for name, one in programs.items()}
         for name, modes in theirs.result().items():
+            if modes is None:
+                killing += 1
+                print(f"==== {name}: kills the process of jax\n", flush=True)
+                continue
+            ours = running.described(programs[name], hlofront)
             raised += any("error" in one for one in modes.values())
             if options.show:
                 calls = running.calls_of(programs[name], hlofront)
                 print(f"---- {name}\n{calls}\n", flush=True)
-            if shrinking.difference(ours[name], modes):
+            if compared(oracle, programs[name], ours, modes):
                 differing += 1
                 tell(oracle, programs[name], whole=options.whole)
         spent = time.monotonic() - started
-        print(f"up to {name}: {differing} differ, {raised} raise, {spent:.0f} s", flush=True)
+        counts = f"{differing} differ, {raised} raise, {killing} kill jax"
+        print(f"up to {name}: {counts}, {spent:.0f} s", flush=True)
     oracle.close()
 
 
+class Reference:
+    """The oracle, started again after a program that kills its process.
+
+    XLA aborts on some programs, whoever lowered them: `rev(x.at[None].add(y))` is one. Such a
+    program is no difference, and is not run here, where it would be the end of the hunt.
+    """
+
+    def __init__(self, interpreter: str):
+        self.interpreter = interpreter
+        self.oracle = Oracle(interpreter)
+        # Batches are asked for by a thread, and what is shrunk by the other.
+        self.lock = threading.RLock()
+
+    def ask(self, programs: dict[str, Any]) -> dict[str, Any]:
+        """Return name -> mode -> what came out; None for a program that kills the process."""
+        with self.lock:
+            try:
+                return self.oracle.ask("fuzz", "", programs)
+            except RuntimeError as error:
+                if not isinstance(error.__cause__, BrokenPipeError | EOFError):
+                    raise
+            self.oracle.close()
+            self.oracle = Oracle(self.interpreter)
+            if len(programs) == 1:
+                return dict.fromkeys(programs)
+            return {name: self.ask({name: program})[name] for name, program in programs.items()}
+
+    def close(self) -> None:
+        self.oracle.close()
+
+
 def batches_with_answers(
-    oracle: Oracle, options: argparse.Namespace
+    oracle: Reference, options: argparse.Namespace
 ) -> Iterator[tuple[dict[str, Any], concurrent.futures.Future]]:
     """Yield batches of programs by name, each with jax's answers to come.
 
@@ -65,7 +102,7 @@ def batches_with_answers(
         for first in range(0, len(seeds), AT_ONCE):
             batch = seeds[first : first + AT_ONCE]
             programs = {str(seed): generating.draw(seed, options.looks) for seed in batch}
-            answers = thread.submit(oracle.ask, "fuzz", "", programs)
+            answers = thread.submit(oracle.ask, programs)
             if previous:
                 yield previous
             previous = programs, answers
@@ -73,13 +110,32 @@ def batches_with_answers(
             yield previous
 
 
+def answer(oracle: Reference, program: dict[str, Any]) -> dict[str, Any]:
+    return oracle.ask({"one": program})["one"] or {}
+
+
+def compared(
+    oracle: Reference, program: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]
+) -> str:
+    """Return in what a program's results differ; "" if in nothing.
+
+    What we refuse while a program is written down, jax may refuse when it is lowered: a value that
+    outlives its function, or a float as the seed of a key. Such programs are compared under jit.
+    """
+    found = shrinking.difference(ours, theirs)
+    refused = any("error" in ours[mode] for mode in ("equations", "shape") if mode in ours)
+    if found and refused:
+        program = {**program, "modes": ["jit"]}
+        again = shrinking.difference(running.described(program, hlofront), answer(oracle, program))
+        return again and found
+    return found
+
+
 def tell(oracle, program, whole):
     """Print the smallest program that differs in the same manner."""
 
     def differs(one):
-        return shrinking.difference(
-            running.described(one, hlofront), oracle.ask("fuzz", "", {"one": one})["one"]
-        )
+        return compared(oracle, one, running.described(one, hlofront), answer(oracle, one))
 
     if not differs(program):
         print(f"==== {program['seed']}: differed, and then no more\n")
