@@ -196,6 +196,13 @@ call_rules = CallRules(closed_call_p, "call_jaxpr", inlined=True)
 rules.partial_eval(closed_call_p)(call_rules.partial_eval)
 
 
+@rules.staged(jit_p)
+def _(trace, *args, jaxpr, inline, **params):
+    if inline:
+        return jaxpr_as_fun(jaxpr, *args)
+    return trace.write(jit_p, args, {**params, "jaxpr": jaxpr, "inline": inline})
+
+
 @rules.run(closed_call_p)
 def _(*args, call_jaxpr):
     return jaxpr_as_fun(call_jaxpr, *args)

@@ -14,7 +14,6 @@ from hlofront.base.events import timed
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.bridge.members import clear_call_cache, device_of
-from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import Tracer, as_array, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
@@ -263,11 +262,9 @@ class Jitted(Function):
         program = traced.program
         if self.compiler_options:
             self._refuse_options()
-        if self.inline:
-            return list(map(as_array, eval_jaxpr(program.jaxpr, program.consts, *leaves)))
         program, captured = traced.opened()
         donated = traced.donated or (False,) * len(leaves)
-        return jit_p.bind(
+        results = jit_p.bind(
             *captured,
             *leaves,
             name=self.name,
@@ -277,6 +274,7 @@ class Jitted(Function):
             inline=self.inline,
             compiler_options_kvs=self.compiler_options,
         )
+        return list(map(as_array, results)) if self.inline else results
 
     def _refuse_options(self) -> None:
         """Raise the ValueError for compiler options while a program is written down around it."""
