@@ -9,7 +9,7 @@ from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.rule_checks import checked
-from hlofront.transforms.simplify import dead_code_program
+from hlofront.transforms.simplify import dead_code_program, simplified
 
 
 class PartialEval:
@@ -96,7 +96,7 @@ def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> Parti
         atom for atom, u in zip(jaxpr.outvars, unknown_out, strict=True) if not u
     ]
     unknown_outputs = [atom for atom, u in zip(jaxpr.outvars, unknown_out, strict=True) if u]
-    unknown_equations = live_equations(unknown_equations, unknown_outputs)
+    unknown_equations = live_equations(unknown_equations, unknown_outputs, simplified)
     # What the second part reads and does not make, in the order of its use.
     made = {var for equation in unknown_equations for var in equation.outvars}
     unknown_inputs = [var for var, u in zip(jaxpr.invars, unknown, strict=True) if u]

@@ -34,7 +34,7 @@ def dead_code(
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(jaxpr.invars)
     outvars = [atom for atom, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    equations = live_equations(jaxpr.eqns, outvars, _smaller)
+    equations = live_equations(jaxpr.eqns, outvars, simplified)
     needed = variables_read(equations, outvars)
     stays = [var in needed or keep for var, keep in zip(jaxpr.invars, instantiate, strict=True)]
     effects = no_effects.union(*(equation.effects for equation in equations))
@@ -48,7 +48,7 @@ def dead_code(
     return smaller_jaxpr, stays
 
 
-def _smaller(equation: Equation, needed: set[Var]) -> Equation | None:
+def simplified(equation: Equation, needed: set[Var]) -> Equation | None:
     """Return a live equation without its dead code and the results that nothing needs."""
     rule = rules.simplify.get(equation.primitive)
     if rule is None:
