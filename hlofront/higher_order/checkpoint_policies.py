@@ -1,6 +1,6 @@
 """Which values a checkpointed function keeps: policies, names for values, and what is saved."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from hlofront.base import tree
@@ -8,11 +8,10 @@ from hlofront.base.boundary import boundary
 from hlofront.core.aval import is_value
 from hlofront.core.jaxpr import Equation
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import batch, infer
+from hlofront.core.rules import batch, infer, jvp
 from hlofront.core.trace import process
 from hlofront.primitives.contracting import dot_general_p
 from hlofront.primitives.convolving import conv_general_dilated_p
-from hlofront.primitives.derivatives import linear
 
 # ---- answers of a policy -------------------------------------------------------------------------
 
@@ -109,22 +108,23 @@ def _(values, axes, *, name):
     return process(name_p, tuple(values), {"name": name}), axes[0]
 
 
-linear(name_p, lambda cotangent, x, *, name: [process(name_p, (cotangent,), {"name": name})])
+@jvp(name_p)
+def _(primals, tangents, *, name):
+    return process(name_p, tuple(primals), {"name": name}), tangents[0]
 
 
 @boundary
-def checkpoint_name(x: Any, name: str) -> Any:
-    """The value itself, under a name that policies can ask for.
+def checkpoint_name(x: Any, name: Hashable) -> Any:
+    """Return the value itself, under a name that policies can ask for.
 
     Args:
       x: a pytree of arrays.
-      name: the name, a string.
+      name: the name, a string or anything else that can be hashed.
 
     Raises:
-      TypeError: if the name is no string, or a leaf no array.
+      TypeError: if the name cannot be hashed, or a leaf is no array.
     """
-    if not isinstance(name, str):
-        raise TypeError(f"checkpoint_name wants a string, got {name!r} of type {type(name)}")
+    hash(name)
 
     def named(leaf: Any) -> Any:
         if not is_value(leaf):
