@@ -19,7 +19,7 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import ExtendedDType, exact_dtype, float0
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.core.trace import process
+from hlofront.core.trace import as_array, process
 from hlofront.primitives.comparing import select_n_p
 from hlofront.primitives.converting import convert_element_type_p
 from hlofront.primitives.shaping import ascending, broadcast_in_dim, broadcast_shapes
@@ -361,4 +361,6 @@ def choose(name: str, which: ArrayLike, on_true: ArrayLike, on_false: ArrayLike)
         which, on_true, on_false = broadcast_together(name, which, on_true, on_false)
     else:
         on_true, on_false = broadcast_together(name, on_true, on_false)
+    if 0 in typeof(on_true).shape:
+        return as_array(on_true)
     return process(select_n_p, (which, on_false, on_true), {})

@@ -187,15 +187,11 @@ def _tile(A: ArrayLike, reps: tuple[int, ...]) -> Array:
     A = any_operand("tile", A)
     shape = typeof(A).shape
     rank = max(len(shape), len(reps))
-    shape = (1,) * (rank - len(shape)) + shape
+    if rank > len(shape):
+        new_axes = (1,) * (rank - len(shape))
+        A = shaping.broadcast_in_dim(A, new_axes + shape, range(len(new_axes), rank))
     reps = (1,) * (rank - len(reps)) + reps
-    A = shaping.reshape(A, shape)
-    if all(count == 1 for count in reps):
-        return as_array(A)
-    # Each axis becomes two: the number of the copy, and the element in it.
-    pairs = [size for pair in zip(reps, shape, strict=True) for size in pair]
-    copies = shaping.broadcast_in_dim(A, pairs, range(1, 2 * rank, 2))
-    return shaping.reshape(copies, [n * size for n, size in zip(reps, shape, strict=True)])
+    return as_array(A) if all(count == 1 for count in reps) else shaping.tile(A, reps)
 
 
 @boundary
@@ -327,8 +323,10 @@ def _resize(a: ArrayLike, new_shape: Shape) -> Array:
         return full_like(a, 0, shape=new_shape)
     copies = -(-new // old)
     if copies > 1:
-        flat = slicing.concatenate([flat] * copies, 0)
-    return shaping.reshape(slicing.slice_in_dim(flat, 0, new), new_shape)
+        flat = shaping.tile(flat, (copies,))
+    if copies * old > new:
+        flat = slicing.slice_in_dim(flat, 0, new)
+    return shaping.reshape(flat, new_shape)
 
 
 @boundary
