@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -72,7 +72,7 @@ def contract(
 ) -> Array:
     """Compute the sums of products over axes, none of which is a batch axis.
 
-    Where both operands are weak, or one is and its kind wins, the result is weak too.
+    The result is weakly typed as `with_weak_type` says.
     """
     avals = typeof(a), typeof(b)
     result = dot_general(
@@ -83,10 +83,22 @@ def contract(
         product_dtype(name, preferred, *avals),
         out_sharding=out_sharding,
     )
-    if preferred is None and any(aval.weak_type for aval in avals):
-        dtype, weak = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))
-        return convert(result, dtype, weak)
-    return result
+    return with_weak_type(result, preferred, avals)
+
+
+def with_weak_type(
+    product: Array, preferred: DTypeLike | None, avals: Sequence[ShapedArray]
+) -> Array:
+    """Return a product of operands, weakly typed where all are or those whose kind wins are.
+
+    A dtype that the caller prefers is never weak.
+    """
+    if not any(aval.weak_type for aval in avals):
+        return product
+    weak = False
+    if preferred is None:
+        weak = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[1]
+    return convert(product, typeof(product).dtype, weak)
 
 
 def _conjugate(x: ArrayLike) -> ArrayLike:
@@ -229,7 +241,9 @@ def _batched(
     )
     if plan.permutation is not None:
         result = transpose(result, plan.permutation)
-    return expand_dims(result, plan.missing) if plan.missing else result
+    if plan.missing:
+        result = expand_dims(result, plan.missing)
+    return with_weak_type(result, preferred, (lhs, rhs))
 
 
 def _check_ndim(name: str, position: int, aval: ShapedArray, least: int) -> None:

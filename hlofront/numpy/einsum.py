@@ -12,6 +12,7 @@ from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.annotations import OutSharding
+from hlofront.numpy.contraction import with_weak_type
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import host_scalar
 from hlofront.numpy.promotion import operands as checked_operands
@@ -348,8 +349,9 @@ def _einsum(
             todo.extend(_without_unneeded(x, term, wanted) for x, term in taken)
     ((x, term),) = todo
     x = transpose(x, tuple(map(term.index, notation.result)))
-    aval = typeof(x)
-    return x if aval.dtype == dtype else convert(x, dtype, False)
+    if typeof(x).dtype != dtype:
+        x = convert(x, dtype, False)
+    return with_weak_type(x, preferred_element_type, avals)
 
 
 @like(np.einsum)

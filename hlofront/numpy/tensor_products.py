@@ -16,6 +16,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import host_scalar, operands, promote_args, promote_dtypes
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import elementwise
+from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, expand_dims, reshape
 from hlofront.primitives.slicing import concatenate, index_in_dim
 from hlofront.runtime.dispatch.operation import operation
@@ -179,7 +180,8 @@ def cross(
             vector.append(host_scalar(0, typeof(vector[0]).dtype))
     parts = [minor(1, 2), minor(2, 0), minor(0, 1)]
     at = canonical_axis(axisc, typeof(parts[0]).ndim + 1)
-    return concatenate([expand_dims(part, (at,)) for part in parts], at)
+    vectors = concatenate([expand_dims(part, (at,)) for part in parts], at)
+    return convert(vectors, typeof(vectors).dtype, False)
 
 
 def _components(x: ArrayLike, axis: int) -> list[Array]:
