@@ -8,14 +8,17 @@ from hlofront.base.errors import VerificationError
 from hlofront.bridge.mlir import Operation, context, hlo_text, ir, to_xla_computation
 from hlofront.core.aval import AbstractToken, token_aval
 from hlofront.core.effects import Effect, ordered_effects
-from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.liveness import variables_read
+from hlofront.core.subprograms import subjaxprs
+from hlofront.higher_order.custom_vjp_call import custom_lin_p
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, large_constants, live_equations
 from hlofront.lowering.fences import Fence, Fences
 from hlofront.lowering.module_state import ModuleState
 from hlofront.lowering.per_platform import INDEX, index_aval
 from hlofront.lowering.sharding import sharding_attribute
+from hlofront.transforms.simplify import dead_code_program
 
 
 class Module:
@@ -115,6 +118,9 @@ def lower_program(
     Raises:
       VerificationError: if a lowering rule made a module that is not valid StableHLO.
     """
+    if _holds_backward_only(program.jaxpr):
+        # Dead code may ask for it, such as an unused operand of a call.
+        program, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     jaxpr = program.jaxpr
     kept = tuple(range(len(jaxpr.invars))) if keep_unused else _used_inputs(program)
     constants = large_constants(program)
@@ -199,6 +205,13 @@ def _create_main(in_types: list[Any], out_types: list[Any], ip: Any) -> Any:
         regions=1,
         loc=types.unknown,
         ip=ip,
+    )
+
+
+def _holds_backward_only(jaxpr: Jaxpr) -> bool:
+    """Return whether a program has an operation that cannot be lowered, at any depth."""
+    return any(equation.primitive is custom_lin_p for equation in live_equations(jaxpr)) or any(
+        map(_holds_backward_only, subjaxprs(jaxpr))
     )
 
 
