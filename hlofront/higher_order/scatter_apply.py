@@ -9,7 +9,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.caches import weak_keyed
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from hlofront.core.trace import Tracer
@@ -79,7 +79,7 @@ def _program(func: Callable[[Any], Any], dtype: Any) -> tuple[Jaxpr, tuple[Any, 
 
     def update(old, _):
         result = func(old)
-        if isinstance(result, tuple | list | dict) or result is None:
+        if not is_value(result):
             raise ValueError(
                 f"Invalid return type from reduction function: {type(result)}. func of "
                 "scatter_apply should return one scalar array."
