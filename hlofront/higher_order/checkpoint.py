@@ -12,7 +12,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
-from hlofront.core.trace import Tracer
+from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, Flags, Policy, remat_p
 from hlofront.higher_order.jit_call import (
     CallRules,
@@ -177,7 +177,8 @@ remat_rules = _RematRules(remat_p, "jaxpr", _adapted)
 
 @rules.run(remat_p)
 def _(*args, jaxpr, **_):
-    return jaxpr_as_fun(jaxpr, *args)
+    # A result that is a literal of the program is a scalar of Python.
+    return list(map(as_array, jaxpr_as_fun(jaxpr, *args)))
 
 
 @once_per_program
