@@ -1,8 +1,10 @@
 """What drawn programs found (see fuzz/): each was unlike jax once."""
 
+import importlib
+
 import numpy as np
 
-from tests.against_jax.describe import Corpus
+from tests.against_jax.describe import Anything, Corpus
 from tests.against_jax.inputs import floats, ints, unit
 
 
@@ -11,6 +13,8 @@ def programs(jax, jnp, lax):
     nothing_known(corpus, jax, jnp, lax)
     second_derivatives(corpus, jax, jnp, lax)
     weak_types(corpus, jax, jnp, lax)
+    counted(corpus, jax, jnp, lax)
+    results_and_errors(corpus, jax, jnp, lax)
     others(corpus, jax, jnp, lax)
     return corpus
 
@@ -119,6 +123,105 @@ def weak_types(corpus, jax, jnp, lax):
                 lambda x: jax.jvp(f, (x,), (base,))[1], (base,), (base,)
             ),
         )
+
+
+def checkpoint_name(jax):
+    if isinstance(jax, Anything):
+        return jax
+    return importlib.import_module(f"{jax.__name__}.ad_checkpoint").checkpoint_name
+
+
+def counted(corpus, jax, jnp, lax):
+    """Programs that had more equations than jax's."""
+    x = floats(3)
+
+    def partly_used(x, y):
+        lax.reduce_max(y, (0,))
+        return jnp.sin(x) * 2, lax.stop_gradient(jnp.cos(y)), y
+
+    inlined = jax.jit(partly_used, inline=True)
+    named = checkpoint_name(jax)
+    indexed = jax.jit(
+        lambda x: lax.scan(
+            lambda c, n: (jnp.sin(c) * 0.5, lax.dynamic_slice(x, [c[0].astype("int32")], [0])),
+            x,
+            x,
+        )[0]
+    )
+    for name, function in {
+        "linearize_of_inlined_jit": lambda x: jax.linearize(lambda x: inlined(x, x[:2]), x)[1](x),
+        "vjp_of_inlined_jit": lambda x: jax.vjp(inlined, x, x)[1](inlined(x, x)),
+        "grad_of_inlined_jit": jax.grad(lambda x: inlined(x, x)[0].sum()),
+        "jvp_of_inlined_jit": lambda x: jax.jvp(inlined, (x, x), (x, x)),
+        "vmap_of_inlined_jit": lambda x: jax.vmap(inlined)(x, x * 2),
+        "jit_of_inlined_jit": jax.jit(lambda x: inlined(x, x)),
+        "scan_of_inlined_jit": lambda x: lax.scan(lambda c, _: (inlined(c, c)[0], None), x, x)[0],
+        "vjp_of_name": lambda x: jax.vjp(lambda x: named(jnp.sin(x), "a"), x)[1](x),
+        "vjp_of_scan_with_unread_residuals": lambda x: jax.vjp(indexed, x)[1](x),
+        "tile_of_more_axes": lambda x: jnp.tile(x, (2, 1, 2)),
+        "tile_of_fewer_axes": lambda x: jnp.tile(x[None], 2),
+        "grad_of_tile": jax.grad(lambda x: (jnp.tile(x, (2, 2)) ** 2).sum()),
+        "vmap_of_tile": lambda x: jax.vmap(lambda x: jnp.tile(x, 2), 1, 1)(x[None]),
+        "resize_to_more": lambda x: jnp.resize(x, (3, 3)),
+        "resize_to_less": lambda x: jnp.resize(x, 2),
+        "where_of_nothing": lambda x: jnp.where(x[:0] > 0, x[:0], x[:0] * 2),
+    }.items():
+        corpus.add(name, function, x, modes=("equations", "value"))
+
+
+def results_and_errors(corpus, jax, jnp, lax):
+    x = floats(3)
+    weak = lambda *shape: jnp.broadcast_to(jnp.asarray(1.5), shape)
+    weak_integers, booleans = jnp.broadcast_to(jnp.asarray(2), (3,)), np.ones(3, bool)
+    for name, product in {
+        "matmul": jnp.matmul,
+        "dot": jnp.dot,
+        "vecdot": jnp.vecdot,
+        "inner": jnp.inner,
+        "tensordot": lambda x, y, **options: jnp.tensordot(x, y, 1, **options),
+        "einsum": lambda x, y, **options: jnp.einsum("i,i", x, y, **options),
+        "einsum_of_three": lambda x, y, **options: jnp.einsum("i,i,i", x, y, y, **options),
+    }.items():
+        corpus.add(f"weak_{name}_with_booleans", lambda f=product: f(weak_integers, booleans))
+        corpus.add(f"weak_{name}_with_integers", lambda f=product: f(np.arange(3), weak(3)))
+        for preferred in (None, "float32", "float16"):
+            corpus.add(
+                f"weak_{name}_preferring_{preferred}",
+                lambda f=product, p=preferred: f(weak(3), weak(3), preferred_element_type=p),
+            )
+    corpus.add("weak_cross", lambda: jnp.cross(weak(3), weak(3)))
+    corpus.add("weak_cross_of_pairs", lambda: jnp.cross(weak(2), weak(2)))
+
+    number = jnp.asarray(1.5)
+    unread = jax.checkpoint(lambda x, y: x * 0 + jnp.sin(y[0] > 0))
+    corpus.add("literal_cotangent_of_checkpoint", jax.grad(unread), number, x)
+    ignored = jax.checkpoint(lambda x, i: jnp.sin(jnp.asarray(i, "float32")))
+    corpus.add("unread_argument_of_checkpoint", jax.grad(ignored), number, 2, modes=("value",))
+    named = checkpoint_name(jax)
+    corpus.add("checkpoint_name_of_none", jax.grad(lambda x: named(x, None).sum()), x)
+    for name, value in {"text": "text", "a_list": [1.0], "a_set": {1.0}}.items():
+        corpus.add(
+            f"apply_that_returns_{name}",
+            lambda x, value=value: x.at[0].apply(lambda _: value),
+            jnp.asarray(x),
+            modes=("value",),
+        )
+
+    def fails(*_):
+        raise ValueError
+
+    for name, wanted in {"nothing": jax.ShapeDtypeStruct((0,), "float32"), "none": ()}.items():
+        corpus.add(
+            f"failing_callback_of_{name}", lambda x, w=wanted: jax.pure_callback(fails, w, x), x
+        )
+    rule = jax.custom_vjp(lambda x: x * 2)
+    rule.defvjp(lambda x: (x * 2, x), lambda _, cotangent: (cotangent,))
+    corpus.add(
+        "tangent_of_custom_vjp_that_nothing_reads",
+        lambda x: jax.jvp(lambda x: jnp.round(rule(x), 2), (x,), (x,)),
+        x,
+        modes=("jit",),
+    )
 
 
 def others(corpus, jax, jnp, lax):
