@@ -24,11 +24,18 @@ _DIALECTS: tuple[ModuleType, ...] = (
 )
 
 
+class JaxIrContext(ir.Context):
+    """A context of MLIR with the dialects that XLA reads."""
+
+
+# MLIR's own dialects, as jaxlib registers them.
+upstream_dialects = ir.DialectRegistry()
+_jax_mlir_ext.register_dialects(upstream_dialects)
+
+
 def _make_context() -> ir.Context:
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    context = ir.Context()
-    context.append_dialect_registry(registry)
+    context = JaxIrContext()
+    context.append_dialect_registry(upstream_dialects)
     context.load_all_available_dialects()
     # One program is lowered by one thread; a pool per context only costs start-up time.
     context.enable_multithreading(False)
@@ -39,6 +46,7 @@ def _make_context() -> ir.Context:
 
 context = _make_context()
 Operation = ir.Operation
+Value = ir.Value
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 
 

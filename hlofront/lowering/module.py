@@ -31,6 +31,7 @@ class Module:
         "fences",
         "has_barriers",
         "ir_module",
+        "keepalives",
         "kept",
         "name",
         "ordered",
@@ -55,6 +56,8 @@ class Module:
     fences: list[Fence] | None
     # Whether there are barriers in it: these, the user's, or those of checkpoint.
     has_barriers: bool
+    # The objects that other packages' lowering rules want to live as long as the executable.
+    keepalives: list[object]
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class Module:
         ordered,
         fences,
         has_barriers,
+        keepalives,
     ):
         self.ir_module = ir_module
         self.name = name
@@ -77,6 +81,7 @@ class Module:
         self.ordered = ordered
         self.fences = fences
         self.has_barriers = has_barriers
+        self.keepalives = keepalives
 
     def text(self, debug_info: bool = False) -> str:
         """The module as StableHLO text."""
@@ -133,7 +138,7 @@ def lower_program(
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
     wanted = Fences() if fences else None
     platforms = (platform,) if isinstance(platform, str) else platform
-    state = ModuleState(platforms, ir_module.body, wanted, count > 1)
+    state = ModuleState(platforms, ir_module, wanted, count > 1)
     several = len(platforms) > 1
 
     ordered = ordered_effects(jaxpr.effects)
@@ -185,6 +190,7 @@ def lower_program(
         ordered=ordered,
         fences=placed,
         has_barriers=state.has_barriers,
+        keepalives=state.keepalives,
     )
 
 

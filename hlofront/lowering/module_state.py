@@ -12,10 +12,13 @@ class ModuleState:
     __slots__ = (
         "all_platforms",
         "callbacks",
+        "extension_context",
         "fences",
         "functions",
         "has_barriers",
         "ip",
+        "ir_module",
+        "keepalives",
         "last_mesh",
         "locations",
         "meshes",
@@ -28,7 +31,7 @@ class ModuleState:
     def __init__(
         self,
         platforms: tuple[str, ...],
-        body: Any,
+        ir_module: ir.Module,
         fences: Any = None,
         several_devices: bool = False,
     ):
@@ -38,7 +41,8 @@ class ModuleState:
         # Which values to store, of any program; None where XLA is to decide. See fences.py.
         self.fences = fences
         # Where functions go: the end of the module.
-        self.ip = ir.InsertionPoint(body)
+        self.ir_module = ir_module
+        self.ip = ir.InsertionPoint(ir_module.body)
         # The meshes at its beginning, by what they are, and the last of them. See sharding.py.
         self.meshes: dict[Any, str] = {}
         self.last_mesh: Any = None
@@ -51,6 +55,10 @@ class ModuleState:
         # What was lowered to a private function -> its symbol.
         self.functions: dict[Any, Any] = {}
         # Host functions that the module calls back, in the order of their index.
+        # The objects that other packages' rules want to live as long as the executable.
+        self.keepalives: list[object] = []
+        # The names that JAX gives to the members of this class. See extension.py, which sets it.
+        self.extension_context: object = None
         self.callbacks: list[Any] = []
 
     @property

@@ -206,7 +206,7 @@ def cache_entry_for(
         return None
     digest = program_digest(program)
     if digest is None:
-        if module is None or module.callbacks or module.ordered:
+        if module is None or module.callbacks or module.ordered or module.keepalives:
             return None
         digest = f"module {cache_key.text_digest(module.text())}"
     overrides = dict(compiler_options)
