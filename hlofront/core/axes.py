@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlofront.bridge import state
+from hlofront.core.aval import AbstractValue, ShapedArray
 
 _cell = state.named_axes
 _swap = _cell.swap_local
@@ -66,3 +67,37 @@ def axis_size(name: Any) -> Any:
         f"Found an unbound axis name: {name}. Axes in scope: {known}. "
         "Give the axis its name where it is made, as in vmap(f, axis_name=...)."
     )
+
+
+def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
+    """Return the aval of one element along an axis of an array.
+
+    Args:
+      size: the size of the axis.
+      axis: its position; None leaves the aval as it is.
+      aval: the type of the whole array, or of a token, which has no axes.
+
+    Raises:
+      ValueError: if the axis has another size.
+    """
+    if axis is None or not isinstance(aval, ShapedArray):
+        return aval
+    if aval.shape[axis] != size:
+        raise ValueError(f"axis {axis} of {aval.str_short()} is not of size {size}")
+    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+
+
+def unmapped_aval(
+    size: int, axis: int | None, aval: AbstractValue, explicit_mesh_axis: object = None
+) -> AbstractValue:
+    """Return the aval of an array with one more axis.
+
+    Args:
+      size: the size of the new axis.
+      axis: its position in the result; None leaves the aval as it is.
+      aval: the type of one element along the axis, or of a token, which gets no axis.
+      explicit_mesh_axis: accepted for JAX's sake; shapes alone are in avals here.
+    """
+    if axis is None or not isinstance(aval, ShapedArray):
+        return aval
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))

@@ -5,6 +5,7 @@
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,23 @@ class DebugInfo:
         return f"DebugInfo({self.func_src_info!r} traced for {self.traced_for})"
 
 
+class EquationContext:
+    """The options that an equation is run again under, as interpreters of other packages ask.
+
+    Whatever decides what an operation is, is a parameter of its equation here, so there are none.
+    """
+
+    __slots__ = ()
+
+    compute_type = None
+    xla_metadata = None
+
+    @property
+    def manager(self) -> AbstractContextManager[None]:
+        """A block in which these options are in force."""
+        return nullcontext()
+
+
 class Equation:
     """`outvars = primitive[params] invars`: one small object per operation."""
 
@@ -171,6 +189,11 @@ class Equation:
     def source_info(self) -> SourceInfo:
         """The origin of the equation: its traceback and its name stack, which prints as a path."""
         return SourceInfo(self.traceback, self.name_stack)
+
+    @property
+    def ctx(self) -> "EquationContext":
+        """The options that were in force where the equation was made, under JAX's name."""
+        return EquationContext()
 
     def replace(self, **changes: Any) -> "Equation":
         """Return a copy with other values for some of its fields, or with another `source_info`."""

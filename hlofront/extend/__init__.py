@@ -2,4 +2,4 @@
 
 from hlofront.base.lazy import lazy as _lazy
 
-__getattr__, __dir__ = _lazy(__name__, ("linear_util", "random"))
+__getattr__, __dir__ = _lazy(__name__, ("core", "linear_util", "lowering", "random"))

@@ -1,6 +1,7 @@
 """Operations that hold programs: jit becomes a function and a call, custom rules their function."""
 
 from hlofront.core.rules import lower
+from hlofront.higher_order.call_primitive import call_p, closed
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
@@ -20,6 +21,11 @@ def _(build, *args, jaxpr, name, **_):
 @lower(closed_call_p, custom_jvp_call_p, custom_vjp_call_p)
 def _(build, *args, call_jaxpr, **_):
     return build.inline(call_jaxpr.jaxpr, call_jaxpr.consts, args)
+
+
+@lower(call_p)
+def _(build, *args, call_jaxpr, name="call", **_):
+    return build.call(closed(call_jaxpr), symbol_name(name), args)
 
 
 @lower(custom_vmap_call_p)

@@ -1,0 +1,7 @@
+"""jax.extend.lowering: what the lowering rules of other packages are handed."""
+
+from hlofront.bridge.mlir import JaxIrContext as JaxIrContext
+from hlofront.bridge.mlir import upstream_dialects as upstream_dialects
+from hlofront.lowering.extension import LoweringRuleContext as LoweringRuleContext
+
+__all__ = ["JaxIrContext", "LoweringRuleContext", "upstream_dialects"]

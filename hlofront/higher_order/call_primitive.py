@@ -1,0 +1,152 @@
+"""Calls of functions as primitives: `call`, `closed_call`, and those that other packages define."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.evaluate import eval_jaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import is_eager
+from hlofront.higher_order.jit_call import CallRules, split_captured
+from hlofront.transforms.linear_util import WrappedFun, wrap_init
+from hlofront.transforms.stage import stage
+from hlofront.transforms.transpose import transpose_jaxpr
+
+
+class CallPrimitive(Primitive):
+    """A primitive that calls a function, whose program an equation holds as `call_jaxpr`.
+
+    It is bound to the operands, and to the function as the one member of `subfuns`, a `WrappedFun`
+    of flat arrays that returns a list of arrays. Its derivatives and batches call the derivative
+    and the batch of the function. Packages that define one say how it is lowered.
+    """
+
+    __slots__ = ()
+
+    multiple_results = True
+    call_primitive = True
+
+    def __init__(self, name: str):
+        super().__init__(name, multiple_results=True, carries_programs=True)
+        call_rules = CallRules(self, "call_jaxpr")
+        rules.partial_eval(self)(call_rules.partial_eval)
+
+    def bind(
+        self, *args: Any, subfuns: Sequence[WrappedFun] | None = None, **params: Any
+    ) -> list[Any]:
+        """Call the function of `subfuns`, or the program of an equation as `call_jaxpr`.
+
+        Raises:
+          TypeError: if there is not one of the two.
+        """
+        if subfuns is None:
+            if "call_jaxpr" not in params:
+                raise TypeError(
+                    f"{self.name} calls a function: bind(*operands, subfuns=(function,)), where "
+                    "the function is one of jax.extend.linear_util.wrap_init"
+                )
+            return super().bind(*args, **params)
+        (function,) = subfuns
+        if is_eager():
+            run = rules.run.get(self, call_impl)
+            return list(run(function, *args, **params))
+        info = function.debug_info
+        program = stage(
+            function.call_wrapped,
+            [typeof(x) for x in args],
+            DebugInfo(info.traced_for, lambda: info.func_src_info, lambda: info.arg_names),
+            args,
+        )
+        program, captured = split_captured(program)
+        return super().bind(*captured, *args, call_jaxpr=program, **params)
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of an equation as `bind` takes them, with `subfuns`."""
+        params = dict(params)
+        program = closed(params.pop("call_jaxpr"))
+
+        def run(*args: Any) -> list[Any]:
+            return eval_jaxpr(program.jaxpr, program.consts, *args)
+
+        return {**params, "subfuns": (wrap_init(run, debug_info=program.debug_info),)}
+
+
+def closed(program: ClosedJaxpr | Jaxpr) -> ClosedJaxpr:
+    """Return a program that has its constants with it."""
+    return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program)
+
+
+def call_impl(f: WrappedFun, *args: Any, **params: Any) -> list[Any]:
+    """Run the function of a call on arrays, whatever the parameters of the call."""
+    return f.call_wrapped(*args)
+
+
+def eval_jaxpr_transpose(
+    prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: ClosedJaxpr | Jaxpr, **params: Any
+) -> list[Any]:
+    """Transpose a call by transposing its program in its place, without a call.
+
+    Args:
+      prim: the primitive of the call.
+      ct: the cotangents of its results.
+      args: its operands, of which those that it is linear in are UndefinedPrimals.
+      call_jaxpr: its program.
+
+    Returns:
+      Per operand its cotangent, or None where the operand is known.
+    """
+    program = closed(call_jaxpr)
+    return transpose_jaxpr(program.jaxpr, program.consts, args, ct)
+
+
+def register_call_primitive_rules(
+    prim: Primitive,
+    name: str | None = None,
+    transpose_rule: Any = None,
+    inline_jax_late: bool = True,
+) -> None:
+    """Say how a primitive that calls a function is differentiated, batched, run and lowered.
+
+    Args:
+      prim: a primitive whose equations hold a program as `call_jaxpr`.
+      name: of the function that it becomes in a module, by default that of the primitive.
+      transpose_rule: called as `eval_jaxpr_transpose` is, where the call of the transposed program
+        will not do.
+      inline_jax_late: whether the program's operations stand, in a module, where the call stands,
+        instead of in a function.
+    """
+    if prim not in rules.subprograms:
+        call_rules = CallRules(prim, "call_jaxpr")
+        rules.partial_eval(prim)(call_rules.partial_eval)
+    if transpose_rule is not None:
+
+        def transpose(cotangents: Any, *operands: Any, **params: Any) -> Any:
+            return transpose_rule(prim, cotangents, *operands, **params)
+
+        rules.transpose[prim] = transpose
+    symbol = prim.name if name is None else name
+
+    def lowering(build: Any, *args: Any, call_jaxpr: ClosedJaxpr | Jaxpr, **_: Any) -> list[Any]:
+        program = closed(call_jaxpr)
+        if inline_jax_late:
+            return build.inline(program.jaxpr, program.consts, args)
+        return build.call(program, symbol, args)
+
+    rules.lower[prim] = lowering
+
+
+def create_call_primitive(name: str, inline_jax_late: bool = True) -> CallPrimitive:
+    """Return a new primitive that calls a function, with all its rules.
+
+    Args:
+      name: of the primitive.
+      inline_jax_late: whether the function's operations stand, in a module, where the call stands.
+    """
+    primitive = CallPrimitive(name)
+    register_call_primitive_rules(primitive, inline_jax_late=inline_jax_late)
+    return primitive
+
+
+call_p = CallPrimitive("call")
