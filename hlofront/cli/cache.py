@@ -315,10 +315,10 @@ def _remove(
         else:
             reports.append((store, action(store)))
     if options.json:
-        stores = [
+        removals = [
             {**_about_store(store), "removed": removed._asdict()} for store, removed in reports
         ]
-        _print_json({"stores": stores}, out)
+        _print_json({"stores": removals}, out)
         return code
     for store, removed in reports:
         entries = f"{removed.entries} {'entry' if removed.entries == 1 else 'entries'}"

@@ -16,7 +16,7 @@ def ball(
     key: ArrayLike,
     d: int,
     p: ArrayLike = 2,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -24,7 +24,7 @@ def ball(
 def bernoulli(
     key: ArrayLike,
     p: ArrayLike = 0.5,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     mode: str = "low",
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -33,7 +33,7 @@ def beta(
     key: ArrayLike,
     a: ArrayLike,
     b: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -42,12 +42,12 @@ def binomial(
     key: ArrayLike,
     n: ArrayLike,
     p: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array: ...
 def bits(
     key: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -56,7 +56,7 @@ def categorical(
     key: ArrayLike,
     logits: ArrayLike,
     axis: int = -1,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     replace: bool = True,
     mode: str | None = None,
     *,
@@ -64,7 +64,7 @@ def categorical(
 ) -> Array: ...
 def cauchy(
     key: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -72,7 +72,7 @@ def cauchy(
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -90,7 +90,7 @@ def clone(key: ArrayLike) -> Array: ...
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -99,12 +99,12 @@ def double_sided_maxwell(
     key: ArrayLike,
     loc: ArrayLike,
     scale: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
 ) -> Array: ...
 def exponential(
     key: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -113,7 +113,7 @@ def f(
     key: ArrayLike,
     dfnum: ArrayLike,
     dfden: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -122,7 +122,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array: ...
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -130,7 +130,7 @@ def gamma(
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -138,14 +138,14 @@ def generalized_normal(
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def gumbel(
     key: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     mode: str | None = None,
     *,
@@ -159,7 +159,7 @@ def key_dtype(impl_spec: GeneratorLike = None) -> KeyDType: ...
 def key_impl(keys: ArrayLike) -> str | PRNGSpec: ...
 def laplace(
     key: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -167,14 +167,14 @@ def laplace(
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def logistic(
     key: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -182,14 +182,14 @@ def logistic(
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = ...,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def maxwell(
     key: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -199,7 +199,7 @@ def multinomial(
     n: ArrayLike,
     p: ArrayLike,
     *,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     unroll: bool | int = 1,
 ) -> Array: ...
@@ -207,7 +207,7 @@ def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
     cov: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     method: str = "cholesky",
     *,
@@ -215,7 +215,7 @@ def multivariate_normal(
 ) -> Array: ...
 def normal(
     key: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -223,7 +223,7 @@ def normal(
 def orthogonal(
     key: ArrayLike,
     n: int,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     m: int | None = None,
     *,
@@ -232,7 +232,7 @@ def orthogonal(
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -248,21 +248,21 @@ def permutation(
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def rademacher(
     key: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def randint(
     key: ArrayLike,
-    shape: int | Sequence[int],
+    shape: Sequence[int],
     minval: ArrayLike,
     maxval: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -272,7 +272,7 @@ def randint(
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -281,7 +281,7 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array: ...
 def t(
     key: ArrayLike,
     df: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -291,7 +291,7 @@ def triangular(
     left: ArrayLike,
     mode: ArrayLike,
     right: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -300,14 +300,14 @@ def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
     upper: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
 ) -> Array: ...
 def uniform(
     key: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
@@ -317,7 +317,7 @@ def uniform(
 def wald(
     key: ArrayLike,
     mean: ArrayLike,
-    shape: int | Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: NamedSharding | PartitionSpec | None = None,
@@ -326,7 +326,7 @@ def weibull_min(
     key: ArrayLike,
     scale: ArrayLike,
     concentration: ArrayLike,
-    shape: int | Sequence[int] = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
 ) -> Array: ...
 def wrap_key_data(

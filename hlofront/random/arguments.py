@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from hlofront.primitives.slicing import slice_in_dim
 from hlofront.random.keys import single_key
 
 T = TypeVar("T")
+A = TypeVar("A", bound=ArrayLike)
 
 
 def checked_key(name: str, key: ArrayLike, out_sharding: OutSharding = None) -> Array:
@@ -152,7 +154,7 @@ def in_dtype(x: ArrayLike, dtype: DType) -> Array:
     return convert_element_type(x, dtype)
 
 
-def broadcast_to_shape(x: ArrayLike, shape: Shape) -> ArrayLike:
+def broadcast_to_shape(x: A, shape: Sequence[int]) -> A | Array:
     """Return x broadcast to a shape."""
     return x if typeof(x).shape == shape else broadcast_to(x, shape)
 

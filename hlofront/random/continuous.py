@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hlofront.base.config import options
 from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import host_number
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.numpy import reductions, selecting, ufuncs
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.rounding import clip
@@ -43,7 +45,7 @@ _high_dynamic_range = options["jax_high_dynamic_range_gumbel"]
 @sampler(dtype=unsigned, nested=False)
 def bits(
     key: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -59,7 +61,7 @@ def bits(
 @sampler
 def uniform(
     key: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
@@ -82,7 +84,7 @@ def between(key: Array, shape: Shape, dtype: DType, minval: ArrayLike, maxval: A
 @sampler(dtype=inexact)
 def normal(
     key: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -114,7 +116,7 @@ def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
     upper: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -141,7 +143,7 @@ def truncated_normal(
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = np.float32(1.0),
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -162,7 +164,7 @@ def lognormal(
 @sampler
 def cauchy(
     key: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -175,7 +177,7 @@ def cauchy(
 @sampler
 def exponential(
     key: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -198,7 +200,7 @@ def checked_mode(_: str, mode: str | None) -> str:
 @sampler(mode=checked_mode)
 def gumbel(
     key: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     mode: str | None = None,
     *,
@@ -224,7 +226,7 @@ def gumbel(
 @sampler
 def laplace(
     key: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -238,7 +240,7 @@ def laplace(
 @sampler
 def logistic(
     key: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -252,7 +254,7 @@ def logistic(
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -270,7 +272,7 @@ def pareto(
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -291,7 +293,7 @@ def triangular(
     left: ArrayLike,
     mode: ArrayLike,
     right: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -318,7 +320,7 @@ def weibull_min(
     key: ArrayLike,
     scale: ArrayLike,
     concentration: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
     """Return numbers from the Weibull distribution, the smaller of its two forms.
@@ -337,7 +339,7 @@ def weibull_min(
 @sampler
 def maxwell(
     key: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -356,7 +358,7 @@ def norm(x: Array) -> Array:
 def wald(
     key: ArrayLike,
     mean: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,

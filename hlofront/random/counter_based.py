@@ -55,8 +55,8 @@ _MULTIPLIERS = (np.uint32(0xD2511F53), np.uint32(0xCD9E8D57))
 
 def _product(x: ArrayLike, multiplier: np.uint32) -> tuple[Array, Array]:
     """Return the upper and the lower half of the product of each element with a constant."""
-    multiplier = full(typeof(x).shape, multiplier, _uint32)
-    return mulhi(x, multiplier), mul(x, multiplier)
+    factor = full(typeof(x).shape, multiplier, _uint32)
+    return mulhi(x, factor), mul(x, factor)
 
 
 def philox_2x32(key: Words, block: Words) -> Words:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.config import debug_key_reuse
 from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo
 from hlofront.base.elements import host_number
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.higher_order.scan import scan
@@ -54,7 +55,7 @@ def _any(x: Array) -> Array:
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -154,7 +155,7 @@ def binomial(
     key: ArrayLike,
     n: ArrayLike,
     p: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
     """Return numbers of successes among n trials.
@@ -285,7 +286,7 @@ def multinomial(
     n: ArrayLike,
     p: ArrayLike,
     *,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     unroll: bool | int = 1,
 ) -> Array:

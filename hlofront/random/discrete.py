@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from hlofront.base.dtypes import (
-    finfo,
-    iinfo,
-    issubdtype,
-)
+from hlofront.base.dtypes import finfo, iinfo, issubdtype
 from hlofront.base.elements import host_number
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.numpy import creation, selecting
 from hlofront.numpy.annotations import OutSharding
@@ -64,7 +61,7 @@ def _low_or_high(_: str, mode: str) -> str:
 def bernoulli(
     key: ArrayLike,
     p: ArrayLike = 0.5,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     mode: str = "low",
     *,
     out_sharding: OutSharding = None,
@@ -96,7 +93,7 @@ def _bernoulli(key: Array, p: ArrayLike, shape: Shape, mode: str) -> Array:
 @sampler(dtype=any_dtype)
 def rademacher(
     key: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -115,16 +112,16 @@ def rademacher(
 
 
 def _integers_alone(name: str, dtype: DTypeLike | None) -> DType:
-    dtype = any_dtype(name, dtype)
-    if not issubdtype(dtype, np.integer):
-        raise TypeError(f"randint only accepts integer dtypes, got {dtype}")
-    return dtype
+    checked = any_dtype(name, dtype)
+    if not issubdtype(checked, np.integer):
+        raise TypeError(f"randint only accepts integer dtypes, got {checked}")
+    return checked
 
 
 @sampler(dtype=_integers_alone, nested=False)
 def randint(
     key: ArrayLike,
-    shape: ShapeLike,
+    shape: Sequence[int],
     minval: ArrayLike,
     maxval: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -207,7 +204,7 @@ def _ranked(x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -233,7 +230,7 @@ def categorical(
     key: ArrayLike,
     logits: ArrayLike,
     axis: int = -1,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     replace: bool = True,
     mode: str | None = None,
     *,

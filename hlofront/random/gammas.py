@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hlofront.base.elements import host_number
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.higher_order.random_gamma import random_gamma
 from hlofront.numpy import reductions
@@ -31,7 +33,7 @@ from hlofront.runtime.dispatch.operation import operation
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -48,7 +50,7 @@ def gamma(
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -71,7 +73,7 @@ def beta(
     key: ArrayLike,
     a: ArrayLike,
     b: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -95,7 +97,7 @@ def beta(
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -114,7 +116,7 @@ def chisquare(
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -144,7 +146,7 @@ def f(
     key: ArrayLike,
     dfnum: ArrayLike,
     dfden: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -166,7 +168,7 @@ def f(
 def t(
     key: ArrayLike,
     df: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -190,7 +192,7 @@ def t(
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -211,7 +213,7 @@ def ball(
     key: ArrayLike,
     d: int,
     p: ArrayLike = 2,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
     out_sharding: OutSharding = None,
@@ -238,7 +240,7 @@ def double_sided_maxwell(
     key: ArrayLike,
     loc: ArrayLike,
     scale: ArrayLike,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
     """Return numbers from the Maxwell distribution with random signs, shifted and scaled.
@@ -250,7 +252,7 @@ def double_sided_maxwell(
         is these once more.
     """
     together = checked_shape("double_sided_maxwell", None, loc, scale)
-    shape = (shape or together) + together
+    shape = (*(shape or together), *together)
     length_key, sign_key = parts(key)
     lengths = maxwell(length_key, shape, dtype)
     signs = rademacher(sign_key, shape, dtype)

@@ -10,12 +10,7 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.boundary import boundary
-from hlofront.base.config import (
-    default_prng_impl,
-    enable_custom_prng,
-    legacy_prng_key,
-    options,
-)
+from hlofront.base.config import default_prng_impl, enable_custom_prng, legacy_prng_key, options
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.bridge import state

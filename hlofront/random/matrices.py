@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from hlofront.base.typing import Array, ArrayLike, DTypeLike, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.einsum import einsum
@@ -31,7 +33,7 @@ def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
     cov: ArrayLike,
-    shape: ShapeLike | None = None,
+    shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     method: str = "cholesky",
     *,
@@ -87,7 +89,7 @@ def _columns(_: str, m: int | None) -> int | None:
 def orthogonal(
     key: ArrayLike,
     n: int,
-    shape: ShapeLike = (),
+    shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     m: int | None = None,
     *,

@@ -133,17 +133,17 @@ def choice(
         another number of probabilities, or there are several keys.
     """
     key = checked_key("choice", key)
-    a = _checked_array("choice", a)
+    elements: ArrayLike | None = _checked_array("choice", a)
     if not isinstance(shape, Sequence):
         raise TypeError(f"choice: the shape must be a sequence of sizes, got {shape}")
     shape = own_shape("choice", shape)
-    aval = typeof(a)
+    aval = typeof(elements)
     if aval.ndim:
         axis = _checked_axis("choice", axis, aval.ndim)
         population = aval.shape[axis]
     else:
-        population = int(a)
-        a = None
+        population = int(elements)
+        elements = None
     count = math.prod(shape)
     if population < 1 and count:
         raise ValueError("a must be greater than 0 unless no samples are taken")
@@ -160,21 +160,21 @@ def choice(
                 f"{typeof(p).shape} and a.shape[axis] is {population}."
             )
     if not count:
-        sizes = shape if a is None else (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :])
-        return full(sizes, 0, default_dtype("i") if a is None else aval.dtype)
+        sizes = shape if elements is None else (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :])
+        return full(sizes, 0, default_dtype("i") if elements is None else aval.dtype)
     if p is None and not replace:
-        chosen = permutation(key, population if a is None else a, axis)
-        chosen = _first(chosen, count, 0 if a is None else axis)
-        return _shaped(chosen, aval, shape, axis, a is None)
+        chosen = permutation(key, population if elements is None else elements, axis)
+        chosen = _first(chosen, count, 0 if elements is None else axis)
+        return _shaped(chosen, aval, shape, axis, elements is None)
     if p is None:
         indices = randint(key, shape, 0, population)
     elif replace:
         indices = _weighted(key, p, shape)
     else:
         indices = _weighted_once(key, p, count, checked_mode("choice", mode))
-    if a is None:
+    if elements is None:
         return _shaped(indices, aval, shape, axis, True)
-    chosen = take(a, indices, axis)
+    chosen = take(elements, indices, axis)
     return _shaped(chosen, aval, shape, axis, False)
 
 

@@ -17,13 +17,17 @@ _MISSING = inspect.Parameter.empty
 
 
 @overload
-def sampler(fun: Callable[P, Array], *, nested: bool = True) -> Callable[P, Array]: ...
+def sampler(fun: Callable[P, Array], /, *, nested: bool = True) -> Callable[P, Array]: ...
 @overload
 def sampler(
     *, nested: bool = True, **static: Callable[..., object]
 ) -> Callable[[Callable[P, Array]], Callable[P, Array]]: ...
 def sampler(
-    fun: Callable[..., Array] | None = None, *, nested: bool = True, **static: Callable[..., object]
+    fun: Callable[..., Array] | None = None,
+    /,
+    *,
+    nested: bool = True,
+    **static: Callable[..., object],
 ) -> Callable[..., object]:
     """Make a sampler of a function that draws: `@sampler` on `def cauchy(key, shape=(), ...)`.
 

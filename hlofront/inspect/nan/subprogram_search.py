@@ -269,7 +269,7 @@ def _watch_scan(
     xs: Arrays,
     end: Array,
 ) -> tuple[object, ...]:
-    length = xs[0].shape[0] if xs else 0
+    length = typeof(xs[0]).shape[0] if xs else 0
 
     def goes_on(state: LoopState) -> Array:
         return state[0] < end
