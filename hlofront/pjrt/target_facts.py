@@ -48,16 +48,7 @@ class Gpu(NamedTuple):
 
 _FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
 _CUBES = (
-    "2x2x1",
-    "2x2x2",
-    "2x2x4",
-    "2x4x4",
-    "4x4x4",
-    "4x4x8",
-    "4x8x8",
-    "8x8x8",
-    "8x8x16",
-    "8x16x16",
+    *("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x8x8", "8x8x16", "8x16x16"),
 )
 _DOCS = "https://cloud.google.com/tpu/docs/"
 
@@ -136,48 +127,41 @@ TPUS: dict[str, Tpu] = {
     ),
 }
 
-_HOPPER = {
-    "float64": 34 * _T,
-    "float64 (tensor cores)": 67 * _T,
-    "float32": 67 * _T,
-    "tensorfloat32": 494.7 * _T,
-    "bfloat16": 989.4 * _T,
-    "float16": 989.4 * _T,
-    "float8": 1978.9 * _T,
-    "int8": 1978.9 * _T,
-}
 _NVIDIA = "https://www.nvidia.com/en-us/data-center/"
 
+_H100 = Gpu(
+    title="NVIDIA H100 SXM, 80 GB",
+    memory=80 * _GiB,
+    bandwidth=3352 * _G,
+    peak={
+        "float64": 34 * _T,
+        "float64 (tensor cores)": 67 * _T,
+        "float32": 67 * _T,
+        "tensorfloat32": 494.7 * _T,
+        "bfloat16": 989.4 * _T,
+        "float16": 989.4 * _T,
+        "float8": 1978.9 * _T,
+        "int8": 1978.9 * _T,
+    },
+    source=_NVIDIA + "h100/",
+    capability=(9, 0),
+    multiprocessors=132,
+    shared_memory=228 * _KiB,
+    shared_memory_optin=227 * _KiB,
+    threads=2048,
+    units=128,
+    l2_cache=50 * _MiB,
+    clock_ghz=1.98,
+)
+
 GPUS: dict[str, Gpu] = {
-    "h100": Gpu(
-        title="NVIDIA H100 SXM, 80 GB",
-        memory=80 * _GiB,
-        bandwidth=3352 * _G,
-        peak=_HOPPER,
-        source=_NVIDIA + "h100/",
-        capability=(9, 0),
-        multiprocessors=132,
-        shared_memory=228 * _KiB,
-        shared_memory_optin=227 * _KiB,
-        threads=2048,
-        units=128,
-        l2_cache=50 * _MiB,
-        clock_ghz=1.98,
-    ),
-    "h200": Gpu(
+    "h100": _H100,
+    "h200": _H100._replace(
         title="NVIDIA H200 SXM, 141 GB",
         memory=141 * _GiB,
         bandwidth=4800 * _G,
-        peak=_HOPPER,
         source=_NVIDIA + "h200/",
-        capability=(9, 0),
-        multiprocessors=132,
-        shared_memory=228 * _KiB,
-        shared_memory_optin=227 * _KiB,
-        threads=2048,
-        units=128,
         l2_cache=60 * _MiB,
-        clock_ghz=1.98,
     ),
     "b200": Gpu(
         title="NVIDIA B200 SXM, 180 GB",
