@@ -152,9 +152,7 @@ from hlofront.numpy.moments import mean as mean
 from hlofront.numpy.moments import std as std
 from hlofront.numpy.moments import var as var
 from hlofront.numpy.namespace import ARRAY_API_VERSION as __array_api_version__
-from hlofront.numpy.namespace import (
-    array_namespace_info as __array_namespace_info__,
-)
+from hlofront.numpy.namespace import array_namespace_info as __array_namespace_info__
 from hlofront.numpy.nan_reductions import nanargmax as nanargmax
 from hlofront.numpy.nan_reductions import nanargmin as nanargmin
 from hlofront.numpy.nan_reductions import nanmax as nanmax

@@ -8,7 +8,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import promote_args_numeric
 from hlofront.numpy.ufuncs import (
     any_operand,
@@ -19,7 +19,6 @@ from hlofront.numpy.ufuncs import (
     unary_operation,
 )
 from hlofront.primitives import comparing, converting, elementwise, reducing, shaping, slicing
-from hlofront.runtime.dispatch.operation import operation
 
 _byte = np.dtype("uint8")
 
@@ -42,8 +41,7 @@ invert = bitwise_not = bitwise_invert = unary_operation(
 )
 
 
-@operation
-@like(np.bitwise_count)
+@operation_like(np.bitwise_count)
 def bitwise_count(x: ArrayLike, /) -> Array:
     """Count the bits that are set in the absolute value of each element, as uint8."""
     (x,) = promote_args_numeric("bitwise_count", x)
@@ -52,8 +50,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     return converting.convert(elementwise.population_count(x), np.dtype("uint8"), False)
 
 
-@operation
-@like(np.left_shift)
+@operation_like(np.left_shift)
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return `x << y` elementwise, which wraps.
 
@@ -72,8 +69,7 @@ def shift_right(x1: ArrayLike, x2: ArrayLike) -> Array:
     return elementwise.shift_right_arithmetic(x1, x2)
 
 
-@operation
-@like(np.right_shift)
+@operation_like(np.right_shift)
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return `x1 >> x2` elementwise; signed integers keep their sign."""
     return shift_right(*promote_args_numeric("right_shift", x1, x2))
@@ -98,8 +94,7 @@ def _check_bit_order(name: str, bitorder: str) -> None:
         raise ValueError(f"{name}: 'bitorder' must be 'little' or 'big', got {bitorder!r}")
 
 
-@operation(static_argnames=("axis", "bitorder"))
-@like(np.packbits)
+@operation_like(np.packbits, static_argnames=("axis", "bitorder"))
 def packbits(a: ArrayLike, axis: Axis = None, bitorder: str = "big") -> Array:
     """Pack eight elements along an axis, zero or not, as the bits of one byte.
 
@@ -126,8 +121,7 @@ def packbits(a: ArrayLike, axis: Axis = None, bitorder: str = "big") -> Array:
     return shaping.transpose(packed, back)
 
 
-@operation(static_argnames=("axis", "count", "bitorder"))
-@like(np.unpackbits)
+@operation_like(np.unpackbits, static_argnames=("axis", "count", "bitorder"))
 def unpackbits(
     a: ArrayLike, axis: Axis = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:

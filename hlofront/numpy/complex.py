@@ -9,31 +9,27 @@ import numpy as np
 from hlofront.base.dtypes import is_complex, python_scalar_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.ufuncs import any_operand, full_of, is_integer, scalar_like
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert
-from hlofront.runtime.dispatch.operation import operation
 
 
-@operation
-@like(np.real)
+@operation_like(np.real)
 def real(val: ArrayLike, /) -> Array:
     """Return the real parts; real numbers are returned unchanged."""
     val = any_operand("real", val)
     return elementwise.real(val) if is_complex(typeof(val).dtype) else val
 
 
-@operation
-@like(np.imag)
+@operation_like(np.imag)
 def imag(val: ArrayLike, /) -> Array:
     """Return the imaginary parts, which are zeros for real numbers."""
     val = any_operand("imag", val)
     return elementwise.imag(val) if is_complex(typeof(val).dtype) else full_of(val, 0)
 
 
-@operation
-@like(np.conjugate)
+@operation_like(np.conjugate)
 def conjugate(x: ArrayLike, /) -> Array:
     """Return the elementwise complex conjugate; real numbers are returned unchanged."""
     x = any_operand("conjugate", x)
@@ -43,8 +39,7 @@ def conjugate(x: ArrayLike, /) -> Array:
 conj = conjugate
 
 
-@operation(static_argnames=("deg",))
-@like(np.angle)
+@operation_like(np.angle, static_argnames=("deg",))
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Compute the angle of each complex number, from -pi to pi; in degrees if `deg`."""
     z = any_operand("angle", z)

@@ -13,7 +13,7 @@ from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.annotations import OutSharding
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import (
     check_rank_promotion,
     choose,
@@ -257,8 +257,7 @@ def _check_ndim(name: str, position: int, aval: ShapedArray, least: int) -> None
 # ---- products of matrices ----------------------------------------------------------------------
 
 
-@operation(static_argnames=(*PRECISION, "out_sharding"))
-@like(np.matmul)
+@operation_like(np.matmul, static_argnames=(*PRECISION, "out_sharding"))
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
@@ -291,8 +290,7 @@ def matmul(
     )
 
 
-@operation(static_argnames=(*PRECISION, "out_sharding"))
-@like(np.dot)
+@operation_like(np.dot, static_argnames=(*PRECISION, "out_sharding"))
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -324,8 +322,7 @@ def dot(
     return contract("dot", a, b, axes, precision, preferred_element_type, out_sharding)
 
 
-@operation
-@like(getattr(np, "matvec", np.matmul))
+@operation_like(getattr(np, "matvec", np.matmul))
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiply matrices by columns: shapes (..., m, n) and (..., n) give (..., m).
 
@@ -343,8 +340,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _batched("matvec", x1, x2, lhs, rhs, (2, 1), (-1, -1), None, None)
 
 
-@operation
-@like(getattr(np, "vecmat", np.matmul))
+@operation_like(getattr(np, "vecmat", np.matmul))
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiply conjugated rows by matrices: shapes (..., n) and (..., n, m) give (..., m).
 
@@ -365,8 +361,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 # ---- products of vectors -----------------------------------------------------------------------
 
 
-@operation(static_argnames=PRECISION)
-@like(np.vdot)
+@operation_like(np.vdot, static_argnames=PRECISION)
 def vdot(
     a: ArrayLike,
     b: ArrayLike,
@@ -384,8 +379,7 @@ def vdot(
     return contract("vdot", a, b, ((0,), (0,)), precision, preferred_element_type)
 
 
-@operation(static_argnames=("axis", *PRECISION))
-@like(getattr(np, "vecdot", np.vdot))
+@operation_like(getattr(np, "vecdot", np.vdot), static_argnames=("axis", *PRECISION))
 def vecdot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -419,8 +413,7 @@ def _axis_last(x: ArrayLike, axis: int) -> Array:
     return transpose(x, (*(i for i in range(ndim) if i != axis), axis))
 
 
-@operation(static_argnames=PRECISION)
-@like(np.inner)
+@operation_like(np.inner, static_argnames=PRECISION)
 def inner(
     a: ArrayLike,
     b: ArrayLike,
@@ -441,8 +434,7 @@ def inner(
 # ---- trace -------------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("axis1", "axis2", "dtype"))
-@like(np.trace)
+@operation_like(np.trace, static_argnames=("axis1", "axis2", "dtype"))
 def trace(
     a: ArrayLike,
     offset: ArrayLike = 0,

@@ -9,12 +9,11 @@ import numpy as np
 from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import promote_args, promote_args_inexact
 from hlofront.primitives import elementwise
 from hlofront.primitives.convolving import conv_general_dilated
 from hlofront.primitives.shaping import expand_dims, rev, squeeze
-from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
     from hlofront.primitives.contracting import PrecisionLike
@@ -77,8 +76,7 @@ def _size(x: Array) -> int:
     return typeof(x).shape[0]
 
 
-@operation(static_argnames=("mode", "precision", "preferred_element_type"))
-@like(np.convolve)
+@operation_like(np.convolve, static_argnames=("mode", "precision", "preferred_element_type"))
 def convolve(
     a: ArrayLike,
     v: ArrayLike,
@@ -108,8 +106,7 @@ def convolve(
     return _slide(a, rev(v, (0,)), mode, precision, preferred_element_type, False)
 
 
-@operation(static_argnames=("mode", "precision", "preferred_element_type"))
-@like(np.correlate)
+@operation_like(np.correlate, static_argnames=("mode", "precision", "preferred_element_type"))
 def correlate(
     a: ArrayLike,
     v: ArrayLike,

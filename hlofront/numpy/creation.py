@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import (
-    check_user_dtype_supported,
-    lattice_result,
-    python_scalar_dtype,
-)
+from hlofront.base.dtypes import check_user_dtype_supported, lattice_result, python_scalar_dtype
 from hlofront.base.elements import exact_dtype
 from hlofront.base.tree import tree_map
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, Shape

@@ -10,13 +10,12 @@ from hlofront.base.dtypes import check_user_dtype_supported, python_scalar_dtype
 from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import as_boolean, as_numbers, is_inexact, sum_dtype
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, creating, cumulative, slicing
 from hlofront.primitives.shaping import reshape
-from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [
     "cumprod",
@@ -64,8 +63,7 @@ def _scan(
     return fold(as_numbers(a, result), axis)
 
 
-@operation(static_argnames=("axis", "dtype"))
-@like(np.cumsum)
+@operation_like(np.cumsum, static_argnames=("axis", "dtype"))
 def cumsum(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
@@ -77,8 +75,7 @@ def cumsum(
     return _scan("cumsum", cumulative.cumsum, a, axis, dtype)
 
 
-@operation(static_argnames=("axis", "dtype"))
-@like(np.cumprod)
+@operation_like(np.cumprod, static_argnames=("axis", "dtype"))
 def cumprod(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
@@ -87,8 +84,7 @@ def cumprod(
     return _scan("cumprod", cumulative.cumprod, a, axis, dtype)
 
 
-@operation(static_argnames=("axis", "dtype"))
-@like(np.nancumsum)
+@operation_like(np.nancumsum, static_argnames=("axis", "dtype"))
 def nancumsum(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
@@ -97,8 +93,7 @@ def nancumsum(
     return _scan("nancumsum", cumulative.cumsum, a, axis, dtype, 0)
 
 
-@operation(static_argnames=("axis", "dtype"))
-@like(np.nancumprod)
+@operation_like(np.nancumprod, static_argnames=("axis", "dtype"))
 def nancumprod(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
@@ -142,8 +137,9 @@ def _array_scan(
     return slicing.concatenate([start, result], axis)
 
 
-@operation(static_argnames=("axis", "dtype", "include_initial"))
-@like(getattr(np, "cumulative_sum", np.cumsum))
+@operation_like(
+    getattr(np, "cumulative_sum", np.cumsum), static_argnames=("axis", "dtype", "include_initial")
+)
 def cumulative_sum(
     x: ArrayLike,
     /,
@@ -166,8 +162,9 @@ def cumulative_sum(
     return _array_scan("cumulative_sum", cumulative.cumsum, x, axis, dtype, include_initial, 0)
 
 
-@operation(static_argnames=("axis", "dtype", "include_initial"))
-@like(getattr(np, "cumulative_prod", np.cumprod))
+@operation_like(
+    getattr(np, "cumulative_prod", np.cumprod), static_argnames=("axis", "dtype", "include_initial")
+)
 def cumulative_prod(
     x: ArrayLike,
     /,

@@ -15,7 +15,7 @@ from hlofront.core.dimensions import canonical_axes, canonical_axis
 from hlofront.numpy.bitwise import bitwise_and
 from hlofront.numpy.cumulative import cumsum
 from hlofront.numpy.division import floor_divide, remainder
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.logic import equal, greater, less
 from hlofront.numpy.promotion import (
     broadcast_together,
@@ -33,15 +33,7 @@ from hlofront.numpy.reductions import SUM, accumulated
 from hlofront.numpy.selecting import where
 from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.taking import flattened
-from hlofront.numpy.ufuncs import (
-    absolute,
-    add,
-    bool_,
-    divide,
-    multiply,
-    scalar_like,
-    subtract,
-)
+from hlofront.numpy.ufuncs import absolute, add, bool_, divide, multiply, scalar_like, subtract
 from hlofront.primitives import comparing, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
@@ -75,8 +67,7 @@ def _as_slab(x: ArrayLike, shape: tuple[int, ...], axis: int) -> Array:
     return with_shape(x, (), (*shape[:axis], 1, *shape[axis + 1 :]))
 
 
-@operation(static_argnames=("n", "axis"))
-@like(np.diff)
+@operation_like(np.diff, static_argnames=("n", "axis"))
 def diff(
     a: ArrayLike,
     n: int = 1,
@@ -116,8 +107,7 @@ def diff(
     return a
 
 
-@operation
-@like(np.ediff1d)
+@operation_like(np.ediff1d)
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
@@ -431,8 +421,7 @@ def _even_trapezoids(y: Array) -> Array:
     return elementwise.sub(accumulated(SUM, y, -1, None), _halved(elementwise.add(*ends)))
 
 
-@operation(static_argnames=("axis",))
-@like(np.trapezoid)
+@operation_like(np.trapezoid, static_argnames=("axis",))
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
@@ -476,8 +465,7 @@ def trapezoid(
 # ---- angles ------------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("axis",))
-@like(np.unwrap)
+@operation_like(np.unwrap, static_argnames=("axis",))
 def unwrap(
     p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
 ) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from hlofront.base.dtypes import bit_width, is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import (
     broadcast_together,
     choose,
@@ -101,8 +101,7 @@ def _nonzero(y: ArrayLike) -> Array:
     return _where(is_zero, one, y)
 
 
-@operation(nested=True)
-@like(np.floor_divide)
+@operation_like(np.floor_divide, nested=True)
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the elementwise floor of the quotient, in the dtype of the operands.
 
@@ -112,8 +111,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _floor_divide(x1, x2)
 
 
-@operation(nested=True)
-@like(np.remainder)
+@operation_like(np.remainder, nested=True)
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the elementwise remainder of the division that rounds down.
 
@@ -127,8 +125,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 mod = remainder
 
 
-@operation(nested=True)
-@like(np.divmod)
+@operation_like(np.divmod, nested=True)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """Return the pair of floor_divide and remainder, elementwise."""
     x, y = promote_args_numeric("divmod", x1, x2)
@@ -139,8 +136,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     return _float_divmod(x, y)
 
 
-@operation
-@like(np.fmod)
+@operation_like(np.fmod)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the elementwise remainder of the division that rounds toward zero.
 
@@ -186,8 +182,7 @@ def _gcd(x: ArrayLike, y: Array) -> Array:
     return x
 
 
-@operation
-@like(np.gcd)
+@operation_like(np.gcd)
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Compute the elementwise greatest common divisor of integers.
 
@@ -196,8 +191,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     return _gcd(*_two_integers("gcd", x1, x2))
 
 
-@operation
-@like(np.lcm)
+@operation_like(np.lcm)
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Compute the elementwise least common multiple of integers.
 

@@ -15,7 +15,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import asarray
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import operand
 from hlofront.numpy.rearranging import roll
 from hlofront.primitives import creating, elementwise
@@ -171,8 +171,7 @@ _ONE = ("n", "axis", "norm")
 _SEVERAL = ("s", "axes", "norm")
 
 
-@operation(static_argnames=_ONE)
-@like(np.fft.fft)
+@operation_like(np.fft.fft, static_argnames=_ONE)
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the Fourier transform along an axis.
 
@@ -189,15 +188,13 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
     return _one("jnp.fft.fft", FftType.FFT, a, n, axis, norm)
 
 
-@operation(static_argnames=_ONE)
-@like(np.fft.ifft)
+@operation_like(np.fft.ifft, static_argnames=_ONE)
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the inverse of `fft`."""
     return _one("jnp.fft.ifft", FftType.IFFT, a, n, axis, norm)
 
 
-@operation(static_argnames=_ONE)
-@like(np.fft.rfft)
+@operation_like(np.fft.rfft, static_argnames=_ONE)
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the first half of the transform of real numbers, which determines the other half.
 
@@ -206,8 +203,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _one("jnp.fft.rfft", FftType.RFFT, a, n, axis, norm)
 
 
-@operation(static_argnames=_ONE)
-@like(np.fft.irfft)
+@operation_like(np.fft.irfft, static_argnames=_ONE)
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the inverse of `rfft`; m complex numbers give by default `2 (m - 1)` real ones."""
     return _one("jnp.fft.irfft", FftType.IRFFT, a, n, axis, norm)
@@ -230,8 +226,7 @@ def _checked(a: ArrayLike, axis: int, name: str) -> Array:
     return asarray(a)
 
 
-@operation(static_argnames=_ONE)
-@like(np.fft.hfft)
+@operation_like(np.fft.hfft, static_argnames=_ONE)
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the real transform of a sequence with Hermitian symmetry from its first half."""
     a = _checked(a, axis, "jnp.fft.hfft")
@@ -239,8 +234,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _one("jnp.fft.hfft", FftType.IRFFT, a, n, axis, _opposite(norm))
 
 
-@operation(static_argnames=_ONE)
-@like(np.fft.ihfft)
+@operation_like(np.fft.ihfft, static_argnames=_ONE)
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the inverse of `hfft`."""
     a = _checked(a, axis, "jnp.fft.ihfft")

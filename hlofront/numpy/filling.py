@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import (
-    check_user_dtype_supported,
-    issubdtype,
-    python_scalar_dtype,
-)
+from hlofront.base.dtypes import check_user_dtype_supported, issubdtype, python_scalar_dtype
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.bridge.client import ArrayImpl

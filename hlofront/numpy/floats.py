@@ -11,7 +11,7 @@ from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.logic import infinite
 from hlofront.numpy.promotion import (
     choose,
@@ -31,7 +31,6 @@ from hlofront.numpy.ufuncs import (
     scalar_like,
 )
 from hlofront.primitives import comparing, converting, creating, elementwise
-from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
     from hlofront.core.aval import ShapedArray
@@ -58,8 +57,7 @@ def _sign_bit(x: ArrayLike) -> Array:
     return comparing.lt(bits, scalar_like(typeof(bits), 0))
 
 
-@operation
-@like(np.signbit)
+@operation_like(np.signbit)
 def signbit(x: ArrayLike, /) -> Array:
     """Return elementwise whether the sign bit is set, also for -0.0 and NaN.
 
@@ -80,8 +78,7 @@ def _with_sign(x1: ArrayLike, x2: ArrayLike) -> Array:
     return choose("copysign", _sign_bit(x2), elementwise.neg(magnitude), magnitude)
 
 
-@operation
-@like(np.copysign)
+@operation_like(np.copysign)
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return x1 with the sign of x2, elementwise, as floats.
 
@@ -99,8 +96,7 @@ def _strong_arrays(x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     return x, y
 
 
-@operation
-@like(np.heaviside)
+@operation_like(np.heaviside)
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the Heaviside step as floats.
 
@@ -118,15 +114,13 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 # ---- neighbours --------------------------------------------------------------------------------
 
 
-@operation
-@like(np.nextafter)
+@operation_like(np.nextafter)
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the next float after x in the direction of y, elementwise."""
     return elementwise.nextafter(*promote_args_inexact("nextafter", x, y))
 
 
-@operation
-@like(np.spacing)
+@operation_like(np.spacing)
 def spacing(x: ArrayLike, /) -> Array:
     """Compute the distance to the next float away from zero, elementwise, with the sign of x.
 
@@ -204,8 +198,7 @@ def _(
     return (fraction, exponent), (change, np.zeros(typeof(exponent).shape, float0))
 
 
-@operation
-@like(np.frexp)
+@operation_like(np.frexp)
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Split each x into a fraction within [0.5, 1), with the sign of x, and an int32 exponent.
 
@@ -247,8 +240,7 @@ def _(
     return _scaled(x1, x2), elementwise.mul(tangents[0], factor)
 
 
-@operation
-@like(np.ldexp)
+@operation_like(np.ldexp)
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute `x1 * 2 ** x2` elementwise for integers x2. Raises ValueError for other dtypes."""
     (x1, x2), (base, power) = operands("ldexp", (x1, x2))
@@ -260,8 +252,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _scaled(*promote_shapes("ldexp", x1, x2))
 
 
-@operation
-@like(np.modf)
+@operation_like(np.modf)
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """Split each x into its fraction and its whole part, as floats, both with the sign of x."""
     refuse_out("modf", out)
@@ -273,8 +264,7 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
 # ---- odd numbers -------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("copy",))
-@like(np.nan_to_num)
+@operation_like(np.nan_to_num, static_argnames=("copy",))
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,
@@ -321,8 +311,7 @@ def _numbers(
 # ---- functions with an eye on extremes ---------------------------------------------------------
 
 
-@operation
-@like(np.hypot)
+@operation_like(np.hypot)
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute `sqrt(x1 ** 2 + x2 ** 2)` elementwise without overflow.
 

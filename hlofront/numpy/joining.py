@@ -14,7 +14,7 @@ from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import check_arraylike, promote_dtypes
 from hlofront.numpy.selecting import host_value
@@ -334,8 +334,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     return _unstack(x, axis)
 
 
-@operation(static_argnames=("axis",))
-@like(np.append)
+@operation_like(np.append, static_argnames=("axis",))
 def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
     """Join two arrays along an axis, or their flattened elements."""
     check_arraylike("append", arr, values)

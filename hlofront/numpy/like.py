@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from hlofront.runtime.dispatch.operation import operation
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _DIFFERENCES = (
@@ -34,3 +36,17 @@ def like(reference: object) -> Callable[[F], F]:
         return fun
 
     return borrow
+
+
+def operation_like(reference: object, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function an operation with NumPy's documentation: `@operation_like(np.sin)`.
+
+    Args:
+      reference: the function of NumPy that this one follows.
+      options: those of `operation`, such as `static_argnames`.
+    """
+
+    def make(fun: Callable[..., Any]) -> Any:
+        return operation(like(reference)(fun), **options)
+
+    return make

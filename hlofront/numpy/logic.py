@@ -12,7 +12,7 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.creation import asarray
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import (
     as_operand,
     broadcast_together,
@@ -106,8 +106,7 @@ logical_xor = _logical(
 )
 
 
-@operation
-@like(np.logical_not)
+@operation_like(np.logical_not)
 def logical_not(x: ArrayLike, /) -> Array:
     """Return elementwise whether x is zero."""
     return elementwise.bitwise_not(truth(any_operand("logical_not", x)))
@@ -125,16 +124,14 @@ def _weak_answer(x: ArrayLike, value: bool) -> Array:
     return convert(_answer(x, value), bool_, typeof(x).weak_type)
 
 
-@operation
-@like(np.isnan)
+@operation_like(np.isnan)
 def isnan(x: ArrayLike, /) -> Array:
     """Return elementwise whether x is NaN."""
     x = any_operand("isnan", x)
     return comparing.ne(x, x)
 
 
-@operation
-@like(np.isfinite)
+@operation_like(np.isfinite)
 def isfinite(x: ArrayLike, /) -> Array:
     """Return elementwise whether x is neither infinite nor NaN."""
     x = any_operand("isfinite", x)
@@ -158,8 +155,7 @@ def infinite(x: ArrayLike) -> Array:
     return comparing.eq(elementwise.abs(x), host_scalar(np.inf, aval.dtype))
 
 
-@operation
-@like(np.isinf)
+@operation_like(np.isinf)
 def isinf(x: ArrayLike, /) -> Array:
     """Return elementwise whether x is infinite."""
     return infinite(any_operand("isinf", x))
@@ -179,22 +175,19 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float, out: None) -> Array:
     return comparing.eq(x, host_scalar(infinity, aval.dtype))
 
 
-@operation
-@like(np.isposinf)
+@operation_like(np.isposinf)
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Return elementwise whether x is positive infinity. Raises ValueError for complex numbers."""
     return _is_infinity("isposinf", x, np.inf, out)
 
 
-@operation
-@like(np.isneginf)
+@operation_like(np.isneginf)
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Return elementwise whether x is negative infinity. Raises ValueError for complex numbers."""
     return _is_infinity("isneginf", x, -np.inf, out)
 
 
-@operation
-@like(np.iscomplex)
+@operation_like(np.iscomplex)
 def iscomplex(x: ArrayLike) -> Array:
     """Return elementwise whether x has an imaginary part that is not zero."""
     x = any_operand("iscomplex", x)
@@ -204,8 +197,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return comparing.ne(part, scalar_like(typeof(part), 0))
 
 
-@operation
-@like(np.isreal)
+@operation_like(np.isreal)
 def isreal(x: ArrayLike) -> Array:
     """Return elementwise whether the imaginary part of x is zero."""
     x = any_operand("isreal", x)
@@ -281,8 +273,7 @@ def _all(x: Array) -> Array:
     return reduce_and(x, tuple(range(typeof(x).ndim)))
 
 
-@operation(static_argnames=("equal_nan",))
-@like(np.isclose)
+@operation_like(np.isclose, static_argnames=("equal_nan",))
 def isclose(
     a: ArrayLike,
     b: ArrayLike,
@@ -297,8 +288,7 @@ def isclose(
     return _close("isclose", a, b, rtol, atol, equal_nan)
 
 
-@operation(static_argnames=("equal_nan",))
-@like(np.allclose)
+@operation_like(np.allclose, static_argnames=("equal_nan",))
 def allclose(
     a: ArrayLike,
     b: ArrayLike,

@@ -16,13 +16,12 @@ from hlofront.core.dimensions import canonical_axis
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import check_integer, choose, host_scalar
 from hlofront.numpy.ranges import arange
 from hlofront.numpy.ufuncs import any_operand, scalar_like
 from hlofront.primitives import comparing, converting, creating, elementwise, shaping, slicing
 from hlofront.runtime.array.transfer import device_put
-from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype("int32")
 
@@ -160,8 +159,7 @@ def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
     return comparing.select(below, m, zeros) if lower else comparing.select(below, zeros, m)
 
 
-@operation(static_argnames=("k",))
-@like(np.tril)
+@operation_like(np.tril, static_argnames=("k",))
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """Set the elements above the k-th diagonal of the last two axes to zero.
 
@@ -170,8 +168,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("tril", m, operator.index(k), True)
 
 
-@operation(static_argnames=("k",))
-@like(np.triu)
+@operation_like(np.triu, static_argnames=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """Set the elements below the k-th diagonal of the last two axes to zero.
 
@@ -207,8 +204,7 @@ def take_diagonal(name: str, a: ArrayLike, offset: int, axis1: int, axis2: int) 
     )
 
 
-@operation(static_argnames=("offset", "axis1", "axis2"))
-@like(np.diagonal)
+@operation_like(np.diagonal, static_argnames=("offset", "axis1", "axis2"))
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return the elements whose indices along two axes differ by `offset`, along a new last axis.
 
@@ -230,8 +226,7 @@ def _on_diagonal(v: ArrayLike, k: int) -> Array:
     return choose("diag", on, repeated, host_scalar(0, aval.dtype, aval.weak_type))
 
 
-@operation(static_argnames=("k",))
-@like(np.diag)
+@operation_like(np.diag, static_argnames=("k",))
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """Return the k-th diagonal of a matrix, or a matrix with a vector on that diagonal.
 
@@ -247,8 +242,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     raise ValueError(f"diag wants one or two axes, got shape {typeof(v).shape}")
 
 
-@operation(static_argnames=("k",))
-@like(np.diagflat)
+@operation_like(np.diagflat, static_argnames=("k",))
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """Make a matrix with the elements of an array, flattened, on its k-th diagonal."""
     v = any_operand("diagflat", v)
@@ -259,8 +253,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 # ---- Vandermonde -------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("N", "increasing"))
-@like(np.vander)
+@operation_like(np.vander, static_argnames=("N", "increasing"))
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """Make a matrix whose rows are the powers of each element, ascending if `increasing`.
 

@@ -16,7 +16,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import axis_size
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import (
     broadcast_together,
     choose,
@@ -109,8 +109,7 @@ def mean_over(
     return convert(elementwise.div(total, count), result, False)
 
 
-@operation(static_argnames=("axis", "dtype", "keepdims"))
-@like(np.mean)
+@operation_like(np.mean, static_argnames=("axis", "dtype", "keepdims"))
 def mean(
     a: ArrayLike,
     axis: Axes = None,
@@ -131,8 +130,7 @@ def mean(
     return mean_over(a, axes, *moment_dtypes("mean", aval.dtype, dtype), keepdims, where, names)
 
 
-@operation(static_argnames=("axis", "returned", "keepdims"))
-@like(np.average)
+@operation_like(np.average, static_argnames=("axis", "returned", "keepdims"))
 def average(
     a: ArrayLike,
     axis: Axes = None,
@@ -287,7 +285,7 @@ def _correction(ddof: int | float, correction: int | float | None) -> int | floa
     return correction
 
 
-@operation(static_argnames=("axis", "dtype", "keepdims"))
+@operation(static_argnames=("axis", "dtype", "keepdims", "root"))
 def _var(
     a: ArrayLike,
     axis: Axes,
@@ -296,8 +294,10 @@ def _var(
     keepdims: bool,
     where: ArrayLike | None,
     mean: ArrayLike | None,
+    root: bool,
 ) -> Array:
-    return variance(a, axis, dtype, keepdims, where, mean, correction)
+    result = variance(a, axis, dtype, keepdims, where, mean, correction)
+    return elementwise.sqrt(result) if root else result
 
 
 @like(np.var)
@@ -325,20 +325,7 @@ def var(
       ValueError: if both `ddof` and `correction` are given, or a real `dtype` for complex numbers.
     """
     refuse_out("var", out)
-    return _var(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean)
-
-
-@operation(static_argnames=("axis", "dtype", "keepdims"))
-def _std(
-    a: ArrayLike,
-    axis: Axes,
-    dtype: DTypeLike | None,
-    correction: int | float,
-    keepdims: bool,
-    where: ArrayLike | None,
-    mean: ArrayLike | None,
-) -> Array:
-    return elementwise.sqrt(variance(a, axis, dtype, keepdims, where, mean, correction))
+    return _var(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean, False)
 
 
 @like(np.std)
@@ -362,7 +349,7 @@ def std(
     refuse_out("std", out)
     if dtype is not None and not is_inexact(check_user_dtype_supported(dtype, "std")):
         raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
-    return _std(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean)
+    return _var(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean, True)
 
 
 ARRAY_METHODS: dict[str, Callable[..., Array]] = {"mean": mean, "std": std, "var": var}

@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base.typing import Array, ArrayLike, Axes, Axis, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.cumulative import without_nan
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.moments import mean_over, moment_dtypes, variance
 from hlofront.numpy.promotion import choose, host_scalar, operand
 from hlofront.numpy.reductions import (
@@ -32,7 +32,6 @@ from hlofront.numpy.reductions import (
 from hlofront.numpy.ufuncs import any_operand, refuse_out
 from hlofront.primitives import comparing, elementwise, reducing
 from hlofront.primitives.shaping import expand_dims
-from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [
     "nanargmax",
@@ -63,8 +62,7 @@ def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> ArrayLike | No
 # ---- sums and products -------------------------------------------------------------------------
 
 
-@operation(static_argnames=("axis", "dtype", "keepdims"))
-@like(np.nansum)
+@operation_like(np.nansum, static_argnames=("axis", "dtype", "keepdims"))
 def nansum(
     a: ArrayLike,
     axis: Axes = None,
@@ -80,8 +78,7 @@ def nansum(
     return accumulated(SUM, a, axis, dtype, keepdims, initial, where)
 
 
-@operation(static_argnames=("axis", "dtype", "keepdims"))
-@like(np.nanprod)
+@operation_like(np.nanprod, static_argnames=("axis", "dtype", "keepdims"))
 def nanprod(
     a: ArrayLike,
     axis: Axes = None,
@@ -124,8 +121,7 @@ def _extreme(
     return choose(name, no_number, host_scalar(np.nan, aval.dtype), result)
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.nanmax)
+@operation_like(np.nanmax, static_argnames=("axis", "keepdims"))
 def nanmax(
     a: ArrayLike,
     axis: Axes = None,
@@ -143,8 +139,7 @@ def nanmax(
     return _extreme("nanmax", MAX, a, axis, keepdims, initial, where)
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.nanmin)
+@operation_like(np.nanmin, static_argnames=("axis", "keepdims"))
 def nanmin(
     a: ArrayLike,
     axis: Axes = None,
@@ -181,8 +176,7 @@ def _index(
     return choose(name, no_number, host_scalar(-1, typeof(result).dtype), result)
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.nanargmax)
+@operation_like(np.nanargmax, static_argnames=("axis", "keepdims"))
 def nanargmax(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -195,8 +189,7 @@ def nanargmax(
     return _index("argmax", reducing.argmax, reducing.least_value, a, axis, keepdims)
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.nanargmin)
+@operation_like(np.nanargmin, static_argnames=("axis", "keepdims"))
 def nanargmin(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -212,8 +205,7 @@ def nanargmin(
 # ---- means and variances -----------------------------------------------------------------------
 
 
-@operation(static_argnames=("axis", "dtype", "keepdims"))
-@like(np.nanmean)
+@operation_like(np.nanmean, static_argnames=("axis", "dtype", "keepdims"))
 def nanmean(
     a: ArrayLike,
     axis: Axes = None,
@@ -248,8 +240,7 @@ def _variance(
     return variance(without_nan(a, 0), axis, dtype, keepdims, where, mean, ddof)
 
 
-@operation(static_argnames=("axis", "dtype", "keepdims"))
-@like(np.nanvar)
+@operation_like(np.nanvar, static_argnames=("axis", "dtype", "keepdims"))
 def nanvar(
     a: ArrayLike,
     axis: Axes = None,
@@ -265,8 +256,7 @@ def nanvar(
     return _variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
 
 
-@operation(static_argnames=("axis", "dtype", "keepdims"))
-@like(np.nanstd)
+@operation_like(np.nanstd, static_argnames=("axis", "dtype", "keepdims"))
 def nanstd(
     a: ArrayLike,
     axis: Axes = None,

@@ -14,11 +14,10 @@ import numpy as np
 from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import choose
 from hlofront.numpy.ufuncs import inexact_operand, scalar_like
 from hlofront.primitives import comparing, elementwise, special
-from hlofront.runtime.dispatch.operation import operation
 
 # These coefficients exceed double precision on the whole interval, also for the first derivatives.
 _SINE_OVER = tuple([(-1) ** k / math.factorial(2 * k + 1) for k in range(16)])
@@ -59,8 +58,7 @@ def _inside_unit_circle(x: ArrayLike) -> Array:
     return comparing.lt(length, scalar_like(typeof(length), 1))
 
 
-@operation
-@like(np.sinc)
+@operation_like(np.sinc)
 def sinc(x: ArrayLike, /) -> Array:
     """Compute `sin(pi x) / (pi x)` elementwise, which is 1 at zero."""
     x = inexact_operand("sinc", x)
@@ -77,8 +75,7 @@ def sine_over(x: Array) -> Array:
     )
 
 
-@operation
-@like(np.i0)
+@operation_like(np.i0)
 def i0(x: ArrayLike) -> Array:
     """Compute the modified Bessel function of the first kind and order 0, elementwise.
 

@@ -38,14 +38,7 @@ from hlofront.numpy import (
 # The module is imported by name: `hlofront.numpy.shape` is also the name of a function.
 from hlofront.numpy.shape import ARRAY_METHODS as _SHAPE_METHODS
 from hlofront.primitives import comparing, elementwise
-from hlofront.primitives.families import (
-    COMPLEX,
-    FLOAT,
-    INT,
-    NUMBER,
-    Kinds,
-    accepts,
-)
+from hlofront.primitives.families import COMPLEX, FLOAT, INT, NUMBER, Kinds, accepts
 from hlofront.runtime.array.key_array import plug_in_key_operators
 from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
 

@@ -6,15 +6,13 @@ import operator
 
 import numpy as np
 
-from hlofront.base.dtypes import (
-    finfo,
-)
+from hlofront.base.dtypes import finfo
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import scan
 from hlofront.numpy.convolution import convolve
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import (
     broadcast_together,
     check_arraylike,
@@ -87,8 +85,7 @@ def _sum(name: str, a1: ArrayLike, a2: ArrayLike) -> Array:
     return elementwise.add(*broadcast_together(name, a1, a2))
 
 
-@operation
-@like(np.polyadd)
+@operation_like(np.polyadd)
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Add two polynomials.
 
@@ -105,8 +102,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     return _sum("polyadd", *promote_dtypes(*operands("polyadd", (a1, a2))[0]))
 
 
-@operation
-@like(np.polysub)
+@operation_like(np.polysub)
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Subtract two polynomials; the arguments are those of `polyadd`."""
     check_arraylike("polysub", a1, a2)
@@ -237,8 +233,7 @@ def _falling(powers: np.ndarray, m: int) -> np.ndarray:
     return np.maximum(factors, 1).astype(np.float64).prod(0)
 
 
-@operation(static_argnames=("m",))
-@like(np.polyder)
+@operation_like(np.polyder, static_argnames=("m",))
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Differentiate a polynomial; integers become floats.
 
@@ -262,8 +257,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return elementwise.mul(slice_in_dim(p, 0, left), factors)
 
 
-@operation(static_argnames=("m",))
-@like(np.polyint)
+@operation_like(np.polyint, static_argnames=("m",))
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """Integrate a polynomial; integers become floats.
 
@@ -297,8 +291,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 # ---- values ------------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("unroll",))
-@like(np.polyval)
+@operation_like(np.polyval, static_argnames=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Evaluate a polynomial by Horner's rule.
 

@@ -16,7 +16,7 @@ from hlofront.base.dtypes import (
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import scan
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.matrices import eye, vander
 from hlofront.numpy.polynomial import UNROLL
 from hlofront.numpy.promotion import (
@@ -82,8 +82,7 @@ def _wide(x: ArrayLike) -> ArrayLike:
     return convert(x, np.dtype(np.float32) if dtype.itemsize < 4 else dtype, False)
 
 
-@operation
-@like(np.poly)
+@operation_like(np.poly)
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """Return the polynomial with these zeros, whose first coefficient is 1.
 
@@ -241,8 +240,7 @@ def _inverse_of_gram(a: Array, s: Array, vh: Array) -> Array:
     return _product(_swap(scaled), scaled)
 
 
-@operation(static_argnames=("deg", "rcond", "full", "cov"))
-@like(np.polyfit)
+@operation_like(np.polyfit, static_argnames=("deg", "rcond", "full", "cov"))
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

@@ -12,7 +12,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.numpy.division import _where
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import (
     host_scalar,
     operands,
@@ -104,8 +104,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 pow = power
 
 
-@operation
-@like(np.float_power)
+@operation_like(np.float_power)
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Compute x to the power y, elementwise, always as a float or a complex number."""
     return elementwise.pow(*promote_args_inexact("float_power", x, y))

@@ -11,15 +11,9 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
 from hlofront.numpy.annotations import OutSharding
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import broadcast_together, choose, host_scalar, joint_dtype, operands
-from hlofront.numpy.reductions import (
-    SUM,
-    as_numbers,
-    fold_axes,
-    reduced_axes,
-    working_dtype,
-)
+from hlofront.numpy.reductions import SUM, as_numbers, fold_axes, reduced_axes, working_dtype
 from hlofront.primitives import comparing, creating, elementwise, sorting
 from hlofront.primitives.converting import convert
 from hlofront.primitives.cumulative import cumsum
@@ -34,7 +28,6 @@ from hlofront.primitives.shaping import (
     transpose,
 )
 from hlofront.primitives.slicing import index_in_dim
-from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [
     "median",
@@ -251,8 +244,7 @@ def _weighted(
 _STATIC = ("axis", "overwrite_input", "method", "keepdims")
 
 
-@operation(static_argnames=_STATIC)
-@like(np.quantile)
+@operation_like(np.quantile, static_argnames=_STATIC)
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -286,8 +278,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
 
 
-@operation(static_argnames=_STATIC)
-@like(np.nanquantile)
+@operation_like(np.nanquantile, static_argnames=_STATIC)
 def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -304,8 +295,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
 
 
-@operation(static_argnames=(*_STATIC, "out_sharding"))
-@like(np.percentile)
+@operation_like(np.percentile, static_argnames=(*_STATIC, "out_sharding"))
 def percentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -328,8 +318,7 @@ def percentile(
     return _quantile("percentile", a, q, axis, method, keepdims, weights, False, True)
 
 
-@operation(static_argnames=_STATIC)
-@like(np.nanpercentile)
+@operation_like(np.nanpercentile, static_argnames=_STATIC)
 def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -346,8 +335,7 @@ def nanpercentile(
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True, True)
 
 
-@operation(static_argnames=("axis", "overwrite_input", "keepdims"))
-@like(np.median)
+@operation_like(np.median, static_argnames=("axis", "overwrite_input", "keepdims"))
 def median(
     a: ArrayLike,
     axis: Axes = None,
@@ -360,8 +348,7 @@ def median(
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
 
-@operation(static_argnames=("axis", "overwrite_input", "keepdims"))
-@like(np.nanmedian)
+@operation_like(np.nanmedian, static_argnames=("axis", "overwrite_input", "keepdims"))
 def nanmedian(
     a: ArrayLike,
     axis: Axes = None,

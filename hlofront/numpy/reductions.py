@@ -20,23 +20,13 @@ from hlofront.base.elements import bfloat16
 from hlofront.base.typing import Array, ArrayLike, Axes, Axis, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis
-from hlofront.numpy.like import like
-from hlofront.numpy.promotion import (
-    choose,
-    converted,
-    host_scalar,
-    operand,
-)
+from hlofront.numpy.like import operation_like
+from hlofront.numpy.promotion import choose, converted, host_scalar, operand
 from hlofront.numpy.ufuncs import any_operand, refuse_out
 from hlofront.primitives import comparing, elementwise, reducing
 from hlofront.primitives.collectives import pmax, pmin, psum
 from hlofront.primitives.converting import convert
-from hlofront.primitives.shaping import (
-    ascending,
-    expand_dims,
-    reshape,
-)
-from hlofront.runtime.dispatch.operation import operation
+from hlofront.primitives.shaping import ascending, expand_dims, reshape
 
 __all__ = [
     "all",
@@ -244,8 +234,7 @@ def accumulated(
 _SUM_NAMES = ("axis", "dtype", "keepdims", "promote_integers")
 
 
-@operation(static_argnames=_SUM_NAMES)
-@like(np.sum)
+@operation_like(np.sum, static_argnames=_SUM_NAMES)
 def sum(
     a: ArrayLike,
     axis: Axes = None,
@@ -266,8 +255,7 @@ def sum(
     return accumulated(SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
-@operation(static_argnames=_SUM_NAMES)
-@like(np.prod)
+@operation_like(np.prod, static_argnames=_SUM_NAMES)
 def prod(
     a: ArrayLike,
     axis: Axes = None,
@@ -316,8 +304,7 @@ def extreme(
     return across_names(fold, folded, names)
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.max)
+@operation_like(np.max, static_argnames=("axis", "keepdims"))
 def max(
     a: ArrayLike,
     axis: Axes = None,
@@ -335,8 +322,7 @@ def max(
     return extreme(MAX, a, axis, keepdims, initial, where)
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.min)
+@operation_like(np.min, static_argnames=("axis", "keepdims"))
 def min(
     a: ArrayLike,
     axis: Axes = None,
@@ -358,8 +344,7 @@ amax = max
 amin = min
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.ptp)
+@operation_like(np.ptp, static_argnames=("axis", "keepdims"))
 def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
     """Return the greatest element less the least one, over axes. Raises TypeError for booleans."""
     refuse_out("ptp", out)
@@ -380,8 +365,7 @@ def _logical(
     return across_names(fold, fold_axes(fold, as_boolean(a), axes, keepdims, None, where), names)
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.any)
+@operation_like(np.any, static_argnames=("axis", "keepdims"))
 def any(
     a: ArrayLike,
     axis: Axes = None,
@@ -395,8 +379,7 @@ def any(
     return _logical(ANY, a, axis, keepdims, where)
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.all)
+@operation_like(np.all, static_argnames=("axis", "keepdims"))
 def all(
     a: ArrayLike,
     axis: Axes = None,
@@ -410,8 +393,7 @@ def all(
     return _logical(ALL, a, axis, keepdims, where)
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.count_nonzero)
+@operation_like(np.count_nonzero, static_argnames=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
     """Count the elements that are not zero, over axes."""
     a, aval = operand("count_nonzero", a)
@@ -443,8 +425,7 @@ def index_of_extreme(
     return expand_dims(result, folded) if keepdims else result
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.argmax)
+@operation_like(np.argmax, static_argnames=("axis", "keepdims"))
 def argmax(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -457,8 +438,7 @@ def argmax(
     return index_of_extreme("argmax", reducing.argmax, a, axis, keepdims)
 
 
-@operation(static_argnames=("axis", "keepdims"))
-@like(np.argmin)
+@operation_like(np.argmin, static_argnames=("axis", "keepdims"))
 def argmin(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool | None = None
 ) -> Array:

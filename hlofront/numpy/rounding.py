@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import choose, operand, promote_args
 from hlofront.numpy.ufuncs import (
     any_operand,
@@ -22,7 +22,6 @@ from hlofront.numpy.ufuncs import (
 )
 from hlofront.primitives import comparing, converting, elementwise
 from hlofront.primitives.elementwise import RoundingMethod
-from hlofront.runtime.dispatch.operation import operation
 
 
 def _unless_integer(apply: Callable[[ArrayLike], Array]) -> Callable[[ArrayLike], ArrayLike]:
@@ -49,8 +48,7 @@ def toward_zero(x: ArrayLike) -> Array:
     return comparing.select(negative, elementwise.ceil(x), elementwise.floor(x))
 
 
-@operation
-@like(np.trunc)
+@operation_like(np.trunc)
 def trunc(x: ArrayLike) -> Array:
     """Drop the fraction of each element, in its dtype."""
     return _unless_integer(toward_zero)(any_operand("trunc", x))
@@ -66,8 +64,7 @@ def _parts(x: ArrayLike, apply: Callable[[Array], Array]) -> Array:
     return elementwise.complex(apply(elementwise.real(x)), apply(elementwise.imag(x)))
 
 
-@operation
-@like(np.rint)
+@operation_like(np.rint)
 def rint(x: ArrayLike, /) -> Array:
     """Round each element to the nearest whole number, halves to even, as a float."""
     x = any_operand("rint", x)
@@ -77,8 +74,7 @@ def rint(x: ArrayLike, /) -> Array:
     return _parts(inexact_operand("rint", x), _to_even)
 
 
-@operation(static_argnames=("decimals",), nested=True)
-@like(np.round)
+@operation_like(np.round, static_argnames=("decimals",), nested=True)
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Round each element to a number of decimal places, halves to even, in the dtype of `a`.
 
@@ -126,8 +122,7 @@ def _round_integer(x: ArrayLike, power: int) -> ArrayLike:
     return choose("round", up, elementwise.add(below, unit), below)
 
 
-@operation
-@like(np.clip)
+@operation_like(np.clip)
 def clip(
     arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
 ) -> Array:

@@ -16,7 +16,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.numpy import creation
 from hlofront.numpy.annotations import OutSharding
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import broadcast_together
 from hlofront.numpy.ufuncs import any_operand
@@ -182,8 +182,7 @@ def _method_transpose(self: Array, *args: int | Sequence[int] | None) -> Array:
     return transpose(self, args[0] if len(args) == 1 else args)
 
 
-@operation
-@like(np.matrix_transpose)
+@operation_like(np.matrix_transpose)
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """Swap the last two axes."""
     x = any_operand("matrix_transpose", x)
@@ -195,8 +194,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return shaping.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-@operation(static_argnames=("axis1", "axis2"))
-@like(np.swapaxes)
+@operation_like(np.swapaxes, static_argnames=("axis1", "axis2"))
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Swap two axes."""
     a = any_operand("swapaxes", a)
@@ -235,8 +233,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     return _moveaxis(a, static_axes(source), static_axes(destination))
 
 
-@operation(static_argnames=("axis", "start"))
-@like(np.rollaxis)
+@operation_like(np.rollaxis, static_argnames=("axis", "start"))
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis back to before axis `start`; moveaxis is easier to read."""
     a = any_operand("rollaxis", a)

@@ -18,7 +18,7 @@ from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.higher_order.scan import scan
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.logic import ordering
 from hlofront.numpy.promotion import check_arraylike, choose, promote_dtypes
 from hlofront.numpy.shape import as_array
@@ -66,8 +66,7 @@ def order_along(
 # ---- sort --------------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("axis", "kind", "order", "stable", "descending"))
-@like(np.sort)
+@operation_like(np.sort, static_argnames=("axis", "kind", "order", "stable", "descending"))
 def sort(
     a: ArrayLike,
     axis: Axis = -1,
@@ -93,8 +92,9 @@ def sort(
     return shaping.rev(result, (axis,)) if descending else result
 
 
-@operation(static_argnames=("axis", "kind", "order", "stable", "descending", "dtype"))
-@like(np.argsort)
+@operation_like(
+    np.argsort, static_argnames=("axis", "kind", "order", "stable", "descending", "dtype")
+)
 def argsort(
     a: ArrayLike,
     axis: Axis = -1,
@@ -161,8 +161,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
     return _lexsort(keys, axis)
 
 
-@operation
-@like(np.sort_complex)
+@operation_like(np.sort_complex)
 def sort_complex(a: ArrayLike) -> Array:
     """Sort the elements, as complex numbers, along the last axis by real, then imaginary part."""
     a, axis = _along("sort_complex", a, -1)
@@ -172,8 +171,7 @@ def sort_complex(a: ArrayLike) -> Array:
 # ---- partition ---------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("kth", "axis"))
-@like(np.partition)
+@operation_like(np.partition, static_argnames=("kth", "axis"))
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Put the kth element where sorting puts it, lesser ones before and greater ones after it.
 
@@ -184,8 +182,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     return sorting.sort(a, axis)
 
 
-@operation(static_argnames=("kth", "axis"))
-@like(np.argpartition)
+@operation_like(np.argpartition, static_argnames=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return the indices that partition an array. See partition."""
     a, axis = _along("argpartition", a, operator.index(axis))

@@ -19,7 +19,7 @@ from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.contraction import product_dtype
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.moments import mean_over
 from hlofront.numpy.promotion import (
     broadcast_together,
@@ -37,13 +37,7 @@ from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add
-from hlofront.primitives.shaping import (
-    expand_dims,
-    refuse_sharding,
-    rev,
-    squeeze,
-    transpose,
-)
+from hlofront.primitives.shaping import expand_dims, refuse_sharding, rev, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
@@ -142,8 +136,7 @@ def _times(x: Array, y: Array) -> Array:
     return elementwise.mul(*broadcast_together("cov", x, y))
 
 
-@operation(static_argnames=("rowvar", "bias", "ddof", "dtype"))
-@like(np.cov)
+@operation_like(np.cov, static_argnames=("rowvar", "bias", "ddof", "dtype"))
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -180,8 +173,7 @@ def _check_inexact(name: str, dtype: DTypeLike | None) -> None:
         raise ValueError(f"{name}: dtype must be one of floats or complex numbers, got {dtype!r}")
 
 
-@operation(static_argnames=("rowvar", "dtype"))
-@like(np.corrcoef)
+@operation_like(np.corrcoef, static_argnames=("rowvar", "dtype"))
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:
@@ -302,8 +294,7 @@ def bincount(
 # ---- bins --------------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("right", "method"))
-@like(np.digitize)
+@operation_like(np.digitize, static_argnames=("right", "method"))
 def digitize(
     x: ArrayLike,
     bins: ArrayLike | Sequence[ArrayLike],

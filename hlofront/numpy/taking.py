@@ -15,23 +15,11 @@ from hlofront.numpy.index_entries import from_start, int32
 from hlofront.numpy.like import like
 from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
-from hlofront.numpy.selecting import (
-    clamped,
-    euclidean_remainder,
-    in_dtype,
-    take_rows,
-    truth,
-)
+from hlofront.numpy.selecting import clamped, euclidean_remainder, in_dtype, take_rows, truth
 from hlofront.numpy.shape import as_array, static_axes
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.numpy.updating import AtIndex, static_fill_value
-from hlofront.primitives import (
-    creating,
-    cumulative,
-    elementwise,
-    shaping,
-    slicing,
-)
+from hlofront.primitives import creating, cumulative, elementwise, shaping, slicing
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import ascending, broadcast_shapes

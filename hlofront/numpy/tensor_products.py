@@ -12,7 +12,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.contraction import PRECISION, contract, flat
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import host_scalar, operands, promote_args, promote_dtypes
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import elementwise
@@ -121,8 +121,7 @@ def _tensordot_axes(
 # ---- outer, kron, cross ------------------------------------------------------------------------
 
 
-@operation
-@like(np.outer)
+@operation_like(np.outer)
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Return the matrix of the products of each element of `a` with each element of `b`."""
     refuse_out("outer", out)
@@ -132,8 +131,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     return multiply(expand_dims(flat(a), (1,)), expand_dims(flat(b), (0,)))
 
 
-@operation
-@like(np.kron)
+@operation_like(np.kron)
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Compute the Kronecker product: a copy of `b`, multiplied, for each element of `a`."""
     a, b = promote_dtypes(*operands("kron", (a, b))[0])
@@ -145,8 +143,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return reshape(elementwise.mul(a, b), tuple([m * n for m, n in shapes]))
 
 
-@operation(static_argnames=("axisa", "axisb", "axisc", "axis"))
-@like(np.cross)
+@operation_like(np.cross, static_argnames=("axisa", "axisb", "axisc", "axis"))
 def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Axis = None
 ) -> Array:

@@ -11,7 +11,7 @@ from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype, to
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import (
     choose,
     host_scalar,
@@ -156,8 +156,7 @@ minimum = binary_operation(
 )
 
 
-@operation
-@like(np.negative)
+@operation_like(np.negative)
 def negative(x: ArrayLike, /) -> Array:
     """Negate each element. Raises TypeError for booleans: use logical_not."""
     return elementwise.neg(any_operand("negative", x))
@@ -193,8 +192,7 @@ absolute = abs = unary_operation(
 )
 
 
-@operation
-@like(np.fabs)
+@operation_like(np.fabs)
 def fabs(x: ArrayLike, /) -> Array:
     """Compute the elementwise absolute value, as a float. Raises TypeError for complex x."""
     x = inexact_operand("fabs", x)
@@ -219,8 +217,7 @@ def ordering(compare: Callable[[Array, Array], Array]) -> Callable[[Array, Array
     return apply
 
 
-@operation
-@like(np.fmax)
+@operation_like(np.fmax)
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the greater of two elements, elementwise; a number wins over NaN."""
     x1, x2 = promote_args("fmax", x1, x2)
@@ -228,8 +225,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     return choose("fmax", preferred, x1, x2)
 
 
-@operation
-@like(np.fmin)
+@operation_like(np.fmin)
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the lesser of two elements, elementwise; a number wins over NaN."""
     x1, x2 = promote_args("fmin", x1, x2)

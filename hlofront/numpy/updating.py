@@ -124,30 +124,6 @@ class AtIndex:
         return f"{type(self).__name__}({self.array!r}, {self.index!r})"
 
     @boundary
-    def set(
-        self,
-        values: ArrayLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | GatherScatterMode | None = None,
-        out_sharding: OutSharding = None,
-        wrap_negative_indices: bool = True,
-    ) -> Array:
-        """Return the array with `x[index] = values`."""
-        return _update(
-            self.array,
-            self.index,
-            "set",
-            values,
-            mode,
-            indices_are_sorted,
-            unique_indices,
-            wrap_negative_indices,
-            out_sharding,
-        )
-
-    @boundary
     def apply(
         self,
         func: Callable[[Array], Array],
@@ -251,13 +227,14 @@ def _method(name: str, doc: str) -> Callable[..., Array]:
     return method
 
 
-_method("add", "The array with `x[index] += values`.")
-_method("subtract", "The array with `x[index] -= values`.")
-AtIndex.mul = _method("multiply", "The array with `x[index] *= values`.")  # type: ignore
-_method("divide", "The array with `x[index] /= values`.")
-_method("power", "The array with `x[index] **= values`.")
-_method("min", "The array with `x[index] = minimum(x[index], values)`.")
-_method("max", "The array with `x[index] = maximum(x[index], values)`.")
+_method("set", "Return the array with `x[index] = values`.")
+_method("add", "Return the array with `x[index] += values`.")
+_method("subtract", "Return the array with `x[index] -= values`.")
+AtIndex.mul = _method("multiply", "Return the array with `x[index] *= values`.")  # type: ignore
+_method("divide", "Return the array with `x[index] /= values`.")
+_method("power", "Return the array with `x[index] **= values`.")
+_method("min", "Return the array with `x[index] = minimum(x[index], values)`.")
+_method("max", "Return the array with `x[index] = maximum(x[index], values)`.")
 
 
 class At:

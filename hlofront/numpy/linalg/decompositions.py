@@ -8,14 +8,13 @@ import numpy as np
 
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.sorting import argsort
 from hlofront.numpy.taking import take_along_axis
 from hlofront.primitives import elementwise, factoring, spectral
 from hlofront.primitives.converting import convert
 from hlofront.primitives.matrices import adjoint, along_rows, swap
-from hlofront.runtime.dispatch.operation import operation
 
 
 class EighResult(NamedTuple):
@@ -47,8 +46,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-@operation(static_argnames=("upper", "symmetrize_input"))
-@like(np.linalg.cholesky)
+@operation_like(np.linalg.cholesky, static_argnames=("upper", "symmetrize_input"))
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Compute the triangular factor of Hermitian positive definite matrices.
 
@@ -65,8 +63,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     return adjoint(factor) if upper else factor
 
 
-@operation(static_argnames=("mode",))
-@like(np.linalg.qr)
+@operation_like(np.linalg.qr, static_argnames=("mode",))
 def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """Compute orthonormal columns Q and upper triangular R with `a = Q R`.
 
@@ -90,8 +87,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     return r if mode == "r" else QRResult(q, r)
 
 
-@operation
-@like(np.linalg.eig)
+@operation_like(np.linalg.eig)
 def eig(a: ArrayLike) -> EigResult:
     """Compute complex eigenvalues and eigenvectors of general matrices, in no order.
 
@@ -103,8 +99,7 @@ def eig(a: ArrayLike) -> EigResult:
     return EigResult(values, vectors)
 
 
-@operation
-@like(np.linalg.eigvals)
+@operation_like(np.linalg.eigvals)
 def eigvals(a: ArrayLike) -> Array:
     """Compute complex eigenvalues of general matrices, in no order.
 
@@ -115,8 +110,7 @@ def eigvals(a: ArrayLike) -> Array:
     return spectral.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
-@operation(static_argnames=("UPLO", "symmetrize_input"))
-@like(np.linalg.eigh)
+@operation_like(np.linalg.eigh, static_argnames=("UPLO", "symmetrize_input"))
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Compute real eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
@@ -135,15 +129,15 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     return EighResult(values, vectors)
 
 
-@operation(static_argnames=("UPLO", "symmetrize_input"))
-@like(np.linalg.eigvalsh)
+@operation_like(np.linalg.eigvalsh, static_argnames=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str = "L", *, symmetrize_input: bool = True) -> Array:
     """Compute real eigenvalues of Hermitian matrices, ascending. See `eigh`."""
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
-@operation(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
-@like(np.linalg.svd)
+@operation_like(
+    np.linalg.svd, static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index")
+)
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
@@ -189,8 +183,7 @@ def _hermitian_svd(a: ArrayLike, compute_uv: bool) -> Array | SVDResult:
     return SVDResult(left, sizes, adjoint(right))
 
 
-@operation
-@like(getattr(np.linalg, "svdvals", np.linalg.svd))
+@operation_like(getattr(np.linalg, "svdvals", np.linalg.svd))
 def svdvals(x: ArrayLike, /) -> Array:
     """Compute singular values, descending."""
     return svd(x, compute_uv=False, hermitian=False)

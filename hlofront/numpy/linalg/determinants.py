@@ -12,7 +12,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.matrix_solve import solve_factored
-from hlofront.numpy.like import like
+from hlofront.numpy.like import operation_like
 from hlofront.numpy.linalg.matrices import inexact, square_matrices
 from hlofront.primitives import comparing, creating, elementwise
 from hlofront.primitives.converting import convert
@@ -29,7 +29,6 @@ from hlofront.primitives.matrices import (
 from hlofront.primitives.reducing import reduce_prod, reduce_sum
 from hlofront.primitives.slicing import index_in_dim
 from hlofront.primitives.solving import triangular_solve
-from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)
 
@@ -123,8 +122,7 @@ def _by_factors_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> 
     return result, elementwise.mul(sign, total)
 
 
-@operation
-@like(np.linalg.det)
+@operation_like(np.linalg.det)
 def det(a: ArrayLike) -> Array:
     """Compute the determinants of square matrices.
 
@@ -193,8 +191,7 @@ def _slogdet_by_qr(a: ArrayLike) -> tuple[Array, Array]:
     return _of_diagonal(diagonal(reflected), reduce_prod(each, (axis,)))
 
 
-@operation(static_argnames=("method",))
-@like(np.linalg.slogdet)
+@operation_like(np.linalg.slogdet, static_argnames=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Compute the sign of the determinant and the logarithm of its modulus, which cannot overflow.
 

@@ -11,7 +11,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DType
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.linalg.decompositions import svd
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.linalg.systems import inv
@@ -105,8 +105,7 @@ def _matrix_norm(x: ArrayLike, rows: int, columns: int, keepdims: bool, order: O
     return expand_dims(result, sorted((rows, columns))) if keepdims else result
 
 
-@operation(static_argnames=("ord", "axis", "keepdims"))
-@like(np.linalg.norm)
+@operation_like(np.linalg.norm, static_argnames=("ord", "axis", "keepdims"))
 def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = False) -> Array:
     """Compute the norm of vectors along one axis, or of matrices along two.
 
@@ -141,15 +140,17 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
     )
 
 
-@operation(static_argnames=("keepdims", "ord"))
-@like(getattr(np.linalg, "matrix_norm", np.linalg.norm))
+@operation_like(
+    getattr(np.linalg, "matrix_norm", np.linalg.norm), static_argnames=("keepdims", "ord")
+)
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
     """Compute the norm of each matrix. See `norm`."""
     return norm(x, ord, (-2, -1), keepdims)
 
 
-@operation(static_argnames=("axis", "keepdims", "ord"))
-@like(getattr(np.linalg, "vector_norm", np.linalg.norm))
+@operation_like(
+    getattr(np.linalg, "vector_norm", np.linalg.norm), static_argnames=("axis", "keepdims", "ord")
+)
 def vector_norm(
     x: ArrayLike, /, *, axis: Axes = None, keepdims: bool = False, ord: Order = 2
 ) -> Array:
@@ -165,8 +166,7 @@ def vector_norm(
     return _vector_norm(x, axes, keepdims, ord)
 
 
-@operation(static_argnames=("p",))
-@like(np.linalg.cond)
+@operation_like(np.linalg.cond, static_argnames=("p",))
 def cond(x: ArrayLike, p: Order = None) -> Array:
     """Compute the condition number: the norm of matrices times the norm of their inverses.
 

@@ -14,12 +14,11 @@ from hlofront.core.aval import typeof
 from hlofront.numpy import contraction, matrices, tensor_products
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.einsum import einsum
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.linalg.systems import inv
 from hlofront.numpy.promotion import check_arraylike, operand, operands
 from hlofront.primitives.contracting import Precision
 from hlofront.primitives.matrices import identity, spread, swap
-from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
     from hlofront.primitives.contracting import PrecisionLike
@@ -28,8 +27,9 @@ if TYPE_CHECKING:
 _newer: Any = np.linalg
 
 
-@operation(static_argnames=("precision", "preferred_element_type"))
-@like(getattr(_newer, "matmul", np.matmul))
+@operation_like(
+    getattr(_newer, "matmul", np.matmul), static_argnames=("precision", "preferred_element_type")
+)
 def matmul(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -66,8 +66,10 @@ def tensordot(
     )
 
 
-@operation(static_argnames=("axis", "precision", "preferred_element_type"))
-@like(getattr(_newer, "vecdot", np.vdot))
+@operation_like(
+    getattr(_newer, "vecdot", np.vdot),
+    static_argnames=("axis", "precision", "preferred_element_type"),
+)
 def vecdot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -83,8 +85,7 @@ def vecdot(
     )
 
 
-@operation
-@like(getattr(_newer, "outer", np.outer))
+@operation_like(getattr(_newer, "outer", np.outer))
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiply each element of one vector by each of another. Raises ValueError for other ranks."""
     (x1, x2), (lhs, rhs) = operands("jnp.linalg.outer", (x1, x2))
@@ -95,8 +96,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return tensor_products.outer(x1, x2)
 
 
-@operation(static_argnames=("axis",))
-@like(getattr(_newer, "cross", np.cross))
+@operation_like(getattr(_newer, "cross", np.cross), static_argnames=("axis",))
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Compute the vector product along an axis of size 3.
 
@@ -111,8 +111,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     return tensor_products.cross(x1, x2, axis=axis)
 
 
-@operation
-@like(getattr(_newer, "matrix_transpose", np.transpose))
+@operation_like(getattr(_newer, "matrix_transpose", np.transpose))
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """Transpose each matrix. Raises ValueError if there are no two axes."""
     x, aval = operand("jnp.linalg.matrix_transpose", x)
@@ -121,24 +120,21 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return swap(x)
 
 
-@operation(static_argnames=("offset",))
-@like(getattr(_newer, "diagonal", np.diagonal))
+@operation_like(getattr(_newer, "diagonal", np.diagonal), static_argnames=("offset",))
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Return the elements of each matrix on a diagonal: `i + offset == j`."""
     x, _ = operand("jnp.linalg.diagonal", x)
     return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
-@operation(static_argnames=("offset", "dtype"))
-@like(getattr(_newer, "trace", np.trace))
+@operation_like(getattr(_newer, "trace", np.trace), static_argnames=("offset", "dtype"))
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Sum the elements of each matrix on a diagonal."""
     x, _ = operand("jnp.linalg.trace", x)
     return contraction.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
-@operation(static_argnames=("n",))
-@like(np.linalg.matrix_power)
+@operation_like(np.linalg.matrix_power, static_argnames=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """Raise square matrices to an integer power by repeated squaring; a negative n inverts them.
 
@@ -192,12 +188,8 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
     if count < 2:
         raise ValueError(f"multi_dot requires at least two arrays; got len(arrays)={count}")
     ranks = [typeof(x).ndim for x in arrays]
-    if not (1 <= ranks[0] <= 2 and 1 <= ranks[-1] <= 2):
-        raise ValueError(
-            "multi_dot: input arrays must all be two-dimensional, except for the first and last "
-            f"array which may be 1 or 2 dimensional. Got ranks {ranks}"
-        )
-    if any(rank != 2 for rank in ranks[1:-1]):
+    ends = (ranks[0], ranks[-1])
+    if any(rank not in (1, 2) for rank in ends) or any(rank != 2 for rank in ranks[1:-1]):
         raise ValueError(
             "multi_dot: input arrays must all be two-dimensional, except for the first and last "
             f"array which may be 1 or 2 dimensional. Got ranks {ranks}"

@@ -15,7 +15,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.matrix_solve import solve_general
-from hlofront.numpy.like import like
+from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.linalg.matrices import inexact, square_matrices
 from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import sum_over
@@ -36,12 +36,7 @@ from hlofront.primitives.matrices import (
     spread,
 )
 from hlofront.primitives.reducing import reduce_max, reduce_sum
-from hlofront.primitives.shaping import (
-    broadcast_in_dim,
-    reshape,
-    squeeze,
-    transpose,
-)
+from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze, transpose
 from hlofront.primitives.slicing import slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
@@ -78,8 +73,7 @@ def solve_matrices(a: Array, b: Array) -> Array:
     return solve_general(*in_one_batch("solve", a, b))
 
 
-@operation
-@like(np.linalg.solve)
+@operation_like(np.linalg.solve)
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Return x with `a x = b`.
 
@@ -95,12 +89,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """
     a, b = inexact("jnp.linalg.solve", a, b)
     lhs, rhs = typeof(a).shape, typeof(b).shape
-    if len(lhs) < 2 or lhs[-1] != lhs[-2]:
-        raise ValueError(
-            f"The arguments to solve must have shapes a=[..., m, m] and b=[..., m, k] or b=[m]; "
-            f"got a={lhs} and b={rhs}"
-        )
-    if not rhs or rhs[-2 if len(rhs) > 1 else 0] != lhs[-1]:
+    is_square = len(lhs) >= 2 and lhs[-1] == lhs[-2]
+    if not (is_square and rhs and rhs[-2 if len(rhs) > 1 else 0] == lhs[-1]):
         raise ValueError(
             f"The arguments to solve must have shapes a=[..., m, m] and b=[..., m, k] or b=[m]; "
             f"got a={lhs} and b={rhs}"
@@ -112,8 +102,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     return squeeze(x, (len(lhs) - 1,))
 
 
-@operation
-@like(np.linalg.inv)
+@operation_like(np.linalg.inv)
 def inv(a: ArrayLike) -> Array:
     """Compute the inverse, which is not finite where a matrix is singular.
 
@@ -315,8 +304,7 @@ def _lstsq(
     return x, residuals, rank, s
 
 
-@operation(static_argnames=("ind",))
-@like(np.linalg.tensorinv)
+@operation_like(np.linalg.tensorinv, static_argnames=("ind",))
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Invert an array as a linear map from its last axes to the first `ind` ones.
 
