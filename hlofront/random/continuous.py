@@ -11,7 +11,6 @@ from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.numpy import reductions, selecting, ufuncs
-from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.rounding import clip
 from hlofront.primitives.comparing import ge, le, lt, select
 from hlofront.primitives.converting import stop_gradient
@@ -43,13 +42,7 @@ _high_dynamic_range = options["jax_high_dynamic_range_gumbel"]
 
 
 @sampler(dtype=unsigned, nested=False)
-def bits(
-    key: ArrayLike,
-    shape: Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
-) -> Array:
+def bits(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
     """Return uniformly random bits, as unsigned integers.
 
     Args:
@@ -65,8 +58,6 @@ def uniform(
     dtype: DTypeLike | None = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return uniform numbers from `minval` on to below `maxval`.
 
@@ -82,13 +73,7 @@ def between(key: Array, shape: Shape, dtype: DType, minval: ArrayLike, maxval: A
 
 
 @sampler(dtype=inexact)
-def normal(
-    key: ArrayLike,
-    shape: Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
-) -> Array:
+def normal(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
     """Return numbers from the standard normal distribution.
 
     Args:
@@ -118,8 +103,6 @@ def truncated_normal(
     upper: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers from the standard normal distribution that lie between two bounds.
 
@@ -145,8 +128,6 @@ def lognormal(
     sigma: ArrayLike = np.float32(1.0),
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers whose logarithm is normal: exp(sigma * x) of standard normal x.
 
@@ -162,26 +143,14 @@ def lognormal(
 
 
 @sampler
-def cauchy(
-    key: ArrayLike,
-    shape: Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
-) -> Array:
+def cauchy(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
     """Return numbers from the standard Cauchy distribution."""
     u = uniform(key, shape, dtype, finfo(dtype).eps, 1.0)
     return tan(mul(host_number(np.pi, dtype), sub(u, host_number(0.5, dtype))))
 
 
 @sampler
-def exponential(
-    key: ArrayLike,
-    shape: Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
-) -> Array:
+def exponential(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
     """Return numbers from the exponential distribution of mean one."""
     return neg(log1p(neg(uniform(key, shape, dtype, 0.0, 1.0))))
 
@@ -203,8 +172,6 @@ def gumbel(
     shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     mode: str | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers from the standard Gumbel distribution.
 
@@ -224,13 +191,7 @@ def gumbel(
 
 
 @sampler
-def laplace(
-    key: ArrayLike,
-    shape: Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
-) -> Array:
+def laplace(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
     """Return numbers from the standard Laplace distribution."""
     low = np.array(-1, dtype) + np.array(finfo(dtype).epsneg, dtype)
     u = uniform(key, shape, dtype, host_number(low, dtype), 1.0)
@@ -238,13 +199,7 @@ def laplace(
 
 
 @sampler
-def logistic(
-    key: ArrayLike,
-    shape: Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
-) -> Array:
+def logistic(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
     """Return numbers from the standard logistic distribution."""
     u = uniform(key, shape, dtype, host_number(finfo(dtype).smallest_normal, dtype), 1.0)
     return sub(log(u), log1p(neg(u)))
@@ -252,12 +207,7 @@ def logistic(
 
 @sampler
 def pareto(
-    key: ArrayLike,
-    b: ArrayLike,
-    shape: Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
+    key: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None, dtype: DTypeLike | None = None
 ) -> Array:
     """Return numbers from the Pareto distribution on [1, inf) with density b / x**(b + 1).
 
@@ -274,8 +224,6 @@ def rayleigh(
     scale: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers from the Rayleigh distribution: lengths of normal vectors in the plane.
 
@@ -295,8 +243,6 @@ def triangular(
     right: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers from the triangular distribution between two bounds, with its peak at `mode`.
 
@@ -315,7 +261,7 @@ def triangular(
     return select(lt(u, at_peak), rising, falling)
 
 
-@sampler
+@sampler(has_out_sharding=False)
 def weibull_min(
     key: ArrayLike,
     scale: ArrayLike,
@@ -337,13 +283,7 @@ def weibull_min(
 
 
 @sampler
-def maxwell(
-    key: ArrayLike,
-    shape: Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
-) -> Array:
+def maxwell(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
     """Return numbers from the Maxwell distribution: lengths of standard normal vectors in space."""
     return norm(normal(key, (*shape, 3), dtype))
 
@@ -360,8 +300,6 @@ def wald(
     mean: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers from the Wald (inverse Gaussian) distribution of scale one.
 

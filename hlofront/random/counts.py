@@ -18,7 +18,6 @@ from hlofront.core.dimensions import canonical_shape
 from hlofront.higher_order.scan import scan
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.numpy import creation, logic, selecting
-from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.numpy.rounding import clip
 from hlofront.numpy.shape import moveaxis
@@ -57,8 +56,6 @@ def poisson(
     lam: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers from the Poisson distribution, by a key of the generator threefry2x32.
 
@@ -150,7 +147,7 @@ def _poisson_rejection(key: Array, lam: Array, shape: Shape, dtype: DType) -> Ar
 # ---- binomial ------------------------------------------------------------------------------------
 
 
-@sampler(nested=False)
+@sampler(nested=False, has_out_sharding=False)
 def binomial(
     key: ArrayLike,
     n: ArrayLike,

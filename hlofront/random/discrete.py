@@ -12,7 +12,6 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.numpy import creation, selecting
-from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.numpy.reductions import argmax
 from hlofront.numpy.rounding import clip
@@ -59,12 +58,7 @@ def _low_or_high(_: str, mode: str) -> str:
 
 @sampler(mode=_low_or_high, nested=False)
 def bernoulli(
-    key: ArrayLike,
-    p: ArrayLike = 0.5,
-    shape: Sequence[int] | None = None,
-    mode: str = "low",
-    *,
-    out_sharding: OutSharding = None,
+    key: ArrayLike, p: ArrayLike = 0.5, shape: Sequence[int] | None = None, mode: str = "low"
 ) -> Array:
     """Return booleans that are True with a probability.
 
@@ -91,13 +85,7 @@ def _bernoulli(key: Array, p: ArrayLike, shape: Shape, mode: str) -> Array:
 
 
 @sampler(dtype=any_dtype)
-def rademacher(
-    key: ArrayLike,
-    shape: Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
-) -> Array:
+def rademacher(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
     """Return ones and minus ones.
 
     Args:
@@ -125,8 +113,6 @@ def randint(
     minval: ArrayLike,
     maxval: ArrayLike,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return uniform integers from `minval` on to below `maxval`.
 
@@ -202,12 +188,7 @@ def _ranked(x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
 
 @sampler(dtype=integral)
 def geometric(
-    key: ArrayLike,
-    p: ArrayLike,
-    shape: Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
+    key: ArrayLike, p: ArrayLike, shape: Sequence[int] | None = None, dtype: DTypeLike | None = None
 ) -> Array:
     """Return numbers of trials up to the first success, of a probability.
 
@@ -233,8 +214,6 @@ def categorical(
     shape: Sequence[int] | None = None,
     replace: bool = True,
     mode: str | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return categories, whose probabilities are proportional to exp(logits), as int32.
 

@@ -11,7 +11,6 @@ from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.higher_order.random_gamma import random_gamma
 from hlofront.numpy import reductions
-from hlofront.numpy.annotations import OutSharding
 from hlofront.primitives.converting import stop_gradient
 from hlofront.primitives.elementwise import abs, add, div, exp, max, mul, sqrt, sub
 from hlofront.random.arguments import (
@@ -31,12 +30,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 @sampler(nested=False)
 def gamma(
-    key: ArrayLike,
-    a: ArrayLike,
-    shape: Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
+    key: ArrayLike, a: ArrayLike, shape: Sequence[int] | None = None, dtype: DTypeLike | None = None
 ) -> Array:
     """Return numbers from the gamma distribution of scale one, differentiable with respect to a.
 
@@ -48,12 +42,7 @@ def gamma(
 
 @sampler(nested=False)
 def loggamma(
-    key: ArrayLike,
-    a: ArrayLike,
-    shape: Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
+    key: ArrayLike, a: ArrayLike, shape: Sequence[int] | None = None, dtype: DTypeLike | None = None
 ) -> Array:
     """Return logarithms of numbers from the gamma distribution, exact where numbers round to 0.
 
@@ -75,8 +64,6 @@ def beta(
     b: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers from the beta distribution.
 
@@ -99,8 +86,6 @@ def chisquare(
     df: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers from the chi-square distribution.
 
@@ -118,8 +103,6 @@ def dirichlet(
     alpha: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return vectors from the Dirichlet distribution, whose elements sum to one.
 
@@ -148,8 +131,6 @@ def f(
     dfden: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers from the F distribution.
 
@@ -170,8 +151,6 @@ def t(
     df: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return numbers from Student's t distribution.
 
@@ -190,12 +169,7 @@ def t(
 
 @sampler
 def generalized_normal(
-    key: ArrayLike,
-    p: ArrayLike,
-    shape: Sequence[int] = (),
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
+    key: ArrayLike, p: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None
 ) -> Array:
     """Return numbers whose density is proportional to exp(-abs(x)**p).
 
@@ -215,8 +189,6 @@ def ball(
     p: ArrayLike = 2,
     shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return points that are uniform in the unit ball of the norm of exponent p.
 
@@ -235,7 +207,7 @@ def ball(
     return points / (total ** (1 / p))[..., None]
 
 
-@sampler
+@sampler(has_out_sharding=False)
 def double_sided_maxwell(
     key: ArrayLike,
     loc: ArrayLike,

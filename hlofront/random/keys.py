@@ -299,10 +299,7 @@ def key_dtype(impl_spec: GeneratorLike = None) -> KeyDType:
 
 @boundary
 def wrap_key_data(
-    key_bits_array: ArrayLike,
-    *,
-    impl: GeneratorLike = None,
-    dtype: KeyDType | str | None = None,
+    key_bits_array: ArrayLike, *, impl: GeneratorLike = None, dtype: KeyDType | str | None = None
 ) -> Array:
     """Return the keys that are stored as these integers: the inverse of `key_data`.
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.einsum import einsum
 from hlofront.numpy.linalg.decompositions import cholesky, eigh, qr, svd
 from hlofront.numpy.matrices import diagonal
@@ -36,8 +35,6 @@ def multivariate_normal(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     method: str = "cholesky",
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return normal vectors of a mean and covariance.
 
@@ -92,8 +89,6 @@ def orthogonal(
     shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
     m: int | None = None,
-    *,
-    out_sharding: OutSharding = None,
 ) -> Array:
     """Return orthogonal or unitary matrices, uniform by Haar's measure.
 

@@ -14,19 +14,23 @@ from hlofront.runtime.dispatch.operation import operation
 
 P = ParamSpec("P")
 _MISSING = inspect.Parameter.empty
+_OUT_SHARDING = inspect.Parameter(
+    "out_sharding", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="OutSharding"
+)
 
 
 @overload
-def sampler(fun: Callable[P, Array], /, *, nested: bool = True) -> Callable[P, Array]: ...
+def sampler(fun: Callable[P, Array], /) -> Callable[P, Array]: ...
 @overload
 def sampler(
-    *, nested: bool = True, **static: Callable[..., object]
+    *, nested: bool = True, has_out_sharding: bool = True, **static: Callable[..., object]
 ) -> Callable[[Callable[P, Array]], Callable[P, Array]]: ...
 def sampler(
     fun: Callable[..., Array] | None = None,
     /,
     *,
     nested: bool = True,
+    has_out_sharding: bool = True,
     **static: Callable[..., object],
 ) -> Callable[..., object]:
     """Make a sampler of a function that draws: `@sampler` on `def cauchy(key, shape=(), ...)`.
@@ -40,13 +44,17 @@ def sampler(
     Args:
       fun: the function; without it, sampler returns a decorator.
       nested: whether under a transformation it is one nested program, as a jitted function is.
+      has_out_sharding: whether the sampler has a parameter `out_sharding`, which must be None.
       static: the parameters that are no arrays, and what checks each: a function of the sampler's
         name and the value, which returns the value. Also for a shape or dtype of another kind.
     """
     if fun is None:
-        return functools.partial(sampler, nested=nested, **static)
-    name, parameters = fun.__name__, inspect.signature(fun).parameters
-    names = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        return functools.partial(
+            sampler, nested=nested, has_out_sharding=has_out_sharding, **static
+        )
+    name, signature = fun.__name__, inspect.signature(fun)
+    parameters = signature.parameters
+    names = list(parameters)
     positions = {name: i for i, name in enumerate(names)}
     rest = [parameters[p].default for p in names]
     needed = rest.count(_MISSING)
@@ -62,14 +70,13 @@ def sampler(
     @boundary
     @functools.wraps(fun)
     def draw(*args: object, **kwargs: object) -> Array:
-        count, sharding = len(args), None
+        sharding = kwargs.pop("out_sharding", None) if has_out_sharding else None
+        count = len(args)
         values = [*args, *rest[count:]]
         for parameter, value in kwargs.items():
             i = positions.get(parameter, -1)
             if i >= count:
                 values[i] = value
-            elif parameter == "out_sharding" and parameter in parameters:
-                sharding = value
             else:
                 return fun(*args, **kwargs)  # Python says what is wrong.
         missing = count < needed and any(x is _MISSING for x in values)
@@ -83,7 +90,10 @@ def sampler(
             values[shape_position] = checked_shape(name, values[shape_position], *operands)
         return unchecked(*values)
 
-    draw.__doc__ = fun.__doc__ and _documentation(fun.__doc__, parameters.keys(), of_shape)
+    if has_out_sharding:
+        signature = signature.replace(parameters=[*parameters.values(), _OUT_SHARDING])
+    draw.__signature__ = signature  # type: ignore[attr-defined]
+    draw.__doc__ = fun.__doc__ and _documentation(fun.__doc__, signature.parameters, of_shape)
     # The name of the nested program.
     fun.__name__ = f"_{name}"
     unchecked = operation(fun, static_argnames=("shape", *checks), nested=nested)
