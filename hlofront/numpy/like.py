@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from hlofront.runtime.dispatch.operation import operation
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 _DIFFERENCES = (
     "Arrays are immutable: there is no `out`, and nothing is done in place. Dtypes meet by JAX's\n"
@@ -38,7 +38,7 @@ def like(reference: object) -> Callable[[F], F]:
     return borrow
 
 
-def operation_like(reference: object, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def operation_like(reference: object, **options: Any) -> Callable[[Callable[..., object]], Any]:
     """Make a function an operation with NumPy's documentation: `@operation_like(np.sin)`.
 
     Args:
@@ -46,7 +46,7 @@ def operation_like(reference: object, **options: Any) -> Callable[[Callable[...,
       options: those of `operation`, such as `static_argnames`.
     """
 
-    def make(fun: Callable[..., Any]) -> Any:
+    def make(fun: Callable[..., object]) -> Any:
         return operation(like(reference)(fun), **options)
 
     return make

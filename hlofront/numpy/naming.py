@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
+
+F = TypeVar("F", bound=Callable[..., object])
 
 
-def named(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def named(name: str) -> Callable[[F], F]:
     """Give a function the name of the public function that it implements."""
 
-    def rename(function: Callable[..., Any]) -> Callable[..., Any]:
+    def rename(function: F) -> F:
         function.__name__ = function.__qualname__ = name
         return function
 
