@@ -191,7 +191,7 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
-    """The entries of a name; or the one of a digest, and the nearest to it."""
+    """Return the entries of a name; for a digest, its entry and the nearest others."""
     named = [each for each in entries if each.name in (wanted, f"jit_{wanted}")]
     if named:
         return sorted(named, key=lambda each: -each.last_used)
@@ -207,7 +207,7 @@ def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
 
 
 def _fields(entries: list[Entry]) -> tuple[list[str], list[str]]:
-    """The fields of the keys: those that differ between entries, and those that do not."""
+    """Return the fields of the keys: those that differ between entries, and those that do not."""
     names = sorted({name for each in entries for name in each.key})
     differing = [name for name in names if len({each.key.get(name) for each in entries}) > 1]
     return differing, [name for name in names if name not in differing]
@@ -426,7 +426,7 @@ def _as_json(entry: Entry) -> dict[str, object]:
 
 
 def _cut(values: list[str], width: int = 72) -> list[str]:
-    """Texts of one line each, long ones from shortly before where they begin to differ."""
+    """Return texts cut to a line each, long ones from shortly before their first difference."""
     shared = 0
     if len(values) > 1:
         while len({value[shared : shared + 1] or "end" for value in values}) == 1:

@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _text(text: str, options: argparse.Namespace) -> str:
-    """The text of a function's program, for one side of a diff."""
+    """Return the text of a function's program, for one side of a diff."""
     if ":" not in text and not text.endswith(".py"):
         raise UsageError(f"there is no file {text}, and it is no FILE:FUNCTION")
     function, module = load_function(text)

@@ -177,7 +177,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """`0.10.2.dev1` as (0, 10, 2)."""
+    """Return the numbers that a version begins with: (0, 10, 2) for `0.10.2.dev1`."""
     numbers = []
     for part in version.split("."):
         if not part.isdigit():
@@ -302,7 +302,7 @@ def _ptxas(chapter: str, cuda: str, has_plugin: bool) -> Finding:
 
 
 def _libraries(chapter: str, cuda: str) -> Iterator[Finding]:
-    """NVIDIA's libraries, which programs on an attached GPU call."""
+    """Yield NVIDIA's libraries, which programs on an attached GPU call."""
     suffix = "" if cuda == "13" else f"-cu{cuda}"
     names = [f"nvidia-cublas{suffix}", f"nvidia-cusolver{suffix}", f"nvidia-cufft{suffix}"]
     names.append(f"nvidia-cudnn-cu{cuda}")

@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
 
 
 def _from_user(frames: TracebackType | None) -> TracebackType | None:
-    """A traceback without the command line's own frames at its beginning."""
+    """Return a traceback without the command line's own frames at its beginning."""
     here = str(pathlib.Path(__file__).parent)
     first = frames
     while first is not None and first.tb_frame.f_code.co_filename.startswith(here):

@@ -137,7 +137,7 @@ class Costs:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as what `json.dumps` takes; fields keep their names, the unknown is None."""
+        """Return the costs as `json.dumps` takes them; fields keep their names, None is unknown."""
         return {
             "format": FORMAT,
             "program": self.program,
@@ -149,11 +149,11 @@ class Costs:
         }
 
     def json(self) -> str:
-        """`as_dict()` as JSON."""
+        """Return `as_dict()` as JSON."""
         return json.dumps(self.as_dict(), indent=1)
 
     def text(self, by: str = "line", most: int = 20) -> str:
-        """A table, the costliest first.
+        """Return a table, the costliest first.
 
         Args:
           by: "line", of source, or "instruction".
@@ -325,7 +325,7 @@ def _row(
 
 
 def _seconds(instruction: Instruction, work: Work, rates: DeviceRates | None) -> float | None:
-    """The least time by the target's rates; None for what they do not bound."""
+    """Return the least time by the target's rates; None for what they do not bound."""
     if rates is None or not rates.bandwidth or is_collective(instruction.opcode):
         return None
     peak = _peak_rate(rates.peak_flops, _dtype(instruction))
@@ -334,7 +334,7 @@ def _seconds(instruction: Instruction, work: Work, rates: DeviceRates | None) ->
 
 
 def _dtype(instruction: Instruction) -> str:
-    """The dtype of a matrix product's operands, in fusions too; else of the result."""
+    """Return the dtype of a matrix product's operands, in fusions too; else of the result."""
     inside = instruction.fused.instructions if instruction.fused else [instruction]
     for inner in inside:
         if inner.opcode in ("dot", "convolution") and inner.operands:
@@ -344,7 +344,7 @@ def _dtype(instruction: Instruction) -> str:
 
 
 def _peak_rate(peaks: Mapping[str, float], dtype: str) -> float | None:
-    """The peak rate for a dtype, the highest where it is not listed: a bound stays a bound."""
+    """Return the peak rate for a dtype, or the highest one, which is a bound too."""
     names = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "s8": "int8"}
     for name in (dtype, names.get(dtype, ""), f"tf32_{dtype}"):
         if name in peaks:
@@ -429,7 +429,7 @@ class _Peak:
 
 
 def _peaks(module: HloModule) -> tuple[list[BufferCost], int]:
-    """The values that are live when the most bytes are, the largest first; and the bytes."""
+    """Return the values that are live when the most bytes are, the largest first; and the bytes."""
     known: dict[int, _Peak] = {}
     running = {id(module.entry)}
     for computation in reversed(module.callees_first()):
@@ -446,7 +446,7 @@ def _peaks(module: HloModule) -> tuple[list[BufferCost], int]:
 
 
 def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
-    """The most that a computation has in memory, beside what its caller gives and takes.
+    """Return the most that a computation has in memory, beside what its caller gives and takes.
 
     In the order of the text, which is the schedule of a compiled program. A value is live from
     where it is made to where it, or a view of it, is last used; arguments always are. What a loop

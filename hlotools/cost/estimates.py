@@ -80,7 +80,7 @@ class Estimates:
             self._computations[id(computation)] = self._sum(computation)
 
     def of(self, instruction: Instruction) -> Work:
-        """The work of one operation, with that of the computations it calls."""
+        """Return the work of one operation, with that of the computations it calls."""
         opcode = instruction.opcode
         size = instruction.shape.size
         moved = 0
@@ -139,7 +139,7 @@ class Estimates:
         return self._computations[id(computation)]
 
     def total(self) -> Work:
-        """The work of the whole program."""
+        """Return the work of the whole program."""
         return self._computations[id(self.module.entry)]
 
     def _sum(self, computation: Computation) -> Work:
@@ -149,7 +149,7 @@ class Estimates:
         return total
 
     def totals(self) -> dict[str, Any]:
-        """The totals of a whole program: counts of operations, and the work."""
+        """Return the totals of a whole program: counts of operations, and the work."""
         counts = Counter(i.opcode for i in self.module.instructions())
         work = self.total()
         hidden = ("parameter", "constant", "tuple", "get-tuple-element")
@@ -168,7 +168,7 @@ class Estimates:
 
 
 def trip_count(instruction: Instruction) -> int | None:
-    """How often a loop runs, where XLA wrote it down."""
+    """Return how often a loop runs, or None if XLA did not write it down."""
     config = instruction.backend_config
     known = config.get("known_trip_count") if isinstance(config, dict) else None
     count = known.get("n") if isinstance(known, dict) else None
@@ -193,7 +193,7 @@ _LONGEST_WINDOW = 100_000
 
 
 def _convolution_flops(instruction: Instruction) -> int | None:
-    """The work of a convolution by a library, None for other custom calls."""
+    """Return the work of a convolution by a library, None for other custom calls."""
     target = unquoted(instruction.attributes.get("custom_call_target", ""))
     results = list(instruction.shape.leaves())
     if not target.startswith("__cudnn$conv") or len(instruction.operands) < 2 or not results:
@@ -254,7 +254,7 @@ def _comparisons(instruction: Instruction) -> int:
 
 
 def _applications(instruction: Instruction) -> int:
-    """How often a reduction, scatter or map applies its function, about."""
+    """Return about how often a reduction, scatter or map applies its function."""
     operands = instruction.operands
     if not operands:
         return 0
@@ -274,7 +274,7 @@ def _applications(instruction: Instruction) -> int:
 
 
 def _gemm_flops(instruction: Instruction) -> int | None:
-    """The work of a matrix product by a library, None for other custom calls."""
+    """Return the work of a matrix product by a library, None for other custom calls."""
     config = instruction.backend_config
     gemm = config.get("gemm_backend_config") if isinstance(config, dict) else None
     if not isinstance(gemm, dict) or not instruction.operands:

@@ -43,7 +43,7 @@ _STYLE = """
 def fragment(
     title: str, a: str, b: str, totals: Sequence[tuple[str, int, int]], changes: Sequence[Change]
 ) -> str:
-    """The differences as a piece of a page, such as a notebook shows."""
+    """Return the differences as a piece of a page, such as a notebook shows."""
     parts = [
         f"<style>{_STYLE}</style>",
         f'<div class="hlofront-diff"><h1>{_text(title)}</h1>',
@@ -67,7 +67,7 @@ def fragment(
 
 
 def page(diffs: Mapping[str, Any], title: str = "", table: ValueTable | None = None) -> str:
-    """Differences as a whole page: both programs side by side, unchanged runs folded.
+    """Return differences as a whole page: both programs side by side, unchanged runs folded.
 
     Args:
       diffs: what `diff` returned, by what they are called; one of them is seen at a time.
@@ -95,7 +95,7 @@ def page(diffs: Mapping[str, Any], title: str = "", table: ValueTable | None = N
 
 
 def _unfolded(changes: Sequence[Change]) -> tuple[list[Change], list[int]]:
-    """The changes with their parts behind them, and of each the number of what it is a part of."""
+    """Return the changes, their parts behind them, and the number of what each is a part of."""
     unfolded: list[Change] = []
     under: list[int] = []
     for change in changes:
@@ -121,7 +121,7 @@ def _pairs(diff: Any, files: Files) -> dict[str, Any]:
 
 
 def _listed_change(change: Change, files: Files) -> dict[str, Any]:
-    """A change as the page lists it: in words, with the lines of both sides."""
+    """Return a change as the page lists it: in words, with the lines of both sides."""
     lines = [
         sorted({(files.number(p.file, [p.line]), p.line) for p in side if p.file})[:6]
         for side in (change.a, change.b)

@@ -14,7 +14,7 @@ _CONTAINERS = frozenset({"while", "conditional", "call", "async-start"})
 
 
 def hlo_data(module: HloModule, files: Files, kind: str = "hlo") -> ProgramData:
-    """The operations of a module in the order of its text."""
+    """Return the operations of a module in the order of its text."""
     data = ProgramData(kind, files)
     positions = {id(computation): n for n, computation in enumerate(module.computations)}
     numbers = instruction_numbers(module)
@@ -36,7 +36,7 @@ def hlo_data(module: HloModule, files: Files, kind: str = "hlo") -> ProgramData:
 
 
 def instruction_numbers(module: HloModule) -> dict[int, int]:
-    """The number of each instruction, by its identity."""
+    """Return the number of each instruction, by its identity."""
     return {id(instruction): n for n, instruction in enumerate(module.instructions())}
 
 
@@ -71,7 +71,7 @@ def _add(data: ProgramData, instruction: Instruction, numbers: dict[int, int]) -
 
 
 def add_costs(data: ProgramData, module: HloModule, rates: DeviceRates | None) -> Costs:
-    """Figures of every operation, over all the times that it runs, and of every line.
+    """Return figures of every operation, over all the times that it runs, and of every line.
 
     What calls computations that run as operations of their own (a loop, a branch) has the sum of
     theirs. Operations inside of a fusion have their arithmetic alone: the fusion moves the bytes.
@@ -109,7 +109,7 @@ def add_costs(data: ProgramData, module: HloModule, rates: DeviceRates | None) -
 def add_line_costs(
     data: ProgramData, report: Costs, values: tuple[list[Any], list[Any], list[Any]] | None = None
 ) -> None:
-    """Figures of the lines, and of the operations where those are given: seconds, flops, bytes."""
+    """Add seconds, flops and bytes of the lines to a page, and of operations if known."""
     seconds, work, moved = values or ([], [], [])
     total = report.total
     timed = [row.seconds for row in report.instructions if row.seconds is not None]
@@ -132,7 +132,7 @@ def add_line_costs(
 def _inside_fusions(
     module: HloModule, estimates: Estimates, numbers: dict[int, int], work: list[int | None]
 ) -> None:
-    """Arithmetic of what is fused: as often as its fusions run, about."""
+    """Note the arithmetic of what is fused, about as often as its fusions run."""
     runs: dict[int, int] = {id(module.entry): 1}
     for computation in reversed(module.callees_first()):
         times = runs.get(id(computation), 0)

@@ -35,14 +35,14 @@ _NEAR = 40
 
 @functools.cache
 def _asset(names: tuple[str, ...]) -> tuple[str, str]:
-    """Files joined, and what a page's policy calls that text."""
+    """Return files joined, and the hash by which a page's policy allows their text."""
     text = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in names)
     digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
     return text, f"'sha256-{digest}'"
 
 
 def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
-    """A page that shows `data`.
+    """Return a page that shows `data`.
 
     Nothing in the data can run or load anything: it is JSON in which no tag can begin, the scripts
     write it as text, and the page's policy allows its own script and style and nothing else.
@@ -82,7 +82,7 @@ def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
 
 
 def _texts(files: Files) -> list[dict[str, Any]]:
-    """The files with their lines: those of Python alone, wherever a program says it is from."""
+    """Return the files with their lines, which only Python files have."""
     texts = []
     for path, used in zip(files.paths.values, files.used, strict=True):
         name = os.path.basename(path.replace("\\", "/")) or path

@@ -41,7 +41,7 @@ class Files:
         return number
 
     def stack(self, sources: Iterable[Source]) -> list[int]:
-        """Places as numbers: file, line, function and so on, the innermost first."""
+        """Return source lines as numbers: file, line and function of each, innermost first."""
         numbers: list[int] = []
         for source in sources:
             if source.file:
@@ -118,7 +118,7 @@ class ProgramData:
         return number
 
     def metric(self, key: str, label: str, values: list[Any], total: float | None) -> None:
-        """A figure of every operation, None where it is not known."""
+        """Set a figure of every operation, None where it is not known."""
         self.metrics.append({"key": key, "label": label, "values": values, "total": total})
 
     def as_dict(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def hlo_pairs(
     matching: Matching | None,
     files: Files,
 ) -> dict[str, Any]:
-    """Two modules as a page is given them, what stands for each other in one row.
+    """Return the data of two modules for a page, matching instructions in one row.
 
     Args:
       changes: what differs between them, as `hlo_changes` says it.
@@ -221,7 +221,7 @@ def _changes_by_instruction(
 def line_pairs(
     a: Sequence[Line], b: Sequence[Line], changes: Sequence[Change], files: Files
 ) -> dict[str, Any]:
-    """Two texts of StableHLO or jaxprs as a page is given them."""
+    """Return the data of two texts of StableHLO or jaxprs for a page."""
     changes_by_line = _changes_by_line(changes, 0), _changes_by_line(changes, 1)
     section = PairedRows("")
 
@@ -233,7 +233,7 @@ def line_pairs(
         section.add(n, m, CHANGED if ids or a[n].shape != b[m].shape else SAME, ids)
 
     def add_unpaired(n: int, n_end: int, m: int, m_end: int) -> None:
-        """Lines of one side alone, but for those that one change tells of together."""
+        """Add lines of one side alone, in one row where one change is about both sides."""
         for row in range(n, n_end):
             ids = set(changes_of(a[row], 0))
             partner = next(
@@ -251,7 +251,7 @@ def line_pairs(
             section.add(-1, other, ADDED, changes_of(b[other], 1))
 
     def gap(n: int, n_end: int, m: int, m_end: int) -> None:
-        """Lines of which none means the same: those that look alike, or stand alike, are pairs."""
+        """Add lines with no equal between them: those of one shape or opcode are pairs."""
         start = (n, m)
         ours, theirs = a[n:n_end], b[m:m_end]
         alike = aligned([i.shape for i in ours], [i.shape for i in theirs])

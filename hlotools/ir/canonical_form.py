@@ -19,7 +19,7 @@ from hlotools.ir.mlir_lines import canonical_jaxpr, canonical_stablehlo
 
 
 def canonical(program: HloModule | str) -> str:
-    """The canonical text of a program: equal for texts of the same program.
+    """Return the canonical text of a program: equal for texts of the same program.
 
     Args:
       program: text of HLO, StableHLO or a jaxpr, or what `parse` gave.
@@ -38,7 +38,7 @@ def canonical(program: HloModule | str) -> str:
 
 
 def canonical_hlo(module: HloModule) -> str:
-    """The canonical text of a module of HLO."""
+    """Return the canonical text of a module of HLO."""
     return _Writer(module).text()
 
 
@@ -152,7 +152,7 @@ def _order(
     refined: dict[int, bytes],
     fused: bool,
 ) -> list[Instruction]:
-    """The instructions in an order that depends on structure alone, operands first."""
+    """Return the instructions in an order that depends on structure alone, operands first."""
     order: list[Instruction] = []
     done: set[int] = set()
 

@@ -31,7 +31,7 @@ def is_commutative(instruction: Instruction) -> bool:
 
 
 def clean_value(key: str, text: str) -> str:
-    """An attribute's text without places, maps in order."""
+    """Return an attribute's text without places, maps in order."""
     if key == "backend_config":
         return clean_config(text)
     if key == "frontend_attributes":
@@ -42,7 +42,7 @@ def clean_value(key: str, text: str) -> str:
 
 
 def clean_attributes(instruction: Instruction) -> dict[str, str]:
-    """The attributes that say what an operation does, in order; not the computations it calls."""
+    """Return the attributes that say what an operation does, in order, without its callees."""
     attributes = instruction.attributes
     clean = {
         key: clean_value(key, attributes[key]) for key in sorted(attributes) if key not in _LEFT_OUT
@@ -60,7 +60,7 @@ _OF_PARTITIONS = "allow_spmd_sharding_propagation"
 
 
 def module_attributes(module: HloModule) -> dict[str, str]:
-    """The attributes of a module that say what it is, in order."""
+    """Return the attributes of a module that say what it is, in order."""
     attributes = module.attributes
     alone = attributes.get("num_partitions", "1") == "1"
     return {
@@ -123,13 +123,13 @@ class Hashes:
         return known
 
     def computation(self, computation: Computation) -> bytes:
-        """The digest of what a computation computes from its parameters."""
+        """Return the digest of what a computation computes from its parameters."""
         return self._computations[id(computation)]
 
     def body(
         self, computation: Computation, arguments: Sequence[bytes] | None, depth: int = 0
     ) -> dict[int, bytes]:
-        """The digest of each instruction, by its id.
+        """Return the digest of each instruction, by its id.
 
         Args:
           arguments: the digests of what the parameters stand for; None: they stand for
@@ -163,7 +163,7 @@ class Hashes:
         return digests
 
     def _result(self, computation: Computation, body: dict[int, bytes]) -> bytes:
-        """The digest of the result and of what is done beside it."""
+        """Return the digest of the result and of what is done beside it."""
         beside = [
             body[id(i)]
             for i in computation.instructions
@@ -173,7 +173,7 @@ class Hashes:
 
 
 def with_users(computation: Computation, body: dict[int, bytes]) -> dict[int, bytes]:
-    """The digests refined by what the values are used for, which tells equal operations apart."""
+    """Return the digests refined by the uses of the values, which distinguish equal operations."""
     refined: dict[int, bytes] = {}
     for instruction in reversed(computation.in_order()):
         uses: list[bytes] = [b"result"] if instruction.is_root else []

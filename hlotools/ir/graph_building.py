@@ -11,7 +11,7 @@ DEEPEST = 100
 
 
 def array(dtype: str, dimensions: Sequence[int]) -> Shape:
-    """The shape of an array; a size of -1 is not known."""
+    """Return the shape of an array; a size of -1 is not known."""
     sizes = tuple(dimensions)
     text = f"{dtype}[{','.join('?' if n < 0 else str(n) for n in sizes)}]"
     return Shape(text, dtype, sizes, tuple(n < 0 for n in sizes))
@@ -30,7 +30,7 @@ def parameters_of_regions(
     second: Computation,
     same: Callable[[Instruction, Instruction], bool],
 ) -> list[tuple[int, int]]:
-    """The numbers of the parameters of two regions that stand for each other.
+    """Return the numbers of the parameters of two regions that stand for each other.
 
     Those of their own do in order; those for values from outside do where the values do.
     """
@@ -59,7 +59,7 @@ _MOST_PAIRS = 64
 def operands_of_regions(
     a: Instruction, b: Instruction, free: Callable[[Instruction, Instruction], bool]
 ) -> list[tuple[Instruction, Instruction]]:
-    """The operands of two operations with regions that may stand for each other.
+    """Return the operands of two operations with regions that may stand for each other.
 
     What regions take from outside has no order: there only what has one shape may.
     """
@@ -75,14 +75,14 @@ def operands_of_regions(
 
 
 def several(shapes: Sequence[Shape]) -> Shape:
-    """The shape of several results: itself, where it is one."""
+    """Return the shape of several results: itself, where it is one."""
     if len(shapes) == 1:
         return shapes[0]
     return Shape(f"({', '.join(s.text for s in shapes)})", "tuple", elements=tuple(shapes))
 
 
 def metadata(file: str, line: int) -> str:
-    """The attribute that says which of the user's lines an operation is from."""
+    """Return the attribute that says which of the user's lines an operation is from."""
     escaped = file.replace("\\", "\\\\").replace('"', '\\"')
     return f'{{source_file="{escaped}" source_line={line}}}'
 
@@ -148,7 +148,7 @@ class GraphBuilder:
         computation.root = root
 
     def finished(self, entry: Computation) -> HloModule:
-        """The module, once everything is in it."""
+        """Return the module, once everything is in it."""
         entry.is_entry = True
         self.module.entry = entry
         for instruction in self.module.instructions():

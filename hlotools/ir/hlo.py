@@ -75,7 +75,7 @@ class Frames:
         return bool(self.files or self.functions or self.locations or self.stack)
 
     def sources(self, frame: int) -> list[Source]:
-        """The places of a frame and of its callers, the innermost first."""
+        """Return the source lines of a frame and of its callers, the innermost first."""
         if self._shift is None:
             # XLA writes a parent as one more than what it is (jaxlib 0.10); a frame without one
             # then names itself. No frame is its own parent, so this tells the two forms apart.
@@ -106,7 +106,7 @@ _BITS = {
 
 
 def bits_of(dtype: str) -> int:
-    """The bits of one element in memory, 0 where the dtype is not known."""
+    """Return the bits of one element in memory, 0 where the dtype is not known."""
     known = _BITS.get(dtype)
     if known is not None:
         return known
@@ -166,7 +166,7 @@ class Shape:
         return plain and self.layout in (None, descending)
 
     def leaves(self) -> "Iterator[Shape]":
-        """The arrays in it, from left to right."""
+        """Yield the arrays in it, from left to right."""
         waiting = [self]
         while waiting:
             shape = waiting.pop()
@@ -233,7 +233,7 @@ class Shape:
         )
 
     def short_text(self) -> str:
-        """With the layouts that are not the default, and no others."""
+        """Return the shape's text with the layouts that are not the default, and no others."""
         if self.dtype == "buffer":
             return f"b({self.elements[0].short_text()})"
         if self.is_tuple:
@@ -241,7 +241,7 @@ class Shape:
         return self.without_layout() if self.is_default_layout else self.text
 
     def layout_text(self) -> str:
-        """The layouts alone, {2,1,0} where there is none in the text."""
+        """Return the layouts alone, {2,1,0} where there is none in the text."""
         if self.dtype in ("tuple", "buffer"):
             return "(" + ", ".join(e.layout_text() for e in self.elements) + ")"
         if self.layout is None:
@@ -250,7 +250,7 @@ class Shape:
         return self.text[len(self.without_layout()) :]
 
     def canonical_text(self) -> str:
-        """With the layout of every array that has dimensions, written or not."""
+        """Return the shape's text with the layout of every array that has dimensions."""
         if self._canonical is None:
             if self.dtype == "buffer":
                 self._canonical = f"b({self.elements[0].canonical_text()})"
@@ -279,12 +279,12 @@ class Shape:
 
 
 def tuple_text(parts: list[str]) -> str:
-    """Parts in parentheses, each fifth marked with its index as XLA does it."""
+    """Return parts in parentheses, each fifth marked with its index as XLA does it."""
     return "(" + indexed(parts) + ")"
 
 
 def indexed(parts: list[str]) -> str:
-    """Parts with commas, each fifth marked with its index as XLA does it."""
+    """Return parts with commas, each fifth marked with its index as XLA does it."""
     if len(parts) <= 5:
         return ", ".join(parts)
     return ", ".join(
@@ -363,7 +363,7 @@ class Instruction:
         return stack[0] if stack else None
 
     def stack(self) -> list[Source]:
-        """The user's line and those that called it, the innermost first."""
+        """Return the user's line and those that called it, the innermost first."""
         metadata = self.metadata
         frame = metadata.get("stack_frame_id", "")
         if frame.isdecimal() and len(frame) < 10:
@@ -382,7 +382,7 @@ class Instruction:
         return self.numbers("dimensions")
 
     def numbers(self, attribute: str) -> tuple[int, ...]:
-        """The whole numbers in an attribute's text, () where it is not there."""
+        """Return the whole numbers in an attribute's text, () where it is not there."""
         return tuple(map(int, _NUMBER.findall(self.attributes.get(attribute, ""))))
 
     @property
@@ -408,7 +408,7 @@ class Instruction:
 
 
 def nearest_source(instruction: Instruction) -> Source | None:
-    """The user's line; for what XLA put in, that of the value which it is for."""
+    """Return the user's line; for what XLA put in, that of the value which it is for."""
     fused = instruction.fused
     source = instruction.source or (fused.root.source if fused else None)
     if instruction.opcode in ("parameter", "constant"):
@@ -443,7 +443,7 @@ _Node = TypeVar("_Node", Instruction, "Computation")
 def _sorted(
     starts: Iterable[_Node], needs: Callable[[_Node], list[_Node]], complaint: str
 ) -> list[_Node]:
-    """Everything behind what it needs; a ValueError where something needs itself."""
+    """Return everything behind what it needs; raise ValueError if something needs itself."""
     done: set[int] = set()
     open_: set[int] = set()
     order: list[_Node] = []
@@ -501,7 +501,7 @@ class Computation:
         return len(self.instructions)
 
     def in_order(self) -> list[Instruction]:
-        """The instructions with operands and control predecessors before those that need them.
+        """Return the instructions, operands and control predecessors before their users.
 
         Raises:
           ValueError: if an instruction needs itself.
@@ -550,12 +550,12 @@ class HloModule:
         raise KeyError(f"module {self.name} has no computation {name!r}")
 
     def instructions(self) -> Iterator[Instruction]:
-        """Every instruction of every computation, in the order of the text."""
+        """Yield every instruction of every computation, in the order of the text."""
         for computation in self.computations:
             yield from computation.instructions
 
     def callees_first(self) -> list[Computation]:
-        """The computations, each behind those that it calls.
+        """Return the computations, each behind those that it calls.
 
         Raises:
           ValueError: if a computation calls itself.
@@ -570,7 +570,7 @@ class HloModule:
 
 
 def unquoted(text: str) -> str:
-    """A string of HLO without its quotes and escapes; other text as it is."""
+    """Return a string of HLO without its quotes and escapes; other text as it is."""
     if len(text) < 2 or text[0] != '"':
         return text
     inner = text[1:-1]

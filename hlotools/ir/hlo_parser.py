@@ -56,7 +56,7 @@ _MEMORY_SPACE = re.compile(r"S\((\d{1,9})\)")
 
 
 def parse(text: str) -> HloModule:
-    """The module that a text of HLO describes, as Python objects.
+    """Return the module that a text of HLO describes, as Python objects.
 
     Args:
       text: what `Compiled.as_text()`, `Lowered.as_text("hlo")` or XLA's dumps hold: of any
@@ -101,7 +101,7 @@ class _Reader:
             self.at = space.end()
 
     def closing(self, at: int) -> int:
-        """The position behind the bracket that closes the one at `at`."""
+        """Return the position behind the bracket that closes the one at `at`."""
         waiting: list[tuple[str, int]] = []
         for bracket in _BRACKET.finditer(self.text, at):
             token = bracket[0]
@@ -239,7 +239,7 @@ class _Reader:
                 self.fail(f'wanted an entry of {heading[1]}, such as 1 "..." or 1 {{...}}')
 
     def attributes(self) -> dict[str, str]:
-        """`, name=value` as often as it stands there; the values as text."""
+        """Return the attributes `, name=value` that stand here, their values as text."""
         text = self.text
         values: dict[str, str] = {}
         while True:
@@ -255,7 +255,7 @@ class _Reader:
                 values[name[1]] = self.value()
 
     def value(self) -> str:
-        """Everything up to the comma, line's end or bracket that ends an attribute's value."""
+        """Return the text up to the comma, line's end or bracket that ends an attribute's value."""
         start = self.at
         text = self.text
         while True:
@@ -396,7 +396,7 @@ class _Reader:
     # ---- instructions ---------------------------------------------------------------------------
 
     def instruction(self) -> tuple[Instruction, int, int]:
-        """The instruction that stands here, and from where to where its operands do."""
+        """Return the instruction that stands here, and from where to where its operands do."""
         text = self.text
         head = _INSTRUCTION.match(text, self.at)
         if head is None:
@@ -437,7 +437,7 @@ class _Reader:
     # ---- shapes ---------------------------------------------------------------------------------
 
     def shape(self, depth: int = 0) -> Shape:
-        """The shape that stands here; equal texts are one object."""
+        """Return the shape that stands here; equal texts are one object."""
         text = self.text
         start = self.at
         array = _ARRAY.match(text, start)

@@ -6,7 +6,7 @@ from hlotools.ir.hlo import Computation, HloModule, Instruction, indexed
 
 
 def write(module: HloModule) -> str:
-    """The module as text that `parse` reads as the same module, in the way XLA writes it."""
+    """Return the module as text that `parse` reads as the same module, in the way XLA writes it."""
     head = f"HloModule {module.name}" + _attributes_text(module.attributes)
     lines = [head, ""]
     frames = module.frames
@@ -32,7 +32,7 @@ def write(module: HloModule) -> str:
 
 
 def computation_lines(computation: Computation) -> list[str]:
-    """The lines of one computation."""
+    """Return the lines of one computation."""
     lines = [head_text(computation)]
     lines += ["  " + instruction_text(i) for i in computation.instructions]
     return [*lines, "}" + _attributes_text(computation.attributes)]
@@ -47,7 +47,7 @@ def head_text(computation: Computation) -> str:
 
 
 def instruction_text(instruction: Instruction) -> str:
-    """The line of one instruction."""
+    """Return the line of one instruction."""
     module = instruction.computation.module
     percent = "%" if module.percent else ""
     root = "ROOT " if instruction.is_root else ""
@@ -74,6 +74,6 @@ def _attributes_text(attributes: dict[str, str]) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string of HLO."""
+    """Return a string of HLO."""
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
     return '"' + re.sub(r'["\\\n\t\r]', lambda special: escapes[special[0]], text) + '"'

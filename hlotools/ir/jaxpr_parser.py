@@ -34,7 +34,7 @@ _NAMED_CALLS = frozenset(
 
 
 def read_jaxpr(text: str) -> HloModule:
-    """The program of a jaxpr's text.
+    """Return the program of a jaxpr's text.
 
     Raises:
       HloSyntaxError: if it cannot be read.
@@ -201,7 +201,7 @@ class _Reader:
         constants: dict[str, Instruction],
         source: tuple[str, int],
     ) -> list[Instruction]:
-        """Variables and literals, up to what is neither: the next operation, or a bracket."""
+        """Return the variables and literals before the next operation or bracket."""
         atoms: list[Instruction] = []
         while True:
             self.skip()
@@ -242,7 +242,7 @@ class _Reader:
         return re.match(r"(?:nan|inf):", self.text[self.at : self.at + 4]) is not None
 
     def source(self, start: int) -> tuple[str, int]:
-        """The source noted behind what was read since a position; the first one counts."""
+        """Return the source noted behind what was read since a position; the first one counts."""
         while self.next_source < len(self.sources) and self.sources[self.next_source][0] < start:
             self.next_source += 1
         end = self.text.find("\n", start)
@@ -273,7 +273,7 @@ class _Reader:
                 attributes[key] = _ADDRESS.sub("", " ".join(value.split()))
 
     def value(self, label: str) -> tuple[str, list[Computation]]:
-        """A parameter's text, and the programs in it."""
+        """Return a parameter's text, and the programs in it."""
         programs: list[Computation] = []
         start = self.at
         depth = 0

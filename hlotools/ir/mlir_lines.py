@@ -34,7 +34,7 @@ _LONG_STRING = re.compile(r'"[^"\\\n]{1000,}+"')
 
 
 def bounded(text: str) -> str:
-    """The text, with the long strings that constants and kernels are as their digests.
+    """Return the text, with the long strings that constants and kernels are as their digests.
 
     Raises:
       HloSyntaxError: if what is left is too large to be read line by line.
@@ -59,12 +59,12 @@ def _digest_of(string: re.Match[str]) -> str:
 
 
 def canonical_stablehlo(text: str) -> str:
-    """StableHLO without locations, with values and private functions numbered in order."""
+    """Return StableHLO without locations, with values and private functions numbered in order."""
     return "\n".join(line.text for line in stablehlo_lines(text)) + "\n"
 
 
 def canonical_jaxpr(text: str) -> str:
-    """A jaxpr with its variables numbered in order, without notes of source lines."""
+    """Return a jaxpr with its variables numbered in order, without notes of source lines."""
     return "\n".join(line.text for line in jaxpr_lines(text)) + "\n"
 
 
@@ -90,7 +90,7 @@ def _in_order(attributes: re.Match[str]) -> str:
 
 
 def _without_locations(line: str) -> tuple[str, str]:
-    """A line without `loc(...)`, and what stood in the last one."""
+    """Return a line without `loc(...)`, and what stood in the last one."""
     location = ""
     parts: list[str] = []
     at = 0
@@ -114,7 +114,7 @@ def _without_locations(line: str) -> tuple[str, str]:
 
 
 def _source(location: str, aliases: dict[str, str]) -> tuple[str, int]:
-    """The file and line that a location leads to."""
+    """Return the file and line that a location leads to."""
     for _ in range(20):
         file = _FILE.search(location)
         if file:
@@ -127,7 +127,7 @@ def _source(location: str, aliases: dict[str, str]) -> tuple[str, int]:
 
 
 def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
-    """The lines of a module, locations taken off and kept as sites.
+    """Return the lines of a module, locations taken off and kept as sites.
 
     Args:
       renamed: whether names and orders are made canonical.
@@ -202,7 +202,7 @@ _FUNCTION = re.compile(r"(\s*)func\.func .*?@([\w$.\-]+)")
 
 
 def _functions_in_order(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The lines with private functions in the order in which they are first named."""
+    """Return the lines with private functions in the order in which they are first named."""
     starts: list[tuple[int, str, str]] = []
     for n, (line, _) in enumerate(lines):
         head = _FUNCTION.match(line) if "func.func" in line else None
@@ -265,7 +265,7 @@ class _Values:
         self.digests: dict[str, str] = {}
 
     def in_order(self, operation: re.Match[str]) -> str:
-        """The operands of a commutative operation in the order of their definition."""
+        """Return the operands of a commutative operation in the order of their definition."""
 
         def number(value: str) -> tuple[int, str]:
             name = self.names.get(value.partition("#")[0], "")
@@ -277,7 +277,7 @@ class _Values:
     def line(
         self, line: str, definitions: set[int], pattern: re.Pattern[str]
     ) -> tuple[tuple[str, ...], tuple[str, ...], str, str, str]:
-        """(defined, used, the line renamed, the line without values, its digest)."""
+        """Return (defined, used, the line renamed, the line without values, its digest)."""
         defined: list[str] = []
         used: list[str] = []
         new: list[str] = []
@@ -330,7 +330,7 @@ _NOT_VARIABLES = frozenset({"inf", "nan", "lambda", "let", "in"})
 
 
 def jaxpr_lines(text: str) -> list[Line]:
-    """The lines of a jaxpr, in order; notes that source_info leaves are sites."""
+    """Return the lines of a jaxpr, in order; notes that source_info leaves are sites."""
     values = _Values("")
     lines: list[Line] = []
     for line in bounded(text).splitlines():
@@ -374,7 +374,7 @@ _LARGE = 1500
 
 
 def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """The positions of what is equal in both, in order: a longest run first, about."""
+    """Return the positions of what is equal in both, in order: a longest run first, about."""
     pairs: list[tuple[int, int]] = []
     waiting = [(0, len(a), 0, len(b))]
     while waiting:
@@ -418,7 +418,7 @@ def _once(values: Sequence[str], first: int, end: int) -> dict[str, int]:
 
 
 def rising(numbers: Sequence[int]) -> list[int]:
-    """The sites of a longest run of numbers that rise."""
+    """Return the sites of a longest run of numbers that rise."""
     tails: list[int] = []
     back: list[int] = []
     for n, number in enumerate(numbers):

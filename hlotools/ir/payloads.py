@@ -24,7 +24,7 @@ _PRINTABLE = re.compile(rb"[\x20-\x7e]{6,}")
 
 
 def without_paths(text: str) -> str:
-    """Text whose absolute paths are their last parts, also inside base64."""
+    """Return text whose absolute paths are their last parts, also inside base64."""
     if "/" in text or "\\" in text:
         text = _PATH.sub(lambda matched: "<path>/" + (matched[1] or matched[2]), text)
     if len(text) >= 24:
@@ -33,7 +33,7 @@ def without_paths(text: str) -> str:
 
 
 def _payload(text: str) -> str:
-    """A digest of what base64 holds, if it is MLIR's bytecode or has paths; else the text."""
+    """Return a digest of base64's content if it is MLIR's bytecode or has paths, else the text."""
     if len(text) % 4:
         return text
     try:
@@ -48,7 +48,7 @@ def _payload(text: str) -> str:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """Decompressed, where it is zlib's or gzip's."""
+    """Return data decompressed, if it is zlib's or gzip's."""
     if data[:1] == b"\x78" or data[:2] == b"\x1f\x8b":
         try:
             return zlib.decompressobj(47).decompress(data, _LARGEST)
@@ -77,7 +77,7 @@ _LOCATIONS = frozenset({10, 11, 12, 13, 14, 15, 22})
 
 
 def _bytecode(data: bytes) -> list[bytes] | None:
-    """The sections' bytes, with paths cut down and locations left out; None if it is not so."""
+    """Return the sections' bytes without locations, paths cut; None if it is not bytecode."""
     sections: dict[int, bytes] = {}
     try:
         version, at = _varint(data, 4)
@@ -128,7 +128,7 @@ def _cut_paths(text: bytes) -> bytes:
 
 
 def _dialects(section: bytes, strings: list[bytes]) -> list[bytes]:
-    """The names of the dialects, in their order."""
+    """Return the names of the dialects, in their order."""
     count, at = _varint(section, 0)
     names: list[bytes] = []
     for _ in range(min(count, len(section))):
@@ -142,7 +142,7 @@ def _dialects(section: bytes, strings: list[bytes]) -> list[bytes]:
 
 
 def _attributes(section: bytes, offsets: bytes, builtin: int) -> list[bytes]:
-    """The attributes and types, each as its bytes, but locations as nothing but that."""
+    """Return the attributes and types, each as its bytes, but locations as nothing but that."""
     attributes, at = _varint(offsets, 0)
     types, at = _varint(offsets, at)
     entries: list[bytes] = []
@@ -169,7 +169,7 @@ def _attributes(section: bytes, offsets: bytes, builtin: int) -> list[bytes]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number whose first byte's trailing zeros say how many bytes follow it."""
+    """Return a number whose first byte's trailing zeros say how many bytes follow it."""
     first = data[at]
     if first == 0:
         return int.from_bytes(data[at + 1 : at + 9], "little"), at + 9
@@ -182,7 +182,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def clean_config(text: str) -> str:
-    """A backend's configuration with its keys in order and without paths."""
+    """Return a backend's configuration with its keys in order and without paths."""
     inner = unquoted(text) if text.startswith('"') else text
     try:
         value = json.loads(inner)
@@ -203,7 +203,7 @@ _SEPARATOR = re.compile(r'"(?:[^"\\]++|\\.)*+"|[()\[\]{}<>,]', re.DOTALL)
 
 
 def sorted_map(text: str) -> str:
-    """`{b=1,a=2}` with its entries in order; only the outermost map is sorted."""
+    """Return `{b=1,a=2}` with its entries in order; only the outermost map is sorted."""
     parts: list[str] = []
     depth, start = 0, 1
     for separator in _SEPARATOR.finditer(text, 1, len(text) - 1):

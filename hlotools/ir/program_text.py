@@ -44,7 +44,7 @@ def is_path(text: str) -> bool:
 
 
 def program_of_file(path: str) -> ProgramText:
-    """The program in a file; "-" is standard input.
+    """Return the program in a file; "-" is standard input.
 
     Raises:
       ValueError: if there is no such file, it cannot be read, or holds no program.
@@ -70,7 +70,7 @@ def program_of_file(path: str) -> ProgramText:
 
 
 def program_of_text(text: str, label: str) -> ProgramText:
-    """A text with its kind.
+    """Return a text with its kind.
 
     Raises:
       ValueError: if it is no program; the message says what it seems to be.

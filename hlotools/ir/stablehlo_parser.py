@@ -57,7 +57,7 @@ class _Open:
 
 
 def read_stablehlo(text: str) -> HloModule:
-    """The program of a module's text.
+    """Return the program of a module's text.
 
     Raises:
       HloSyntaxError: if it cannot be read.
@@ -158,7 +158,7 @@ class _Reader:
         self.arguments(text[open_ + 1 : end])
 
     def arguments(self, text: str) -> None:
-        """The parameters of a function or region, as in `%arg0: tensor<f32> {a = b}, ...`."""
+        """Add the parameters of a function or region: `%arg0: tensor<f32> {a = b}, ...`."""
         block = self.current()
         for part in _parts(text):
             name, _, rest = part.strip().partition(": ")
@@ -313,7 +313,7 @@ class _Reader:
         return dict(known[0]), known[1]
 
     def result_types(self, types: str, count: int) -> list[Shape]:
-        """The types of the results, from what stands behind the colon."""
+        """Return the types of the results, from what stands behind the colon."""
         types = types.partition(" attributes {")[0]
         if "->" in types:
             types = types.rpartition("->")[2].strip()
@@ -325,7 +325,7 @@ class _Reader:
         return shapes[len(shapes) - count :]
 
     def closed(self, block: _Block, opened: _Open) -> Computation:
-        """A region, with a parameter for each value that one of the operation's regions takes."""
+        """Return a region, with a parameter for each value that the operation's regions capture."""
         outer = self.outer(opened)
         parameters = [i for i in block.computation.instructions if i.opcode == "parameter"]
         for position, value in enumerate(outer):
@@ -353,7 +353,7 @@ class _Reader:
     # ---- values and types
 
     def value(self, block: _Block, reference: str) -> Instruction:
-        """The value of a name such as %0 or %0#1, handed into the regions around."""
+        """Return the value of a name such as %0 or %0#1, handed into the regions around."""
         name, _, number = reference.partition("#")
         owner: _Block | None = block
         inner: list[_Block] = []
@@ -370,7 +370,7 @@ class _Reader:
         return value
 
     def taken(self, block: _Block, value: Instruction) -> Instruction:
-        """A value of the block around, as a block has it."""
+        """Return a value of the block around, as a block has it."""
         known = block.captured.get(id(value))
         if known is not None:
             return known[1]
@@ -393,7 +393,7 @@ class _Reader:
         return made
 
     def part(self, block: _Block, value: Instruction, number: int) -> Instruction:
-        """One of several results of an operation."""
+        """Return one of several results of an operation."""
         if not value.shape.is_tuple:
             return value
         if number >= len(value.shape.elements):
@@ -443,7 +443,7 @@ def _opcode(text: str) -> str:
 
 
 def _closing(text: str, at: int) -> int:
-    """The position of the bracket that closes the one at a position."""
+    """Return the position of the bracket that closes the one at a position."""
     depth = 0
     for bracket in _BRACKET.finditer(text, at):
         token = bracket[0]
@@ -473,7 +473,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _split_type(text: str) -> tuple[str, str]:
-    """An operation and the types behind its last colon."""
+    """Return an operation and the types behind its last colon."""
     head = text[:200]
     if "stablehlo.constant" in head:
         body, _, types = text.rpartition(" : ")
@@ -490,7 +490,7 @@ def _split_type(text: str) -> tuple[str, str]:
 
 
 def _dictionary(text: str) -> dict[str, str]:
-    """Attributes between braces, those in an attribute of the dialect's own opened."""
+    """Return attributes between braces, those in an attribute of the dialect's own opened."""
     attributes: dict[str, str] = {}
     for part in _parts(text):
         key, equals, value = part.strip().partition(" = ")
@@ -502,7 +502,7 @@ def _dictionary(text: str) -> dict[str, str]:
 
 
 def _opened(key: str, value: str) -> dict[str, str]:
-    """An attribute; of one that is a dictionary, or of the dialect's own, each of its parts."""
+    """Return an attribute; of a dictionary, or of one of the dialect's own, each of its parts."""
     if " = " in value and value.startswith("#") and value.endswith(">"):
         inner = _dictionary(value[value.find("<") + 1 : -1])
     elif " = " in value and value.startswith("{") and value.endswith("}"):
@@ -518,7 +518,7 @@ _DENSE = re.compile(r"dense<(.*)> : tensor<[^<>]*>")
 
 
 def _plain(value: str) -> str:
-    """An attribute's value without the type that it is written with."""
+    """Return an attribute's value without the type that it is written with."""
     for pattern, form in ((_NUMBER, "{}"), (_ARRAY, "[{}]"), (_DENSE, "{}")):
         written = pattern.fullmatch(value)
         if written is not None:
@@ -527,7 +527,7 @@ def _plain(value: str) -> str:
 
 
 def _attributes(opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """(attributes, functions that are named) from an operation's text without its values."""
+    """Return (attributes, functions that are named) from an operation's text without its values."""
     attributes: dict[str, str] = {}
     rest: list[str] = []
     at = depth = 0

@@ -23,7 +23,7 @@ _DENSE = re.compile(r'dense<(?:"[^"]{40,}"|\[[^>]{40,}\])>')
 
 
 def styled(text: str, style: str = "raw") -> str:
-    """A text of HLO or StableHLO in another style.
+    """Return a text of HLO or StableHLO in another style.
 
     Args:
       text: what `as_text()` gives; for "source", of StableHLO, with `debug_info=True`.
@@ -52,7 +52,7 @@ def styled(text: str, style: str = "raw") -> str:
 
 
 def source(module: HloModule) -> str:
-    """Each operation under the user's line that it comes from."""
+    """Return each operation under the user's line that it comes from."""
     lines = [f"HloModule {module.name}"]
     for computation in module.computations:
         lines += ["", _head(computation)]
@@ -66,7 +66,7 @@ def source(module: HloModule) -> str:
 
 
 def short(module: HloModule) -> str:
-    """Without metadata, default layouts and long constants."""
+    """Return HLO without metadata, default layouts and long constants."""
     lines = [f"HloModule {module.name}"]
     for computation in module.computations:
         lines += ["", _head(computation)]
@@ -139,7 +139,7 @@ _STABLEHLO = {
 
 
 def _beside(rows: list[tuple[str, Source | None]]) -> list[str]:
-    """Lines of operations, each run from one source line with that line at its right."""
+    """Return lines of operations, each run from one source line with that line at its right."""
     width = min(max((len(text) for text, _ in rows), default=0), _WIDEST)
     lines: list[str] = []
     last: tuple[str, int] | None = None
@@ -164,7 +164,7 @@ def _beside(rows: list[tuple[str, Source | None]]) -> list[str]:
 
 
 def html(title: str, text: str) -> str:
-    """A program for a notebook: a line that opens to its text, in the short style."""
+    """Return a program for a notebook: a line that opens to its text, in the short style."""
     shown = html_escape(styled(text, "short"))
     return (
         f"<details><summary><code>{html_escape(title)}</code></summary>"

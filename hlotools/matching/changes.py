@@ -159,7 +159,7 @@ def listed(sites: Iterable[OperationSite]) -> str:
 
 
 def grouped(changes: Iterable[Change]) -> list[Change]:
-    """Changes that say the same of several sites as one."""
+    """Return changes that say the same of several sites as one."""
     groups: dict[Any, Change] = {}
     for change in changes:
         before, after = ("", change.key) if change.key else _nameless(change)

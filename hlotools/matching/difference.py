@@ -99,7 +99,7 @@ class Diff:
         return [(key, first[key], second[key]) for key in first if first[key] != second[key]]
 
     def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
-        """The differences in words, a line each, with the user's source lines.
+        """Return the differences in words, a line each, with the user's source lines.
 
         Args:
           color: whether to colour them for a terminal.
@@ -154,11 +154,11 @@ class Diff:
         return "\n".join(lines)
 
     def json(self) -> str:
-        """`as_dict()` as JSON."""
+        """Return `as_dict()` as JSON."""
         return json.dumps(self.as_dict(), indent=1)
 
     def as_dict(self) -> dict[str, Any]:
-        """The differences as what `json.dumps` takes; the names of fields stay as they are.
+        """Return the differences as what `json.dumps` takes; the names of fields stay as they are.
 
         Returns:
           `format` ("hlofront.diff/1"), `kind`, `equal`, `same_schedule`, `a` and `b` (each with
@@ -179,7 +179,7 @@ class Diff:
         }
 
     def html(self) -> str:
-        """Both programs side by side as one page that needs nothing else, not even a network."""
+        """Return both programs side by side as one page, which needs no network."""
         return page({"": self})
 
     def _repr_html_(self) -> str:
@@ -245,7 +245,7 @@ def diff_of_sides(
 
 
 def _of_text_kinds(a: Side, b: Side) -> Diff:
-    """The differences of StableHLO or jaxprs: of lines, where their structure cannot be read."""
+    """Return the differences of StableHLO or jaxprs: of lines, if they cannot be parsed."""
     if a.text == b.text:
         return Diff(a, b, True, [], None)
     a, b = a._replace(text=bounded(a.text)), b._replace(text=bounded(b.text))

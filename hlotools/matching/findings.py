@@ -32,7 +32,7 @@ _FARTHEST = 50
 
 
 def findings(changes: Sequence[Change], matching: Matching) -> list[Change]:
-    """The changes, those that have one cause as parts of one; in the order they are given in."""
+    """Return the changes in their order, those that have one cause as parts of one."""
     if len(changes) < 2:
         return list(changes)
     grouped = _exchanged(changes, matching)
@@ -82,7 +82,7 @@ def _together(
     heading: tuple[str, str, str, str],
     note: str = "",
 ) -> list[Change]:
-    """The changes with one in site of the parts, where the first of them stands."""
+    """Return the changes with one in place of its parts, where the first of them stands."""
     chosen = {id(part) for part in parts}
     ordered = tuple(change for change in changes if id(change) in chosen)
     note_text = ": ".join(filter(None, [note, _counted_parts(ordered)]))
@@ -120,7 +120,7 @@ class _Near:
         return False
 
     def following(self, changes: Sequence[Change], fits: Callable[[Change], bool]) -> list[Change]:
-        """Changes that fit and stand beside what is touched, or beside others of them."""
+        """Return changes that fit and stand beside what is touched, or beside others of them."""
         left = [change for change in changes if fits(change)]
         following: list[Change] = []
         for _ in range(_FARTHEST):
@@ -160,7 +160,7 @@ def _gives_more(change: Change) -> bool:
 
 
 def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
-    """Two operations of which each uses now what the other used, as one change."""
+    """Return two operations of which each uses now what the other used, as one change."""
     single: list[tuple[Change, Instruction, Instruction]] = []
     for change in changes:
         if change.what == "operands" and len(change.a) == len(change.b) == 1:
@@ -197,7 +197,7 @@ def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
 
 
 def _convert_of(site: OperationSite) -> tuple[str, str] | None:
-    """The dtypes that a convert, or a fusion of nothing else, goes between."""
+    """Return the dtypes that a convert, or a fusion of nothing else, goes between."""
     at = site.at
     if at is None:
         return None
@@ -211,7 +211,7 @@ def _convert_of(site: OperationSite) -> tuple[str, str] | None:
 
 
 def _dtypes_of(change: Change) -> frozenset[str]:
-    """The two dtypes that a change is about; nothing where it is about something else."""
+    """Return the two dtypes that a change is about; nothing where it is about something else."""
     if change.kind == "changed" and change.what == "dtype":
         sites = zip(change.a, change.b, strict=False)
         sized = [(x.at, y.at) for x, y in sites if x.at is not None and y.at is not None]
@@ -393,7 +393,7 @@ def _refused(changes: list[Change], sides: _Sides, matching: Matching) -> list[C
 
 
 def _other_operands(change: Change, matching: Matching) -> list[tuple[int, Instruction]]:
-    """The operands in which operations differ, with their sides."""
+    """Return the operands in which operations differ, with their sides."""
     operands: list[tuple[int, Instruction]] = []
     for x, y in zip(change.a, change.b, strict=False):
         if x.at is not None and y.at is not None:
@@ -404,7 +404,7 @@ def _other_operands(change: Change, matching: Matching) -> list[tuple[int, Instr
 
 
 def _swapped(changes: Iterable[Change]) -> list[Change]:
-    """Attributes of operations that were matched crosswise: what one has, another one had."""
+    """Return changed attributes of operations matched crosswise: one has what another had."""
     groups: dict[str, list[Change]] = {}
     for change in changes:
         attribute = change.what not in ("dtype", "shape", "operands", "layout", "opcode", "body")

@@ -97,7 +97,7 @@ def _consequences_together(changes: list[Change]) -> list[Change]:
 
 
 def _without_moved_constants(changes: list[Change], a: HloModule, b: HloModule) -> Iterator[Change]:
-    """The changes but for constants that fusions took in or gave out."""
+    """Yield the changes but for constants that fusions took in or gave out."""
     known: list[set[str]] = []
     for module in (a, b):
         constants = (i for i in module.instructions() if i.opcode == "constant")
@@ -162,7 +162,7 @@ def _regrouped(group: Regrouped, matching: Matching) -> Change:
 
 
 def _and(instructions: list[Instruction]) -> str:
-    """Operations with what they do, the first few by name."""
+    """Return operations with what they do, the first few by name."""
     named = [f"{i.name} ({_summary(i)})" for i in instructions[:_SHOWN]]
     more = len(instructions) - len(named)
     last = f"{more} more" if more else named.pop()
@@ -187,7 +187,7 @@ def _summary(instruction: Instruction) -> str:
 
 
 def _counted(opcodes: Counter[str]) -> str:
-    """Opcodes with how often each is there, those that tell much first."""
+    """Return opcodes with how often each is there, those that tell much first."""
     ordered = sorted(opcodes, key=lambda opcode: opcode in TRIVIAL)
     shown = [f"{opcodes[o]} × {o}" if opcodes[o] > 1 else o for o in ordered[:8]]
     more = sum(opcodes[opcode] for opcode in ordered[8:])
@@ -207,7 +207,7 @@ def _what(instruction: Instruction) -> str:
 
 
 def described(instruction: Instruction, caller: Instruction | None = None) -> str:
-    """An operation in one line, for one who reads what was added or removed."""
+    """Return an operation in one line, for one who reads what was added or removed."""
     shape = instruction.shape.short_text()
     if instruction.opcode == "constant":
         literal = instruction.literal
@@ -222,7 +222,7 @@ def described(instruction: Instruction, caller: Instruction | None = None) -> st
 
 
 def _named(instruction: Instruction, caller: Instruction | None) -> str:
-    """An operand's name; of a fusion's parameter that of what the fusion is given."""
+    """Return an operand's name; of a fusion's parameter that of what the fusion is given."""
     number = instruction.number
     if caller is not None and instruction.opcode == "parameter" and number < len(caller.operands):
         return caller.operands[number].name
@@ -277,7 +277,7 @@ def _kinds_of_operands(a: Instruction, b: Instruction) -> str:
 
 
 def _body_site(caller: Instruction, path: str, inside: list[Instruction]) -> OperationSite:
-    """A fusion, with the line of what changed inside it."""
+    """Return a fusion, with the line of what changed inside it."""
     telling = [i for i in inside if i.opcode not in TRIVIAL and i.source] or inside or [caller]
     site = site_of(telling[0], "")
     return site._replace(
@@ -368,7 +368,7 @@ def _attribute_differences(a: Instruction, b: Instruction) -> Iterator[tuple[str
 
 
 def _config_differences(before: str, after: str) -> list[tuple[str, str, str]]:
-    """The keys in which two configurations differ, where both are JSON: (path, before, after)."""
+    """Return the keys in which two configurations of JSON differ: (path, before, after)."""
     try:
         waiting: list[tuple[str, Any, Any]] = [("", json.loads(before), json.loads(after))]
     except (ValueError, RecursionError):
@@ -448,7 +448,7 @@ class _Tree(NamedTuple):
     leaves: list[Instruction]
 
     def text(self, names: dict[int, str]) -> str:
-        """With the leaves' names, each sum in parentheses."""
+        """Return the tree with the leaves' names, each sum in parentheses."""
         inner = {id(node) for node in self.nodes}
         sign = f" {_SIGNS.get(self.root.opcode, self.root.opcode)} "
         texts: dict[int, str] = {}
@@ -472,7 +472,7 @@ _LARGEST_TREE = 64
 
 
 def _trees(instructions: Iterable[Instruction]) -> Iterator[_Tree]:
-    """The sums of three values and more, and their like."""
+    """Yield the sums of three values and more, and their like."""
     for root in instructions:
         if root.opcode not in COMMUTATIVE or _is_inner(root):
             continue
@@ -504,7 +504,7 @@ def _is_inner(node: Instruction) -> bool:
 def _reordered(
     compared: Compared, matching: Matching, path: str, path_b: str
 ) -> Iterator[tuple[Change, set[int]]]:
-    """Sums and their like of the same values in another order, with the operations in them."""
+    """Yield sums and their like of the same values in another order, with their operations."""
     changed = [a for a, b in compared.pairs if not _equal(a, b, matching)] + compared.removed
     candidates = {id(i) for i in changed if i.opcode in COMMUTATIVE}
     if not candidates:
@@ -565,7 +565,7 @@ def _shape_differences(a: Shape, b: Shape) -> Iterator[tuple[str, str, str]]:
 
 
 def _layouts(a: Shape, b: Shape) -> tuple[str, str]:
-    """Two layouts, without tiles and memory where both have the same of them."""
+    """Return two layouts, without tiles and memory where both have the same of them."""
     before, after = a.layout_text(), b.layout_text()
     orders = [text[1:-1].partition(":") for text in (before, after)]
     if orders[0][2] == orders[1][2]:
@@ -574,7 +574,7 @@ def _layouts(a: Shape, b: Shape) -> tuple[str, str]:
 
 
 def _clipped(text: str, other: str) -> str:
-    """A long text from where it begins to differ from another."""
+    """Return a long text from where it begins to differ from another."""
     if len(text) <= 60:
         return text
     same = next((n for n, (x, y) in enumerate(zip(text, other, strict=False)) if x != y), 0)

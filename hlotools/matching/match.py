@@ -107,7 +107,7 @@ class Matching:
     # ---- one pair of computations ---------------------------------------------------------------
 
     def _called(self, compared: Compared) -> list["_Call"]:
-        """The computations that operations which stand for each other call, where they differ."""
+        """Return the computations that differ and that matching operations call."""
         calls: list[_Call] = []
         for a, b in compared.pairs:
             for key in a.called.keys() & b.called.keys():
@@ -132,7 +132,7 @@ class Matching:
         return calls
 
     def _shared_operands(self, a: Instruction, b: Instruction) -> list[tuple[int, int]]:
-        """The numbers of the parameters of two fusions that stand for the same operand."""
+        """Return the numbers of the parameters of two fusions that stand for the same operand."""
         pairs: list[tuple[int, int]] = []
         free = set(range(len(b.operands)))
         for same_place in (True, False):
@@ -281,7 +281,7 @@ class Matching:
         )
 
     def _alike_inside(self, a: Instruction, b: Instruction) -> bool:
-        """Of the same operations with the same attributes, wherever their values lie."""
+        """Return whether operations are equal with their attributes, wherever their values lie."""
         if a.opcode != b.opcode or a.opcode in ("parameter", "constant"):
             return False
         return self._signature(a) == self._signature(b)
@@ -342,7 +342,7 @@ class Matching:
     def _operands(
         self, first: Instruction, second: Instruction
     ) -> Iterable[tuple[Instruction, Instruction]]:
-        """The operands that may stand for each other, the likest first where order is free."""
+        """Return the operands that may stand for each other, the likest first if order is free."""
         if first.opcode == second.opcode and (captures(first) or captures(second)):
             return operands_of_regions(first, second, self._free)
         free = is_commutative(first) and is_commutative(second)
@@ -468,7 +468,7 @@ class Matching:
         self._take(Regrouped(a, b))
 
     def _kinds(self, instructions: Iterable[Instruction]) -> set[str]:
-        """The opcodes inside, a product of matrices as one, however it is spelt."""
+        """Return the opcodes inside, a product of matrices as one, however it is spelt."""
         opcodes = {opcode for i in instructions for opcode in self.opcodes(i)}
         return {"dot" if opcode == "convolution" else opcode for opcode in opcodes}
 
@@ -507,7 +507,7 @@ class Matching:
                 self._pair(x, y)
 
     def _likeness(self, a: Instruction, b: Instruction) -> float:
-        """From 0 to 1, for operations of one opcode."""
+        """Return how alike two operations of one opcode are, from 0 to 1."""
         if a.opcode == "parameter":
             return 0.0
         score = 0.0
@@ -586,7 +586,7 @@ class Matching:
 
 
 def _origin(instruction: Instruction) -> str:
-    """The path of names that it had when it was traced, without the function's own name."""
+    """Return the path of names around a traced operation, without the function's own name."""
     return instruction.op_name.partition("/")[2]
 
 

@@ -83,7 +83,7 @@ class WorkDigests:
         into: "tuple[Counter[bytes], set[bytes]] | None",
         depth: int,
     ) -> list[bytes]:
-        """The digests of the result's parts; work is counted into what asks for it."""
+        """Return the digests of the result's parts; work is counted into what asks for it."""
         digests: dict[int, list[bytes]] = {}
         for instruction in computation.in_order():
             key = id(instruction)
@@ -218,7 +218,7 @@ def _exact(
     mine: dict[int, Instruction],
     others: dict[int, Instruction],
 ) -> Iterator[Regrouped]:
-    """Pairs that do the same work for the same values; they are taken out of what is left."""
+    """Yield pairs that do the same work for the same values; they are taken out of what is left."""
 
     def key(instruction: Instruction, work: WorkDigests) -> Any:
         inside = frozenset(work.inside[id(instruction)].items())
@@ -271,7 +271,7 @@ def join(
 
 
 def _one_by_one(group: Regrouped, work_a: WorkDigests, work_b: WorkDigests) -> list[Regrouped]:
-    """A group as pairs, where each does about the work of one on the other side."""
+    """Return a group as pairs, where each does about the work of one on the other side."""
     if len(group.a) != len(group.b) or len(group.a) > _MANY:
         return [group]
     scored: list[tuple[float, int, int]] = []

@@ -65,14 +65,14 @@ def strong(values: Sequence[ArrayLike]) -> list[ArrayLike]:
 def watched_step(
     program: ClosedJaxpr, search_for: SearchFor, args: Sequence[ArrayLike]
 ) -> tuple[list[ArrayLike], Array | NumPyArray]:
-    """(the results of a program, of each of its operations whether bad elements begin there)."""
+    """Return the results of a program, and whether each operation made the first bad elements."""
     begun: list[Array | np.bool_] = []
     results = _run(program, args, search_for[0], begun)
     return results, stack(begun) if begun else np.zeros(0, bool)
 
 
 def count_watched(program: ClosedJaxpr) -> int:
-    """The number of operations that `watched_step` tells of."""
+    """Return the number of operations that `watched_step` watches."""
     return sum(
         count_watched(call.closed) if (call := called_by(equation)) is not None else 1
         for equation in program.jaxpr.eqns

@@ -34,7 +34,7 @@ _SIGNS = {
 
 
 def typed(array: ArrayLike) -> tuple[DType, Shape]:
-    """The dtype and shape of an array or scalar."""
+    """Return the dtype and shape of an array or scalar."""
     dtype = getattr(array, "dtype", None)
     return (np.asarray(array).dtype if dtype is None else dtype), tuple(np.shape(array))
 
@@ -42,7 +42,7 @@ def typed(array: ArrayLike) -> tuple[DType, Shape]:
 def elements_of(
     equation: Equation, arrays: Sequence[ArrayLike], index: Shape
 ) -> list[Element | None]:
-    """The element of each operand that made one of the result; None where there is no single one.
+    """Return the element of each operand that made one of the result; None for several.
 
     Of an operation on each element those at the same place; of a matrix product the first two
     whose product is not finite.
@@ -60,7 +60,7 @@ def elements_of(
 
 
 def _at(array: NumPyArray, index: Shape) -> Element | None:
-    """The element at an index of what the array is broadcast to."""
+    """Return the element at an index of what the array is broadcast to."""
     if array.ndim > len(index):
         return None
     trailing = index[len(index) - array.ndim :]
@@ -70,7 +70,7 @@ def _at(array: NumPyArray, index: Shape) -> Element | None:
 def _factors(
     equation: Equation, hosts: Sequence[NumPyArray], index: Shape
 ) -> list[Element | None] | None:
-    """Of the factors that are summed to an element: the first with a product that is not finite."""
+    """Return the first two factors, of those summed to an element, whose product is not finite."""
     (left_sums, right_sums), (left_batch, right_batch) = equation.params["dimension_numbers"]
     batch = index[: len(left_batch)]
     rest = list(index[len(left_batch) :])
@@ -92,7 +92,7 @@ def _factors(
 def expression_of(
     equation: Equation, arrays: Sequence[ArrayLike], elements: Sequence[Element | None]
 ) -> str:
-    """An operation on elements, as in "log(-0.3)" or "0.0 / 0.0"."""
+    """Return an operation on elements, as in "log(-0.3)" or "0.0 / 0.0"."""
     name = equation.primitive.name
     if elements and all(x is not None for x in elements):
         texts = [_text(x) for x in elements]
@@ -113,7 +113,7 @@ def _text(element: ArrayLike | Element | None) -> str:
 
 
 def _whole(array: ArrayLike) -> str:
-    """An array in an expression: its type, and what of it is not finite."""
+    """Return an array in an expression: its type, and what of it is not finite."""
     dtype, shape = typed(array)
     if not shape and not isinstance(dtype, ExtendedDType):
         return _text(array)

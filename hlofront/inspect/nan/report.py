@@ -29,7 +29,7 @@ class SourceLine:
 
 
 def source_line_of(traceback: object) -> SourceLine | None:
-    """The user's innermost line of a C++ traceback."""
+    """Return the user's innermost line of a C++ traceback."""
     frame = source.user_frame(traceback)
     if frame is None:
         return None
@@ -174,12 +174,12 @@ class NanOrigin:
         return self.result.index
 
     def brief(self) -> str:
-        """The operation on one line."""
+        """Return the operation on one line."""
         at = f" at {written(self.place)}" if self.place else ""
         return f"{self.expression} = {self.value}{at}"
 
     def lines(self) -> list[str]:
-        """The operation in words."""
+        """Return the operation in words."""
         lines: list[str] = []
         if self.place is not None:
             lines.append(f"  {self.place}")
@@ -216,7 +216,7 @@ class NanOrigin:
         return lines
 
     def _nearby(self, text: str) -> str:
-        """A text in which this operation's line is not repeated."""
+        """Return a text in which this operation's line is not repeated."""
         return text.replace(f" at {written(self.place)}", " on that line") if self.place else text
 
 
@@ -231,7 +231,7 @@ _MOST_STEPS = 12
 
 
 def _folded(way: Sequence[OperationStep]) -> list[str]:
-    """Steps as lines; those of one line of source together, and the middle of many left out."""
+    """Return steps as lines: one for each line of source, without the middle of many."""
     lines: list[tuple[str, list[str]]] = []
     for step in way:
         at = written(step.place)

@@ -207,7 +207,7 @@ class _Loop:
                     self.search.carried.update(id(t.start.equation) for t in trails)
 
     def end(self) -> int:
-        """The time after the last step."""
+        """Return the time after the last step."""
         raise TypeError(f"{type(self).__name__} has no end")
 
 
